@@ -1,0 +1,234 @@
+"""Where transactions begin, end and are retried."""
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+from oslo_db.sqlalchemy import engines, exc_filters
+from oslo_log import log
+from sqlalchemy import orm
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from placement import conf, errors
+from placement.db import models
+
+LOG = log.getLogger(__name__)
+T = TypeVar("T")
+
+# How long a SQLite connection waits for its turn to write, in seconds.
+SQLITE_PATIENCE = 30
+
+# What a transaction says before its first statement. Readers see one moment, so that
+# the statements of one request agree with each other; writers see what was committed
+# when each statement starts, so that what is read under a lock is current.
+READ, WRITE = "read", "write"
+PREAMBLE = {
+    ("sqlite", READ): "BEGIN",
+    ("sqlite", WRITE): "BEGIN IMMEDIATE",
+    ("postgresql", READ): "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+    ("mysql", WRITE): "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+}
+
+
+def is_lost_race(exc: Exception) -> bool:
+    """Tell whether a transaction failed only because another one was faster."""
+    if isinstance(exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry):
+        return True
+    cause = _driver_error(exc)
+    if isinstance(cause, sqlite3.OperationalError):
+        return "locked" in str(cause) or "busy" in str(cause)
+    # 40001 is SQL's serialization_failure, 40P01 PostgreSQL's deadlock_detected.
+    return getattr(cause, "sqlstate", None) in ("40001", "40P01")
+
+
+def is_unstorable(exc: Exception) -> bool:
+    """Tell whether a value is one that the database has no way to store."""
+    if isinstance(exc, db_exc.DBDataError | db_exc.DBInvalidUnicodeParameter):
+        return True
+    # Each driver has a class of that name, as the database interface asks for.
+    return type(_driver_error(exc)).__name__ == "DataError"
+
+
+def _driver_error(exc: Exception) -> object:
+    """Return what the driver raised, from beneath oslo.db and SQLAlchemy."""
+    inner = getattr(exc, "inner_exception", None) or exc
+    return getattr(inner, "orig", None) or inner
+
+
+def insert_missing(
+    session: Session, model: type[models.Base], rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Insert rows, leaving out those that a unique key says are there already.
+
+    It waits for other transactions that are inserting the same rows, so afterwards
+    the rows are there. Sort the rows, or two who insert the same ones may deadlock.
+    """
+    if not rows:
+        return
+    dialect = session.get_bind().dialect.name
+    statement: Any
+    if dialect in ("mysql", "mariadb"):
+        # IGNORE would also ignore values that do not fit.
+        statement = mysql.insert(model)
+        statement = statement.on_duplicate_key_update(
+            created_at=sa.literal_column("created_at")
+        )
+    else:
+        insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+        statement = insert(model).on_conflict_do_nothing()
+    session.connection().execute(statement, rows)
+
+
+class Database:
+    """The database: hand it a function of a session, and it runs in a transaction."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._readers = orm.sessionmaker(_with_preamble(engine, READ), autoflush=False)
+        self._writers = orm.sessionmaker(_with_preamble(engine, WRITE), autoflush=False)
+        self.engine = engine
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """Run ``work`` in a transaction that sees one moment and changes nothing.
+
+        A read that loses its connection, or a race against a writer, runs again.
+        """
+        return self._retried(self._read_once, work, attempts=3)
+
+    def write(self, work: Callable[[Session], T], *, attempts: int = 10) -> T:
+        """Run ``work`` until it commits, at most ``attempts`` times.
+
+        ``work`` is called again from the start, so it must take everything it
+        needs from the session and keep nothing between two calls.
+
+        :raises ConcurrentUpdate: each attempt lost a race
+        :raises BadRequest: the database has no way to store a value
+        """
+        return self._retried(self._write_once, work, attempts=attempts)
+
+    def _retried(
+        self,
+        run_once: Callable[[Callable[[Session], T]], T],
+        work: Callable[[Session], T],
+        attempts: int,
+    ) -> T:
+        for attempt in range(1, attempts + 1):
+            try:
+                return run_once(work)
+            except errors.PlacementError:
+                raise
+            except Exception as exc:
+                if is_unstorable(exc):
+                    raise errors.BadRequest(
+                        "The database has no way to store a value of this request."
+                    ) from exc
+                if not is_lost_race(exc):
+                    raise
+                LOG.debug("lost a race, attempt %s of %s: %s", attempt, attempts, exc)
+                if attempt == attempts:
+                    raise errors.ConcurrentUpdate(
+                        "Other requests kept changing the same data. Please retry."
+                    ) from exc
+            # Both sides of a deadlock would meet again if they came back at once.
+            time.sleep(random.uniform(0, 0.01 * attempt))
+        raise ValueError("a transaction is attempted at least once")
+
+    def _read_once(self, work: Callable[[Session], T]) -> T:
+        with self._readers() as session:
+            return work(session)
+
+    def _write_once(self, work: Callable[[Session], T]) -> T:
+        with self._writers.begin() as session:
+            return work(session)
+
+
+def connect(settings: conf.DatabaseSettings) -> Database:
+    """Return the database that the settings name.
+
+    The server is asked for a connection at once, as often as the settings say.
+    """
+    url = sa.engine.make_url(settings.connection)
+    if settings.connection_parameters:
+        url = url.update_query_string(settings.connection_parameters, append=True)
+    if url.get_backend_name() == "sqlite":
+        return Database(_sqlite_engine(url, settings))
+    return Database(_server_engine(url, settings))
+
+
+def _server_engine(url: sa.URL, settings: conf.DatabaseSettings) -> sa.Engine:
+    if url.get_backend_name() in ("mysql", "mariadb") and "charset" not in url.query:
+        url = url.update_query_dict({"charset": "utf8mb4"})
+    engine: sa.Engine = engines.create_engine(
+        _with_installed_driver(url),
+        mysql_sql_mode=settings.mysql_sql_mode,
+        connection_recycle_time=settings.connection_recycle_time,
+        connection_debug=settings.connection_debug,
+        connection_trace=settings.connection_trace,
+        max_pool_size=settings.max_pool_size,
+        max_overflow=settings.max_overflow,
+        pool_timeout=settings.pool_timeout,
+        max_retries=settings.max_retries,
+        retry_interval=settings.retry_interval,
+        thread_checkin=False,
+    )
+    return engine
+
+
+def _with_installed_driver(url: sa.URL) -> sa.URL:
+    """Replace a driver that is not installed by its successor.
+
+    Configuration files name ``psycopg2``, or no driver, which means the same.
+    """
+    if url.get_backend_name() == "postgresql":
+        try:
+            url.get_dialect().import_dbapi()
+        except ImportError:
+            return url.set(drivername="postgresql+psycopg")
+    return url
+
+
+def _sqlite_engine(url: sa.URL, settings: conf.DatabaseSettings) -> sa.Engine:
+    """Return an engine for the embedded database.
+
+    oslo.db's own opens the file anew for each request and cannot begin a transaction
+    as a writer.
+    """
+    in_memory = url.database in (None, "", ":memory:")
+    engine = sa.create_engine(
+        url,
+        connect_args={"timeout": SQLITE_PATIENCE, "check_same_thread": False},
+        # All threads share the one connection that holds an in-memory database.
+        poolclass=sa.pool.StaticPool if in_memory else sa.pool.QueuePool,
+        **({} if in_memory else {"max_overflow": -1}),
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def set_up(connection: sqlite3.Connection, record: Any) -> None:
+        # The driver's own BEGIN comes too late and locks too little.
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(
+            f"PRAGMA synchronous = {'FULL' if settings.sqlite_synchronous else 'OFF'}"
+        )
+
+    exc_filters.register_engine(engine)
+    return engine
+
+
+def _with_preamble(engine: sa.Engine, kind: str) -> sa.Engine:
+    """Return the engine, beginning each transaction as one that reads or writes."""
+    statement = PREAMBLE.get((engine.dialect.name, kind))
+    if engine.dialect.name == "mariadb":
+        statement = PREAMBLE.get(("mysql", kind))
+    engine = engine.execution_options()
+    if statement:
+
+        @sa.event.listens_for(engine, "begin")
+        def begin(connection: sa.Connection) -> None:
+            connection.exec_driver_sql(statement)
+
+    return engine

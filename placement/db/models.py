@@ -1,0 +1,221 @@
+"""The tables: columns and constraints, nothing else.
+
+They are those of OpenStack Placement at its head revision, so that either service
+can run on a database made by the other.
+"""
+
+import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+
+def utc_now() -> datetime.datetime:
+    """Return the current time as the tables keep it: UTC, without a zone."""
+    return datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+
+
+class Base(orm.DeclarativeBase):
+    """What every table has: when a row was made, and last changed."""
+
+    created_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        default=utc_now, sort_order=-2
+    )
+    updated_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        onupdate=utc_now, sort_order=-1
+    )
+
+
+class ResourceProvider(Base):
+    """Somebody who has inventories; a node of a tree."""
+
+    __tablename__ = "resource_providers"
+    __table_args__ = (
+        sa.UniqueConstraint("uuid", name="uniq_resource_providers0uuid"),
+        sa.UniqueConstraint("name", name="uniq_resource_providers0name"),
+        sa.Index("resource_providers_root_provider_id_idx", "root_provider_id"),
+        sa.Index("resource_providers_parent_provider_id_idx", "parent_provider_id"),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    uuid: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    name: orm.Mapped[str | None] = orm.mapped_column(sa.String(200))
+    generation: orm.Mapped[int | None]
+    root_provider_id: orm.Mapped[int | None] = orm.mapped_column(
+        sa.ForeignKey("resource_providers.id")
+    )
+    parent_provider_id: orm.Mapped[int | None] = orm.mapped_column(
+        sa.ForeignKey("resource_providers.id")
+    )
+
+
+class ResourceClass(Base):
+    """A kind of resource. The id of a standard one is below 10000 and may be 0."""
+
+    __tablename__ = "resource_classes"
+    __table_args__ = (sa.UniqueConstraint("name", name="uniq_resource_classes0name"),)
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    name: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+
+
+class Inventory(Base):
+    """How much of a resource class a resource provider has."""
+
+    __tablename__ = "inventories"
+    __table_args__ = (
+        sa.UniqueConstraint(
+            "resource_provider_id",
+            "resource_class_id",
+            name="uniq_inventories0resource_provider_resource_class",
+        ),
+        sa.Index("inventories_resource_class_id_idx", "resource_class_id"),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    resource_provider_id: orm.Mapped[int]
+    resource_class_id: orm.Mapped[int]
+    total: orm.Mapped[int]
+    reserved: orm.Mapped[int]
+    min_unit: orm.Mapped[int]
+    max_unit: orm.Mapped[int]
+    step_size: orm.Mapped[int]
+    allocation_ratio: orm.Mapped[float]
+
+
+class Allocation(Base):
+    """How much of a resource class of a provider a consumer uses."""
+
+    __tablename__ = "allocations"
+    __table_args__ = (
+        sa.Index(
+            "allocations_resource_provider_class_used_idx",
+            "resource_provider_id",
+            "resource_class_id",
+            "used",
+        ),
+        sa.Index("allocations_resource_class_id_idx", "resource_class_id"),
+        sa.Index("allocations_consumer_id_idx", "consumer_id"),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    resource_provider_id: orm.Mapped[int]
+    # The uuid of the consumer, not its id.
+    consumer_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    resource_class_id: orm.Mapped[int]
+    used: orm.Mapped[int]
+
+
+class ConsumerType(Base):
+    """What a consumer is: an instance, a migration, a volume."""
+
+    __tablename__ = "consumer_types"
+    __table_args__ = (sa.UniqueConstraint("name", name="uniq_consumer_types0name"),)
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    name: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+
+
+class Consumer(Base):
+    """Somebody who has allocations."""
+
+    __tablename__ = "consumers"
+    __table_args__ = (
+        sa.UniqueConstraint("uuid", name="uniq_consumers0uuid"),
+        sa.Index("consumers_project_id_uuid_idx", "project_id", "uuid"),
+        sa.Index(
+            "consumers_project_id_user_id_uuid_idx", "project_id", "user_id", "uuid"
+        ),
+        sa.Index("consumers_consumer_type_id_idx", "consumer_type_id"),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    uuid: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    project_id: orm.Mapped[int]
+    user_id: orm.Mapped[int]
+    generation: orm.Mapped[int] = orm.mapped_column(default=0, server_default="0")
+    consumer_type_id: orm.Mapped[int | None] = orm.mapped_column(
+        sa.ForeignKey("consumer_types.id", name="consumers_consumer_type_id_fkey")
+    )
+
+
+class Project(Base):
+    """A project that consumers belong to, by the id that others gave it."""
+
+    __tablename__ = "projects"
+    __table_args__ = (
+        sa.UniqueConstraint("external_id", name="uniq_projects0external_id"),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    external_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+
+
+class User(Base):
+    """A user that consumers belong to, by the id that others gave it."""
+
+    __tablename__ = "users"
+    __table_args__ = (
+        sa.UniqueConstraint("external_id", name="uniq_users0external_id"),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    external_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+
+
+class Trait(Base):
+    """A quality that resource providers may have."""
+
+    __tablename__ = "traits"
+    __table_args__ = (sa.UniqueConstraint("name", name="uniq_traits0name"),)
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    name: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+
+
+class ResourceProviderTrait(Base):
+    """A resource provider has a trait."""
+
+    __tablename__ = "resource_provider_traits"
+    __table_args__ = (
+        sa.Index(
+            "resource_provider_traits_resource_provider_trait_idx",
+            "resource_provider_id",
+            "trait_id",
+        ),
+    )
+
+    trait_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey("traits.id"), primary_key=True
+    )
+    resource_provider_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey("resource_providers.id"), primary_key=True
+    )
+
+
+class Aggregate(Base):
+    """A set of resource providers: nothing but a UUID, as it was first sent."""
+
+    __tablename__ = "placement_aggregates"
+    __table_args__ = (
+        sa.UniqueConstraint("uuid", name="uniq_placement_aggregates0uuid"),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    uuid: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
+
+
+class ResourceProviderAggregate(Base):
+    """A resource provider is in an aggregate."""
+
+    __tablename__ = "resource_provider_aggregates"
+    __table_args__ = (
+        sa.Index("resource_provider_aggregates_aggregate_id_idx", "aggregate_id"),
+    )
+
+    resource_provider_id: orm.Mapped[int] = orm.mapped_column(
+        primary_key=True, autoincrement=False
+    )
+    aggregate_id: orm.Mapped[int] = orm.mapped_column(
+        primary_key=True, autoincrement=False
+    )

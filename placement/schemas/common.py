@@ -1,0 +1,125 @@
+"""What the wire formats of several resources share.
+
+A ``Schema`` checks a document; ``View`` tells a renderer for whom it renders.
+"""
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import jsonschema
+from oslo_utils import uuidutils
+
+from placement import errors
+from placement.microversion import Version
+
+Json: TypeAlias = Any
+
+UUID = {"type": "string", "format": "uuid"}
+RESOURCE_CLASS_PATTERN = "^[A-Z0-9_]+$"
+POSITIVE_INT = {"type": "integer", "minimum": 1, "maximum": 0x7FFFFFFF}
+
+FORMATS = jsonschema.FormatChecker(formats=())
+
+
+@FORMATS.checks("uuid")
+def is_uuid(value: object) -> bool:
+    """Tell whether a body may use a text as a UUID: any spelling of 32 digits."""
+    return not isinstance(value, str) or uuidutils.is_uuid_like(value)
+
+
+def _pattern(
+    validator: Any, pattern: str, instance: object, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """Check a pattern whose ``$`` means the end, not the end or a last newline."""
+    strict = pattern.replace("$", r"\Z")
+    if isinstance(instance, str) and not re.search(strict, instance):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator, {"pattern": _pattern}
+)
+
+
+class Schema:
+    """A JSON Schema, compiled when it is made.
+
+    :raises jsonschema.SchemaError: the schema itself is wrong
+    """
+
+    def __init__(self, document: Mapping[str, Json]) -> None:
+        Validator.check_schema(document)
+        self.document = document
+        self._validator = Validator(document, format_checker=FORMATS)
+
+    def check(self, document: Json, complaint: str) -> None:
+        """Check a document.
+
+        :param complaint: what the message of a failure begins with
+        :raises BadRequest: the document breaks the schema, where and how
+        """
+        fault = jsonschema.exceptions.best_match(self._validator.iter_errors(document))
+        if fault:
+            raise errors.BadRequest(f"{complaint}{fault}")
+
+
+def parse_json(raw: bytes, schema: Schema) -> Json:
+    """Return the document of a body.
+
+    :raises BadRequest: the body is not JSON, or breaks the schema
+    """
+    try:
+        document = json.loads(
+            raw.decode("utf-8"), parse_float=_number, parse_constant=_refuse_constant
+        )
+        if b"\\u" in raw:
+            # An escape can smuggle in half a character, which nothing can store.
+            json.dumps(document, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as exc:
+        raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
+    schema.check(document, "JSON does not validate: ")
+    return document
+
+
+def _number(text: str) -> int | float:
+    """Read a number; one without a fraction is an integer, however it is written."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large")
+    return int(value) if value.is_integer() else value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def extend(
+    schema: Mapping[str, Json],
+    *,
+    properties: Mapping[str, Json] | None = None,
+    required: tuple[str, ...] = (),
+) -> dict[str, Json]:
+    """Return an object schema with more properties, some of them required."""
+    extended = {
+        **schema,
+        "properties": {**schema.get("properties", {}), **(properties or {})},
+    }
+    if required:
+        extended["required"] = [*schema.get("required", ()), *required]
+    return extended
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class View:
+    """For whom a reply is rendered: the microversion, and where the API is mounted."""
+
+    version: Version
+    prefix: str = ""
+
+    def href(self, path: str) -> str:
+        """Return a path of the API as a link in a body."""
+        return self.prefix + path
