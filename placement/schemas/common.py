@@ -22,13 +22,14 @@ UUID = {"type": "string", "format": "uuid"}
 RESOURCE_CLASS_PATTERN = "^[A-Z0-9_]+$"
 POSITIVE_INT = {"type": "integer", "minimum": 1, "maximum": 0x7FFFFFFF}
 
-FORMATS = jsonschema.FormatChecker(formats=())
 
-
-@FORMATS.checks("uuid")
 def is_uuid(value: object) -> bool:
     """Tell whether a body may use a text as a UUID: any spelling of 32 digits."""
     return not isinstance(value, str) or uuidutils.is_uuid_like(value)
+
+
+FORMATS = jsonschema.FormatChecker(formats=())
+FORMATS.checks("uuid")(is_uuid)
 
 
 def _pattern(
@@ -48,13 +49,18 @@ Validator = jsonschema.validators.extend(
 class Schema:
     """A JSON Schema, compiled when it is made.
 
+    :param formats: what the formats mean; those of a query differ from a body's
     :raises jsonschema.SchemaError: the schema itself is wrong
     """
 
-    def __init__(self, document: Mapping[str, Json]) -> None:
+    def __init__(
+        self,
+        document: Mapping[str, Json],
+        formats: jsonschema.FormatChecker = FORMATS,
+    ) -> None:
         Validator.check_schema(document)
         self.document = document
-        self._validator = Validator(document, format_checker=FORMATS)
+        self._validator = Validator(document, format_checker=formats)
 
     def check(self, document: Json, complaint: str) -> None:
         """Check a document.

@@ -1,9 +1,16 @@
 """The grammar of query strings: resources=, required=, member_of=, in_tree= ..."""
 
+import dataclasses
+import re
+from collections.abc import Sequence
 from typing import TypeAlias
 from urllib import parse
 
+import jsonschema
+
 from placement import errors
+from placement.microversion import ByVersion
+from placement.schemas import common
 
 # The parameters of a query string, decoded, in the order they were given.
 Pairs: TypeAlias = list[tuple[str, str]]
@@ -11,17 +18,248 @@ Pairs: TypeAlias = list[tuple[str, str]]
 COMPLAINT = "Invalid query string parameters: "
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Grammar:
+    """What parameters may say at a microversion, beyond what they always could."""
+
+    forbidden_traits: bool = False
+    any_of_traits: bool = False
+    repeated_member_of: bool = False
+    forbidden_aggregates: bool = False
+
+
+V1_0 = Grammar()
+V1_22 = dataclasses.replace(V1_0, forbidden_traits=True)
+V1_24 = dataclasses.replace(V1_22, repeated_member_of=True)
+V1_32 = dataclasses.replace(V1_24, forbidden_aggregates=True)
+V1_39 = dataclasses.replace(V1_32, any_of_traits=True)
+
+GRAMMAR = ByVersion(
+    {(1, 0): V1_0, (1, 22): V1_22, (1, 24): V1_24, (1, 32): V1_32, (1, 39): V1_39}
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Traits:
+    """Traits by name: one of each set in ``required``, and none of ``forbidden``."""
+
+    required: tuple[frozenset[str], ...] = ()
+    forbidden: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Aggregates:
+    """Aggregates by UUID: one of each set in ``required``, none of ``forbidden``."""
+
+    required: tuple[frozenset[str], ...] = ()
+    forbidden: frozenset[str] = frozenset()
+
+
+def is_hyphenated_uuid(value: object) -> bool:
+    """Tell whether a query may use a text as a UUID: hyphens, in their places."""
+    if not isinstance(value, str):
+        return True
+    return bool(
+        re.fullmatch(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", value)
+    )
+
+
+# The formats of query strings. Give them to each ``Schema`` of one.
+FORMATS = jsonschema.FormatChecker(formats=())
+FORMATS.checks("uuid")(is_hyphenated_uuid)
+
+
 def decode(raw: str) -> Pairs:
     """Split and decode a query string. Both ``&`` and ``;`` end a parameter.
 
+    :param raw: as WSGI has it, one character for each byte
     :raises BadRequest: a name or value is not UTF-8
     """
+    ascii_only = re.sub(r"[\x80-\xff]", lambda byte: f"%{ord(byte[0]):02X}", raw)
     try:
         return parse.parse_qsl(
-            raw.replace(";", "&"),
+            ascii_only.replace(";", "&"),
             keep_blank_values=True,
             encoding="utf-8",
             errors="strict",
         )
     except ValueError as exc:
         raise errors.BadRequest(f"{COMPLAINT}{exc}") from exc
+
+
+def check(pairs: Pairs, schema: common.Schema) -> None:
+    """Check the names of all parameters, and the last value of each.
+
+    :raises BadRequest: a name is unknown or missing, or a value malformed
+    """
+    # In the pattern of a name, ``$`` would let a line feed pass at the end.
+    schema.check({name.replace("\n", "\\n"): value for name, value in pairs}, COMPLAINT)
+
+
+def values(pairs: Pairs, name: str) -> list[str]:
+    """Return every value of a parameter, in the order they were given."""
+    return [value for key, value in pairs if key == name]
+
+
+def last(pairs: Pairs, name: str) -> str | None:
+    """Return the value that counts of a parameter that is meant to be given once."""
+    return dict(pairs).get(name)
+
+
+def parse_resources(value: str) -> dict[str, int]:
+    """Return the amounts that ``resources`` asks for, by name of resource class.
+
+    :raises BadRequest: the value is not of the form CLASS:AMOUNT,CLASS:AMOUNT
+    """
+    if not value.strip():
+        raise _badly_formed_resources("empty string")
+    return dict(_parse_resource(item) for item in value.split(","))
+
+
+def _parse_resource(item: str) -> tuple[str, int]:
+    if item.count(":") != 1:
+        raise _badly_formed_resources(item)
+    resource_class, text = item.split(":")
+    amount = _parse_integer(text)
+    if amount is None:
+        raise errors.BadRequest(
+            f"Requested resource {resource_class} expected positive integer amount. "
+            f"Got: {text}."
+        )
+    if amount < 1:
+        raise errors.BadRequest(
+            f"Requested resource {resource_class} requires amount >= 1. Got: {amount}."
+        )
+    return resource_class, amount
+
+
+def _badly_formed_resources(got: str) -> errors.BadRequest:
+    return errors.BadRequest(
+        "Badly formed resources parameter. Expected resources query string parameter "
+        f"in form: ?resources=VCPU:2,MEMORY_MB:1024. Got: {got}."
+    )
+
+
+def _parse_integer(text: str) -> int | None:
+    """Read an integer as Python does; None if the text is no integer.
+
+    Python refuses thousands of digits. They mean more than there is of anything, and
+    so do the first forty of them.
+    """
+    numeral = text.strip()
+    if not re.fullmatch(r"[+-]?\d+(_\d+)*", numeral):
+        return None
+    digits = numeral.lstrip("+-").replace("_", "").lstrip("0")[:40]
+    return int(digits or "0") * (-1 if numeral.startswith("-") else 1)
+
+
+def parse_required(values: Sequence[str], grammar: Grammar) -> Traits:
+    """Return the traits that the values of ``required`` ask for.
+
+    Until it could be repeated, only the last value was looked at.
+
+    :raises BadRequest: a value is malformed, or too new for the microversion
+    """
+    counting = values if grammar.any_of_traits else values[-1:]
+    parsed = [_parse_traits(value, grammar) for value in counting]
+    return Traits(
+        tuple(alternatives for traits in parsed for alternatives in traits.required),
+        frozenset().union(*(traits.forbidden for traits in parsed)),
+    )
+
+
+def _parse_traits(value: str, grammar: Grammar) -> Traits:
+    if value.startswith("in:"):
+        return _parse_any_of_traits(value, grammar)
+    names = [name.strip() for name in value.split(",")]
+    example = "!CUSTOM_MAGIC" if grammar.forbidden_traits else "CUSTOM_MAGIC"
+    expected = (
+        f"{COMPLAINT}Expected 'required' parameter value of the form: "
+        f"HW_CPU_X86_VMX,{example}. Got"
+    )
+    if not all(name.lstrip("!") for name in names):
+        raise errors.BadRequest(f"{expected} an empty trait in: {value}")
+    forbidden = {name.lstrip("!") for name in names if name.startswith("!")}
+    if forbidden and not grammar.forbidden_traits:
+        raise errors.BadRequest(f"{expected}: {value}")
+    required = dict.fromkeys(name for name in names if not name.startswith("!"))
+    return Traits(tuple(frozenset({name}) for name in required), frozenset(forbidden))
+
+
+def _parse_any_of_traits(value: str, grammar: Grammar) -> Traits:
+    form = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
+    if not grammar.any_of_traits:
+        raise errors.BadRequest(
+            f"{COMPLAINT}The format '{form}' only supported since microversion 1.39. "
+            f"Got: {value}"
+        )
+    names = [name.strip() for name in value.removeprefix("in:").split(",")]
+    if not all(names):
+        raise errors.BadRequest(
+            f"{COMPLAINT}Expected 'required' parameter value of the form: {form}. "
+            f"Got an empty trait in: {value}"
+        )
+    if any(name.startswith("!") for name in names):
+        raise errors.BadRequest(
+            f"{COMPLAINT}The format '{form}' does not support forbidden traits. "
+            f"Got: {value}"
+        )
+    return Traits((frozenset(names),))
+
+
+def parse_member_of(
+    values: Sequence[str], grammar: Grammar, name: str = "member_of"
+) -> Aggregates:
+    """Return the aggregates that the values of ``member_of`` ask for.
+
+    :param name: of the parameter, suffix included
+    :raises BadRequest: a value is malformed, or too new for the microversion
+    """
+    if len(values) > 1 and not grammar.repeated_member_of:
+        raise errors.BadRequest("Multiple member_of parameters are not supported")
+    parsed = [_parse_aggregates(value, grammar, name) for value in values]
+    return Aggregates(
+        tuple(members for forbids, members in parsed if not forbids),
+        frozenset().union(*(members for forbids, members in parsed if forbids)),
+    )
+
+
+def _parse_aggregates(
+    value: str, grammar: Grammar, name: str
+) -> tuple[bool, frozenset[str]]:
+    """Return whether a value forbids its aggregates, and the aggregates."""
+    forbids = value.startswith("!")
+    unsigned = value[1:] if forbids else value
+    listed = unsigned.startswith("in:")
+    if "," in value and not listed:
+        raise errors.BadRequest(
+            "Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' "
+            f"keyword using the valid microversion. Got: {value}"
+        )
+    members = unsigned.removeprefix("in:").split(",")
+    for member in members:
+        if not common.is_uuid(member):
+            raise errors.BadRequest(
+                f"{COMPLAINT}Expected 'member_of' parameter to contain valid UUID(s). "
+                f"Got: {member}"
+            )
+    if forbids and not grammar.forbidden_aggregates:
+        raise errors.BadRequest(
+            f"Forbidden {name} parameters are not supported in the specified "
+            "microversion"
+        )
+    return forbids, frozenset(members)
+
+
+def parse_in_tree(value: str) -> str:
+    """Return the UUID that ``in_tree`` names, as it is spelled.
+
+    :raises BadRequest: the value is not a UUID, in whatever spelling
+    """
+    provider_uuid = value.strip()
+    if not common.is_uuid(provider_uuid):
+        raise errors.BadRequest(
+            f"{COMPLAINT}Expected 'in_tree' parameter to be a format of uuid. "
+            f"Got: {value}"
+        )
+    return provider_uuid
