@@ -1,0 +1,97 @@
+"""The traits and resource classes that every cloud has, from their libraries."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import os_resource_classes
+import os_traits
+import sqlalchemy as sa
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement.db import api, models
+
+LOG = log.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Added:
+    """The names that a database lacked."""
+
+    traits: Sequence[str] = ()
+    resource_classes: Sequence[str] = ()
+
+
+def synchronise(database: api.Database) -> Added:
+    """Add the standard traits and resource classes that a database lacks.
+
+    Nothing is ever removed or renamed. A database that lacks nothing is only read.
+    """
+    return Added(synchronise_traits(database), synchronise_resource_classes(database))
+
+
+def synchronise_traits(database: api.Database) -> list[str]:
+    """Add the traits of os-traits that a database lacks, and return them."""
+    if not database.read(list_missing_traits):
+        return []
+    return database.write(add_missing_traits)
+
+
+def synchronise_resource_classes(database: api.Database) -> list[str]:
+    """Add the classes of os-resource-classes that a database lacks, and return them."""
+    if not database.read(list_missing_resource_classes):
+        return []
+    return database.write(add_missing_resource_classes)
+
+
+def list_missing_traits(session: Session) -> list[str]:
+    """Return the standard traits that the database lacks, by name."""
+    known = set(session.scalars(sa.select(models.Trait.name)))
+    return sorted(set(os_traits.get_traits()) - known)
+
+
+def list_missing_resource_classes(session: Session) -> list[str]:
+    """Return the standard resource classes that the database lacks, by id."""
+    known = set(session.scalars(sa.select(models.ResourceClass.name)))
+    return [name for name in os_resource_classes.STANDARDS if name not in known]
+
+
+def add_missing_traits(session: Session) -> list[str]:
+    """Insert the standard traits that the database lacks, and return them."""
+    missing = list_missing_traits(session)
+    api.insert_missing(session, models.Trait, [{"name": name} for name in missing])
+    return missing
+
+
+def add_missing_resource_classes(session: Session) -> list[str]:
+    """Insert the standard resource classes that the database lacks.
+
+    The id of a standard class is its place in the library.
+    """
+    missing = list_missing_resource_classes(session)
+    rows = [
+        {"id": os_resource_classes.STANDARDS.index(name), "name": name}
+        for name in missing
+    ]
+    with _zero_as_an_id(session):
+        api.insert_missing(session, models.ResourceClass, rows)
+    refused = list_missing_resource_classes(session)
+    if refused:
+        LOG.warning("other resource classes have the ids of %s", ", ".join(refused))
+    return [name for name in missing if name not in refused]
+
+
+@contextlib.contextmanager
+def _zero_as_an_id(session: Session) -> Iterator[None]:
+    """Let MySQL take 0 for an id, where it would otherwise count one up."""
+    if session.get_bind().dialect.name not in ("mysql", "mariadb"):
+        yield
+        return
+    mode = session.scalar(sa.text("SELECT @@SESSION.sql_mode"))
+    set_mode = sa.text("SET SESSION sql_mode = :mode")
+    session.execute(set_mode, {"mode": f"{mode},NO_AUTO_VALUE_ON_ZERO".lstrip(",")})
+    try:
+        yield
+    finally:
+        session.execute(set_mode, {"mode": mode})
