@@ -11,6 +11,8 @@ from alembic.runtime.migration import MigrationContext
 from oslo_db import exception as db_exc
 from oslo_log import log
 
+from placement.db import api
+
 LOG = log.getLogger(__name__)
 
 HEAD = "a082b8bb98d0"
@@ -26,13 +28,13 @@ PATIENCE = 3600
 _alembic_lock = threading.Lock()
 
 
-def version(engine: sa.Engine) -> str | None:
+def version(database: api.Database) -> str | None:
     """Return the revision recorded in the database, None if there is no record."""
-    with engine.connect() as connection:
+    with database.engine.connect() as connection:
         return _recorded(connection)
 
 
-def upgrade(engine: sa.Engine) -> None:
+def upgrade(database: api.Database) -> None:
     """Migrate the schema to the newest revision. A database that has it is untouched.
 
     Processes and threads that start together take turns.
@@ -40,22 +42,22 @@ def upgrade(engine: sa.Engine) -> None:
     :raises alembic.util.CommandError: the database has a revision nobody knows
     :raises RuntimeError: the data must be repaired first, by an online migration
     """
-    if version(engine) == HEAD:
+    if version(database) == HEAD:
         return
-    with _exclusively(engine) as connection:
+    with _exclusively(database.engine) as connection:
         # Whoever was waited for has most likely done the work.
         if _recorded(connection) != HEAD:
             command.upgrade(_alembic(connection), HEAD)
 
 
-def stamp(engine: sa.Engine, revision: str) -> None:
+def stamp(database: api.Database, revision: str) -> None:
     """Record a revision without migrating.
 
     :param revision: an id or the beginning of one, ``head``, or ``base`` for no
         record at all
     :raises alembic.util.CommandError: there is no such revision
     """
-    with _exclusively(engine) as connection:
+    with _exclusively(database.engine) as connection:
         # What was recorded before does not matter, even if nobody knows it.
         command.stamp(_alembic(connection), revision, purge=True)
 
