@@ -1,0 +1,1 @@
+"""The placement service: who provides what, and who uses how much of it."""

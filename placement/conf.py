@@ -266,9 +266,7 @@ def register(config: cfg.ConfigOpts) -> None:
     cors.set_defaults(**CORS_DEFAULTS)
     log.register_options(config)
     # Not a library that everybody has in mind, and one that talks a lot.
-    log.set_defaults(
-        default_log_levels=[*log.get_default_log_levels(), "routes=INFO"]
-    )
+    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "routes=INFO"])
     for group, options in OPTIONS:
         config.register_opts(options, group=None if group == "DEFAULT" else group)
 
@@ -292,7 +290,7 @@ def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.Config
 
 
 def read(
-    arguments: Sequence[str], files: Sequence[str] | None = None, **options: Any
+    arguments: Sequence[str], files: list[str] | None = None, **options: Any
 ) -> cfg.ConfigOpts:
     """Return a configuration.
 
@@ -313,16 +311,16 @@ def read(
 
 def database_settings(config: cfg.ConfigOpts) -> DatabaseSettings:
     """Return how to reach the database."""
-    return _pick(DatabaseSettings, config.placement_database)
+    return DatabaseSettings(**_values(DatabaseSettings, config.placement_database))
 
 
 def settings(config: cfg.ConfigOpts) -> Settings:
     """Return what handlers need to know."""
-    return _pick(Settings, config.placement)
+    return Settings(**_values(Settings, config.placement))
 
 
-def _pick(kind: Any, group: Any) -> Any:
-    """Make a value of the options that have the names of its fields."""
-    return kind(
-        **{field.name: getattr(group, field.name) for field in dataclasses.fields(kind)}
-    )
+def _values(kind: type, group: Any) -> dict[str, Any]:
+    """Return the values of the options that have the names of a class's fields."""
+    return {
+        field.name: getattr(group, field.name) for field in dataclasses.fields(kind)
+    }

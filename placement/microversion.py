@@ -1,7 +1,7 @@
 """The microversions of the API, and which of them a request asks for."""
 
 import bisect
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Generic, NamedTuple, TypeVar
 
 import microversion_parse
@@ -76,7 +76,7 @@ class Unavailable(ValueError):
     """The header asks for a microversion that this service does not have."""
 
 
-def negotiate(headers: Mapping[str, str]) -> Version:
+def negotiate(headers: MutableMapping[str, str]) -> Version:
     """Return the microversion that a request's headers ask for.
 
     :raises Malformed: the text is not a version
@@ -94,9 +94,7 @@ def negotiate(headers: Mapping[str, str]) -> Version:
             f"Invalid microversion: invalid version string: {text}; {exc}"
         ) from exc
     if version not in VERSIONS:
-        raise Unavailable(
-            f"Invalid microversion: Unacceptable version header: {text}"
-        )
+        raise Unavailable(f"Invalid microversion: Unacceptable version header: {text}")
     return version
 
 

@@ -14,6 +14,8 @@ from placement.schemas.query import Pairs
 
 S = TypeVar("S")
 
+OK = always(200)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call(Generic[S]):
@@ -73,7 +75,8 @@ class Operation:
     handler knows it, ``Last-Modified``.
 
     ``media_type_first`` and ``body_first`` move a step: media types are looked at
-    before the microversion, the body before the subject.
+    before the microversion, the body before the subject. ``accepts_anything`` leaves
+    one out: the reply is JSON whatever the caller wants.
     """
 
     handler: ByVersion[Handler]
@@ -83,9 +86,10 @@ class Operation:
     query: ByVersion[Callable[[Pairs], Any]] | None = None
     body: ByVersion[Schema | None] | None = None
     flags: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
-    status: ByVersion[int] = always(200)
+    status: ByVersion[int] = OK
     reply: ByVersion[Renderer | None] | None = None
     dated: tuple[int, int] | None = None
     absent: type[errors.PlacementError] = errors.NotFound
     media_type_first: bool = False
     body_first: bool = False
+    accepts_anything: bool = False

@@ -51,7 +51,8 @@ def is_unstorable(exc: Exception) -> bool:
     if isinstance(exc, db_exc.DBDataError | db_exc.DBInvalidUnicodeParameter):
         return True
     # Each driver has a class of that name, as the database interface asks for.
-    return type(_driver_error(exc)).__name__ == "DataError"
+    ancestry = type(_driver_error(exc)).__mro__
+    return any(ancestor.__name__ == "DataError" for ancestor in ancestry)
 
 
 def _driver_error(exc: Exception) -> object:

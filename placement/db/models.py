@@ -12,7 +12,7 @@ from sqlalchemy import orm
 
 def utc_now() -> datetime.datetime:
     """Return the current time as the tables keep it: UTC, without a zone."""
-    return datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
 class Base(orm.DeclarativeBase):
@@ -80,7 +80,7 @@ class Inventory(Base):
     min_unit: orm.Mapped[int]
     max_unit: orm.Mapped[int]
     step_size: orm.Mapped[int]
-    allocation_ratio: orm.Mapped[float]
+    allocation_ratio: orm.Mapped[float] = orm.mapped_column(sa.Float)
 
 
 class Allocation(Base):

@@ -1,0 +1,1 @@
+"""What each operation does, step by step: one module per resource."""

@@ -1,0 +1,1 @@
+"""The ledger: values, and the SQL that loads and stores them."""

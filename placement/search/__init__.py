@@ -1,0 +1,1 @@
+"""Allocation candidates: a search over plain values."""

@@ -26,9 +26,7 @@ class Stock:
 
     def suits(self, amount: int) -> bool:
         """Tell whether one consumer may take an amount: its least, most and step."""
-        return (
-            self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
-        )
+        return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
 
     def holds(self, amount: int) -> bool:
         """Tell whether there is room for an amount beside what is taken."""

@@ -1,0 +1,1 @@
+"""Applications for servers that import them."""

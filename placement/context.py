@@ -1,0 +1,26 @@
+"""Who is asking: user, project, roles, request id."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_context import context
+
+# The library's class has all that policy and log need.
+RequestContext = context.RequestContext
+
+REQUEST_ID = "openstack.request_id"
+GLOBAL_REQUEST_ID = "openstack.global_request_id"
+ENVIRONMENT_KEY = "placement.context"
+
+
+def from_environment(environment: Mapping[str, Any]) -> RequestContext:
+    """Return the context that the identity headers of a request describe.
+
+    Log records of this thread carry it from here on.
+    """
+    return RequestContext.from_environ(dict(environment))
+
+
+def is_anonymous(asking: RequestContext) -> bool:
+    """Tell whether nobody is known to ask. A user without a name is somebody."""
+    return asking.user_id is None

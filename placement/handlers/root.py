@@ -1,0 +1,10 @@
+"""The root document: which versions of the API there are."""
+
+import datetime
+
+from placement.operation import Call, Reply
+
+
+def show_versions(call: Call[None]) -> Reply:
+    """Answer with the versions of the API, to whoever asks."""
+    return Reply(modified=datetime.datetime.now(datetime.UTC).replace(tzinfo=None))

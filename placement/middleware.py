@@ -1,0 +1,161 @@
+"""What surrounds the application: request id and log, identity, the last-resort 500.
+
+Each is a WSGI application around another one.
+"""
+
+import re
+import uuid
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import webob.exc
+from keystonemiddleware import auth_token
+from oslo_config import cfg
+from oslo_log import log
+from oslo_middleware import cors, http_proxy_to_wsgi
+
+from placement import context
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+LOG = log.getLogger(__name__)
+REQUEST_LOG = log.getLogger("placement.requestlog")
+
+REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+VERSION_KEY = "placement.microversion"
+
+
+def surround(
+    application: "WSGIApplication", config: cfg.ConfigOpts
+) -> "WSGIApplication":
+    """Return an application with all that surrounds it, as the options say."""
+    wrapped: Any = with_context(application)
+    wrapped = AUTHENTICATION[config.api.auth_strategy](wrapped, config)
+    if config.cors.allowed_origin:
+        wrapped = cors.CORS(wrapped, config)
+    wrapped = with_request_log(wrapped)
+    if config.oslo_middleware.enable_proxy_headers_parsing:
+        wrapped = http_proxy_to_wsgi.HTTPProxyToWSGI(wrapped, config)
+    return wrapped  # type: ignore[no-any-return]
+
+
+def is_root(environment: "WSGIEnvironment") -> bool:
+    """Tell whether a request is for the root document, which is open to all."""
+    return environment.get("PATH_INFO", "") in ("", "/")
+
+
+def with_request_log(application: "WSGIApplication") -> "WSGIApplication":
+    """Give each request an id, and write a line about it."""
+
+    def logged(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        request_id = f"req-{uuid.uuid4()}"
+        environment[context.REQUEST_ID] = request_id
+        inbound = environment.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
+        if REQUEST_ID.fullmatch(inbound):
+            environment[context.GLOBAL_REQUEST_ID] = inbound
+        # A client that does not say what it wants is given what we have best.
+        if environment.get("HTTP_ACCEPT", "") in ("", "*/*"):
+            environment["HTTP_ACCEPT"] = "application/json"
+        line = _request_line(environment)
+        REQUEST_LOG.debug(
+            "Starting request: %s %s", environment.get("REMOTE_ADDR"), line
+        )
+
+        def start_logged(
+            status: str, headers: list[tuple[str, str]], *error: Any
+        ) -> Any:
+            REQUEST_LOG.info(
+                "%s %s status: %s len: %s microversion: %s",
+                environment.get("REMOTE_ADDR") or "-",
+                line,
+                status.split(" ", 1)[0],
+                _header(headers, "content-length"),
+                environment.get(VERSION_KEY, "-"),
+            )
+            headers.append(("x-openstack-request-id", request_id))
+            return start_response(status, headers, *error)
+
+        return application(environment, start_logged)
+
+    return logged
+
+
+def _request_line(environment: "WSGIEnvironment") -> str:
+    uri = environment.get("SCRIPT_NAME", "") + environment.get("PATH_INFO", "")
+    if environment.get("QUERY_STRING"):
+        uri += f"?{environment['QUERY_STRING']}"
+    return f'"{environment["REQUEST_METHOD"]} {uri}"'
+
+
+def _header(headers: Iterable[tuple[str, str]], wanted: str) -> str:
+    return next((value for name, value in headers if name.lower() == wanted), "-")
+
+
+def with_keystone(
+    application: "WSGIApplication", config: cfg.ConfigOpts
+) -> "WSGIApplication":
+    """Let the identity service say who is asking; the root document needs nobody."""
+    authenticated = auth_token.AuthProtocol(application, {"oslo_config_config": config})
+
+    def guarded(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        inner = application if is_root(environment) else authenticated
+        return inner(environment, start_response)
+
+    return guarded
+
+
+def with_noauth(
+    application: "WSGIApplication", config: cfg.ConfigOpts
+) -> "WSGIApplication":
+    """Believe what the headers say: ``X-Auth-Token: user:project``. For tests only."""
+
+    def believed(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        if environment.get("PATH_INFO") != "/":
+            token = environment.get("HTTP_X_AUTH_TOKEN")
+            if token is None:
+                return refuse(environment, start_response)
+            _identify(environment, token)
+        return application(environment, start_response)
+
+    return believed
+
+
+def _identify(environment: "WSGIEnvironment", token: str) -> None:
+    user, _, project = token.partition(":")
+    environment["HTTP_X_USER_ID"] = user
+    if not environment.get("HTTP_OPENSTACK_SYSTEM_SCOPE"):
+        environment["HTTP_X_TENANT_ID"] = project or user
+    if "HTTP_X_ROLES" not in environment and user == "admin":
+        environment["HTTP_X_ROLES"] = "admin"
+
+
+AUTHENTICATION = {"keystone": with_keystone, "noauth2": with_noauth}
+
+
+def with_context(application: "WSGIApplication") -> "WSGIApplication":
+    """Make the context of a request, and send away who is not known."""
+
+    def known(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        asking = context.from_environment(environment)
+        if context.is_anonymous(asking) and not is_root(environment):
+            return refuse(environment, start_response)
+        environment[context.ENVIRONMENT_KEY] = asking
+        return application(environment, start_response)
+
+    return known
+
+
+def refuse(
+    environment: "WSGIEnvironment", start_response: "StartResponse"
+) -> Iterable[bytes]:
+    """Answer 401."""
+    return webob.exc.HTTPUnauthorized()(environment, start_response)  # type: ignore[no-any-return]

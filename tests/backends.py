@@ -1,0 +1,110 @@
+"""Databases to test on: SQLite, PostgreSQL or MariaDB, as the environment says.
+
+``PLACEMENT_TEST_DATABASE`` is ``sqlite`` (the default), ``postgresql`` or ``mysql``.
+The servers are those at 127.0.0.1, unless ``PLACEMENT_TEST_POSTGRESQL_URL`` or
+``PLACEMENT_TEST_MYSQL_URL`` names another one.
+"""
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from placement import conf
+from placement.db import api, migration, models
+from placement.objects import synchronisation
+
+KIND = os.environ.get("PLACEMENT_TEST_DATABASE", "sqlite")
+SERVERS = {
+    "postgresql": os.environ.get(
+        "PLACEMENT_TEST_POSTGRESQL_URL",
+        "postgresql+psycopg://postgres@127.0.0.1/postgres",
+    ),
+    "mysql": os.environ.get(
+        "PLACEMENT_TEST_MYSQL_URL", "mysql+pymysql://root@127.0.0.1/mysql"
+    ),
+}
+# Tests wait for no server that is not there.
+PATIENCE = {"max_retries": 1, "retry_interval": 1}
+
+
+def connect(url: str) -> api.Database:
+    """Return the database of a URL, which must be there."""
+    return api.connect(conf.DatabaseSettings(url, **PATIENCE))
+
+
+@contextmanager
+def empty_database(directory: Path) -> Iterator[str]:
+    """Give the URL of a new database without any table, and remove it afterwards."""
+    name = f"placement_test_{uuid.uuid4().hex}"
+    if KIND == "sqlite":
+        yield f"sqlite:///{directory / name}.db"
+        return
+    server = sa.create_engine(SERVERS[KIND], isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
+        connection.execute(sa.text(f"CREATE DATABASE {name}"))
+    url = sa.make_url(SERVERS[KIND]).set(database=name)
+    try:
+        yield url.render_as_string(hide_password=False)
+    finally:
+        force = " WITH (FORCE)" if KIND == "postgresql" else ""
+        with server.connect() as connection:
+            connection.execute(sa.text(f"DROP DATABASE {name}{force}"))
+        server.dispose()
+
+
+class Template:
+    """A database with standard traits and resource classes, to start tests from."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._database = connect(url)
+        migration.upgrade(self._database)
+        synchronisation.synchronise(self._database)
+        if KIND == "sqlite":
+            # Copied from here on: nothing may stay behind in its log.
+            with self._database.engine.connect() as connection:
+                connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)"))
+            self._database.engine.dispose()
+
+    def dispose(self) -> None:
+        """Close all connections."""
+        self._database.engine.dispose()
+
+    @contextmanager
+    def fresh(self, directory: Path) -> Iterator[api.Database]:
+        """Give a database as it was in the beginning.
+
+        For SQLite it is a file of its own, for a server the one of this process with
+        everything removed that tests before have left.
+        """
+        if KIND == "sqlite":
+            path = directory / f"{uuid.uuid4().hex}.db"
+            shutil.copyfile(str(sa.make_url(self._url).database), path)
+            database = connect(f"sqlite:///{path}")
+            yield database
+            database.engine.dispose()
+        else:
+            self._database.write(_empty)
+            yield self._database
+
+
+def _empty(session: sa.orm.Session) -> None:
+    connection = session.connection()
+    providers = models.ResourceProvider
+    connection.execute(
+        sa.update(providers).values(root_provider_id=None, parent_provider_id=None)
+    )
+    for table in reversed(models.Base.metadata.sorted_tables):
+        if table.name not in ("traits", "resource_classes"):
+            connection.execute(sa.delete(table))
+    connection.execute(
+        sa.delete(models.Trait).where(models.Trait.name.startswith("CUSTOM"))
+    )
+    connection.execute(
+        sa.delete(models.ResourceClass).where(models.ResourceClass.id >= 10000)
+    )

@@ -1,0 +1,36 @@
+"""Databases and applications for all tests."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from placement import app
+from placement.db.api import Database
+from tests import backends, settings
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[backends.Template]:
+    directory = tmp_path_factory.mktemp("template")
+    with backends.empty_database(directory) as url:
+        template = backends.Template(url)
+        yield template
+        template.dispose()
+
+
+@pytest.fixture
+def database(template: backends.Template, tmp_path: Path) -> Iterator[Database]:
+    """Give an empty, migrated and synchronised database."""
+    with template.fresh(tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def application(database: Database) -> "WSGIApplication":
+    """Give the whole service on an empty database, believing what callers say."""
+    return app.build(settings.make_config(), database)

@@ -1,0 +1,119 @@
+"""What gabbi stories start from.
+
+A story names the classes it wants under ``fixtures``; each builds its state through
+the API of the application under test, or changes its options.
+"""
+
+import json
+import os
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import webob
+from gabbi import fixture
+
+from placement import app
+from placement.db.api import Database
+from tests import settings
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+# Set afresh for each story, so that none can count on another one's values.
+UUIDS = [
+    "RP_UUID",
+    "RP_UUID1",
+    "RP_UUID2",
+    "PARENT_PROVIDER_UUID",
+    "ALT_PARENT_PROVIDER_UUID",
+    "AGG_UUID",
+    "AGG_UUID1",
+    "AGG_UUID2",
+    "CONSUMER_UUID",
+    "CONSUMER_UUID1",
+    "CONSUMER_UUID2",
+    "INSTANCE_UUID",
+    "MIGRATION_UUID",
+    "PROJECT_ID",
+    "PROJECT_ID_ALT",
+    "USER_ID",
+    "USER_ID_ALT",
+]
+NAMES = ["RP_NAME", "RP_NAME1", "RP_NAME2"]
+CUSTOM_CLASSES = {
+    "CUSTOM_RES_CLASS": "CUSTOM_IRON_NFV",
+    "CUSTOM_RES_CLASS1": "CUSTOM_IRON_NFV1",
+    "CUSTOM_RES_CLASS2": "CUSTOM_IRON_NFV2",
+}
+
+
+class Stage:
+    """Where the story of this process plays: a database and an application on it."""
+
+    database: Database
+    application: "WSGIApplication"
+
+
+def set_stage(database: Database) -> None:
+    """Make a new stage with the default options, and new names."""
+    Stage.database = database
+    reconfigure({})
+    for name in UUIDS:
+        os.environ[name] = str(uuid.uuid4())
+    for name in NAMES:
+        os.environ[name] = f"provider-{uuid.uuid4()}"
+    os.environ.update(CUSTOM_CLASSES)
+
+
+def reconfigure(overrides: dict[tuple[str, str], Any]) -> None:
+    """Put an application with other options on the stage."""
+    config = settings.make_config(overrides)
+    Stage.application = app.build(config, Stage.database)
+
+
+def call(method: str, path: str, body: Any = None, version: str = "latest") -> Any:
+    """Send a request as the administrator; it must succeed. Return its document."""
+    request = webob.Request.blank(path, method=method)
+    request.headers["x-auth-token"] = "admin"
+    request.headers["openstack-api-version"] = f"placement {version}"
+    if body is not None:
+        request.content_type = "application/json"
+        request.body = json.dumps(body).encode()
+    response = request.get_response(Stage.application)
+    assert response.status_int < 300, response.text
+    return json.loads(response.body) if response.body else None
+
+
+class OneProvider(fixture.GabbiFixture):  # type: ignore[misc]
+    """A root provider: RP_UUID, called RP_NAME."""
+
+    def start_fixture(self) -> None:
+        provider = {"uuid": os.environ["RP_UUID"], "name": os.environ["RP_NAME"]}
+        call("POST", "/resource_providers", provider)
+
+
+class NewDefaults(fixture.GabbiFixture):  # type: ignore[misc]
+    """The policy of a new deployment: deprecated defaults do not count."""
+
+    def start_fixture(self) -> None:
+        reconfigure({("oslo_policy", "enforce_new_defaults"): True})
+
+
+class CrossOrigin(fixture.GabbiFixture):  # type: ignore[misc]
+    """Pages of one other origin may call."""
+
+    def start_fixture(self) -> None:
+        reconfigure(
+            {
+                ("cors", "allowed_origin"): ["http://valid.example.com"],
+                ("cors", "allow_headers"): ["openstack-api-version"],
+                ("cors", "allow_methods"): ["GET", "PUT", "POST", "DELETE"],
+            }
+        )
+
+
+class BehindProxy(fixture.GabbiFixture):  # type: ignore[misc]
+    """A proxy in front tells where the request came from."""
+
+    def start_fixture(self) -> None:
+        reconfigure({("oslo_middleware", "enable_proxy_headers_parsing"): True})
