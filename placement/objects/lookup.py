@@ -1,0 +1,45 @@
+"""Finding rows by a text that is theirs to the letter.
+
+MariaDB and MySQL take texts for equal that differ in case or trailing blanks, so what
+the database finds is compared once more here.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+from sqlalchemy.orm import Session
+
+T = TypeVar("T")
+
+# Well below the number of parameters that any database takes in one statement.
+CHUNK = 5000
+
+
+def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+    """Split values into lists that fit into one statement."""
+    listed = list(values)
+    for start in range(0, len(listed), size):
+        yield listed[start : start + size]
+
+
+def is_searchable(text: str) -> bool:
+    """Tell whether a text may be looked for: PostgreSQL refuses a NUL."""
+    return "\0" not in text
+
+
+def ids_by_text(
+    session: Session,
+    id_column: orm.InstrumentedAttribute[int],
+    text_column: orm.InstrumentedAttribute[Any],
+    texts: Iterable[str],
+) -> dict[str, int]:
+    """Return the ids of the rows that have one of the texts, by text, in id order."""
+    wanted = {text for text in texts if is_searchable(text)}
+    found: dict[str, int] = {}
+    for chunk in chunks(sorted(wanted)):
+        query = sa.select(text_column, id_column).where(text_column.in_(chunk))
+        rows = session.connection().execute(query.order_by(id_column))
+        found.update({text: row_id for text, row_id in rows if text in wanted})
+    return found

@@ -1,0 +1,142 @@
+"""Resource classes: the kinds of resources that there are."""
+
+import dataclasses
+import datetime
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement import errors
+from placement.db import models
+from placement.objects import lookup
+
+# What is below is standard: it can neither be renamed nor deleted.
+FIRST_CUSTOM_ID = 10000
+
+UNKNOWN = "No such resource class {name}."
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResourceClass:
+    """A resource class; ``modified`` is in UTC."""
+
+    id: int
+    name: str
+    modified: datetime.datetime | None
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether it is one of those that every service has."""
+        return self.id < FIRST_CUSTOM_ID
+
+
+CLASSES = sa.select(
+    models.ResourceClass.id,
+    models.ResourceClass.name,
+    sa.func.coalesce(models.ResourceClass.updated_at, models.ResourceClass.created_at),
+).order_by(models.ResourceClass.id)
+
+
+def ids_by_name(session: Session, names: Iterable[str]) -> dict[str, int]:
+    """Return the ids of resource classes, keyed by name.
+
+    :raises NotFound: there is no such class; it names the first one that is unknown
+    """
+    names = list(names)
+    ids = lookup.ids_by_text(
+        session, models.ResourceClass.id, models.ResourceClass.name, names
+    )
+    for name in names:
+        if name not in ids:
+            raise errors.NotFound(UNKNOWN.format(name=name))
+    return ids
+
+
+def lock_ids_by_name(session: Session, names: Iterable[str]) -> dict[str, int]:
+    """Return the ids of resource classes that nobody deletes until this ends.
+
+    :raises NotFound: there is no such class; it names the first one that is unknown
+    """
+    ids = ids_by_name(session, names)
+    custom = {name: key for name, key in ids.items() if key >= FIRST_CUSTOM_ID}
+    if custom:
+        query = (
+            sa.select(models.ResourceClass.id)
+            .where(models.ResourceClass.id.in_(custom.values()))
+            .order_by(models.ResourceClass.id)
+            .with_for_update(read=True, key_share=True)
+        )
+        kept = set(session.connection().execute(query).scalars())
+        for name, class_id in custom.items():
+            if class_id not in kept:
+                raise errors.NotFound(UNKNOWN.format(name=name))
+    return ids
+
+
+def list_all(session: Session) -> list[ResourceClass]:
+    """Return all resource classes in the order of their ids, standard ones first."""
+    rows: Iterable[Any] = session.connection().execute(CLASSES)
+    return [ResourceClass(*row) for row in rows]
+
+
+def get_by_name(session: Session, name: str) -> ResourceClass:
+    """Return a resource class.
+
+    :raises NotFound: there is no such class
+    """
+    found = find_by_name(session, name)
+    if found is None:
+        raise errors.NotFound(UNKNOWN.format(name=name))
+    return found
+
+
+def find_by_name(session: Session, name: str) -> ResourceClass | None:
+    """Return a resource class, or None if there is none of that name."""
+    if not lookup.is_searchable(name):
+        return None
+    query = CLASSES.where(models.ResourceClass.name == name)
+    rows: Iterable[Any] = session.connection().execute(query)
+    found = [ResourceClass(*row) for row in rows]
+    return next((each for each in found if each.name == name), None)
+
+
+def create(session: Session, name: str) -> None:
+    """Make a custom resource class, whose name is known to be free."""
+    _queue_up(session)
+    newest = session.connection().scalar(
+        sa.select(sa.func.max(models.ResourceClass.id))
+    )
+    class_id = max(FIRST_CUSTOM_ID, (newest or 0) + 1)
+    row = {"id": class_id, "name": name}
+    session.connection().execute(sa.insert(models.ResourceClass), row)
+
+
+def _queue_up(session: Session) -> None:
+    """Wait until others who make classes are done, so that ids are not taken twice."""
+    first = sa.select(models.ResourceClass.id).order_by(models.ResourceClass.id)
+    session.connection().execute(first.limit(1).with_for_update()).all()
+
+
+def rename(session: Session, known: ResourceClass, name: str) -> None:
+    """Give a class another name, which is known to be free."""
+    update = sa.update(models.ResourceClass).where(models.ResourceClass.id == known.id)
+    session.connection().execute(update.values(name=name))
+
+
+def delete(session: Session, known: ResourceClass) -> None:
+    """Delete a resource class.
+
+    :raises Conflict: a provider has an inventory of it
+    """
+    here = models.ResourceClass.id == known.id
+    # Whoever is about to add an inventory of this class holds the row.
+    lock = sa.select(models.ResourceClass.id).where(here).with_for_update()
+    session.connection().execute(lock).all()
+    used = sa.select(models.Inventory.id).where(
+        models.Inventory.resource_class_id == known.id
+    )
+    if session.connection().execute(used.limit(1)).first():
+        raise errors.Conflict("Class is in use in inventory")
+    session.connection().execute(sa.delete(models.ResourceClass).where(here))
