@@ -1,0 +1,135 @@
+"""``placement-manage``: what operators do to the database."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from typing import Any
+
+from oslo_config import cfg
+
+from placement import conf
+from placement.cmd import online_data_migrations
+from placement.db import api, migration
+from placement.objects import synchronisation
+
+PROGRAM = "placement-manage"
+DISTRIBUTION = "placement-server"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name, and return the exit code."""
+    config = cfg.ConfigOpts()
+    conf.register(config)
+    config.register_cli_opt(
+        cfg.SubCommandOpt(
+            "category", title="categories of commands", handler=_add_categories
+        )
+    )
+    config(
+        sys.argv[1:] if arguments is None else list(arguments),
+        project=conf.PROJECT,
+        prog=PROGRAM,
+        version=metadata.version(DISTRIBUTION),
+    )
+    if config.category.name is None:
+        config.print_help()
+        return 1
+    if config.category.action is None:
+        config.category.print_help()
+        return 0
+    return _run(config)
+
+
+def _run(config: cfg.ConfigOpts) -> int:
+    database = api.connect(conf.database_settings(config))
+    try:
+        exit_code: int = config.category.run(database, config)
+        return exit_code
+    finally:
+        database.engine.dispose()
+
+
+def sync(database: api.Database, config: cfg.ConfigOpts) -> int:
+    """Migrate the schema to the newest revision."""
+    migration.upgrade(database)
+    return 0
+
+
+def version(database: api.Database, config: cfg.ConfigOpts) -> int:
+    """Print the revision of the schema."""
+    print(migration.version(database))
+    return 0
+
+
+def stamp(database: api.Database, config: cfg.ConfigOpts) -> int:
+    """Record a revision of the schema without migrating."""
+    migration.stamp(database, config.category.revision)
+    return 0
+
+
+def migrate_online(database: api.Database, config: cfg.ConfigOpts) -> int:
+    """Repair what older releases left out of the data."""
+    return online_data_migrations.run(
+        database, conf.settings(config), config.category.max_count
+    )
+
+
+def sync_traits(database: api.Database, config: cfg.ConfigOpts) -> int:
+    """Add the traits of the installed os-traits library, and print them."""
+    added = synchronisation.synchronise_traits(database)
+    for name in added:
+        print(f"added {name}")
+    if not added:
+        print("no trait was missing")
+    return 0
+
+
+def _add_categories(categories: Any) -> None:
+    # Without any, the help is shown.
+    categories.required = False
+    _add_database(_add_category(categories, "db", "Manage the database."))
+    _add_traits(_add_category(categories, "os-traits", "Manage the standard traits."))
+
+
+def _add_category(categories: Any, name: str, purpose: str) -> Any:
+    """Add a category, and return what its actions are added to."""
+    parser = categories.add_parser(name, help=purpose, description=purpose)
+    # The help is that of the category, whose parser nobody else knows.
+    parser.set_defaults(print_help=parser.print_help)
+    return parser.add_subparsers(title="actions", dest="action")
+
+
+def _add_database(actions: Any) -> None:
+    _add_action(actions, "sync", sync)
+    _add_action(actions, "version", version)
+    _add_action(actions, "stamp", stamp).add_argument(
+        "revision",
+        metavar="<version>",
+        help="The id of a revision or its beginning; 'head'; or 'base' for none.",
+    )
+    _add_action(actions, "online_data_migrations", migrate_online).add_argument(
+        "--max-count",
+        metavar="<number>",
+        help="The most rows to repair. The exit code is 1 until none is left. All "
+        "rows are repaired, in batches, if it is not given.",
+    )
+
+
+def _add_traits(actions: Any) -> None:
+    _add_action(actions, "sync", sync_traits)
+
+
+def _add_action(
+    actions: Any, name: str, run: Callable[[api.Database, cfg.ConfigOpts], int]
+) -> argparse.ArgumentParser:
+    purpose = run.__doc__
+    parser: argparse.ArgumentParser = actions.add_parser(
+        name, help=purpose, description=purpose
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""Repairs in batches, small enough for a service that runs beside them."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import prettytable
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement import conf
+from placement.db import api
+from placement.objects import repair
+
+LOG = log.getLogger(__name__)
+
+BATCH_SIZE = 50
+# No table has more rows than this, and every database takes it for a limit.
+MOST = 2**31 - 1
+
+# A repair gets the session and the most rows to repair, and returns how many it did.
+Repair: TypeAlias = Callable[[Session, int], int]
+
+DONE, MORE, FAILED, BAD_MAX_COUNT = 0, 1, 2, 127
+
+
+def run(database: api.Database, settings: conf.Settings, max_count: str | None) -> int:
+    """Repair at most so many rows, or all if it is None, and return the exit code."""
+    if max_count is None:
+        return _run_all(database, _repairs(settings))
+    limit = _parse(max_count)
+    if limit is None:
+        print("Must supply a positive value for max_count")
+        return BAD_MAX_COUNT
+    return _run_one_batch(database, _repairs(settings), limit)
+
+
+def _parse(max_count: str) -> int | None:
+    try:
+        limit = int(max_count)
+    except ValueError:
+        return None
+    return min(limit, MOST) if limit > 0 else None
+
+
+def _repairs(settings: conf.Settings) -> dict[str, Repair]:
+    """Return the repairs in the order in which they run, keyed by name."""
+
+    def create_incomplete_consumers(session: Session, limit: int) -> int:
+        return repair.create_incomplete_consumers(
+            session,
+            limit,
+            project=settings.incomplete_consumer_project_id,
+            user=settings.incomplete_consumer_user_id,
+        )
+
+    return {
+        "set_root_provider_ids": repair.set_root_provider_ids,
+        "create_incomplete_consumers": create_incomplete_consumers,
+    }
+
+
+def _run_one_batch(
+    database: api.Database, repairs: Mapping[str, Repair], limit: int
+) -> int:
+    done, failed = _run_batch(database, repairs, limit)
+    _print_table(done)
+    if any(done.values()):
+        return MORE
+    return _judge(failed)
+
+
+def _run_all(database: api.Database, repairs: Mapping[str, Repair]) -> int:
+    print(f"Running batches of {BATCH_SIZE} until complete")
+    totals: dict[str, int] = {}
+    while True:
+        done, failed = _run_batch(database, repairs, BATCH_SIZE)
+        for name, count in done.items():
+            totals[name] = totals.get(name, 0) + count
+        if not any(done.values()):
+            break
+    _print_table(totals)
+    return _judge(failed)
+
+
+def _run_batch(
+    database: api.Database, repairs: Mapping[str, Repair], limit: int
+) -> tuple[dict[str, int], bool]:
+    """Run repairs until the limit is used up, each in a transaction of its own.
+
+    :returns: how many rows each has repaired, keyed by name, for those that ran; and
+        whether any failed
+    """
+    done: dict[str, int] = {}
+    failed = False
+    for name, repair_some in repairs.items():
+        try:
+            count = _run_once(database, repair_some, limit - sum(done.values()))
+        except Exception:
+            LOG.exception("Error attempting to run %s", name)
+            print(f"Error attempting to run {name}")
+            count, failed = 0, True
+        if count:
+            print(f"{count} rows matched query {name}, {count} migrated")
+        done[name] = count
+        if sum(done.values()) >= limit:
+            break
+    return done, failed
+
+
+def _run_once(database: api.Database, repair_some: Repair, limit: int) -> int:
+    return database.write(lambda session: repair_some(session, limit))
+
+
+def _print_table(done: Mapping[str, int]) -> None:
+    table = prettytable.PrettyTable(["Migration", "Total Found", "Completed"])
+    for name, count in done.items():
+        table.add_row([name, count, count])
+    print(table)
+
+
+def _judge(failed: bool) -> int:
+    if not failed:
+        return DONE
+    print("Some migrations failed unexpectedly. Check log for details.")
+    return FAILED

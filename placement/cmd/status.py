@@ -1,0 +1,91 @@
+"""``placement-status``: whether a deployment is ready for this release."""
+
+import sys
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_upgradecheck import common_checks, upgradecheck
+from oslo_upgradecheck.upgradecheck import Code, Result
+
+from placement import conf
+from placement.db import api
+from placement.objects import repair
+
+PROGRAM = "placement-status"
+
+ADVICE = "Run the command `placement-manage db online_data_migrations`."
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """What is checked, and in which order."""
+
+    def __init__(self, config: cfg.ConfigOpts) -> None:
+        super().__init__()
+        self._config = config
+        self._database: api.Database | None = None
+
+    def check_roots(self) -> Result:
+        """Tell whether each resource provider has a root."""
+        if self._connect().read(repair.has_providers_without_root):
+            return Result(
+                Code.FAILURE,
+                "There is at least one resource provider table record which misses "
+                f"its root provider id. {ADVICE}",
+            )
+        return Result(Code.SUCCESS)
+
+    def check_consumers(self) -> Result:
+        """Tell whether each consumer that has allocations is recorded."""
+        count = self._connect().read(repair.count_incomplete_consumers)
+        if count:
+            return Result(
+                Code.WARNING,
+                f"There are {count} incomplete consumers table records for existing "
+                f"allocations. {ADVICE}",
+            )
+        return Result(Code.SUCCESS)
+
+    def check_policy_file(self) -> Result:
+        """Tell whether the policy file, if there is one, is YAML."""
+        return common_checks.check_policy_json(self, self._config)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        if self._database:
+            self._database.engine.dispose()
+
+    def _connect(self) -> api.Database:
+        if self._database is None:
+            self._database = api.connect(conf.database_settings(self._config))
+        return self._database
+
+    _upgrade_checks = (
+        ("Missing Root Provider IDs", check_roots),
+        ("Incomplete Consumers", check_consumers),
+        ("Policy File JSON to YAML Migration", check_policy_file),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check, print what was found, and return the exit code."""
+    config = cfg.ConfigOpts()
+    conf.register(config)
+    checks = Checks(config)
+    upgradecheck.register_cli_options(config, checks)
+    try:
+        config(
+            sys.argv[1:] if arguments is None else list(arguments),
+            project=conf.PROJECT,
+            prog=PROGRAM,
+        )
+    except cfg.Error as exc:
+        print(f"{PROGRAM}: {exc}", file=sys.stderr)
+        return 1
+    try:
+        return upgradecheck.run(config)
+    finally:
+        checks.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""What releases long gone left out of the data, found and filled in."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement.db import api, models
+
+
+def has_providers_without_root(session: Session) -> bool:
+    """Tell whether there is a provider that no query can see, for lack of a root."""
+    query = sa.select(models.ResourceProvider.id).where(
+        models.ResourceProvider.root_provider_id.is_(None)
+    )
+    return session.execute(query.limit(1)).first() is not None
+
+
+def set_root_provider_ids(session: Session, limit: int) -> int:
+    """Make providers without a root their own, and return how many it were.
+
+    Such providers are from the time before trees, when none had a parent.
+    """
+    rootless = models.ResourceProvider.root_provider_id.is_(None)
+    first = (
+        sa.select(models.ResourceProvider.id)
+        .where(rootless)
+        .order_by(models.ResourceProvider.id)
+        .limit(limit)
+        .subquery()
+    )
+    last = session.scalar(sa.select(sa.func.max(first.c.id)))
+    if last is None:
+        return 0
+    change = (
+        sa.update(models.ResourceProvider)
+        .where(rootless, models.ResourceProvider.id <= last)
+        .values(root_provider_id=models.ResourceProvider.id)
+    )
+    return session.connection().execute(change).rowcount
+
+
+def count_incomplete_consumers(session: Session) -> int:
+    """Return how many consumers have allocations and no record of their own."""
+    missing = _consumers_without_record().subquery()
+    return session.scalars(sa.select(sa.func.count()).select_from(missing)).one()
+
+
+def create_incomplete_consumers(
+    session: Session, limit: int, *, project: str, user: str
+) -> int:
+    """Record consumers that only their allocations tell of, and return how many.
+
+    :param project: whose they are from now on; the external id
+    :param user: whose they are from now on; the external id
+    """
+    missing = _consumers_without_record().order_by(models.Allocation.consumer_id)
+    uuids = session.scalars(missing.limit(limit)).all()
+    if not uuids:
+        return 0
+    owner = {
+        "project_id": _id_of(session, models.Project, project),
+        "user_id": _id_of(session, models.User, user),
+    }
+    rows = [{"uuid": uuid, "generation": 0, **owner} for uuid in uuids]
+    api.insert_missing(session, models.Consumer, rows)
+    return len(uuids)
+
+
+def _consumers_without_record() -> sa.Select[Any]:
+    return (
+        sa.select(models.Allocation.consumer_id)
+        .outerjoin(
+            models.Consumer, models.Consumer.uuid == models.Allocation.consumer_id
+        )
+        .where(models.Consumer.id.is_(None))
+        .distinct()
+    )
+
+
+def _id_of(
+    session: Session, model: type[models.Project | models.User], external_id: str
+) -> int:
+    api.insert_missing(session, model, [{"external_id": external_id}])
+    query = sa.select(model.id).where(model.external_id == external_id)
+    return session.scalars(query).one()
