@@ -34,20 +34,20 @@ def version(database: api.Database) -> str | None:
         return _recorded(connection)
 
 
-def upgrade(database: api.Database) -> None:
-    """Migrate the schema to the newest revision. A database that has it is untouched.
+def upgrade(database: api.Database, revision: str = HEAD) -> None:
+    """Migrate the schema to a revision. A database that has it is not touched.
 
     Processes and threads that start together take turns.
 
     :raises alembic.util.CommandError: the database has a revision nobody knows
     :raises RuntimeError: the data must be repaired first, by an online migration
     """
-    if version(database) == HEAD:
+    if version(database) == revision:
         return
     with _exclusively(database.engine) as connection:
         # Whoever was waited for has most likely done the work.
-        if _recorded(connection) != HEAD:
-            command.upgrade(_alembic(connection), HEAD)
+        if _recorded(connection) != revision:
+            command.upgrade(_alembic(connection), revision)
 
 
 def stamp(database: api.Database, revision: str) -> None:

@@ -1,0 +1,24 @@
+"""Databases to migrate."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from placement.db import api
+from tests import backends
+
+
+@pytest.fixture
+def empty_url(tmp_path: Path) -> Iterator[str]:
+    """Give the URL of a database without any table."""
+    with backends.empty_database(tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def empty(empty_url: str) -> Iterator[api.Database]:
+    """Give a database without any table."""
+    database = backends.connect(empty_url)
+    yield database
+    database.engine.dispose()
