@@ -290,16 +290,23 @@ def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.Config
 
 
 def read(
-    arguments: Sequence[str], files: list[str] | None = None, **options: Any
+    arguments: Sequence[str],
+    files: list[str] | None = None,
+    *,
+    connection: str | None = None,
+    **options: Any,
 ) -> cfg.ConfigOpts:
     """Return a configuration.
 
     :param files: the configuration files; None means those of the default search
+    :param connection: the database to use when none is configured
     :param options: further keywords of ``oslo_config.cfg.ConfigOpts``' call
     :raises cfg.RequiredOptError: no file or variable names the database
     """
     config = cfg.ConfigOpts()
     register(config)
+    if connection:
+        config.set_default("connection", connection, "placement_database")
     config(
         list(arguments),
         project=PROJECT,

@@ -119,6 +119,10 @@ class ByVersion(Generic[T]):
         """Return every value there ever was, oldest first."""
         return list(self._values)
 
+    def versions(self) -> list[Version]:
+        """Return the microversions at which the value changed, oldest first."""
+        return list(self._since)
+
 
 def always(value: T) -> ByVersion[T]:
     """Return a value that never changed."""

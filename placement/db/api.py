@@ -1,5 +1,6 @@
 """Where transactions begin, end and are retried."""
 
+import contextlib
 import random
 import sqlite3
 import time
@@ -22,6 +23,13 @@ T = TypeVar("T")
 
 # How long a SQLite connection waits for its turn to write, in seconds.
 SQLITE_PATIENCE = 30
+
+# The drivers of each server, the one that is asked for and tested first.
+DRIVERS = {
+    "postgresql": ("psycopg", "psycopg2"),
+    "mysql": ("pymysql", "mysqldb"),
+    "mariadb": ("pymysql", "mysqldb"),
+}
 
 # What a transaction says before its first statement. Readers see one moment, so that
 # the statements of one request agree with each other; writers see what was committed
@@ -180,15 +188,17 @@ def _server_engine(url: sa.URL, settings: conf.DatabaseSettings) -> sa.Engine:
 
 
 def _with_installed_driver(url: sa.URL) -> sa.URL:
-    """Replace a driver that is not installed by its successor.
+    """Return the URL with a driver that is installed, its own one if that is.
 
-    Configuration files name ``psycopg2``, or no driver, which means the same.
+    Configuration files name ``psycopg2``, or no driver at all.
     """
-    if url.get_backend_name() == "postgresql":
-        try:
-            url.get_dialect().import_dbapi()
-        except ImportError:
-            return url.set(drivername="postgresql+psycopg")
+    backend = url.get_backend_name()
+    named = [url.drivername] if "+" in url.drivername else []
+    for driver in [*named, *(f"{backend}+{name}" for name in DRIVERS[backend])]:
+        candidate = url.set(drivername=driver)
+        with contextlib.suppress(ImportError):
+            candidate.get_dialect().import_dbapi()
+            return candidate
     return url
 
 
