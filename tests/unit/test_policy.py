@@ -1,0 +1,247 @@
+"""Who may do what, by default and by what an operator writes."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oslo_policy import policy as oslo_policy
+
+from placement import context, errors, policy
+from tests import settings
+
+RULES = [
+    rule.name for rule in policy.list_rules() if rule.name.startswith("placement:")
+]
+LIST = "placement:resource_providers:list"
+RESHAPE = "placement:reshaper:reshape"
+USAGES = "placement:usages"
+PLAIN = [rule for rule in RULES if rule not in (RESHAPE, USAGES)]
+
+
+def asking(*roles: str, **scope: Any) -> context.RequestContext:
+    return context.RequestContext(
+        user_id="user", roles=list(roles), overwrite=False, **scope
+    )
+
+
+def admits(
+    enforcer: oslo_policy.Enforcer,
+    caller: context.RequestContext,
+    rule: str,
+    project: str | None = None,
+) -> bool:
+    target = {"project_id": project} if project else None
+    try:
+        policy.authorize(enforcer, caller, rule, target)
+    except errors.Forbidden:
+        return False
+    return True
+
+
+def enforcer(new_defaults: bool = True) -> oslo_policy.Enforcer:
+    return policy.make_enforcer(
+        settings.make_config({("oslo_policy", "enforce_new_defaults"): new_defaults})
+    )
+
+
+# Who; may do plain operations; may reshape by the new and by the deprecated defaults;
+# may see the usages of the own and of another project.
+PERSONAS = [
+    (("admin",), {"project_id": "own"}, True, False, True, True, True),
+    (
+        ("admin", "member", "reader"),
+        {"project_id": "own"},
+        True,
+        False,
+        True,
+        True,
+        True,
+    ),
+    (("ADMIN",), {"project_id": "own"}, True, False, True, True, True),
+    (("service",), {"project_id": "own"}, True, True, True, True, True),
+    (("member", "reader"), {"project_id": "own"}, False, False, False, True, False),
+    (("reader",), {"project_id": "own"}, False, False, False, True, False),
+    (("member",), {"project_id": "own"}, False, False, False, False, False),
+    (("admin", "service"), {"system_scope": "all"}, *[False] * 5),
+    (("admin", "service"), {"domain_id": "default"}, *[False] * 5),
+    ((), {"project_id": "own"}, *[False] * 5),
+]
+
+
+@pytest.mark.parametrize(
+    ("roles", "scope", "plain", "reshape", "reshape_legacy", "own", "other"), PERSONAS
+)
+def test_roles_and_scope_decide(
+    roles: tuple[str, ...],
+    scope: dict[str, str],
+    plain: bool,
+    reshape: bool,
+    reshape_legacy: bool,
+    own: bool,
+    other: bool,
+) -> None:
+    caller = asking(*roles, **scope)
+    for defaults, may_reshape in ((True, reshape), (False, reshape_legacy)):
+        decides = enforcer(defaults)
+        assert {admits(decides, caller, rule) for rule in PLAIN} == {plain}
+        assert admits(decides, caller, RESHAPE) == may_reshape
+        assert admits(decides, caller, USAGES, "own") == own
+        assert admits(decides, caller, USAGES, "other") == other
+
+
+def test_a_refusal_names_the_rule() -> None:
+    with pytest.raises(errors.Forbidden) as refused:
+        policy.authorize(enforcer(), asking(), LIST)
+    assert str(refused.value) == f"Policy does not allow {LIST} to be performed."
+
+
+def test_a_refusal_for_the_scope_is_the_rule_alone() -> None:
+    with pytest.raises(errors.Forbidden) as refused:
+        policy.authorize(enforcer(), asking("admin", system_scope="all"), LIST)
+    assert str(refused.value) == LIST
+
+
+class Files:
+    """A policy file and directory, and what decides by them."""
+
+    def __init__(self, directory: Path) -> None:
+        self.file = directory / "policy.yaml"
+        self.directory = directory / "policy.d"
+        self._clock = time.time() - 1000
+        self.overrides = {
+            ("oslo_policy", "policy_file"): str(self.file),
+            ("oslo_policy", "policy_dirs"): [str(self.directory)],
+        }
+
+    def write(self, path: Path, text: str) -> None:
+        """Write a file, each time a second later than the one before."""
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        self._clock += 1
+        os.utime(path, (self._clock, self._clock))
+        os.utime(path.parent, (self._clock, self._clock))
+
+    def enforcer(self) -> oslo_policy.Enforcer:
+        return policy.make_enforcer(settings.make_config(self.overrides))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def test_a_file_overrides_an_operation(files: Files) -> None:
+    files.write(files.file, f'"{LIST}": "role:auditor"')
+    decides = files.enforcer()
+    assert admits(decides, asking("auditor"), LIST)
+    assert not admits(decides, asking("admin"), LIST)
+
+
+def test_a_file_may_be_json(files: Files) -> None:
+    files.write(files.file, f'{{"{LIST}": "role:auditor"}}')
+    assert admits(files.enforcer(), asking("auditor"), LIST)
+
+
+def test_a_base_rule_widens_what_refers_to_it(files: Files) -> None:
+    files.write(files.file, '"admin_or_service_api": "role:operator"')
+    decides = files.enforcer()
+    assert {admits(decides, asking("operator"), rule) for rule in PLAIN} == {True}
+    assert not admits(decides, asking("operator"), RESHAPE)
+
+
+def test_overriding_admin_api_changes_nothing(files: Files) -> None:
+    files.write(files.file, '"admin_api": "role:operator"')
+    assert not admits(files.enforcer(), asking("operator"), LIST)
+
+
+def test_nobody_can_override_the_scope(files: Files) -> None:
+    files.write(files.file, f'"{LIST}": "@"')
+    decides = files.enforcer()
+    assert admits(decides, asking(), LIST)
+    assert not admits(decides, asking(system_scope="all"), LIST)
+
+
+def test_own_rules_may_be_added(files: Files) -> None:
+    files.write(files.file, f'"auditors": "role:auditor"\n"{LIST}": "rule:auditors"')
+    assert admits(files.enforcer(), asking("auditor"), LIST)
+
+
+def test_an_unknown_rule_falls_back_to_the_default_one(files: Files) -> None:
+    files.write(files.file, f'"{LIST}": "rule:nowhere"')
+    assert not admits(files.enforcer(), asking("admin"), LIST)
+    files.write(files.file, f'"{LIST}": "rule:nowhere"\n"default": "role:admin"')
+    assert admits(files.enforcer(), asking("admin"), LIST)
+
+
+def test_a_check_that_cannot_be_parsed_is_never_true(files: Files) -> None:
+    files.write(files.file, f'"{LIST}": "role:admin and and"')
+    assert not admits(files.enforcer(), asking("admin"), LIST)
+
+
+def test_files_of_the_directory_come_after_the_file_in_order(files: Files) -> None:
+    files.write(files.file, f'"{LIST}": "role:first"')
+    files.write(files.directory / "10.yaml", f'"{LIST}": "role:second"')
+    files.write(files.directory / "20.yaml", f'"{LIST}": "role:third"')
+    files.write(files.directory / ".30.yaml", f'"{LIST}": "role:hidden"')
+    decides = files.enforcer()
+    admitted = [
+        role
+        for role in ("first", "second", "third", "hidden")
+        if admits(decides, asking(role), LIST)
+    ]
+    assert admitted == ["third"]
+
+
+def test_the_directory_counts_without_a_file(files: Files) -> None:
+    files.write(files.directory / "10.yaml", f'"{LIST}": "role:second"')
+    assert admits(files.enforcer(), asking("second"), LIST)
+
+
+def test_a_changed_file_counts_at_once(files: Files) -> None:
+    files.write(files.file, f'"{LIST}": "role:first"')
+    decides = files.enforcer()
+    assert admits(decides, asking("first"), LIST)
+    files.write(files.file, f'"{LIST}": "role:second"')
+    assert not admits(decides, asking("first"), LIST)
+    assert admits(decides, asking("second"), LIST)
+
+
+def test_a_new_file_counts_at_once(files: Files) -> None:
+    decides = files.enforcer()
+    assert not admits(decides, asking("first"), LIST)
+    files.write(files.file, f'"{LIST}": "role:first"')
+    assert admits(decides, asking("first"), LIST)
+
+
+def test_a_removed_file_stops_counting_at_once(files: Files) -> None:
+    files.write(files.file, f'"{LIST}": "role:first"')
+    decides = files.enforcer()
+    assert admits(decides, asking("first"), LIST)
+    files.file.unlink()
+    assert not admits(decides, asking("first"), LIST)
+    assert admits(decides, asking("admin"), LIST)
+
+
+def test_a_new_and_a_removed_file_of_the_directory_count_at_once(files: Files) -> None:
+    decides = files.enforcer()
+    files.write(files.directory / "10.yaml", f'"{LIST}": "role:first"')
+    assert admits(decides, asking("first"), LIST)
+    files.write(files.directory / "20.yaml", f'"{LIST}": "role:second"')
+    assert admits(decides, asking("second"), LIST)
+    (files.directory / "20.yaml").unlink()
+    os.utime(files.directory, (time.time() + 5, time.time() + 5))
+    assert admits(decides, asking("first"), LIST)
+
+
+def test_a_file_that_cannot_be_parsed_stops_the_start(files: Files) -> None:
+    files.write(files.file, "]: [")
+    with pytest.raises(ValueError, match="policy"):
+        files.enforcer()
+
+
+def test_the_tools_get_an_enforcer_of_their_own() -> None:
+    assert set(policy.get_enforcer().registered_rules) == {
+        rule.name for rule in policy.list_rules()
+    }
