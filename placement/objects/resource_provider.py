@@ -18,6 +18,13 @@ RACE = (
     "Another thread concurrently updated the resource provider data. "
     "Please retry your update"
 )
+NO_PARENT = "parent provider UUID does not exist."
+
+BELONGINGS = (
+    models.Inventory,
+    models.ResourceProviderAggregate,
+    models.ResourceProviderTrait,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,7 +93,7 @@ def lock(
     :param missing: what to say if it is gone; may contain ``{uuid}``
     :raises NotFound: it is gone
     """
-    for locked in _lock_by_ids(session, [provider.id]):
+    for locked in lock_by_ids(session, [provider.id]):
         return locked
     raise errors.NotFound(missing.format(uuid=provider.uuid))
 
@@ -101,10 +108,14 @@ def lock_by_uuids(
     ids = lookup.ids_by_text(
         session, models.ResourceProvider.id, models.ResourceProvider.uuid, uuids
     )
-    return {provider.uuid: provider for provider in _lock_by_ids(session, ids.values())}
+    return {provider.uuid: provider for provider in lock_by_ids(session, ids.values())}
 
 
-def _lock_by_ids(session: Session, ids: Iterable[int]) -> list[ResourceProvider]:
+def lock_by_ids(session: Session, ids: Iterable[int]) -> list[ResourceProvider]:
+    """Return providers that nobody else changes until this transaction ends.
+
+    They are locked, and returned, in the order of their ids.
+    """
     providers = []
     for chunk in lookup.chunks(sorted(ids)):
         condition = models.ResourceProvider.id.in_(chunk)
@@ -122,6 +133,108 @@ def _lock(session: Session, condition: sa.ColumnElement[bool]) -> None:
     session.connection().execute(query).all()
 
 
+def create(
+    session: Session, uuid: str, name: str, parent_uuid: str | None
+) -> ResourceProvider:
+    """Make a provider: a root, or a child of another one.
+
+    :raises BadRequest: the parent does not exist
+    :raises DuplicateName: the UUID or the name is taken
+    """
+    parent = None
+    if parent_uuid is not None:
+        parent = lock_by_uuids(session, [parent_uuid]).get(parent_uuid)
+        if parent is None:
+            raise errors.BadRequest(NO_PARENT)
+    _check_is_new(session, uuid, name)
+    _insert(session, uuid, name, parent)
+    created = get_by_uuid(session, uuid)
+    record_change(session, [created], bump=False)
+    return created
+
+
+def _check_is_new(session: Session, uuid: str, name: str) -> None:
+    row = models.ResourceProvider
+    # What is the same is up to the database: its unique keys are what is at stake.
+    query = sa.select(row.uuid).where((row.uuid == uuid) | (row.name == name))
+    taken = set(session.connection().execute(query).scalars())
+    if uuid in taken:
+        raise errors.DuplicateName(
+            f"Conflicting resource provider uuid: {uuid} already exists."
+        )
+    if taken:
+        raise errors.DuplicateName(
+            f"Conflicting resource provider name: {name} already exists."
+        )
+
+
+def _insert(
+    session: Session, uuid: str, name: str, parent: ResourceProvider | None
+) -> None:
+    row = models.ResourceProvider
+    values: dict[str, Any] = {"uuid": uuid, "name": name, "generation": 0}
+    if parent:
+        root = sa.select(row.root_provider_id).where(row.id == parent.id)
+        values["parent_provider_id"] = parent.id
+        values["root_provider_id"] = session.connection().scalar(root)
+    result = session.connection().execute(sa.insert(row), values)
+    if not parent:
+        key: Any = result.inserted_primary_key
+        update = sa.update(row).where(row.id == key.id)
+        session.connection().execute(update.values(root_provider_id=key.id))
+
+
+def rename(session: Session, provider: ResourceProvider, name: str) -> None:
+    """Give a provider another name.
+
+    :raises DuplicateName: another provider has it
+    """
+    if name == provider.name:
+        return
+    row = models.ResourceProvider
+    taken = sa.select(row.id).where(row.name == name).where(row.id != provider.id)
+    if session.connection().execute(taken).first():
+        raise errors.DuplicateName(
+            f"Conflicting resource provider {name} already exists."
+        )
+    update = sa.update(row).where(row.id == provider.id).values(name=name)
+    session.connection().execute(update)
+    record_change(session, [provider], bump=False)
+
+
+def delete(session: Session, provider: ResourceProvider) -> None:
+    """Delete a provider and all that belongs to it.
+
+    :raises CannotDeleteParent: it has children
+    :raises ProviderInUse: it has allocations
+    """
+    row = models.ResourceProvider
+    connection = session.connection()
+    children = sa.select(row.id).where(row.parent_provider_id == provider.id)
+    if connection.execute(children.limit(1)).first():
+        raise errors.CannotDeleteParent(
+            f"Unable to delete parent resource provider {provider.uuid}: "
+            "It has child resource providers."
+        )
+    taken = sa.select(models.Allocation.id).where(
+        models.Allocation.resource_provider_id == provider.id
+    )
+    if connection.execute(taken.limit(1)).first():
+        raise errors.ProviderInUse(
+            f"Unable to delete resource provider {provider.uuid}: "
+            "Resource provider has allocations."
+        )
+    for belonging in BELONGINGS:
+        connection.execute(
+            sa.delete(belonging).where(belonging.resource_provider_id == provider.id)
+        )
+    # MySQL does not let go of a row that refers to itself.
+    here = row.id == provider.id
+    connection.execute(sa.update(row).where(here).values(root_provider_id=None))
+    connection.execute(sa.delete(row).where(here))
+    record_change(session, [provider], bump=False)
+
+
 def record_change(
     session: Session, providers: Iterable[ResourceProvider], *, bump: bool
 ) -> None:
@@ -135,6 +248,21 @@ def record_change(
     """
     if bump:
         bump_generations(session, providers)
+
+
+def bump(
+    session: Session, providers: Iterable[ResourceProvider]
+) -> dict[str, ResourceProvider]:
+    """Record a change that clients are told about; return the providers as they are.
+
+    :raises ConcurrentUpdate: a generation is no longer the one in the values
+    """
+    changed = list(providers)
+    record_change(session, changed, bump=True)
+    return {
+        each.uuid: dataclasses.replace(each, generation=each.generation + 1)
+        for each in changed
+    }
 
 
 def bump_generations(session: Session, providers: Iterable[ResourceProvider]) -> None:

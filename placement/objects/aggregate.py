@@ -1,0 +1,67 @@
+"""Aggregates: sets of resource providers, nothing but a UUID each."""
+
+from collections.abc import Iterable, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement import errors
+from placement.db import api, models
+from placement.objects import association, lookup, resource_provider
+from placement.objects.resource_provider import ResourceProvider
+
+
+def ids_by_uuid(session: Session, uuids: Iterable[str]) -> dict[str, int]:
+    """Return the ids of aggregates by UUID; unknown ones are left out."""
+    return lookup.ids_by_text(
+        session, models.Aggregate.id, models.Aggregate.uuid, uuids
+    )
+
+
+def list_by_provider(session: Session, provider_id: int) -> list[str]:
+    """Return the UUIDs of the aggregates that a provider is in, oldest first."""
+    query = (
+        sa.select(models.Aggregate.uuid)
+        .join(
+            models.ResourceProviderAggregate,
+            models.ResourceProviderAggregate.aggregate_id == models.Aggregate.id,
+        )
+        .where(models.ResourceProviderAggregate.resource_provider_id == provider_id)
+        .order_by(models.Aggregate.id)
+    )
+    return [uuid for uuid in session.connection().execute(query).scalars() if uuid]
+
+
+def replace_all(
+    session: Session, provider: ResourceProvider, uuids: Sequence[str], *, bump: bool
+) -> int:
+    """Make these the aggregates of a provider, and return its generation.
+
+    :param bump: whether the generation goes up
+    :raises Conflict: the database takes one for another spelling of a known one
+    :raises ConcurrentUpdate: somebody else has changed the provider
+    """
+    wanted = set(_ensure(session, uuids).values())
+    member = models.ResourceProviderAggregate.aggregate_id
+    association.replace(session, provider.id, member, wanted)
+    resource_provider.record_change(session, [provider], bump=bump)
+    return provider.generation + bump
+
+
+def _ensure(session: Session, uuids: Sequence[str]) -> dict[str, int]:
+    """Return the ids of aggregates by UUID, making those that are new."""
+    ids = ids_by_uuid(session, uuids)
+    new = sorted(set(uuids) - ids.keys())
+    if not new:
+        return ids
+    for chunk in lookup.chunks(new):
+        api.insert_missing(
+            session, models.Aggregate, [{"uuid": uuid} for uuid in chunk]
+        )
+    ids |= ids_by_uuid(session, new)
+    for uuid in new:
+        if uuid not in ids:
+            raise errors.Conflict(
+                f"Aggregate {uuid} exists already, in another spelling of its UUID."
+            )
+    return ids

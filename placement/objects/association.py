@@ -1,0 +1,34 @@
+"""What a provider is associated with: traits and aggregates."""
+
+from collections.abc import Set
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+from sqlalchemy.orm import Session
+
+from placement.objects import lookup
+
+
+def replace(
+    session: Session,
+    provider_id: int,
+    member: orm.InstrumentedAttribute[int],
+    wanted: Set[int],
+) -> bool:
+    """Associate a provider with these and no others; tell whether anything changed.
+
+    :param member: the column that says with what
+    """
+    row = member.class_
+    connection = session.connection()
+    mine = row.resource_provider_id == provider_id
+    known = set(connection.execute(sa.select(member).where(mine)).scalars())
+    for chunk in lookup.chunks(sorted(known - wanted)):
+        connection.execute(sa.delete(row).where(mine, member.in_(chunk)))
+    new = [
+        {"resource_provider_id": provider_id, member.key: key}
+        for key in sorted(wanted - known)
+    ]
+    if new:
+        connection.execute(sa.insert(row), new)
+    return known != wanted

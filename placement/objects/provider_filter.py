@@ -1,0 +1,279 @@
+"""Which resource providers to list: filters, as SQL."""
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+from sqlalchemy.orm import Session
+
+from placement import errors
+from placement.db import models
+from placement.objects import (
+    aggregate,
+    inventory,
+    lookup,
+    resource_class,
+    resource_provider,
+    trait,
+)
+from placement.objects.resource_provider import ResourceProvider
+from placement.search.model import Stock
+
+Condition = sa.ColumnElement[bool]
+
+LARGEST_AMOUNT = 0x7FFFFFFF
+# How far a ratio may be off while MariaDB calculates with its single precision.
+TOLERANCE = 1e-6
+# How many conditions SQLite takes in one row of ANDs, with room to spare.
+GROUPS_AT_ONCE = 100
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Filters:
+    """Which providers to list.
+
+    ``traits`` and ``aggregates`` ask for one of each set. ``resources`` are amounts by
+    resource class name, each of which the provider must have room for by itself.
+    """
+
+    name: str | None = None
+    uuid: str | None = None
+    in_tree: str | None = None
+    traits: Sequence[frozenset[str]] = ()
+    forbidden_traits: frozenset[str] = frozenset()
+    aggregates: Sequence[frozenset[str]] = ()
+    forbidden_aggregates: frozenset[str] = frozenset()
+    resources: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    def accepts(self, provider: ResourceProvider) -> bool:
+        """Tell whether a provider has exactly the name and UUID asked for."""
+        return (self.name is None or provider.name == self.name) and (
+            self.uuid is None or provider.uuid == self.uuid
+        )
+
+
+class _NothingMatches(Exception):
+    """A filter is known to let nobody through, whatever the others say."""
+
+
+def list_by_filters(session: Session, filters: Filters) -> list[ResourceProvider]:
+    """Return the providers that pass all filters, in the order of their ids.
+
+    :raises BadRequest: a trait or resource class does not exist, and it is not certain
+        already that there is nothing to list
+    """
+    trait_ids = trait.ids_by_name(session, _mentioned_traits(filters))
+    aggregate_ids = aggregate.ids_by_uuid(session, _mentioned_aggregates(filters))
+    try:
+        wanted = _wanted(session, filters, trait_ids, aggregate_ids)
+        amounts = _amounts(session, filters, wanted)
+    except _NothingMatches:
+        return []
+    unwanted = _unwanted(filters, trait_ids, aggregate_ids)
+    conditions = [*wanted, *unwanted, *_named(filters)]
+    if not amounts:
+        providers = resource_provider.list_where(session, *conditions)
+    elif max(amounts.values()) > LARGEST_AMOUNT:
+        return []
+    else:
+        providers = _with_room(session, conditions, amounts)
+    return [provider for provider in providers if filters.accepts(provider)]
+
+
+def _named(filters: Filters) -> list[Condition]:
+    row = models.ResourceProvider
+    wanted = [(row.name, filters.name), (row.uuid, filters.uuid)]
+    return [
+        column == text if lookup.is_searchable(text) else sa.false()
+        for column, text in wanted
+        if text is not None
+    ]
+
+
+def _mentioned_traits(filters: Filters) -> frozenset[str]:
+    return filters.forbidden_traits.union(*filters.traits)
+
+
+def _mentioned_aggregates(filters: Filters) -> frozenset[str]:
+    return filters.forbidden_aggregates.union(*filters.aggregates)
+
+
+def _wanted(
+    session: Session,
+    filters: Filters,
+    trait_ids: Mapping[str, int],
+    aggregate_ids: Mapping[str, int],
+) -> list[Condition]:
+    """Return the tree, traits and aggregates that a provider must be in or have.
+
+    Each is looked at in this order, and only as long as something may match.
+    """
+    conditions = []
+    if filters.in_tree is not None:
+        conditions.append(_in_tree(session, filters.in_tree))
+    _check_traits(frozenset().union(*filters.traits), trait_ids)
+    having = _having_one_of_each(
+        models.ResourceProviderTrait.trait_id,
+        [[trait_ids[name] for name in names] for names in filters.traits],
+    )
+    try:
+        _check_traits(filters.forbidden_traits, trait_ids)
+    except errors.BadRequest:
+        _check_somebody(session, having)
+        raise
+    known = [
+        [aggregate_ids[uuid] for uuid in uuids if uuid in aggregate_ids]
+        for uuids in filters.aggregates
+    ]
+    if not all(known):
+        raise _NothingMatches
+    members = _having_one_of_each(models.ResourceProviderAggregate.aggregate_id, known)
+    return [*conditions, *having, *members]
+
+
+def _unwanted(
+    filters: Filters, trait_ids: Mapping[str, int], aggregate_ids: Mapping[str, int]
+) -> list[Condition]:
+    """Return the traits and aggregates that a provider must not have or be in."""
+    traits = [trait_ids[name] for name in filters.forbidden_traits]
+    aggregates = [
+        aggregate_ids[uuid]
+        for uuid in filters.forbidden_aggregates
+        if uuid in aggregate_ids
+    ]
+    return [
+        *_having_none_of(models.ResourceProviderTrait.trait_id, traits),
+        *_having_none_of(models.ResourceProviderAggregate.aggregate_id, aggregates),
+    ]
+
+
+def _in_tree(session: Session, uuid: str) -> Condition:
+    try:
+        member = resource_provider.get_by_uuid(session, uuid)
+    except errors.NotFound as exc:
+        raise _NothingMatches from exc
+    root = orm.aliased(models.ResourceProvider)
+    root_id = sa.select(root.id).where(root.uuid == member.root_provider_uuid)
+    return models.ResourceProvider.root_provider_id == root_id.scalar_subquery()
+
+
+def _check_traits(names: Iterable[str], ids: Mapping[str, int]) -> None:
+    for name in sorted(names):
+        if name not in ids:
+            raise errors.BadRequest(
+                f'Invalid trait(s) in "required" parameter: No such trait(s): {name}.'
+            )
+
+
+def _having_one_of_each(
+    member: orm.InstrumentedAttribute[int], groups: Sequence[Collection[int]]
+) -> list[Condition]:
+    """Require associations with at least one of each group."""
+    provider_id = member.class_.resource_provider_id
+    distinct = sorted({tuple(sorted(group)) for group in groups})
+    conditions: list[Condition] = []
+    for chunk in lookup.chunks(distinct, GROUPS_AT_ONCE):
+        counts = [
+            sa.func.sum(sa.case((member.in_(group), 1), else_=0)) for group in chunk
+        ]
+        having = (
+            sa.select(provider_id)
+            .where(member.in_({key for group in chunk for key in group}))
+            .group_by(provider_id)
+            .having(*[count > 0 for count in counts])
+        )
+        conditions.append(models.ResourceProvider.id.in_(having))
+    return conditions
+
+
+def _having_none_of(
+    member: orm.InstrumentedAttribute[int], ids: Collection[int]
+) -> list[Condition]:
+    """Require that there is no association with any."""
+    if not ids:
+        return []
+    having = sa.select(member.class_.resource_provider_id).where(member.in_(ids))
+    return [models.ResourceProvider.id.not_in(having)]
+
+
+def _amounts(
+    session: Session, filters: Filters, conditions: Iterable[Condition]
+) -> dict[int, int]:
+    """Return the amounts asked for, by class id."""
+    try:
+        ids = resource_class.ids_by_name(session, filters.resources)
+    except errors.NotFound as exc:
+        for condition in conditions:
+            _check_somebody(session, [condition])
+        raise errors.BadRequest(
+            f"Invalid resource class in resources parameter: {exc}"
+        ) from exc
+    return {ids[name]: amount for name, amount in filters.resources.items()}
+
+
+def _check_somebody(session: Session, conditions: Iterable[Condition]) -> None:
+    """Check that a filter lets somebody through.
+
+    :raises _NothingMatches: it does not
+    """
+    query = sa.select(models.ResourceProvider.id).where(*conditions).limit(1)
+    if session.connection().execute(query).first() is None:
+        raise _NothingMatches
+
+
+def _with_room(
+    session: Session, conditions: Sequence[Condition], amounts: Mapping[int, int]
+) -> list[ResourceProvider]:
+    """Return the providers that have room for all amounts, keyed by class id."""
+    fitting: dict[int, int] = {}
+    for provider_id, class_id, *stock in _stocks(session, conditions, amounts):
+        if Stock(*stock).fits(amounts[class_id]):
+            fitting[provider_id] = fitting.get(provider_id, 0) + 1
+    ids = {key for key, count in fitting.items() if count == len(amounts)}
+    if len(ids) <= lookup.CHUNK:
+        conditions = [models.ResourceProvider.id.in_(ids)]
+    providers = resource_provider.list_where(session, *conditions)
+    return [provider for provider in providers if provider.id in ids]
+
+
+def _stocks(
+    session: Session, conditions: Sequence[Condition], amounts: Mapping[int, int]
+) -> Iterable[Any]:
+    """Return the inventories that may have room: provider, class, fields, used.
+
+    It leaves out what is sure not to fit; what fits is for ``Stock`` to say.
+    """
+    row = models.Inventory
+    used = (
+        sa.select(sa.func.coalesce(sa.func.sum(models.Allocation.used), 0))
+        .where(models.Allocation.resource_provider_id == row.resource_provider_id)
+        .where(models.Allocation.resource_class_id == row.resource_class_id)
+        .scalar_subquery()
+    )
+    amount = sa.case(dict(amounts), value=row.resource_class_id, else_=0)
+    stock = (
+        sa.select(
+            row.resource_provider_id,
+            row.resource_class_id,
+            *[getattr(row, name) for name in inventory.FIELDS],
+            used.label("used"),
+            amount.label("amount"),
+        )
+        .join(
+            models.ResourceProvider,
+            models.ResourceProvider.id == row.resource_provider_id,
+        )
+        .where(row.resource_class_id.in_(amounts))
+        .where(row.min_unit <= amount, row.max_unit >= amount)
+        .where(*conditions)
+        .subquery()
+    )
+    capacity = (stock.c.total - stock.c.reserved) * stock.c.allocation_ratio
+    query = (
+        sa.select(*[column for column in stock.c if column.name != "amount"])
+        .where(stock.c.used + stock.c.amount <= capacity * (1 + TOLERANCE))
+        .order_by(stock.c.resource_provider_id, stock.c.resource_class_id)
+    )
+    return session.connection().execute(query)

@@ -1,0 +1,120 @@
+"""Trees of resource providers, and moving from one to another."""
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement import errors
+from placement.db import models
+from placement.objects import lookup, resource_provider
+from placement.objects.resource_provider import ResourceProvider
+
+
+def move(
+    session: Session,
+    provider: ResourceProvider,
+    parent_uuid: str | None,
+    *,
+    allow_reparenting: bool,
+) -> ResourceProvider:
+    """Make a provider a child of another one, or a root, and return it locked.
+
+    What is below it goes with it.
+
+    :param allow_reparenting: whether it may leave the parent that it has
+    :raises NotFound: the provider is gone
+    :raises BadRequest: it may not be moved there
+    """
+    trees = lock_trees(session, [provider.uuid, parent_uuid or provider.uuid])
+    moved = trees.get(provider.uuid)
+    if moved is None:
+        raise errors.NotFound(resource_provider.UNKNOWN.format(uuid=provider.uuid))
+    if parent_uuid == moved.parent_provider_uuid:
+        return moved
+    subtree = _subtree(trees.values(), moved)
+    _check_move(trees, subtree, moved, parent_uuid, allow_reparenting)
+    _set_parent(session, moved, trees[parent_uuid] if parent_uuid else None)
+    root = trees[trees[parent_uuid].root_provider_uuid] if parent_uuid else moved
+    if root.uuid != moved.root_provider_uuid:
+        _set_root(session, subtree.values(), root)
+    resource_provider.record_change(session, subtree.values(), bump=False)
+    return moved
+
+
+def lock_trees(session: Session, uuids: Iterable[str]) -> dict[str, ResourceProvider]:
+    """Return whole trees that nobody else changes until this transaction ends.
+
+    :param uuids: a member of each tree; unknown ones are left out
+    :returns: every member of the trees, by UUID, in id order
+    """
+    wanted = list(uuids)
+    locked: dict[str, ResourceProvider] = {}
+    while True:
+        members = _member_ids(session, wanted)
+        if members <= {provider.id for provider in locked.values()}:
+            return locked
+        # Trees may have grown before the lock was granted; from then on they cannot:
+        # whoever adds to them locks the parent.
+        found = resource_provider.lock_by_ids(session, members)
+        locked = {provider.uuid: provider for provider in found}
+
+
+def _member_ids(session: Session, uuids: list[str]) -> set[int]:
+    named = models.ResourceProvider
+    roots = sa.select(named.root_provider_id).where(named.uuid.in_(uuids))
+    found = session.connection().execute(roots).scalars()
+    query = sa.select(named.id).where(named.root_provider_id.in_(set(found)))
+    return set(session.connection().execute(query).scalars())
+
+
+def _subtree(
+    providers: Iterable[ResourceProvider], top: ResourceProvider
+) -> dict[str, ResourceProvider]:
+    """Return a provider and all below it, by UUID."""
+    children: dict[str | None, list[ResourceProvider]] = {}
+    for provider in providers:
+        children.setdefault(provider.parent_provider_uuid, []).append(provider)
+    subtree = {}
+    waiting = [top]
+    while waiting:
+        provider = waiting.pop()
+        subtree[provider.uuid] = provider
+        waiting += children.get(provider.uuid, [])
+    return subtree
+
+
+def _check_move(
+    trees: dict[str, ResourceProvider],
+    subtree: dict[str, ResourceProvider],
+    moved: ResourceProvider,
+    parent_uuid: str | None,
+    allow_reparenting: bool,
+) -> None:
+    if parent_uuid is None:
+        if not allow_reparenting:
+            raise errors.BadRequest("un-parenting a provider is not currently allowed.")
+    elif parent_uuid not in trees:
+        raise errors.BadRequest(resource_provider.NO_PARENT)
+    elif moved.parent_provider_uuid and not allow_reparenting:
+        raise errors.BadRequest("re-parenting a provider is not currently allowed.")
+    elif parent_uuid in subtree:
+        raise errors.BadRequest("creating loop in the provider tree is not allowed.")
+
+
+def _set_parent(
+    session: Session, moved: ResourceProvider, parent: ResourceProvider | None
+) -> None:
+    row = models.ResourceProvider
+    update = sa.update(row).where(row.id == moved.id)
+    update = update.values(parent_provider_id=parent and parent.id)
+    session.connection().execute(update)
+
+
+def _set_root(
+    session: Session, subtree: Iterable[ResourceProvider], root: ResourceProvider
+) -> None:
+    row = models.ResourceProvider
+    for chunk in lookup.chunks(provider.id for provider in subtree):
+        update = sa.update(row).where(row.id.in_(chunk))
+        session.connection().execute(update.values(root_provider_id=root.id))

@@ -1,0 +1,129 @@
+"""Usages: sums of allocations, in units of their resource classes."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement.db import models
+from placement.objects import lookup
+
+# What a consumer's type is called if it has none.
+UNKNOWN_TYPE = "unknown"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Usage:
+    """What some consumers use: how many they are, and amounts by class name."""
+
+    consumer_count: int
+    amounts: Mapping[str, int]
+
+
+def by_provider(session: Session, provider_id: int) -> dict[str, int]:
+    """Sum what is taken of each inventory of a provider, by resource class name."""
+    taken = (models.Allocation.resource_provider_id == provider_id) & (
+        models.Allocation.resource_class_id == models.Inventory.resource_class_id
+    )
+    query = (
+        sa.select(models.ResourceClass.name, sa.func.sum(models.Allocation.used))
+        .select_from(models.Inventory)
+        .join(
+            models.ResourceClass,
+            models.ResourceClass.id == models.Inventory.resource_class_id,
+        )
+        .outerjoin(models.Allocation, taken)
+        .where(models.Inventory.resource_provider_id == provider_id)
+        .group_by(models.ResourceClass.id, models.ResourceClass.name)
+        .order_by(models.ResourceClass.id)
+    )
+    return {name: int(used or 0) for name, used in session.connection().execute(query)}
+
+
+def by_consumer_type(
+    session: Session, project_id: str, user_id: str | None = None
+) -> dict[str, Usage]:
+    """Sum what a project, or a user in it, uses, by consumer type.
+
+    Consumers without a type are under ``UNKNOWN_TYPE``.
+    """
+    condition = _owned_by(session, project_id, user_id)
+    if condition is None:
+        return {}
+    counts = _count_consumers(session, condition)
+    amounts: dict[str, dict[str, int]] = {kind: {} for kind in counts}
+    for kind, class_name, used in _sum_amounts(session, condition):
+        amounts[kind or UNKNOWN_TYPE][class_name] = int(used)
+    return {kind: Usage(count, amounts[kind]) for kind, count in counts.items()}
+
+
+def _owned_by(
+    session: Session, project_id: str, user_id: str | None
+) -> sa.ColumnElement[bool] | None:
+    """Return which consumers a project or user has; None if nobody knows them."""
+    projects = lookup.ids_by_text(
+        session, models.Project.id, models.Project.external_id, [project_id]
+    )
+    if not projects:
+        return None
+    owned = models.Consumer.project_id == projects[project_id]
+    if user_id is None:
+        return owned
+    users = lookup.ids_by_text(
+        session, models.User.id, models.User.external_id, [user_id]
+    )
+    return owned & (models.Consumer.user_id == users[user_id]) if users else None
+
+
+def _count_consumers(
+    session: Session, condition: sa.ColumnElement[bool]
+) -> dict[str, int]:
+    count = sa.func.count(models.Consumer.id.distinct())
+    query = (
+        _join_consumers(sa.select(models.ConsumerType.name, count))
+        .where(condition)
+        .group_by(models.ConsumerType.id, models.ConsumerType.name)
+        .order_by(models.ConsumerType.id)
+    )
+    rows = session.connection().execute(query)
+    return {kind or UNKNOWN_TYPE: int(count) for kind, count in rows}
+
+
+def _sum_amounts(session: Session, condition: sa.ColumnElement[bool]) -> Iterable[Any]:
+    query = (
+        _join_consumers(
+            sa.select(
+                models.ConsumerType.name,
+                models.ResourceClass.name,
+                sa.func.sum(models.Allocation.used),
+            )
+        )
+        .where(condition)
+        .group_by(
+            models.ConsumerType.id,
+            models.ConsumerType.name,
+            models.ResourceClass.id,
+            models.ResourceClass.name,
+        )
+        .order_by(models.ResourceClass.id)
+    )
+    return session.connection().execute(query)
+
+
+def _join_consumers(query: Any) -> Any:
+    """Join allocations to those who have them, and to what they are of."""
+    return (
+        query.select_from(models.Allocation)
+        .join(models.Consumer, models.Consumer.uuid == models.Allocation.consumer_id)
+        .join(models.User, models.User.id == models.Consumer.user_id)
+        .join(
+            models.ResourceClass,
+            models.ResourceClass.id == models.Allocation.resource_class_id,
+        )
+        .outerjoin(
+            models.ConsumerType,
+            models.ConsumerType.id == models.Consumer.consumer_type_id,
+        )
+    )
