@@ -16,6 +16,7 @@ from placement.db import api
 LOG = log.getLogger(__name__)
 
 HEAD = "a082b8bb98d0"
+SCRIPTS = "placement.db:alembic"
 
 # Any number will do that nobody else uses in this database.
 POSTGRESQL_LOCK = 8778_1976
@@ -68,7 +69,7 @@ def _recorded(connection: sa.Connection) -> str | None:
 
 def _alembic(connection: sa.Connection) -> Config:
     config = Config()
-    config.set_main_option("script_location", "placement.db:alembic")
+    config.set_main_option("script_location", SCRIPTS)
     config.attributes["connection"] = connection
     return config
 
