@@ -28,8 +28,19 @@ class Inventory:
     @property
     def capacity(self) -> int:
         """What can be allocated in all."""
-        stock = Stock(self.total, self.reserved, allocation_ratio=self.allocation_ratio)
-        return stock.capacity
+        return self.stock(used=0).capacity
+
+    def stock(self, used: int) -> Stock:
+        """Return the inventory with what is used of it."""
+        return Stock(
+            self.total,
+            self.reserved,
+            self.min_unit,
+            self.max_unit,
+            self.step_size,
+            self.allocation_ratio,
+            used,
+        )
 
 
 FIELDS = [field.name for field in dataclasses.fields(Inventory)]

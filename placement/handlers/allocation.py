@@ -1,0 +1,69 @@
+"""Allocations: what consumers use, and what is used of a provider."""
+
+from placement import errors
+from placement.objects import allocation
+from placement.objects.resource_provider import ResourceProvider
+from placement.operation import Call, Reply
+from placement.schemas import allocation as wire
+
+
+def list_by_consumer(call: Call[None]) -> Reply:
+    """Answer with what a consumer uses: nothing, if there is no such consumer."""
+    found = allocation.list_by_consumer(call.session, call.path["consumer_uuid"])
+    return Reply(found.shares, modified=found.modified)
+
+
+def list_by_provider(call: Call[ResourceProvider]) -> Reply:
+    """Answer with what is used of a provider."""
+    found = allocation.list_by_provider(call.session, call.subject.id)
+    return Reply(
+        wire.ProviderAllocations(call.subject.generation, found.shares),
+        modified=found.modified,
+    )
+
+
+def replace_of_consumer(call: Call[str]) -> Reply:
+    """Replace all that one consumer uses.
+
+    :raises ConcurrentUpdate: the consumer is not of the generation in the body
+    :raises BadRequest: there is no such provider or resource class
+    :raises Conflict: an amount does not fit
+    """
+    incomplete = {
+        "project_id": call.settings.incomplete_consumer_project_id,
+        "user_id": call.settings.incomplete_consumer_user_id,
+    }
+    claim = wire.parse_claim(call.subject, {**incomplete, **call.body})
+    attempts = call.settings.allocation_conflict_retry_count
+    try:
+        allocation.replace_all(call.session, [claim], attempts=attempts)
+    except errors.NotFound as exc:
+        raise errors.BadRequest(
+            f"Unable to allocate inventory for consumer {call.subject}: {exc}"
+        ) from exc
+    return Reply()
+
+
+def replace_of_consumers(call: Call[None]) -> Reply:
+    """Replace all that several consumers use, together or not at all.
+
+    :raises ConcurrentUpdate: a consumer is not of the generation in the body
+    :raises BadRequest: there is no such provider or resource class
+    :raises Conflict: an amount does not fit
+    """
+    claims = wire.parse_claims(call.body)
+    attempts = call.settings.allocation_conflict_retry_count
+    try:
+        allocation.replace_all(call.session, claims, attempts=attempts)
+    except errors.NotFound as exc:
+        raise errors.BadRequest(f"Unable to allocate inventory {exc}") from exc
+    return Reply()
+
+
+def delete_of_consumer(call: Call[None]) -> Reply:
+    """Remove a consumer and all that it uses.
+
+    :raises NotFound: it uses nothing
+    """
+    allocation.delete_all(call.session, call.path["consumer_uuid"])
+    return Reply()

@@ -1,0 +1,323 @@
+"""Allocations: how much of which providers each consumer uses."""
+
+import collections
+import dataclasses
+import datetime
+import types
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement import errors
+from placement.db import models
+from placement.objects import (
+    capacity,
+    consumer,
+    lookup,
+    resource_class,
+    resource_provider,
+)
+from placement.objects.capacity import Claim, Place
+from placement.objects.consumer import Consumer
+from placement.objects.inventory import Inventory
+from placement.objects.resource_provider import ResourceProvider
+
+STORED: Mapping[Place, Inventory] = types.MappingProxyType({})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Share:
+    """What one consumer uses of one provider, by resource class name."""
+
+    consumer: Consumer
+    provider_uuid: str
+    provider_generation: int
+    amounts: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shares:
+    """Some shares, and when the newest of them was written, in UTC."""
+
+    shares: Sequence[Share]
+    modified: datetime.datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """A stored allocation of a locked consumer."""
+
+    id: int
+    consumer_uuid: str
+    provider_uuid: str
+    class_name: str
+    used: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """What a write of allocations has locked, and the rows that it replaces.
+
+    Consumers and providers are keyed by UUID; those that do not exist are left out.
+    """
+
+    consumers: Mapping[str, consumer.Record]
+    providers: Mapping[str, ResourceProvider]
+    rows: Sequence[Row]
+
+
+def list_by_consumer(session: Session, uuid: str) -> Shares:
+    """Return what a consumer uses, in the order of provider and class ids."""
+    if not lookup.is_searchable(uuid):
+        return _shares([])
+    rows = _load(session, models.Consumer.uuid == uuid)
+    # MariaDB also finds what differs by case.
+    return _shares([row for row in rows if row.uuid == uuid])
+
+
+def list_by_provider(session: Session, provider_id: int) -> Shares:
+    """Return what is used of a provider, in the order of consumer and class ids."""
+    return _shares(
+        _load(session, models.Allocation.resource_provider_id == provider_id)
+    )
+
+
+def hold(
+    session: Session, consumers: Collection[str], providers: Iterable[str] = ()
+) -> Held:
+    """Lock all that a write of allocations touches: consumers, then providers.
+
+    Everybody takes these locks in the same order: consumers by UUID, providers by id.
+    Who has them knows what is used, and that nobody else changes it.
+
+    :param consumers: the UUIDs of those whose allocations are to be replaced
+    :param providers: the UUIDs of those that they are to use
+    """
+    records = consumer.lock(session, consumers)
+    rows = _list_rows(session, records)
+    used = {row.provider_uuid for row in rows}
+    locked = resource_provider.lock_by_uuids(session, used.union(providers))
+    return Held(records, locked, rows)
+
+
+def check_providers(claims: Iterable[Claim], held: Held) -> None:
+    """Check that the providers that claims name are there.
+
+    :raises BadRequest: the first one that is not
+    """
+    for uuid in capacity.provider_uuids(claims):
+        if uuid not in held.providers:
+            raise errors.BadRequest(
+                f"Allocation for resource provider '{uuid}' that does not exist."
+            )
+
+
+def replace_all(session: Session, claims: Collection[Claim], *, attempts: int) -> None:
+    """Make the claims all that their consumers use, whatever they used before.
+
+    :param attempts: how often this may be tried while others change the same
+        providers. They have to wait for our locks, so that the first attempt is never
+        in vain; what remains to be asked is whether there is one.
+    :raises ConcurrentUpdate: a consumer is not of the generation that is expected, or
+        no attempt is allowed
+    :raises BadRequest: there is no such provider
+    :raises NotFound: there is no such resource class
+    :raises Conflict: an amount does not fit
+    """
+    consumers = [claim.consumer for claim in claims]
+    held = hold(
+        session, [each.uuid for each in consumers], capacity.provider_uuids(claims)
+    )
+    consumer.check_generations(consumers, held.consumers)
+    check_providers(claims, held)
+    try:
+        if attempts < 1:
+            raise errors.ConcurrentUpdate(resource_provider.RACE)
+        replace_held(session, claims, held)
+    except errors.ConcurrentUpdate as exc:
+        raise errors.ConcurrentUpdate(
+            f"Inventory and/or allocations changed while attempting to allocate: {exc}"
+        ) from exc
+
+
+def replace_held(
+    session: Session,
+    claims: Collection[Claim],
+    held: Held,
+    inventories: Mapping[Place, Inventory] = STORED,
+) -> dict[str, ResourceProvider]:
+    """Do the work of ``replace_all``, under its locks and after its checks.
+
+    :param inventories: those that count instead of the stored ones
+    :return: the locked providers by UUID, with the generations they have now
+    :raises NotFound: there is no such resource class
+    :raises Conflict: an amount does not fit
+    """
+    class_ids = resource_class.ids_by_name(session, capacity.class_names(claims))
+    staying = [claim for claim in claims if claim.amounts]
+    # Before anything is refused for want of room: who loses a race to make the same
+    # consumer is told so, and not about the room that the winner has taken.
+    consumer.store(session, [claim.consumer for claim in staying], held.consumers)
+    stocks = capacity.load_stocks(session, held.providers.values(), class_ids)
+    for place, stored in inventories.items():
+        stocks[place] = stored.stock(stocks[place].used if place in stocks else 0)
+    capacity.check_room(staying, stocks, _sum(held.rows))
+    _delete(session, held.rows)
+    _insert(session, staying, held, class_ids)
+    consumer.remove(session, _leaving(claims, held))
+    return _record_change(session, claims, held)
+
+
+def delete_all(session: Session, consumer_uuid: str) -> None:
+    """Remove a consumer and all that it uses. No generation tells clients of it.
+
+    :raises NotFound: it uses nothing
+    """
+    held = hold(session, [consumer_uuid])
+    if not held.rows:
+        raise errors.NotFound(f"No allocations for consumer '{consumer_uuid}'")
+    _delete(session, held.rows)
+    consumer.remove(session, held.consumers.values())
+    resource_provider.record_change(session, held.providers.values(), bump=False)
+
+
+def _load(session: Session, condition: sa.ColumnElement[bool]) -> Sequence[Any]:
+    query = (
+        sa.select(
+            models.Consumer.uuid,
+            models.Project.external_id,
+            models.User.external_id,
+            models.ConsumerType.name,
+            models.Consumer.generation,
+            models.ResourceProvider.uuid.label("provider_uuid"),
+            models.ResourceProvider.generation.label("provider_generation"),
+            models.ResourceClass.name.label("class_name"),
+            models.Allocation.used,
+            models.Allocation.created_at,
+        )
+        .join(models.Consumer, models.Consumer.uuid == models.Allocation.consumer_id)
+        .join(models.Project, models.Project.id == models.Consumer.project_id)
+        .join(models.User, models.User.id == models.Consumer.user_id)
+        .outerjoin(
+            models.ConsumerType,
+            models.ConsumerType.id == models.Consumer.consumer_type_id,
+        )
+        .join(
+            models.ResourceProvider,
+            models.ResourceProvider.id == models.Allocation.resource_provider_id,
+        )
+        .join(
+            models.ResourceClass,
+            models.ResourceClass.id == models.Allocation.resource_class_id,
+        )
+        .where(condition)
+        .order_by(
+            models.Consumer.id, models.ResourceProvider.id, models.ResourceClass.id
+        )
+    )
+    return session.connection().execute(query).all()
+
+
+def _shares(rows: Sequence[Any]) -> Shares:
+    amounts: dict[tuple[Any, ...], dict[str, int]] = {}
+    for *share, class_name, used, _ in rows:
+        amounts.setdefault(tuple(share), {})[class_name] = used
+    times = [row.created_at for row in rows if row.created_at]
+    shares = [
+        Share(Consumer(*consumer), provider_uuid, generation, each)
+        for (*consumer, provider_uuid, generation), each in amounts.items()
+    ]
+    return Shares(shares, modified=max(times, default=models.utc_now()))
+
+
+def _list_rows(session: Session, uuids: Iterable[str]) -> list[Row]:
+    """Return the allocations of locked consumers."""
+    rows: list[Row] = []
+    for chunk in lookup.chunks(uuids):
+        query = (
+            sa.select(
+                models.Allocation.id,
+                models.Allocation.consumer_id,
+                models.ResourceProvider.uuid,
+                models.ResourceClass.name,
+                models.Allocation.used,
+            )
+            .join(
+                models.ResourceProvider,
+                models.ResourceProvider.id == models.Allocation.resource_provider_id,
+            )
+            .join(
+                models.ResourceClass,
+                models.ResourceClass.id == models.Allocation.resource_class_id,
+            )
+            .where(models.Allocation.consumer_id.in_(chunk))
+            .order_by(models.Allocation.id)
+        )
+        found: Iterable[Any] = session.connection().execute(query)
+        rows += [Row(*row) for row in found]
+    return rows
+
+
+def _sum(rows: Iterable[Row]) -> dict[Place, int]:
+    used: collections.Counter[Place] = collections.Counter()
+    for row in rows:
+        used[row.provider_uuid, row.class_name] += row.used
+    return used
+
+
+def _delete(session: Session, rows: Iterable[Row]) -> None:
+    for chunk in lookup.chunks(row.id for row in rows):
+        delete = sa.delete(models.Allocation).where(models.Allocation.id.in_(chunk))
+        session.connection().execute(delete)
+
+
+def _insert(
+    session: Session,
+    claims: Iterable[Claim],
+    held: Held,
+    class_ids: Mapping[str, int],
+) -> None:
+    rows = [
+        {
+            "resource_provider_id": held.providers[uuid].id,
+            "consumer_id": claim.consumer.uuid,
+            "resource_class_id": class_ids[name],
+            "used": amount,
+        }
+        for claim in claims
+        for uuid, amounts in claim.amounts.items()
+        for name, amount in amounts.items()
+    ]
+    if rows:
+        session.connection().execute(sa.insert(models.Allocation), rows)
+
+
+def _leaving(claims: Iterable[Claim], held: Held) -> list[consumer.Record]:
+    """Return the consumers that are there and are to use nothing."""
+    emptied = [claim.consumer.uuid for claim in claims if not claim.amounts]
+    return [held.consumers[uuid] for uuid in emptied if uuid in held.consumers]
+
+
+def _record_change(
+    session: Session, claims: Collection[Claim], held: Held
+) -> dict[str, ResourceProvider]:
+    """Record which providers have changed; return the locked ones as they are now.
+
+    Clients are told about providers that are named, and those of consumers that leave;
+    not about those that a consumer has merely moved away from.
+    """
+    leaving = {record.uuid for record in _leaving(claims, held)}
+    left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}
+    told = left.union(capacity.provider_uuids(claims))
+    quiet = {row.provider_uuid for row in held.rows} - told
+    resource_provider.record_change(session, _pick(held.providers, quiet), bump=False)
+    bumped = resource_provider.bump(session, _pick(held.providers, told))
+    return {**held.providers, **bumped}
+
+
+def _pick(
+    providers: Mapping[str, ResourceProvider], uuids: Collection[str]
+) -> list[ResourceProvider]:
+    return [provider for uuid, provider in providers.items() if uuid in uuids]

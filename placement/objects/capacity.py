@@ -1,0 +1,151 @@
+"""Capacity and constraints: whether there is room for what consumers claim."""
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement import errors
+from placement.db import models
+from placement.objects import inventory, lookup
+from placement.objects.consumer import WantedConsumer
+from placement.objects.inventory import Inventory
+from placement.objects.resource_provider import ResourceProvider
+from placement.search.model import Stock
+
+# The UUID of a provider and the name of a resource class.
+Place: TypeAlias = tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """All that one consumer is to use; if that is nothing, the consumer goes.
+
+    The amounts are keyed by provider UUID, then by resource class name.
+    """
+
+    consumer: WantedConsumer
+    amounts: Mapping[str, Mapping[str, int]]
+
+
+def provider_uuids(claims: Iterable[Claim]) -> list[str]:
+    """Return the UUIDs of the providers that are named, in order, each once."""
+    return list(dict.fromkeys(uuid for claim in claims for uuid in claim.amounts))
+
+
+def class_names(claims: Iterable[Claim]) -> list[str]:
+    """Return the names of the classes that are named, in order, each once."""
+    every = (
+        name
+        for claim in claims
+        for amounts in claim.amounts.values()
+        for name in amounts
+    )
+    return list(dict.fromkeys(every))
+
+
+def load_stocks(
+    session: Session,
+    providers: Iterable[ResourceProvider],
+    class_ids: Mapping[str, int],
+) -> dict[Place, Stock]:
+    """Return what providers have of some classes, and what is used of it.
+
+    :param class_ids: by name
+    """
+    uuids = {provider.id: provider.uuid for provider in providers}
+    names = {class_id: name for name, class_id in class_ids.items()}
+    stored, taken = models.Inventory, models.Allocation
+    used = (
+        sa.select(sa.func.coalesce(sa.func.sum(taken.used), 0))
+        .where(taken.resource_provider_id == stored.resource_provider_id)
+        .where(taken.resource_class_id == stored.resource_class_id)
+        .scalar_subquery()
+    )
+    stocks: dict[Place, Stock] = {}
+    for chunk in lookup.chunks(uuids):
+        query = (
+            sa.select(
+                stored.resource_provider_id,
+                stored.resource_class_id,
+                used,
+                *[getattr(stored, name) for name in inventory.FIELDS],
+            )
+            .where(stored.resource_provider_id.in_(chunk))
+            .where(stored.resource_class_id.in_(names))
+            .order_by(stored.id)
+        )
+        rows: Iterable[Any] = session.connection().execute(query)
+        for provider_id, class_id, amount, *fields in rows:
+            place = uuids[provider_id], names[class_id]
+            stocks[place] = Inventory(*fields).stock(used=int(amount))
+    return stocks
+
+
+def check_room(
+    claims: Collection[Claim],
+    stocks: Mapping[Place, Stock],
+    freed: Mapping[Place, int],
+) -> None:
+    """Check that each amount fits beside what others use and what was claimed before.
+
+    :param stocks: what there is, and all that is used of it
+    :param freed: how much of that the consumers of the claims give back
+    :raises Conflict: the first amount that does not fit
+    """
+    _check_inventories(claims, stocks)
+    left = {
+        place: _take(stock, -freed.get(place, 0)) for place, stock in stocks.items()
+    }
+    for claim in claims:
+        for uuid, amounts in claim.amounts.items():
+            for name, amount in amounts.items():
+                place = uuid, name
+                if place not in left:
+                    raise _no_inventory([name], [uuid])
+                _check_amount(place, amount, left[place], stocks[place].used)
+                left[place] = _take(left[place], amount)
+
+
+def _check_inventories(claims: Collection[Claim], stocks: Iterable[Place]) -> None:
+    """Check that each provider has an inventory of any class that is named at all.
+
+    :raises Conflict: some providers have none
+    """
+    known = {uuid for uuid, _ in stocks}
+    empty = [uuid for uuid in provider_uuids(claims) if uuid not in known]
+    if empty:
+        raise _no_inventory(class_names(claims), empty)
+
+
+def _check_amount(place: Place, amount: int, stock: Stock, used_before: int) -> None:
+    """Check that an amount fits.
+
+    Where an inventory has shrunk, more may be used than it has. Then a write is
+    accepted as long as it does not use more than was used before.
+    """
+    if not stock.suits(amount):
+        raise _refusal(place, "violate inventory constraints")
+    if not stock.holds(amount) and stock.used + amount > used_before:
+        raise _refusal(place, "exceed the capacity")
+
+
+def _take(stock: Stock, amount: int) -> Stock:
+    return dataclasses.replace(stock, used=stock.used + amount)
+
+
+def _no_inventory(names: Iterable[str], uuids: Iterable[str]) -> errors.Conflict:
+    return errors.Conflict(
+        f"Unable to allocate inventory: Inventory for '{', '.join(names)}' on "
+        f"resource provider '{', '.join(uuids)}' invalid."
+    )
+
+
+def _refusal(place: Place, what: str) -> errors.Conflict:
+    uuid, name = place
+    return errors.Conflict(
+        f"Unable to allocate inventory: Unable to create allocation for '{name}' on "
+        f"resource provider '{uuid}'. The requested amount would {what}."
+    )

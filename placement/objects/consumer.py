@@ -1,0 +1,261 @@
+"""Consumers: who has allocations, with their project, user and type."""
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import sqlalchemy as sa
+from oslo_utils import uuidutils
+from sqlalchemy import orm
+from sqlalchemy.orm import Session
+
+from placement import errors
+from placement.db import api, models
+from placement.objects import lookup
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Consumer:
+    """A consumer as it is read. The type is None if no write ever named one."""
+
+    uuid: str
+    project_id: str
+    user_id: str
+    type: str | None
+    generation: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WantedConsumer:
+    """A consumer as a write describes it.
+
+    A type of None leaves the stored one alone. Where the write is guarded, the stored
+    generation must be the given one; None says that the consumer is not there yet.
+    """
+
+    uuid: str
+    project_id: str
+    user_id: str
+    type: str | None = None
+    guarded: bool = False
+    generation: int | None = None
+
+
+class Attributes(NamedTuple):
+    """What a consumer is beside its UUID, as the columns of its row have it."""
+
+    project_id: int
+    user_id: int
+    consumer_type_id: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Record:
+    """The row of a consumer, locked for the rest of the transaction."""
+
+    id: int
+    uuid: str
+    generation: int
+    attributes: Attributes
+
+
+def parse_uuid(session: Session, consumer_uuid: str) -> str:
+    """Return the UUID that a path spells in whatever way, as it is stored.
+
+    :raises BadRequest: the text is no UUID
+    """
+    if not uuidutils.is_uuid_like(consumer_uuid):
+        raise errors.BadRequest(f"Malformed consumer_uuid: {consumer_uuid}")
+    return str(UUID(consumer_uuid))
+
+
+def lock(session: Session, uuids: Collection[str]) -> dict[str, Record]:
+    """Lock the consumers that exist, in the order of their UUIDs.
+
+    Who writes allocations of a consumer does this first, so the allocations of a
+    locked consumer stay as they are.
+    """
+    records: dict[str, Record] = {}
+    consumer = models.Consumer
+    for chunk in lookup.chunks(sorted(filter(lookup.is_searchable, uuids))):
+        query = (
+            sa.select(
+                consumer.id,
+                consumer.uuid,
+                consumer.generation,
+                consumer.project_id,
+                consumer.user_id,
+                consumer.consumer_type_id,
+            )
+            .where(consumer.uuid.in_(chunk))
+            .order_by(consumer.uuid)
+            .with_for_update()
+        )
+        rows: Iterable[Any] = session.connection().execute(query)
+        for row_id, text, generation, *attributes in rows:
+            records[text] = Record(row_id, text, generation, Attributes(*attributes))
+    # MariaDB also finds what differs by case.
+    return {text: records[text] for text in uuids if text in records}
+
+
+def check_generations(
+    wanted: Iterable[WantedConsumer], records: Mapping[str, Record]
+) -> None:
+    """Compare what a write expects of its consumers with what they are.
+
+    :raises ConcurrentUpdate: the first consumer that is not as expected
+    """
+    for consumer in wanted:
+        record = records.get(consumer.uuid)
+        actual = record.generation if record else None
+        if consumer.guarded and consumer.generation != actual:
+            expected = "null" if actual is None else actual
+            raise errors.ConcurrentUpdate(
+                "consumer generation conflict - "
+                f"expected {expected} but got {consumer.generation}"
+            )
+
+
+def store(
+    session: Session, wanted: Sequence[WantedConsumer], records: Mapping[str, Record]
+) -> None:
+    """Write consumers that are to have allocations; each gets its next generation.
+
+    Another request that makes one of the same consumers is a lost race.
+
+    :raises ConcurrentUpdate: a locked consumer was changed all the same
+    :raises Conflict: the database takes two different names for one
+    """
+    attributes = _attributes(session, wanted, records)
+    new = [uuid for uuid in attributes if uuid not in records]
+    old = [records[uuid] for uuid in attributes if uuid in records]
+    _insert(session, {uuid: attributes[uuid] for uuid in sorted(new)})
+    _change(
+        session,
+        {
+            record.id: attributes[record.uuid]
+            for record in old
+            if record.attributes != attributes[record.uuid]
+        },
+    )
+    _bump(session, old)
+
+
+def remove(session: Session, records: Iterable[Record]) -> None:
+    """Delete consumers that have no allocations left."""
+    for chunk in lookup.chunks(record.id for record in records):
+        session.connection().execute(
+            sa.delete(models.Consumer).where(models.Consumer.id.in_(chunk))
+        )
+
+
+def _attributes(
+    session: Session, wanted: Sequence[WantedConsumer], records: Mapping[str, Record]
+) -> dict[str, Attributes]:
+    """Return what each consumer is to be, keyed by UUID, names turned into ids."""
+    projects = _find_or_create(
+        session,
+        models.Project,
+        models.Project.external_id,
+        {each.project_id for each in wanted},
+    )
+    users = _find_or_create(
+        session, models.User, models.User.external_id, {each.user_id for each in wanted}
+    )
+    types = _find_or_create(
+        session,
+        models.ConsumerType,
+        models.ConsumerType.name,
+        {each.type for each in wanted if each.type},
+    )
+
+    def type_id(consumer: WantedConsumer) -> int | None:
+        if consumer.type is not None:
+            return types[consumer.type]
+        record = records.get(consumer.uuid)
+        return record.attributes.consumer_type_id if record else None
+
+    return {
+        each.uuid: Attributes(
+            projects[each.project_id], users[each.user_id], type_id(each)
+        )
+        for each in wanted
+    }
+
+
+def _find_or_create(
+    session: Session,
+    model: type[models.Project | models.User | models.ConsumerType],
+    column: orm.InstrumentedAttribute[str],
+    names: set[str],
+) -> dict[str, int]:
+    """Return the ids of rows by name, inserting the rows that are missing.
+
+    :raises BadRequest: a name is not one that every database can store
+    :raises Conflict: the database takes a name for another one
+    """
+    found = lookup.ids_by_text(session, model.id, column, names)
+    missing = sorted(names - found.keys())
+    if not missing:
+        return found
+    if not all(map(lookup.is_searchable, missing)):
+        raise errors.BadRequest("A project or user must not have a NUL in its name.")
+    rows = [{column.key: name} for name in missing]
+    api.insert_missing(session, model, rows)
+    found |= lookup.ids_by_text(session, model.id, column, missing)
+    for name in missing:
+        if name not in found:
+            raise errors.Conflict(
+                f"This database cannot tell '{name}' from another name that is in use."
+            )
+    return found
+
+
+def _insert(session: Session, attributes: Mapping[str, Attributes]) -> None:
+    """Insert consumers, given by UUID, as they are after their first write."""
+    rows = [
+        {"uuid": uuid, "generation": 1, **each._asdict()}
+        for uuid, each in attributes.items()
+    ]
+    if rows:
+        session.connection().execute(sa.insert(models.Consumer), rows)
+
+
+def _change(session: Session, attributes: Mapping[int, Attributes]) -> None:
+    """Set the attributes of consumers, given by id."""
+    for chunk in lookup.chunks(attributes, size=lookup.CHUNK // 5):
+        values = {
+            name: sa.case(
+                {row_id: getattr(attributes[row_id], name) for row_id in chunk},
+                value=models.Consumer.id,
+                else_=getattr(models.Consumer, name),
+            )
+            for name in Attributes._fields
+        }
+        session.connection().execute(
+            sa.update(models.Consumer)
+            .where(models.Consumer.id.in_(chunk))
+            .values(values)
+        )
+
+
+def _bump(session: Session, records: Sequence[Record]) -> None:
+    """Give consumers their next generation.
+
+    :raises ConcurrentUpdate: a generation is no longer what was read
+    """
+    row = models.Consumer
+    for chunk in lookup.chunks(records):
+        known = [(record.id, record.generation) for record in chunk]
+        update = (
+            sa.update(row)
+            # MariaDB uses the primary key for the first condition only.
+            .where(row.id.in_([record.id for record in chunk]))
+            .where(sa.tuple_(row.id, row.generation).in_(known))
+            .values(generation=row.generation + 1)
+        )
+        if session.connection().execute(update).rowcount != len(known):
+            raise errors.ConcurrentUpdate(
+                "Another thread concurrently updated the data. Please retry your update"
+            )

@@ -1,0 +1,209 @@
+"""Allocations on the wire: every shape that they ever had."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+from placement.objects.allocation import Share
+from placement.objects.capacity import Claim
+from placement.objects.consumer import Consumer, WantedConsumer
+from placement.schemas.common import (
+    RESOURCE_CLASS_PATTERN,
+    UUID,
+    Json,
+    Schema,
+    View,
+    extend,
+)
+
+# The type of a consumer that has none.
+UNKNOWN_TYPE = "unknown"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderAllocations:
+    """What is used of a provider, and the provider's generation."""
+
+    generation: int
+    shares: Sequence[Share]
+
+
+def closed_map(pattern: str, value: Json, *, least: int = 0) -> dict[str, Json]:
+    """Return the schema of an object whose keys match a pattern."""
+    return {
+        "type": "object",
+        "patternProperties": {pattern: value},
+        "additionalProperties": False,
+        "minProperties": least,
+    }
+
+
+def by_uuid(value: Json, *, least: int = 0) -> dict[str, Json]:
+    """Return the schema of an object that is keyed by UUIDs.
+
+    Any 36 characters that may stand in a UUID are taken for one.
+    """
+    # A key may end in a newline as far as the pattern is concerned.
+    names = {"maxLength": 36}
+    pattern = "^[0-9a-fA-F-]{36}$"
+    return {**closed_map(pattern, value, least=least), "propertyNames": names}
+
+
+def closed_object(**properties: Json) -> dict[str, Json]:
+    """Return the schema of an object that has all of some members and no other."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+RESOURCES = closed_map(
+    RESOURCE_CLASS_PATTERN, {"type": "integer", "minimum": 1}, least=1
+)
+EXTERNAL_ID = {"type": "string", "minLength": 1, "maxLength": 255}
+OWNER = {"project_id": EXTERNAL_ID, "user_id": EXTERNAL_ID}
+GENERATION = {"consumer_generation": {"type": ["integer", "null"]}}
+CONSUMER_TYPE = {
+    "consumer_type": {
+        "type": "string",
+        "pattern": RESOURCE_CLASS_PATTERN,
+        "minLength": 1,
+        "maxLength": 255,
+    }
+}
+# Which providers serve which request groups: candidates tell it, so that clients may
+# send it back. It has no meaning here. The pattern is not anchored, so that other keys
+# than suffixes of groups, and whatever they hold, pass.
+MAPPINGS = {
+    "mappings": {
+        "type": "object",
+        "minProperties": 1,
+        "patternProperties": {
+            "[a-zA-Z0-9_-]{1,64}": {"type": "array", "minItems": 1, "items": UUID}
+        },
+    }
+}
+
+# Answers tell the generation of each provider, so that it may be sent back. It is not
+# looked at.
+ENTRY = extend(
+    closed_object(resources=RESOURCES), properties={"generation": {"type": "integer"}}
+)
+LISTED = {
+    "type": "array",
+    "minItems": 1,
+    "items": closed_object(
+        resource_provider=closed_object(uuid=UUID), resources=RESOURCES
+    ),
+}
+
+
+def _extend(schema: Json, properties: Mapping[str, Json]) -> dict[str, Json]:
+    return extend(schema, properties=properties, required=tuple(properties))
+
+
+# What a document says of one consumer.
+V1_0 = closed_object(allocations=LISTED)
+V1_8 = _extend(V1_0, OWNER)
+V1_12 = closed_object(allocations=by_uuid(ENTRY, least=1), **OWNER)
+V1_13 = closed_object(allocations=by_uuid(ENTRY), **OWNER)
+V1_28 = _extend(V1_13, GENERATION)
+V1_34 = extend(V1_28, properties=MAPPINGS)
+V1_38 = _extend(V1_34, CONSUMER_TYPE)
+
+
+PUT_V1_0 = Schema(V1_0)
+PUT_V1_8 = Schema(V1_8)
+PUT_V1_12 = Schema(V1_12)
+PUT_V1_28 = Schema(V1_28)
+PUT_V1_34 = Schema(V1_34)
+PUT_V1_38 = Schema(V1_38)
+
+POST_V1_13 = Schema(by_uuid(V1_13, least=1))
+POST_V1_28 = Schema(by_uuid(V1_28, least=1))
+POST_V1_34 = Schema(by_uuid(V1_34, least=1))
+POST_V1_38 = Schema(by_uuid(V1_38, least=1))
+
+
+def parse_claim(consumer_uuid: str, document: Json) -> Claim:
+    """Return what a document says that a consumer is to use."""
+    consumer = WantedConsumer(
+        consumer_uuid,
+        document["project_id"],
+        document["user_id"],
+        type=document.get("consumer_type"),
+        guarded="consumer_generation" in document,
+        generation=document.get("consumer_generation"),
+    )
+    return Claim(consumer, _parse_amounts(document["allocations"]))
+
+
+def parse_claims(document: Json) -> list[Claim]:
+    """Return what a document says that several consumers are to use, in its order."""
+    return [parse_claim(uuid, each) for uuid, each in document.items()]
+
+
+def _parse_amounts(document: Json) -> dict[str, dict[str, int]]:
+    """Return amounts by provider and class, from an object or, before 1.12, a list.
+
+    Where a list names a provider twice, the last one counts.
+    """
+    if isinstance(document, list):
+        return {
+            item["resource_provider"]["uuid"]: item["resources"] for item in document
+        }
+    return {uuid: item["resources"] for uuid, item in document.items()}
+
+
+# What is told of the consumer of allocations, under which names, since when.
+ABOUT: dict[str, tuple[tuple[int, int], Callable[[Consumer], Json]]] = {
+    "project_id": ((1, 12), lambda consumer: consumer.project_id),
+    "user_id": ((1, 12), lambda consumer: consumer.user_id),
+    "consumer_generation": ((1, 28), lambda consumer: consumer.generation),
+    "consumer_type": ((1, 38), lambda consumer: consumer.type or UNKNOWN_TYPE),
+}
+# The same beside what one of many consumers uses of a provider.
+ABOUT_ONE_OF_MANY = {"consumer_generation": ABOUT["consumer_generation"]}
+
+
+def render_consumer(shares: Sequence[Share], view: View) -> Json:
+    """Render what a consumer uses, by provider. If that is nothing, neither is it."""
+    document: Json = {
+        "allocations": {
+            share.provider_uuid: {
+                "resources": share.amounts,
+                "generation": share.provider_generation,
+            }
+            for share in shares
+        }
+    }
+    for share in shares[:1]:
+        document |= _about(ABOUT, share.consumer, view)
+    return document
+
+
+def render_provider(allocations: ProviderAllocations, view: View) -> Json:
+    """Render what is used of a provider, by consumer."""
+    return {
+        "allocations": {
+            share.consumer.uuid: {
+                "resources": share.amounts,
+                **_about(ABOUT_ONE_OF_MANY, share.consumer, view),
+            }
+            for share in allocations.shares
+        },
+        "resource_provider_generation": allocations.generation,
+    }
+
+
+def _about(
+    members: Mapping[str, tuple[tuple[int, int], Callable[[Consumer], Json]]],
+    consumer: Consumer,
+    view: View,
+) -> Json:
+    return {
+        name: tell(consumer)
+        for name, (first, tell) in members.items()
+        if view.version >= first
+    }
