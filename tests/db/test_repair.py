@@ -1,0 +1,144 @@
+"""Repairs of what older releases left out."""
+
+import pytest
+import sqlalchemy as sa
+
+from placement.db import api, models
+from placement.objects import repair
+from tests.db import legacy
+
+PROJECT, USER = "the project of nobody", "the user of nobody"
+
+
+def create_consumers(database: api.Database, limit: int) -> int:
+    return database.write(
+        lambda session: repair.create_incomplete_consumers(
+            session, limit, project=PROJECT, user=USER
+        )
+    )
+
+
+def set_roots(database: api.Database, limit: int) -> int:
+    return database.write(lambda session: repair.set_root_provider_ids(session, limit))
+
+
+@pytest.fixture
+def rootless(database: api.Database) -> list[str]:
+    """Write seven providers without a root, and return their names."""
+    names = [f"old host {number}" for number in range(7)]
+    with database.engine.begin() as connection:
+        legacy.insert(
+            connection,
+            "resource_providers",
+            *({"uuid": name, "name": name, "generation": 0} for name in names),
+        )
+    return names
+
+
+@pytest.fixture
+def orphans(database: api.Database) -> list[str]:
+    """Write two allocations of each of seven consumers, and return the consumers."""
+    uuids = [f"orphan {number}" for number in range(7)]
+    with database.engine.begin() as connection:
+        for uuid in uuids * 2:
+            row = {"resource_provider_id": 1, "resource_class_id": 0, "used": 1}
+            legacy.insert(connection, "allocations", {"consumer_id": uuid, **row})
+    return uuids
+
+
+def roots(database: api.Database) -> list[tuple[int, int | None]]:
+    provider = models.ResourceProvider
+    query = sa.select(provider.id, provider.root_provider_id).order_by(provider.id)
+    return database.read(lambda session: [(*row,) for row in session.execute(query)])
+
+
+def consumers(database: api.Database) -> list[tuple[str, str, str, int, int | None]]:
+    query = (
+        sa.select(
+            models.Consumer.uuid,
+            models.Project.external_id,
+            models.User.external_id,
+            models.Consumer.generation,
+            models.Consumer.consumer_type_id,
+        )
+        .join(models.Project, models.Project.id == models.Consumer.project_id)
+        .join(models.User, models.User.id == models.Consumer.user_id)
+        .order_by(models.Consumer.uuid)
+    )
+    return database.read(lambda session: [(*row,) for row in session.execute(query)])
+
+
+def test_a_provider_without_root_becomes_its_own(
+    database: api.Database, rootless: list[str]
+) -> None:
+    assert database.read(repair.has_providers_without_root)
+    assert set_roots(database, 50) == len(rootless)
+    assert all(root == own for own, root in roots(database))
+    assert not database.read(repair.has_providers_without_root)
+
+
+def test_roots_are_set_in_batches(database: api.Database, rootless: list[str]) -> None:
+    assert [set_roots(database, 3) for _ in range(4)] == [3, 3, 1, 0]
+
+
+def test_roots_that_are_set_stay(database: api.Database, rootless: list[str]) -> None:
+    provider = models.ResourceProvider
+    with database.engine.begin() as connection:
+        first = int(connection.scalar(sa.select(sa.func.min(provider.id))) or 0)
+        connection.execute(
+            sa.update(provider)
+            .where(provider.id == first + 1)
+            .values(root_provider_id=first)
+        )
+    assert set_roots(database, 50) == len(rootless) - 1
+    assert roots(database)[1] == (first + 1, first)
+
+
+def test_consumers_without_record_get_one(
+    database: api.Database, orphans: list[str]
+) -> None:
+    assert database.read(repair.count_incomplete_consumers) == len(orphans)
+    assert create_consumers(database, 50) == len(orphans)
+    assert consumers(database) == [(uuid, PROJECT, USER, 0, None) for uuid in orphans]
+    assert database.read(repair.count_incomplete_consumers) == 0
+
+
+def test_consumers_are_created_in_batches(
+    database: api.Database, orphans: list[str]
+) -> None:
+    assert [create_consumers(database, 3) for _ in range(4)] == [3, 3, 1, 0]
+
+
+def test_consumers_that_are_recorded_stay(
+    database: api.Database, orphans: list[str]
+) -> None:
+    create_consumers(database, 50)
+    with database.engine.begin() as connection:
+        legacy.execute(connection, "UPDATE consumers SET generation = 9")
+    assert create_consumers(database, 50) == 0
+    assert {consumer[3] for consumer in consumers(database)} == {9}
+
+
+def test_a_healthy_database_is_not_written(database: api.Database) -> None:
+    assert set_roots(database, 50) == create_consumers(database, 50) == 0
+    count = sa.select(sa.func.count()).select_from(models.Project)
+    assert database.read(lambda session: session.scalar(count)) == 0
+
+
+@pytest.mark.parametrize("limit", [1, 7])
+def test_the_number_of_statements_does_not_grow(
+    database: api.Database, rootless: list[str], orphans: list[str], limit: int
+) -> None:
+    seen: list[str] = []
+
+    def note(_conn: object, _cursor: object, statement: str, *_rest: object) -> None:
+        seen.append(statement)
+
+    sa.event.listen(database.engine, "before_cursor_execute", note)
+    set_roots(database, limit)
+    create_consumers(database, limit)
+    sa.event.remove(database.engine, "before_cursor_execute", note)
+    of_tables = [
+        line for line in seen if line.startswith(("SELECT", "UPDATE", "INSERT"))
+    ]
+    assert len(of_tables) == 2 + 6
