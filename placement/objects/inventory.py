@@ -3,13 +3,14 @@
 import dataclasses
 import datetime
 from collections.abc import Collection, Iterable, Mapping
+from typing import TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
-from placement.objects import resource_class, resource_provider
+from placement.objects import lookup, resource_class, resource_provider
 from placement.objects.resource_provider import ResourceProvider
 from placement.search.model import Stock
 
@@ -42,6 +43,9 @@ class Inventory:
             used,
         )
 
+
+# Whose an inventory is, and of what: the ids of provider and resource class.
+Key: TypeAlias = tuple[int, int]
 
 FIELDS = [field.name for field in dataclasses.fields(Inventory)]
 
@@ -93,13 +97,31 @@ def replace_all(
     :raises InventoryInUse: one that is to go has allocations
     :raises ConcurrentUpdate: somebody else has changed the provider
     """
-    ids = resource_class.lock_ids_by_name(session, wanted)
-    rows = {ids[name]: inventory for name, inventory in wanted.items()}
-    known = _known_class_ids(session, provider.id)
-    remove(session, provider, known - rows.keys())
-    _update(session, provider, {key: rows[key] for key in rows.keys() & known})
-    _insert(session, provider, {key: rows[key] for key in rows.keys() - known})
+    replace_of_many(session, {provider: wanted})
     return _bump(session, provider)
+
+
+def replace_of_many(
+    session: Session, wanted: Mapping[ResourceProvider, Mapping[str, Inventory]]
+) -> None:
+    """Make these the inventories of providers, and leave their generations alone.
+
+    :param wanted: by resource class name
+    :raises NotFound: there is no such resource class
+    :raises InventoryInUse: one that is to go has allocations; it names those of the
+        first provider
+    """
+    names = [name for inventories in wanted.values() for name in inventories]
+    ids = resource_class.lock_ids_by_name(session, dict.fromkeys(names))
+    rows = {
+        (provider.id, ids[name]): inventory
+        for provider, inventories in wanted.items()
+        for name, inventory in inventories.items()
+    }
+    known = _known_keys(session, wanted)
+    _remove(session, wanted, known - rows.keys())
+    _update(session, {key: rows[key] for key in rows.keys() & known})
+    _insert(session, {key: rows[key] for key in rows.keys() - known})
 
 
 def create(
@@ -112,12 +134,12 @@ def create(
         else has changed the provider
     """
     class_id = resource_class.lock_ids_by_name(session, [class_name])[class_name]
-    if class_id in _known_class_ids(session, provider.id):
+    if (provider.id, class_id) in _known_keys(session, [provider]):
         raise errors.ConcurrentUpdate(
             f"Inventory of class {class_name} on resource provider '{provider.uuid}' "
             "already exists."
         )
-    _insert(session, provider, {class_id: inventory})
+    _insert(session, {(provider.id, class_id): inventory})
     return _bump(session, provider)
 
 
@@ -128,7 +150,7 @@ def update(
 
     :raises ConcurrentUpdate: somebody else has changed the provider
     """
-    _update(session, provider, {class_id: inventory})
+    _update(session, {(provider.id, class_id): inventory})
     return _bump(session, provider)
 
 
@@ -151,20 +173,7 @@ def remove(
 
     :raises InventoryInUse: one of them has allocations
     """
-    if not class_ids:
-        return
-    used = _classes_in_use(session, provider.id, class_ids)
-    if used:
-        raise errors.InventoryInUse(
-            f"Inventory for '{', '.join(used)}' on resource provider "
-            f"'{provider.uuid}' in use."
-        )
-    delete = (
-        sa.delete(models.Inventory)
-        .where(models.Inventory.resource_provider_id == provider.id)
-        .where(models.Inventory.resource_class_id.in_(class_ids))
-    )
-    session.connection().execute(delete)
+    _remove(session, [provider], {(provider.id, key) for key in class_ids})
 
 
 def _bump(session: Session, provider: ResourceProvider) -> int:
@@ -172,62 +181,107 @@ def _bump(session: Session, provider: ResourceProvider) -> int:
     return provider.generation + 1
 
 
-def _known_class_ids(session: Session, provider_id: int) -> set[int]:
-    query = sa.select(models.Inventory.resource_class_id).where(
-        models.Inventory.resource_provider_id == provider_id
-    )
-    return set(session.connection().execute(query).scalars())
+def _known_keys(session: Session, providers: Iterable[ResourceProvider]) -> set[Key]:
+    row = models.Inventory
+    known: set[Key] = set()
+    for chunk in lookup.chunks(provider.id for provider in providers):
+        query = sa.select(row.resource_provider_id, row.resource_class_id)
+        query = query.where(row.resource_provider_id.in_(chunk))
+        known.update(session.connection().execute(query).tuples())
+    return known
 
 
-def _classes_in_use(
-    session: Session, provider_id: int, class_ids: Iterable[int]
-) -> list[str]:
-    """Return the names of the classes that have allocations, in class id order."""
-    taken = (
-        sa.select(models.Allocation.id)
-        .where(models.Allocation.resource_provider_id == provider_id)
-        .where(models.Allocation.resource_class_id == models.ResourceClass.id)
-    )
-    query = (
-        sa.select(models.ResourceClass.name)
-        .where(models.ResourceClass.id.in_(class_ids))
-        .where(taken.exists())
-        .order_by(models.ResourceClass.id)
-    )
-    return list(session.connection().execute(query).scalars())
-
-
-def _insert(
-    session: Session, provider: ResourceProvider, inventories: Mapping[int, Inventory]
+def _remove(
+    session: Session, providers: Iterable[ResourceProvider], keys: Collection[Key]
 ) -> None:
+    """Remove inventories of providers.
+
+    :raises InventoryInUse: some have allocations; it names those of the first provider
+    """
+    used = _classes_in_use(session, keys)
+    for provider in providers:
+        if provider.id in used:
+            raise errors.InventoryInUse(
+                f"Inventory for '{', '.join(used[provider.id])}' on resource provider "
+                f"'{provider.uuid}' in use."
+            )
+    row = models.Inventory
+    for chunk in lookup.chunks(sorted(keys)):
+        delete = (
+            sa.delete(row)
+            # MariaDB uses an index for the first condition only.
+            .where(row.resource_provider_id.in_({key[0] for key in chunk}))
+            .where(
+                sa.tuple_(row.resource_provider_id, row.resource_class_id).in_(chunk)
+            )
+        )
+        session.connection().execute(delete)
+
+
+def _classes_in_use(session: Session, keys: Collection[Key]) -> dict[int, list[str]]:
+    """Return which classes have allocations: names in class id order, by provider id.
+
+    :param keys: the inventories to look at
+    """
+    stored, taken = models.Inventory, models.Allocation
+    use = (
+        sa.select(taken.id)
+        .where(taken.resource_provider_id == stored.resource_provider_id)
+        .where(taken.resource_class_id == stored.resource_class_id)
+    )
+    used: dict[int, list[str]] = {}
+    for chunk in lookup.chunks({provider_id for provider_id, _ in keys}):
+        query = (
+            sa.select(
+                stored.resource_provider_id,
+                stored.resource_class_id,
+                models.ResourceClass.name,
+            )
+            .join(
+                models.ResourceClass,
+                models.ResourceClass.id == stored.resource_class_id,
+            )
+            .where(stored.resource_provider_id.in_(chunk))
+            .where(use.exists())
+            .order_by(stored.resource_provider_id, stored.resource_class_id)
+        )
+        for provider_id, class_id, name in session.connection().execute(query):
+            if (provider_id, class_id) in keys:
+                used.setdefault(provider_id, []).append(name)
+    return used
+
+
+def _insert(session: Session, inventories: Mapping[Key, Inventory]) -> None:
     rows = [
         {
-            "resource_provider_id": provider.id,
+            "resource_provider_id": provider_id,
             "resource_class_id": class_id,
             **dataclasses.asdict(inventory),
         }
-        for class_id, inventory in sorted(inventories.items())
+        for (provider_id, class_id), inventory in sorted(inventories.items())
     ]
     if rows:
         session.connection().execute(sa.insert(models.Inventory), rows)
 
 
-def _update(
-    session: Session, provider: ResourceProvider, inventories: Mapping[int, Inventory]
-) -> None:
-    """Overwrite inventories, keyed by class id.
+def _update(session: Session, inventories: Mapping[Key, Inventory]) -> None:
+    """Overwrite inventories.
 
     :raises Conflict: one of them is gone
     """
     rows = [
-        {"class_id": class_id, **dataclasses.asdict(inventory)}
-        for class_id, inventory in sorted(inventories.items())
+        {
+            "provider_id": provider_id,
+            "class_id": class_id,
+            **dataclasses.asdict(inventory),
+        }
+        for (provider_id, class_id), inventory in sorted(inventories.items())
     ]
     if not rows:
         return
     update = (
         sa.update(models.Inventory)
-        .where(models.Inventory.resource_provider_id == provider.id)
+        .where(models.Inventory.resource_provider_id == sa.bindparam("provider_id"))
         .where(models.Inventory.resource_class_id == sa.bindparam("class_id"))
     )
     if session.connection().execute(update, rows).rowcount != len(rows):
