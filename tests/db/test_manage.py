@@ -1,0 +1,454 @@
+"""``placement-manage``: arguments, output and exit codes."""
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import os_traits
+import pytest
+import sqlalchemy as sa
+
+from placement.cmd import manage, online_data_migrations
+from placement.db import api, migration, models
+from placement.objects import repair
+from tests import programs
+from tests.db import legacy
+
+MODULE = "placement.cmd.manage"
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a machine without any configuration."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__MAX_RETRIES", "1")
+    monkeypatch.delenv("OS_PLACEMENT_DATABASE__CONNECTION", raising=False)
+
+
+@pytest.fixture
+def configured(nowhere: None, empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a machine with an empty database."""
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", empty_url)
+
+
+@pytest.fixture
+def migrated(configured: None, empty: api.Database) -> api.Database:
+    migration.upgrade(empty)
+    return empty
+
+
+@pytest.fixture
+def broken(migrated: api.Database) -> api.Database:
+    """Give a database with 60 providers and 5 consumers to repair."""
+    with migrated.engine.begin() as connection:
+        legacy.insert(
+            connection,
+            "resource_providers",
+            *(
+                {"uuid": f"uuid {number}", "name": f"name {number}", "generation": 0}
+                for number in range(60)
+            ),
+        )
+        for number in range(5):
+            row = {"resource_provider_id": 1, "resource_class_id": 0, "used": 1}
+            legacy.insert(
+                connection, "allocations", {"consumer_id": f"orphan {number}", **row}
+            )
+    return migrated
+
+
+def table(*rows: tuple[str, str, str]) -> str:
+    """Return the table of online data migrations, its cells as they are given."""
+    width = max(len(row[0]) for row in rows)
+    line = f"+{'-' * width}+-------------+-----------+"
+    head = f"|{'Migration'.center(width)}| Total Found | Completed |"
+    cells = [f"|{name}|{found}|{done}|" for name, found, done in rows]
+    return "\n".join([line, head, line, *cells, line]) + "\n"
+
+
+def refusal(*arguments: str) -> int | str | None:
+    with pytest.raises(SystemExit) as refused:
+        manage.main(arguments)
+    return refused.value.code
+
+
+@pytest.mark.usefixtures("configured")
+class TestUsage:
+    def test_without_arguments_the_help_is_shown(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert manage.main([]) == 1
+        output = capsys.readouterr()
+        assert "usage: placement-manage" in output.out
+        assert "--config-dir" in output.out
+        assert output.err == ""
+
+    def test_a_category_alone_shows_its_actions(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert manage.main(["db"]) == 0
+        output = capsys.readouterr()
+        assert "{sync,version,stamp,online_data_migrations}" in output.out
+        assert output.err == ""
+
+    def test_the_category_of_traits_shows_its_actions(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert manage.main(["os-traits"]) == 0
+        assert "{sync}" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["-h"],
+            ["--help"],
+            ["db", "-h"],
+            ["db", "sync", "-h"],
+            ["db", "version", "-h"],
+            ["db", "stamp", "-h"],
+            ["db", "online_data_migrations", "-h"],
+            ["os-traits", "-h"],
+            ["os-traits", "sync", "-h"],
+        ],
+    )
+    def test_help_is_output(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        assert refusal(*arguments) == 0
+        output = capsys.readouterr()
+        words = [word for word in arguments if not word.startswith("-")]
+        assert " ".join(["usage: placement-manage", *words]) in output.out
+        assert output.err == ""
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["nonsense"],
+            ["db", "nonsense"],
+            ["db", "stamp"],
+            ["db", "sync", "head"],
+            ["db", "version", "surplus"],
+            ["--nonsense", "db", "version"],
+            ["db", "online_data_migrations", "--max-count"],
+        ],
+    )
+    def test_what_cannot_be_understood_is_an_error(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        assert refusal(*arguments) == 2
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert output.err.startswith("usage: placement-manage")
+        assert "error: " in output.err
+
+    def test_a_wrong_category_is_told_the_right_ones(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert refusal("nonsense") == 2
+        choices = capsys.readouterr().err.replace("'", "")
+        assert "choose from db, os-traits" in choices
+
+    def test_the_version_of_the_software_is_printed_bare(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert refusal("--version") == 0
+        version = metadata.version("placement-server")
+        assert capsys.readouterr().out == f"{version}\n"
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["--debug"],
+            ["-d"],
+            ["--nodebug"],
+            ["--log-file", "placement.log"],
+            ["--logfile", "placement.log"],
+            ["--log-dir", "log"],
+            ["--logdir", "log"],
+            ["--log-config-append", "logging.ini"],
+            ["--log-config", "logging.ini"],
+            ["--log_config", "logging.ini"],
+            ["--log-date-format", "%H"],
+            ["--use-syslog"],
+            ["--nouse-syslog"],
+            ["--use-journal"],
+            ["--nouse-journal"],
+            ["--use-json"],
+            ["--nouse-json"],
+            ["--syslog-log-facility", "LOG_USER"],
+        ],
+    )
+    def test_logging_options_are_taken_and_change_nothing(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        assert manage.main([*arguments, "db", "version"]) == 0
+        assert capsys.readouterr() == ("None\n", "")
+
+
+class TestConfiguration:
+    def test_a_missing_connection_is_named(self, tmp_path: Path) -> None:
+        code, output, error = programs.run(MODULE, "db", "version", home=tmp_path)
+        assert (code, output) == (1, "")
+        assert "Traceback" in error
+        assert "option connection in group [placement_database]" in error
+
+    def test_a_missing_connection_is_named_to_who_asks_nothing(
+        self, tmp_path: Path
+    ) -> None:
+        code, output, error = programs.run(MODULE, home=tmp_path)
+        assert (code, output) == (1, "")
+        assert "option connection in group [placement_database]" in error
+
+    @pytest.mark.usefixtures("nowhere")
+    def test_files_and_directories_may_be_given(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path, empty_url: str
+    ) -> None:
+        first, directory = tmp_path / "first.conf", tmp_path / "conf.d"
+        directory.mkdir()
+        first.write_text("[placement_database]\nconnection = nonsense://\n")
+        (directory / "later.conf").write_text(
+            f"[placement_database]\nconnection = {empty_url}\n"
+        )
+        given = ["--config-file", str(first), "--config-dir", str(directory)]
+        assert manage.main([*given, "db", "version"]) == 0
+        assert capsys.readouterr().out == "None\n"
+
+    @pytest.mark.usefixtures("nowhere")
+    def test_the_file_at_home_is_found(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path, empty_url: str
+    ) -> None:
+        text = f"[placement_database]\nconnection = {empty_url}\n"
+        (tmp_path / ".placement").mkdir()
+        (tmp_path / ".placement" / "placement.conf").write_text(text)
+        assert manage.main(["db", "version"]) == 0
+        assert capsys.readouterr().out == "None\n"
+
+    @pytest.mark.usefixtures("configured")
+    def test_the_directory_of_the_service_is_not_looked_at(
+        self,
+        capsys: pytest.CaptureFixture[str],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path / "missing"))
+        assert manage.main(["db", "version"]) == 0
+        assert capsys.readouterr().out == "None\n"
+
+
+class TestDatabase:
+    def test_sync_migrates_and_says_nothing(
+        self,
+        configured: None,
+        empty: api.Database,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        for _ in range(2):
+            assert manage.main(["db", "sync"]) == 0
+            assert capsys.readouterr() == ("", "")
+        assert migration.version(empty) == migration.HEAD
+        traits = sa.select(sa.func.count()).select_from(models.Trait)
+        assert empty.read(lambda session: session.scalar(traits)) == 0
+
+    def test_version_prints_the_revision(
+        self, migrated: api.Database, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert manage.main(["db", "version"]) == 0
+        assert capsys.readouterr() == ("a082b8bb98d0\n", "")
+
+    def test_stamp_records_a_revision(
+        self, migrated: api.Database, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert manage.main(["db", "stamp", legacy.TABLES]) == 0
+        assert manage.main(["db", "version"]) == 0
+        assert manage.main(["db", "stamp", "base"]) == 0
+        assert manage.main(["db", "version"]) == 0
+        assert capsys.readouterr() == (f"{legacy.TABLES}\nNone\n", "")
+
+    def test_a_revision_that_nobody_knows_is_told(
+        self, empty_url: str, tmp_path: Path
+    ) -> None:
+        code, output, error = programs.run(
+            MODULE, "db", "stamp", "feed", home=tmp_path, connection=empty_url
+        )
+        assert (code, output) == (1, "")
+        assert "Traceback" in error
+        assert "Can't locate revision identified by 'feed'" in error
+
+    def test_a_migration_that_fails_is_told(
+        self, empty_url: str, empty: api.Database, tmp_path: Path
+    ) -> None:
+        migration.upgrade(empty, legacy.TABLES)
+        legacy.add_provider_without_root(empty)
+        code, output, error = programs.run(
+            MODULE, "db", "sync", home=tmp_path, connection=empty_url
+        )
+        assert (code, output) == (1, "")
+        assert "Traceback" in error
+        assert "There is at least one resource provider table record" in error
+
+
+class TestOnlineDataMigrations:
+    def test_a_healthy_database_needs_none(
+        self, migrated: api.Database, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert manage.main(["db", "online_data_migrations"]) == 0
+        assert capsys.readouterr() == (
+            "Running batches of 50 until complete\n"
+            + table(
+                ("    set_root_provider_ids    ", "      0      ", "     0     "),
+                (" create_incomplete_consumers ", "      0      ", "     0     "),
+            ),
+            "",
+        )
+
+    def test_all_is_repaired_in_batches(
+        self, broken: api.Database, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert manage.main(["db", "online_data_migrations"]) == 0
+        assert capsys.readouterr().out == (
+            "Running batches of 50 until complete\n"
+            "50 rows matched query set_root_provider_ids, 50 migrated\n"
+            "10 rows matched query set_root_provider_ids, 10 migrated\n"
+            "5 rows matched query create_incomplete_consumers, 5 migrated\n"
+            + table(
+                ("    set_root_provider_ids    ", "      60     ", "     60    "),
+                (" create_incomplete_consumers ", "      5      ", "     5     "),
+            )
+        )
+        assert not broken.read(repair.has_providers_without_root)
+        assert broken.read(repair.count_incomplete_consumers) == 0
+
+    def test_a_limit_is_for_all_migrations_together(
+        self, broken: api.Database, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert manage.main(["db", "online_data_migrations", "--max-count", "62"]) == 1
+        assert capsys.readouterr().out == (
+            "60 rows matched query set_root_provider_ids, 60 migrated\n"
+            "2 rows matched query create_incomplete_consumers, 2 migrated\n"
+            + table(
+                ("    set_root_provider_ids    ", "      60     ", "     60    "),
+                (" create_incomplete_consumers ", "      2      ", "     2     "),
+            )
+        )
+
+    def test_a_used_up_limit_leaves_the_rest_out(
+        self, broken: api.Database, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert manage.main(["db", "online_data_migrations", "--max-count", "60"]) == 1
+        assert capsys.readouterr().out == (
+            "60 rows matched query set_root_provider_ids, 60 migrated\n"
+            + table((" set_root_provider_ids ", "      60     ", "     60    "))
+        )
+
+    def test_the_exit_code_says_whether_to_come_again(
+        self, broken: api.Database
+    ) -> None:
+        command = ["db", "online_data_migrations", "--max-count", "50"]
+        assert [manage.main(command) for _ in range(3)] == [1, 1, 0]
+
+    def test_a_limit_beyond_all_numbers_is_no_limit(self, broken: api.Database) -> None:
+        command = ["db", "online_data_migrations", "--max-count", "9" * 30]
+        assert [manage.main(command) for _ in range(2)] == [1, 0]
+
+    @pytest.mark.parametrize("count", ["0", "-1", "many", "", "1.5"])
+    def test_a_limit_must_be_a_positive_number(
+        self, broken: api.Database, capsys: pytest.CaptureFixture[str], count: str
+    ) -> None:
+        command = ["db", "online_data_migrations", "--max-count", count]
+        assert manage.main(command) == 127
+        assert capsys.readouterr() == (
+            "Must supply a positive value for max_count\n",
+            "",
+        )
+        assert broken.read(repair.has_providers_without_root)
+
+    def test_a_failure_does_not_stop_the_other_migrations(
+        self,
+        broken: api.Database,
+        capsys: pytest.CaptureFixture[str],
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        def fail(*_arguments: object) -> int:
+            raise LookupError("out of order")
+
+        monkeypatch.setattr(repair, "set_root_provider_ids", fail)
+        assert manage.main(["db", "online_data_migrations"]) == 2
+        assert capsys.readouterr().out == (
+            "Running batches of 50 until complete\n"
+            "Error attempting to run set_root_provider_ids\n"
+            "5 rows matched query create_incomplete_consumers, 5 migrated\n"
+            "Error attempting to run set_root_provider_ids\n"
+            + table(
+                ("    set_root_provider_ids    ", "      0      ", "     0     "),
+                (" create_incomplete_consumers ", "      5      ", "     5     "),
+            )
+            + "Some migrations failed unexpectedly. Check log for details.\n"
+        )
+        assert "LookupError: out of order" in caplog.text
+
+    def test_a_failure_beside_progress_is_told_the_next_time(
+        self, broken: api.Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_arguments: object) -> int:
+            raise LookupError("out of order")
+
+        monkeypatch.setattr(repair, "set_root_provider_ids", fail)
+        command = ["db", "online_data_migrations", "--max-count", "50"]
+        assert [manage.main(command) for _ in range(2)] == [1, 2]
+
+    def test_repaired_consumers_belong_to_whom_the_options_say(
+        self, broken: api.Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OS_PLACEMENT__INCOMPLETE_CONSUMER_PROJECT_ID", "lost")
+        monkeypatch.setenv("OS_PLACEMENT__INCOMPLETE_CONSUMER_USER_ID", "found")
+        assert manage.main(["db", "online_data_migrations"]) == 0
+        names = sa.union_all(
+            sa.select(models.Project.external_id), sa.select(models.User.external_id)
+        )
+        found = broken.read(lambda session: set(session.scalars(names)))
+        assert found == {"lost", "found"}
+
+    def test_a_database_without_tables_fails_every_migration(
+        self, configured: None, empty: api.Database
+    ) -> None:
+        assert manage.main(["db", "online_data_migrations"]) == 2
+
+
+class TestTraits:
+    def test_missing_traits_are_added_and_printed(
+        self, migrated: api.Database, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert manage.main(["os-traits", "sync"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines == [f"added {name}" for name in sorted(os_traits.get_traits())]
+        stored = migrated.read(
+            lambda session: set(session.scalars(sa.select(models.Trait.name)))
+        )
+        assert stored == set(os_traits.get_traits())
+
+    def test_a_second_time_there_is_nothing_to_add(
+        self, migrated: api.Database, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        manage.main(["os-traits", "sync"])
+        capsys.readouterr()
+        assert manage.main(["os-traits", "sync"]) == 0
+        assert capsys.readouterr() == ("no trait was missing\n", "")
+
+
+def test_the_arguments_of_the_program_are_those_of_the_process(
+    migrated: api.Database,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["placement-manage", "db", "version"])
+    assert manage.main() == 0
+    assert capsys.readouterr().out == "a082b8bb98d0\n"
+
+
+def test_the_largest_limit_suits_every_database(database: api.Database) -> None:
+    limit = online_data_migrations.MOST
+    assert (
+        database.write(lambda session: repair.set_root_provider_ids(session, limit))
+        == 0
+    )

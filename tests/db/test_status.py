@@ -1,0 +1,208 @@
+"""``placement-status upgrade check``: what it finds, and its exit codes."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from placement.cmd import status
+from placement.db import api, migration
+from tests import programs
+from tests.db import legacy
+
+# oslo.upgradecheck draws its table with an old name of the style.
+pytestmark = pytest.mark.filterwarnings("ignore:the 'ALL' constant is deprecated")
+
+MODULE = "placement.cmd.status"
+ROOTS, CONSUMERS, POLICY = (
+    "Missing Root Provider IDs",
+    "Incomplete Consumers",
+    "Policy File JSON to YAML Migration",
+)
+HEALTHY = """\
++-------------------------------------------+
+| Upgrade Check Results                     |
++-------------------------------------------+
+| Check: Missing Root Provider IDs          |
+| Result: Success                           |
+| Details: None                             |
++-------------------------------------------+
+| Check: Incomplete Consumers               |
+| Result: Success                           |
+| Details: None                             |
++-------------------------------------------+
+| Check: Policy File JSON to YAML Migration |
+| Result: Success                           |
+| Details: None                             |
++-------------------------------------------+
+"""
+
+
+@pytest.fixture
+def configured(tmp_path: Path, empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__MAX_RETRIES", "1")
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", empty_url)
+
+
+@pytest.fixture
+def migrated(configured: None, empty: api.Database) -> api.Database:
+    migration.upgrade(empty)
+    return empty
+
+
+def results(capsys: pytest.CaptureFixture[str]) -> dict[str, tuple[str, str]]:
+    """Return result and details as they were printed, keyed by check."""
+    lines = [line.strip("|").rstrip() for line in capsys.readouterr().out.splitlines()]
+    text = "\n".join(line.removeprefix(" ") for line in lines)
+    found = {}
+    for cell in text.split("\nCheck: ")[1:]:
+        name, rest = cell.split("\nResult: ")
+        result, details = rest.split("\nDetails: ")
+        details = details.split("\n+")[0]
+        found[name] = result, " ".join(part.strip() for part in details.split("\n"))
+    return found
+
+
+def test_a_healthy_database_is_ready(
+    migrated: api.Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    legacy.fill(migrated)
+    assert status.main(["upgrade", "check"]) == 0
+    assert capsys.readouterr() == (HEALTHY, "")
+
+
+def test_a_consumer_without_record_is_a_warning(
+    migrated: api.Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    legacy.add_allocation_without_consumer(migrated)
+    legacy.add_allocation_without_consumer(migrated)
+    assert status.main(["upgrade", "check"]) == 1
+    found = results(capsys)
+    assert found[CONSUMERS][0] == "Warning"
+    assert found[CONSUMERS][1].startswith(
+        "There are 1 incomplete consumers table records for existing allocations. "
+    )
+    assert "placement-manage db online_data_migrations" in found[CONSUMERS][1]
+    assert found[ROOTS] == found[POLICY] == ("Success", "None")
+
+
+def test_a_provider_without_root_is_a_failure(
+    migrated: api.Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    legacy.add_provider_without_root(migrated)
+    legacy.add_allocation_without_consumer(migrated)
+    assert status.main(["upgrade", "check"]) == 2
+    found = results(capsys)
+    assert found[ROOTS][0] == "Failure"
+    assert found[ROOTS][1].startswith(
+        "There is at least one resource provider table record which misses its root "
+        "provider id. "
+    )
+    assert "db online_data_migrations" in found[ROOTS][1]
+    assert found[CONSUMERS][0] == "Warning"
+
+
+def test_long_details_are_wrapped_and_indented(
+    migrated: api.Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    legacy.add_provider_without_root(migrated)
+    status.main(["upgrade", "check"])
+    lines = capsys.readouterr().out.splitlines()
+    [first] = [n for n, line in enumerate(lines) if "There is at least one" in line]
+    assert lines[first + 1].startswith("|   ")
+    assert len(lines[first].strip("| ")) <= len("Details: ") + 60
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("policy.json", '{"admin_api": "role:admin"}', 2),
+        ("policy.yaml", '{"admin_api": "role:admin"}', 2),
+        ("policy.yaml", "admin_api: role:admin\n", 0),
+    ],
+)
+def test_a_policy_file_must_be_yaml(
+    migrated: api.Database,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    text: str,
+    code: int,
+) -> None:
+    (tmp_path / name).write_text(text)
+    monkeypatch.setenv("OS_OSLO_POLICY__POLICY_FILE", str(tmp_path / name))
+    assert status.main(["upgrade", "check"]) == code
+    assert results(capsys)[POLICY][0] == ("Failure" if code else "Success")
+
+
+def test_any_word_does_for_check_and_json_is_not_made(
+    migrated: api.Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status.main(["upgrade", "anything", "--json"]) == 0
+    assert capsys.readouterr() == (HEALTHY, "")
+
+
+@pytest.mark.usefixtures("configured")
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["upgrade"], ["downgrade", "check"], ["--version"], ["upgrade", "a", "b"]],
+)
+def test_what_cannot_be_understood_is_an_error(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        status.main(arguments)
+    assert refused.value.code == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("usage: placement-status")
+
+
+def test_a_missing_connection_is_named(tmp_path: Path) -> None:
+    code, output, error = programs.run(MODULE, "upgrade", "check", home=tmp_path)
+    assert (code, output) == (1, "")
+    assert "option connection in group [placement_database]" in error
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("configured")
+def test_a_missing_configuration_file_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    missing = str(tmp_path / "missing.conf")
+    assert status.main(["--config-file", missing, "upgrade", "check"]) == 1
+    assert missing in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("configured")
+def test_a_database_without_tables_cannot_be_checked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert status.main(["upgrade", "check"]) == 255
+    output = capsys.readouterr().out
+    assert output.startswith("Error:\n")
+    assert "Traceback" in output
+
+
+@pytest.mark.usefixtures("configured")
+def test_a_database_out_of_reach_cannot_be_checked(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path}/no/such/directory/placement.db"
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
+    assert status.main(["upgrade", "check"]) == 255
+    assert capsys.readouterr().out.startswith("Error:\n")
+
+
+def test_the_arguments_of_the_program_are_those_of_the_process(
+    migrated: api.Database,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["placement-status", "upgrade", "check"])
+    assert status.main() == 0
+    assert capsys.readouterr().out == HEALTHY
