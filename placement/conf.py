@@ -261,12 +261,17 @@ class Settings:
     allocation_candidates_generation_strategy: str = "breadth-first"
 
 
-def register(config: cfg.ConfigOpts) -> None:
-    """Make all options known to a configuration."""
+def set_defaults() -> None:
+    """Give options of libraries the defaults that they have in this service."""
     cors.set_defaults(**CORS_DEFAULTS)
-    log.register_options(config)
     # Not a library that everybody has in mind, and one that talks a lot.
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "routes=INFO"])
+
+
+def register(config: cfg.ConfigOpts) -> None:
+    """Make all options known to a configuration."""
+    set_defaults()
+    log.register_options(config)
     for group, options in OPTIONS:
         config.register_opts(options, group=None if group == "DEFAULT" else group)
 
