@@ -237,7 +237,7 @@ def test_a_new_and_a_removed_file_of_the_directory_count_at_once(files: Files) -
 
 def test_a_file_that_cannot_be_parsed_stops_the_start(files: Files) -> None:
     files.write(files.file, "]: [")
-    with pytest.raises(ValueError, match="policy"):
+    with pytest.raises(ValueError, match="expected"):
         files.enforcer()
 
 
