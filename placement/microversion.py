@@ -7,6 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 import microversion_parse
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 SERVICE = "placement"
 
@@ -98,24 +99,24 @@ def negotiate(headers: MutableMapping[str, str]) -> Version:
     return version
 
 
-class ByVersion(Generic[T]):
+class ByVersion(Generic[T_co]):
     """A value with a history: what it was from each microversion on.
 
     Before its first microversion the value does not exist (``None``).
     """
 
-    def __init__(self, history: Mapping[tuple[int, int], T]) -> None:
+    def __init__(self, history: Mapping[tuple[int, int], T_co]) -> None:
         self._since = [Version(*version) for version in history]
         self._values = list(history.values())
         if self._since != sorted(self._since):
             raise ValueError("microversions are listed oldest first")
 
-    def at(self, version: Version) -> T | None:
+    def at(self, version: Version) -> T_co | None:
         """Return the value at a microversion."""
         age = bisect.bisect_right(self._since, version)
         return self._values[age - 1] if age else None
 
-    def values(self) -> list[T]:
+    def values(self) -> list[T_co]:
         """Return every value there ever was, oldest first."""
         return list(self._values)
 

@@ -6,12 +6,29 @@ them. How a row is read is told by ``Operation``.
 
 import functools
 
-from placement.handlers import allocation, root
+from placement import errors
+from placement.handlers import (
+    aggregate,
+    allocation,
+    inventory,
+    resource_class,
+    root,
+    trait,
+    usage,
+)
+from placement.handlers import resource_provider as provider
 from placement.microversion import ByVersion, always, since
 from placement.objects import consumer, resource_provider
+from placement.objects import inventory as inventory_ledger
 from placement.operation import Operation
+from placement.schemas import aggregate as aggregate_wire
 from placement.schemas import allocation as allocation_wire
+from placement.schemas import inventory as inventory_wire
+from placement.schemas import resource_class as class_wire
+from placement.schemas import resource_provider as provider_wire
 from placement.schemas import root as root_wire
+from placement.schemas import trait as trait_wire
+from placement.schemas import usage as usage_wire
 
 ROUTES: dict[str, dict[str, Operation]] = {
     "/": {
@@ -76,6 +93,238 @@ ROUTES: dict[str, dict[str, Operation]] = {
                 missing="Resource provider '{uuid}' not found",
             ),
             reply=always(allocation_wire.render_provider),
+            dated=(1, 15),
+        ),
+    },
+    "/resource_classes": {
+        "GET": Operation(
+            handler=since(1, 2, resource_class.list_classes),
+            policy="placement:resource_classes:list",
+            reply=always(class_wire.render_classes),
+            dated=(1, 15),
+        ),
+        "POST": Operation(
+            handler=since(1, 2, resource_class.create_class),
+            policy="placement:resource_classes:create",
+            body=always(class_wire.RESOURCE_CLASS),
+            status=always(201),
+        ),
+    },
+    "/resource_classes/{name}": {
+        "GET": Operation(
+            handler=since(1, 2, resource_class.show_class),
+            policy="placement:resource_classes:show",
+            reply=always(class_wire.render_class),
+            dated=(1, 15),
+        ),
+        "PUT": Operation(
+            handler=ByVersion(
+                {
+                    (1, 2): resource_class.rename_class,
+                    (1, 7): resource_class.ensure_class,
+                }
+            ),
+            policy="placement:resource_classes:update",
+            body=ByVersion({(1, 2): class_wire.RESOURCE_CLASS, (1, 7): None}),
+            status=ByVersion({(1, 2): 200, (1, 7): 204}),
+            reply=ByVersion({(1, 2): class_wire.render_class, (1, 7): None}),
+        ),
+        "DELETE": Operation(
+            handler=since(1, 2, resource_class.delete_class),
+            policy="placement:resource_classes:delete",
+            status=always(204),
+        ),
+    },
+    "/resource_providers": {
+        "GET": Operation(
+            handler=always(provider.list_providers),
+            policy="placement:resource_providers:list",
+            query=provider_wire.LIST,
+            reply=always(provider_wire.render_providers),
+            dated=(1, 15),
+        ),
+        "POST": Operation(
+            handler=always(provider.create_provider),
+            policy="placement:resource_providers:create",
+            body=provider_wire.CREATE,
+            status=ByVersion({(1, 0): 201, (1, 20): 200}),
+            reply=since(1, 20, provider_wire.render_provider),
+            dated=(1, 20),
+        ),
+    },
+    "/resource_providers/{uuid}": {
+        "GET": Operation(
+            handler=always(provider.show_provider),
+            policy="placement:resource_providers:show",
+            subject=resource_provider.get_by_uuid,
+            reply=always(provider_wire.render_provider),
+            dated=(1, 15),
+        ),
+        "DELETE": Operation(
+            handler=always(provider.delete_provider),
+            policy="placement:resource_providers:delete",
+            subject=functools.partial(
+                resource_provider.get_by_uuid,
+                missing=resource_provider.UNKNOWN_FOR_DELETE,
+            ),
+            status=always(204),
+        ),
+        "PUT": Operation(
+            handler=always(provider.update_provider),
+            policy="placement:resource_providers:update",
+            subject=resource_provider.get_by_uuid,
+            body=provider_wire.UPDATE,
+            flags={"allow_reparenting": (1, 37)},
+            reply=always(provider_wire.render_provider),
+            dated=(1, 15),
+        ),
+    },
+    "/resource_providers/{uuid}/inventories": {
+        "GET": Operation(
+            handler=always(inventory.list_inventories),
+            policy="placement:resource_providers:inventories:list",
+            subject=resource_provider.get_by_uuid,
+            reply=always(inventory_wire.render_inventories),
+            dated=(1, 15),
+        ),
+        "POST": Operation(
+            handler=always(inventory.create_inventory),
+            policy="placement:resource_providers:inventories:create",
+            subject=resource_provider.get_by_uuid,
+            body=always(inventory_wire.POST_INVENTORY),
+            flags={"reserved_may_be_total": (1, 26)},
+            status=always(201),
+            reply=always(inventory_wire.render_inventory),
+            dated=(1, 15),
+        ),
+        "PUT": Operation(
+            handler=always(inventory.replace_inventories),
+            policy="placement:resource_providers:inventories:update",
+            subject=resource_provider.get_by_uuid,
+            body=always(inventory_wire.PUT_INVENTORIES),
+            flags={"reserved_may_be_total": (1, 26)},
+            reply=always(inventory_wire.render_inventories),
+            dated=(1, 15),
+        ),
+        "DELETE": Operation(
+            handler=since(1, 5, inventory.delete_inventories),
+            absent=errors.MethodNotAllowed,
+            policy="placement:resource_providers:inventories:delete",
+            subject=resource_provider.get_by_uuid,
+            status=always(204),
+        ),
+    },
+    "/resource_providers/{uuid}/inventories/{resource_class}": {
+        "GET": Operation(
+            handler=always(inventory.show_inventory),
+            policy="placement:resource_providers:inventories:show",
+            subject=inventory_ledger.get_owner,
+            reply=always(inventory_wire.render_inventory),
+            dated=(1, 15),
+        ),
+        "PUT": Operation(
+            handler=always(inventory.update_inventory),
+            policy="placement:resource_providers:inventories:update",
+            subject=inventory_ledger.get_owner,
+            body=always(inventory_wire.PUT_INVENTORY),
+            flags={"reserved_may_be_total": (1, 26)},
+            reply=always(inventory_wire.render_inventory),
+            dated=(1, 15),
+        ),
+        "DELETE": Operation(
+            handler=always(inventory.delete_inventory),
+            policy="placement:resource_providers:inventories:delete",
+            subject=inventory_ledger.get_owner,
+            status=always(204),
+        ),
+    },
+    "/resource_providers/{uuid}/aggregates": {
+        "GET": Operation(
+            handler=since(1, 1, aggregate.list_aggregates),
+            policy="placement:resource_providers:aggregates:list",
+            subject=resource_provider.get_by_uuid,
+            reply=aggregate_wire.RENDER_AGGREGATES,
+            dated=(1, 15),
+            media_type_first=True,
+        ),
+        "PUT": Operation(
+            handler=since(1, 1, aggregate.replace_aggregates),
+            policy="placement:resource_providers:aggregates:update",
+            subject=resource_provider.get_by_uuid,
+            body=aggregate_wire.PUT_AGGREGATES,
+            reply=aggregate_wire.RENDER_AGGREGATES,
+            dated=(1, 15),
+            media_type_first=True,
+        ),
+    },
+    "/resource_providers/{uuid}/traits": {
+        "GET": Operation(
+            handler=since(1, 6, trait.list_provider_traits),
+            policy="placement:resource_providers:traits:list",
+            subject=resource_provider.get_by_uuid,
+            reply=always(trait_wire.render_provider_traits),
+            dated=(1, 15),
+        ),
+        "PUT": Operation(
+            handler=since(1, 6, trait.replace_provider_traits),
+            policy="placement:resource_providers:traits:update",
+            subject=resource_provider.get_by_uuid,
+            body=always(trait_wire.PUT_TRAITS),
+            body_first=True,
+            reply=always(trait_wire.render_provider_traits),
+            dated=(1, 15),
+        ),
+        "DELETE": Operation(
+            handler=since(1, 6, trait.delete_provider_traits),
+            policy="placement:resource_providers:traits:delete",
+            subject=resource_provider.get_by_uuid,
+            status=always(204),
+        ),
+    },
+    "/resource_providers/{uuid}/usages": {
+        "GET": Operation(
+            handler=always(usage.list_provider_usages),
+            policy="placement:resource_providers:usages",
+            subject=resource_provider.get_by_uuid,
+            reply=always(usage_wire.render_provider_usages),
+            dated=(1, 15),
+        ),
+    },
+    "/traits": {
+        "GET": Operation(
+            handler=since(1, 6, trait.list_traits),
+            policy="placement:traits:list",
+            query=always(trait_wire.parse_filters),
+            reply=always(trait_wire.render_traits),
+            dated=(1, 15),
+        ),
+    },
+    "/traits/{name}": {
+        "GET": Operation(
+            handler=since(1, 6, trait.show_trait),
+            policy="placement:traits:show",
+            status=always(204),
+            dated=(1, 15),
+        ),
+        "PUT": Operation(
+            handler=since(1, 6, trait.ensure_trait),
+            policy="placement:traits:update",
+            status=always(204),
+            dated=(1, 15),
+        ),
+        "DELETE": Operation(
+            handler=since(1, 6, trait.delete_trait),
+            policy="placement:traits:delete",
+            status=always(204),
+        ),
+    },
+    "/usages": {
+        "GET": Operation(
+            handler=since(1, 9, usage.list_usages),
+            policy="placement:usages",
+            policy_project="project_id",
+            query=usage_wire.PARSE_OWNER,
+            reply=usage_wire.RENDER_USAGES,
             dated=(1, 15),
         ),
     },

@@ -45,7 +45,10 @@ PREAMBLE = {
 
 def is_lost_race(exc: Exception) -> bool:
     """Tell whether a transaction failed only because another one was faster."""
-    if isinstance(exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry):
+    # What a row refers to is seen first, so it can only be missing if it went since.
+    if isinstance(
+        exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry | db_exc.DBReferenceError
+    ):
         return True
     cause = _driver_error(exc)
     if isinstance(cause, sqlite3.OperationalError):

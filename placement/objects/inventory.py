@@ -59,6 +59,14 @@ class Record:
     modified: datetime.datetime | None
 
 
+def get_owner(session: Session, uuid: str, resource_class: str) -> ResourceProvider:
+    """Return the provider that the path of an inventory names.
+
+    :raises NotFound: there is no such provider
+    """
+    return resource_provider.get_by_uuid(session, uuid)
+
+
 def list_by_provider(session: Session, provider_id: int) -> dict[str, Inventory]:
     """Return the inventories of a provider by class name, in class id order."""
     records = load_by_provider(session, provider_id)
@@ -144,36 +152,57 @@ def create(
 
 
 def update(
-    session: Session, provider: ResourceProvider, class_id: int, inventory: Inventory
+    session: Session, provider: ResourceProvider, class_name: str, inventory: Inventory
 ) -> int:
     """Change an inventory of a provider, and return the provider's new generation.
 
+    :raises NotFound: there is no such resource class
+    :raises BadRequest: the provider has no inventory of it
     :raises ConcurrentUpdate: somebody else has changed the provider
     """
+    class_id = resource_class.ids_by_name(session, [class_name])[class_name]
+    if (provider.id, class_id) not in _known_keys(session, [provider]):
+        raise errors.BadRequest(
+            f"No inventory record with resource class for resource provider "
+            f"{provider.uuid}: No inventory of class {class_name} found."
+        )
     _update(session, {(provider.id, class_id): inventory})
     return _bump(session, provider)
 
 
-def delete(
-    session: Session, provider: ResourceProvider, class_ids: Collection[int]
-) -> int:
-    """Remove inventories of a provider, and return the provider's new generation.
+def delete(session: Session, provider: ResourceProvider, class_name: str) -> int:
+    """Remove an inventory of a provider, and return the provider's new generation.
 
-    :raises InventoryInUse: one of them has allocations
+    :raises NotFound: the provider has no inventory of that class
+    :raises InventoryInUse: it has allocations
     :raises ConcurrentUpdate: somebody else has changed the provider
     """
-    remove(session, provider, class_ids)
+    record = load_by_provider(session, provider.id).get(class_name)
+    if record is None:
+        raise errors.NotFound(f"No inventory of class {class_name} found for delete")
+    _remove(session, [provider], {(provider.id, record.class_id)})
     return _bump(session, provider)
 
 
-def remove(
-    session: Session, provider: ResourceProvider, class_ids: Collection[int]
+def check_capacity(
+    provider: ResourceProvider,
+    class_name: str,
+    inventory: Inventory,
+    *,
+    reserved_may_be_total: bool,
 ) -> None:
-    """Remove inventories of a provider, and leave its generation alone.
+    """Check that an inventory leaves something to allocate, or nothing at least.
 
-    :raises InventoryInUse: one of them has allocations
+    :raises BadRequest: it does not
     """
-    _remove(session, [provider], {(provider.id, key) for key in class_ids})
+    if inventory.capacity < (0 if reserved_may_be_total else 1):
+        compared = (
+            "greater than" if reserved_may_be_total else "greater than or equal to"
+        )
+        raise errors.BadRequest(
+            f"Invalid inventory for '{class_name}' on resource provider "
+            f"'{provider.uuid}'. The reserved value is {compared} total."
+        )
 
 
 def _bump(session: Session, provider: ResourceProvider) -> int:

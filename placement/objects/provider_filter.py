@@ -163,7 +163,8 @@ def _check_traits(names: Iterable[str], ids: Mapping[str, int]) -> None:
     for name in sorted(names):
         if name not in ids:
             raise errors.BadRequest(
-                f'Invalid trait(s) in "required" parameter: No such trait(s): {name}.'
+                'Invalid trait(s) in "required" parameter: '
+                f"{trait.UNKNOWN.format(name=name)}"
             )
 
 
@@ -205,8 +206,7 @@ def _amounts(
     try:
         ids = resource_class.ids_by_name(session, filters.resources)
     except errors.NotFound as exc:
-        for condition in conditions:
-            _check_somebody(session, [condition])
+        _check_somebody(session, conditions)
         raise errors.BadRequest(
             f"Invalid resource class in resources parameter: {exc}"
         ) from exc
@@ -214,13 +214,14 @@ def _amounts(
 
 
 def _check_somebody(session: Session, conditions: Iterable[Condition]) -> None:
-    """Check that a filter lets somebody through.
+    """Check that each condition by itself lets somebody through.
 
-    :raises _NothingMatches: it does not
+    :raises _NothingMatches: one does not
     """
-    query = sa.select(models.ResourceProvider.id).where(*conditions).limit(1)
-    if session.connection().execute(query).first() is None:
-        raise _NothingMatches
+    for condition in conditions:
+        query = sa.select(models.ResourceProvider.id).where(condition).limit(1)
+        if session.connection().execute(query).first() is None:
+            raise _NothingMatches
 
 
 def _with_room(

@@ -92,6 +92,18 @@ def get_by_name(session: Session, name: str) -> ResourceClass:
     return found
 
 
+def lock_by_name(session: Session, name: str) -> ResourceClass:
+    """Return a resource class that nobody else uses or changes until this ends.
+
+    :raises NotFound: there is no such class
+    """
+    if lookup.is_searchable(name):
+        query = sa.select(models.ResourceClass.id)
+        query = query.where(models.ResourceClass.name == name).with_for_update()
+        session.connection().execute(query).all()
+    return get_by_name(session, name)
+
+
 def find_by_name(session: Session, name: str) -> ResourceClass | None:
     """Return a resource class, or None if there is none of that name."""
     if not lookup.is_searchable(name):
@@ -126,17 +138,14 @@ def rename(session: Session, known: ResourceClass, name: str) -> None:
 
 
 def delete(session: Session, known: ResourceClass) -> None:
-    """Delete a resource class.
+    """Delete a resource class, which is locked: nobody is adding an inventory of it.
 
     :raises Conflict: a provider has an inventory of it
     """
-    here = models.ResourceClass.id == known.id
-    # Whoever is about to add an inventory of this class holds the row.
-    lock = sa.select(models.ResourceClass.id).where(here).with_for_update()
-    session.connection().execute(lock).all()
     used = sa.select(models.Inventory.id).where(
         models.Inventory.resource_class_id == known.id
     )
     if session.connection().execute(used.limit(1)).first():
         raise errors.Conflict("Class is in use in inventory")
-    session.connection().execute(sa.delete(models.ResourceClass).where(here))
+    row = models.ResourceClass
+    session.connection().execute(sa.delete(row).where(row.id == known.id))

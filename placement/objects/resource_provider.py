@@ -14,6 +14,11 @@ from placement.db import models
 from placement.objects import lookup
 
 UNKNOWN = "No resource provider with uuid {uuid} found"
+UNKNOWN_FOR_DELETE = f"{UNKNOWN} for delete"
+OUT_OF_DATE = (
+    "Resource provider's generation already changed. Please update the generation and "
+    "try again."
+)
 RACE = (
     "Another thread concurrently updated the resource provider data. "
     "Please retry your update"
@@ -233,6 +238,18 @@ def delete(session: Session, provider: ResourceProvider) -> None:
     connection.execute(sa.update(row).where(here).values(root_provider_id=None))
     connection.execute(sa.delete(row).where(here))
     record_change(session, [provider], bump=False)
+
+
+def check_generation(
+    provider: ResourceProvider, expected: int, complaint: str = OUT_OF_DATE
+) -> None:
+    """Check that a caller has seen the last change of a provider.
+
+    :param expected: the generation that the caller knows
+    :raises ConcurrentUpdate: it is another one by now
+    """
+    if provider.generation != expected:
+        raise errors.ConcurrentUpdate(complaint)
 
 
 def record_change(

@@ -16,6 +16,8 @@ from placement.objects.resource_provider import ResourceProvider
 CUSTOM_PREFIX = "CUSTOM_"
 LONGEST_NAME = 255
 
+UNKNOWN = "No such trait(s): {name}."
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Trait:
@@ -100,7 +102,7 @@ def get_by_name(session: Session, name: str) -> Trait:
     """
     found = find_by_name(session, name)
     if found is None:
-        raise errors.NotFound(f"No such trait(s): {name}.")
+        raise errors.NotFound(UNKNOWN.format(name=name))
     return found
 
 
@@ -124,6 +126,7 @@ def delete(session: Session, known: Trait) -> None:
     """Delete a trait.
 
     :raises Conflict: a provider has it
+    :raises NotFound: it is gone
     """
     had = sa.select(models.ResourceProviderTrait.trait_id).where(
         models.ResourceProviderTrait.trait_id == known.id
@@ -133,7 +136,9 @@ def delete(session: Session, known: Trait) -> None:
             f"The trait {known.name} is in use by a resource provider."
         )
     row = models.Trait
-    session.connection().execute(sa.delete(row).where(row.id == known.id))
+    result = session.connection().execute(sa.delete(row).where(row.id == known.id))
+    if not result.rowcount:
+        raise errors.NotFound(UNKNOWN.format(name=known.name))
 
 
 def replace_all(
@@ -149,7 +154,7 @@ def replace_all(
     ids = ids_by_name(session, names)
     unknown = [name for name in dict.fromkeys(names) if name not in ids]
     if unknown:
-        raise errors.BadRequest(f"No such trait(s): {', '.join(unknown)}.")
+        raise errors.BadRequest(UNKNOWN.format(name=", ".join(unknown)))
     member = models.ResourceProviderTrait.trait_id
     changed = association.replace(session, provider.id, member, set(ids.values()))
     resource_provider.record_change(session, [provider], bump=changed)

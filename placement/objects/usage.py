@@ -1,5 +1,6 @@
 """Usages: sums of allocations, in units of their resource classes."""
 
+import collections
 import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -127,3 +128,12 @@ def _join_consumers(query: Any) -> Any:
             models.ConsumerType.id == models.Consumer.consumer_type_id,
         )
     )
+
+
+def total(usages: Iterable[Usage]) -> Usage:
+    """Return the sum of usages by different consumers."""
+    count, amounts = 0, collections.Counter[str]()
+    for usage in usages:
+        count += usage.consumer_count
+        amounts.update(usage.amounts)
+    return Usage(count, dict(amounts))

@@ -1,0 +1,36 @@
+"""Aggregates of a provider."""
+
+from placement import errors
+from placement.objects import aggregate, clock, resource_provider
+from placement.objects.resource_provider import ResourceProvider
+from placement.operation import Call, Reply
+from placement.schemas import aggregate as wire
+
+
+def list_aggregates(call: Call[ResourceProvider]) -> Reply:
+    """Answer with the aggregates that a provider is in."""
+    found = aggregate.list_by_provider(call.session, call.subject.id)
+    value = wire.ProviderAggregates(found, call.subject.generation)
+    return Reply(value, modified=clock.now())
+
+
+def replace_aggregates(call: Call[ResourceProvider]) -> Reply:
+    """Put a provider into the aggregates in the body, and into no others.
+
+    :raises ConcurrentUpdate: the generation in the body is out of date
+    """
+    wanted = wire.parse_aggregates(call.body)
+    provider = resource_provider.lock(call.session, call.subject)
+    if wanted.generation is not None:
+        resource_provider.check_generation(provider, wanted.generation)
+    try:
+        generation = aggregate.replace_all(
+            call.session,
+            provider,
+            wanted.aggregates,
+            bump=wanted.generation is not None,
+        )
+    except errors.ConcurrentUpdate as exc:
+        raise errors.ConcurrentUpdate(f"Update conflict: {exc}") from exc
+    value = wire.ProviderAggregates(wanted.aggregates, generation)
+    return Reply(value, modified=clock.now())

@@ -1,0 +1,166 @@
+"""Inventories of a provider."""
+
+from collections.abc import Mapping
+
+from placement import errors
+from placement.objects import clock, inventory, resource_provider
+from placement.objects.inventory import Inventory
+from placement.objects.resource_provider import ResourceProvider
+from placement.operation import Call, Reply
+from placement.schemas import inventory as wire
+
+OUT_OF_DATE = "resource provider generation conflict"
+
+
+def list_inventories(call: Call[ResourceProvider]) -> Reply:
+    """Answer with all inventories of a provider."""
+    records = inventory.load_by_provider(call.session, call.subject.id)
+    value = wire.ProviderInventories(
+        call.subject.generation,
+        {name: record.inventory for name, record in records.items()},
+    )
+    times = [record.modified for record in records.values()]
+    return Reply(value, modified=clock.newest(times) if times else None)
+
+
+def show_inventory(call: Call[ResourceProvider]) -> Reply:
+    """Answer with the inventory of one class.
+
+    :raises NotFound: the provider has none
+    """
+    name = call.path["resource_class"]
+    record = inventory.load_by_provider(call.session, call.subject.id).get(name)
+    if record is None:
+        raise errors.NotFound(f"No inventory of class {name} for {call.subject.uuid}")
+    value = wire.ProviderInventory(call.subject.generation, record.inventory)
+    return Reply(value, modified=clock.newest([record.modified]))
+
+
+def create_inventory(
+    call: Call[ResourceProvider], *, reserved_may_be_total: bool
+) -> Reply:
+    """Add the inventory in the body to a provider. The generation in it is ignored.
+
+    :raises BadRequest: the class is unknown, or left with no capacity
+    :raises ConcurrentUpdate: the provider has an inventory of the class
+    """
+    provider = resource_provider.lock(call.session, call.subject)
+    name, wanted = call.body["resource_class"], wire.parse_inventory(call.body)
+    failed = f"Unable to create inventory for resource provider {provider.uuid}: "
+    _check_capacity(provider, {name: wanted}, failed, reserved_may_be_total)
+    try:
+        generation = inventory.create(call.session, provider, name, wanted)
+    except errors.NotFound as exc:
+        raise errors.BadRequest(f"{failed}{exc}") from exc
+    except errors.ConcurrentUpdate as exc:
+        raise errors.ConcurrentUpdate(f"Update conflict: {exc}") from exc
+    return Reply(
+        wire.ProviderInventory(generation, wanted),
+        location=wire.path(provider.uuid, name),
+        modified=clock.now(),
+    )
+
+
+def replace_inventories(
+    call: Call[ResourceProvider], *, reserved_may_be_total: bool
+) -> Reply:
+    """Replace every inventory of a provider with those in the body.
+
+    :raises ConcurrentUpdate: the generation in the body is out of date
+    :raises BadRequest: a resource class is unknown, or left with no capacity
+    :raises InventoryInUse: an inventory left out still has allocations
+    """
+    provider = resource_provider.lock(call.session, call.subject)
+    resource_provider.check_generation(
+        provider, call.body["resource_provider_generation"], OUT_OF_DATE
+    )
+    failed = f"Unable to update inventory for resource provider {provider.uuid}: "
+    try:
+        wanted = wire.parse_inventories(call.body["inventories"])
+        _check_capacity(provider, wanted, failed, reserved_may_be_total)
+        generation = inventory.replace_all(call.session, provider, wanted)
+    except errors.NotFound as exc:
+        raise errors.BadRequest(
+            f"Unknown resource class in inventory for resource provider "
+            f"{provider.uuid}: {exc}"
+        ) from exc
+    except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
+        raise type(exc)(f"update conflict: {exc}") from exc
+    value = wire.ProviderInventories(generation, wanted)
+    return Reply(value, modified=clock.now() if wanted else None)
+
+
+def update_inventory(
+    call: Call[ResourceProvider], *, reserved_may_be_total: bool
+) -> Reply:
+    """Change the inventory of one class to what is in the body.
+
+    :raises ConcurrentUpdate: the generation in the body is out of date
+    :raises BadRequest: it is left with no capacity, or the provider has none
+    :raises NotFound: there is no such class
+    """
+    provider = resource_provider.lock(call.session, call.subject)
+    resource_provider.check_generation(
+        provider, call.body["resource_provider_generation"], OUT_OF_DATE
+    )
+    name, wanted = call.path["resource_class"], wire.parse_inventory(call.body)
+    failed = f"Unable to update inventory for resource provider {provider.uuid}: "
+    _check_capacity(provider, {name: wanted}, failed, reserved_may_be_total)
+    try:
+        generation = inventory.update(call.session, provider, name, wanted)
+    except errors.ConcurrentUpdate as exc:
+        raise errors.ConcurrentUpdate(f"update conflict: {exc}") from exc
+    value = wire.ProviderInventory(generation, wanted)
+    return Reply(value, modified=clock.now())
+
+
+def delete_inventory(call: Call[ResourceProvider]) -> Reply:
+    """Remove the inventory of one class.
+
+    :raises NotFound: the provider has none
+    :raises ConcurrentUpdate: it has allocations
+    """
+    provider = resource_provider.lock(call.session, call.subject)
+    name = call.path["resource_class"]
+    try:
+        inventory.delete(call.session, provider, name)
+    except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
+        raise errors.ConcurrentUpdate(
+            f"Unable to delete inventory of class {name}: {exc}"
+        ) from exc
+    return Reply()
+
+
+def delete_inventories(call: Call[ResourceProvider]) -> Reply:
+    """Remove all inventories of a provider.
+
+    :raises InventoryInUse: one of them has allocations
+    """
+    provider = resource_provider.lock(call.session, call.subject)
+    try:
+        inventory.replace_all(call.session, provider, {})
+    except errors.ConcurrentUpdate as exc:
+        raise errors.ConcurrentUpdate(
+            f"Unable to delete inventory for resource provider {provider.uuid} because "
+            "the inventory was updated by another process. Please retry your request."
+        ) from exc
+    return Reply()
+
+
+def _check_capacity(
+    provider: ResourceProvider,
+    wanted: Mapping[str, Inventory],
+    failed: str,
+    reserved_may_be_total: bool,
+) -> None:
+    """Check that inventories leave something to allocate.
+
+    :param failed: what the message begins with
+    """
+    try:
+        for name, each in wanted.items():
+            inventory.check_capacity(
+                provider, name, each, reserved_may_be_total=reserved_may_be_total
+            )
+    except errors.BadRequest as exc:
+        raise errors.BadRequest(f"{failed}{exc}") from exc

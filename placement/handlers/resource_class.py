@@ -1,0 +1,84 @@
+"""Resource classes."""
+
+from placement import errors
+from placement.objects import clock, resource_class
+from placement.operation import Call, Reply
+from placement.schemas import resource_class as wire
+
+
+def list_classes(call: Call[None]) -> Reply:
+    """Answer with all resource classes."""
+    known = resource_class.list_all(call.session)
+    return Reply(known, modified=clock.newest(each.modified for each in known))
+
+
+def show_class(call: Call[None]) -> Reply:
+    """Answer with a resource class.
+
+    :raises NotFound: there is none
+    """
+    found = resource_class.get_by_name(call.session, call.path["name"])
+    return Reply(found, modified=clock.newest([found.modified]))
+
+
+def create_class(call: Call[None]) -> Reply:
+    """Make a custom resource class.
+
+    :raises Conflict: there is one of that name
+    """
+    name = call.body["name"]
+    if resource_class.find_by_name(call.session, name):
+        raise errors.Conflict(f"Conflicting resource class already exists: {name}")
+    resource_class.create(call.session, name)
+    return Reply(location=wire.path(name))
+
+
+def ensure_class(call: Call[None]) -> Reply:
+    """Make a custom resource class, or confirm that there is one.
+
+    :raises BadRequest: a custom class may not be called that
+    """
+    name = call.path["name"]
+    wire.check_name(name)
+    known = resource_class.find_by_name(call.session, name)
+    if known is None:
+        resource_class.create(call.session, name)
+    return Reply(location=wire.path(name), created=known is None)
+
+
+def rename_class(call: Call[None]) -> Reply:
+    """Give a custom resource class another name.
+
+    :raises NotFound: there is none
+    :raises BadRequest: it is a standard one
+    :raises Conflict: another class has that name
+    """
+    found = resource_class.lock_by_name(call.session, call.path["name"])
+    if found.is_standard:
+        raise errors.BadRequest(f"Cannot update standard resource class {found.name}")
+    name = call.body["name"]
+    other = resource_class.find_by_name(call.session, name)
+    if other and other.id != found.id:
+        raise errors.Conflict(f"Resource class already exists: {name}")
+    resource_class.rename(call.session, found, name)
+    return Reply(resource_class.get_by_name(call.session, name))
+
+
+def delete_class(call: Call[None]) -> Reply:
+    """Delete a custom resource class.
+
+    :raises NotFound: there is none
+    :raises BadRequest: it is a standard one
+    :raises Conflict: a provider has an inventory of it
+    """
+    failed = "Error in delete resource class: "
+    found = resource_class.lock_by_name(call.session, call.path["name"])
+    if found.is_standard:
+        raise errors.BadRequest(
+            f"{failed}Cannot delete standard resource class {found.name}."
+        )
+    try:
+        resource_class.delete(call.session, found)
+    except errors.Conflict as exc:
+        raise errors.Conflict(f"{failed}{exc}") from exc
+    return Reply()

@@ -1,0 +1,80 @@
+"""Resource providers."""
+
+from placement import errors
+from placement.objects import clock, provider_filter, resource_provider, tree
+from placement.objects.resource_provider import ResourceProvider
+from placement.operation import Call, Reply
+from placement.schemas import resource_provider as wire
+
+
+def list_providers(call: Call[None]) -> Reply:
+    """Answer with the providers that the query asks for.
+
+    :raises BadRequest: the query names a trait or resource class that is unknown
+    """
+    providers = provider_filter.list_by_filters(call.session, call.query)
+    return Reply(providers, modified=clock.newest(each.modified for each in providers))
+
+
+def show_provider(call: Call[ResourceProvider]) -> Reply:
+    """Answer with a provider."""
+    return Reply(call.subject, modified=clock.newest([call.subject.modified]))
+
+
+def create_provider(call: Call[None]) -> Reply:
+    """Make the provider in the body.
+
+    :raises BadRequest: it has no name, or its parent is unknown or itself
+    :raises DuplicateName: its UUID or name is taken
+    """
+    name, uuid = call.body["name"], wire.parse_uuid(call.body)
+    parent_uuid = call.body.get("parent_provider_uuid")
+    try:
+        if not name:
+            raise errors.BadRequest("name is required")
+        if parent_uuid == uuid:
+            raise errors.BadRequest("parent provider UUID cannot be same as UUID")
+        created = resource_provider.create(call.session, uuid, name, parent_uuid)
+    except errors.BadRequest as exc:
+        raise errors.BadRequest(
+            f'Unable to create resource provider "{name}", {uuid}: {exc}'
+        ) from exc
+    return Reply(created, location=wire.path(uuid), modified=clock.now())
+
+
+def update_provider(call: Call[ResourceProvider], *, allow_reparenting: bool) -> Reply:
+    """Rename a provider, and move it with all below it if the body names a parent.
+
+    :raises BadRequest: it may not be moved there
+    :raises DuplicateName: its new name is taken
+    """
+    if "parent_provider_uuid" in call.body:
+        try:
+            provider = tree.move(
+                call.session,
+                call.subject,
+                call.body["parent_provider_uuid"],
+                allow_reparenting=allow_reparenting,
+            )
+        except errors.BadRequest as exc:
+            raise errors.BadRequest(
+                f"Unable to save resource provider {call.subject.uuid}: {exc}"
+            ) from exc
+    else:
+        provider = resource_provider.lock(call.session, call.subject)
+    resource_provider.rename(call.session, provider, call.body["name"])
+    updated = resource_provider.get_by_uuid(call.session, provider.uuid)
+    return Reply(updated, modified=clock.newest([updated.modified]))
+
+
+def delete_provider(call: Call[ResourceProvider]) -> Reply:
+    """Delete a provider and all that belongs to it.
+
+    :raises CannotDeleteParent: it has children
+    :raises ProviderInUse: it has allocations
+    """
+    provider = resource_provider.lock(
+        call.session, call.subject, missing=resource_provider.UNKNOWN_FOR_DELETE
+    )
+    resource_provider.delete(call.session, provider)
+    return Reply()

@@ -1,0 +1,86 @@
+"""Traits, and traits of a provider."""
+
+from placement import errors
+from placement.objects import clock, resource_provider, trait
+from placement.objects.resource_provider import ResourceProvider
+from placement.operation import Call, Reply
+from placement.schemas import trait as wire
+
+
+def list_traits(call: Call[None]) -> Reply:
+    """Answer with the traits that the query asks for."""
+    traits = trait.list_by_filters(call.session, call.query)
+    return Reply(traits, modified=clock.newest(each.modified for each in traits))
+
+
+def show_trait(call: Call[None]) -> Reply:
+    """Confirm that there is a trait.
+
+    :raises NotFound: there is none
+    """
+    found = trait.get_by_name(call.session, call.path["name"])
+    return Reply(modified=clock.newest([found.modified]))
+
+
+def ensure_trait(call: Call[None]) -> Reply:
+    """Make a custom trait, or confirm that there is one.
+
+    :raises BadRequest: a custom trait may not be called that
+    """
+    name = call.path["name"]
+    wire.check_name(name)
+    known = trait.find_by_name(call.session, name)
+    found = known or trait.create(call.session, name)
+    return Reply(
+        location=wire.path(name),
+        modified=clock.newest([found.modified]),
+        created=known is None,
+    )
+
+
+def delete_trait(call: Call[None]) -> Reply:
+    """Delete a custom trait.
+
+    :raises NotFound: there is none
+    :raises BadRequest: it is a standard one
+    :raises Conflict: a provider has it
+    """
+    found = trait.get_by_name(call.session, call.path["name"])
+    if found.is_standard:
+        raise errors.BadRequest(f"Cannot delete standard trait {found.name}.")
+    trait.delete(call.session, found)
+    return Reply()
+
+
+def list_provider_traits(call: Call[ResourceProvider]) -> Reply:
+    """Answer with the traits of a provider."""
+    return _provider_traits(call, call.subject.generation)
+
+
+def replace_provider_traits(call: Call[ResourceProvider]) -> Reply:
+    """Make the traits in the body those of a provider.
+
+    :raises ConcurrentUpdate: the generation in the body is out of date
+    :raises BadRequest: there is no such trait
+    """
+    provider = resource_provider.lock(call.session, call.subject)
+    resource_provider.check_generation(
+        provider, call.body["resource_provider_generation"]
+    )
+    generation = trait.replace_all(call.session, provider, call.body["traits"])
+    return _provider_traits(call, generation)
+
+
+def delete_provider_traits(call: Call[ResourceProvider]) -> Reply:
+    """Take all traits from a provider."""
+    provider = resource_provider.lock(call.session, call.subject)
+    trait.replace_all(call.session, provider, [])
+    return Reply()
+
+
+def _provider_traits(call: Call[ResourceProvider], generation: int) -> Reply:
+    traits = trait.list_by_provider(call.session, call.subject.id)
+    return Reply(
+        wire.ProviderTraits([each.name for each in traits], generation),
+        modified=clock.newest(each.modified for each in traits),
+    )

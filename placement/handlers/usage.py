@@ -1,0 +1,26 @@
+"""Usages: of a provider, and by a project."""
+
+from placement.objects import clock, usage
+from placement.objects.resource_provider import ResourceProvider
+from placement.operation import Call, Reply
+from placement.schemas import usage as wire
+
+
+def list_provider_usages(call: Call[ResourceProvider]) -> Reply:
+    """Answer with what is taken of each inventory of a provider."""
+    used = usage.by_provider(call.session, call.subject.id)
+    value = wire.ProviderUsages(call.subject.generation, used)
+    return Reply(value, modified=clock.now())
+
+
+def list_usages(call: Call[None]) -> Reply:
+    """Answer with what a project uses, by the types of its consumers."""
+    owner: wire.Owner = call.query
+    usages = usage.by_consumer_type(call.session, owner.project_id, owner.user_id)
+    if owner.consumer_type == wire.ALL_TYPES and usages:
+        usages = {wire.ALL_TYPES: usage.total(usages.values())}
+    elif owner.consumer_type is not None:
+        usages = {
+            kind: used for kind, used in usages.items() if kind == owner.consumer_type
+        }
+    return Reply(usages, modified=clock.now())

@@ -1,0 +1,59 @@
+"""Aggregates of a provider on the wire."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from placement.microversion import ByVersion
+from placement.schemas.common import UUID, Json, Schema, View
+
+AGGREGATES_V1_1 = {
+    "type": "array",
+    # A UUID has other spellings, and what is longer than this one cannot be kept.
+    "items": {**UUID, "maxLength": 36},
+    "uniqueItems": True,
+}
+AGGREGATES_V1_19 = {
+    "type": "object",
+    "properties": {
+        "aggregates": AGGREGATES_V1_1,
+        "resource_provider_generation": {"type": "integer"},
+    },
+    "required": ["aggregates", "resource_provider_generation"],
+    "additionalProperties": False,
+}
+
+PUT_AGGREGATES = ByVersion(
+    {(1, 1): Schema(AGGREGATES_V1_1), (1, 19): Schema(AGGREGATES_V1_19)}
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderAggregates:
+    """The aggregates of a provider, and its generation.
+
+    What a caller sends may have no generation: then it does not matter.
+    """
+
+    aggregates: Sequence[str]
+    generation: int | None
+
+
+def parse_aggregates(body: Json) -> ProviderAggregates:
+    """Return what a body says, in either form."""
+    if isinstance(body, list):
+        return ProviderAggregates(body, None)
+    return ProviderAggregates(body["aggregates"], body["resource_provider_generation"])
+
+
+def _render_v1_1(value: ProviderAggregates, view: View) -> Json:
+    return {"aggregates": list(value.aggregates)}
+
+
+def _render_v1_19(value: ProviderAggregates, view: View) -> Json:
+    return {
+        "aggregates": list(value.aggregates),
+        "resource_provider_generation": value.generation,
+    }
+
+
+RENDER_AGGREGATES = ByVersion({(1, 1): _render_v1_1, (1, 19): _render_v1_19})

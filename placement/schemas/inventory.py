@@ -1,0 +1,129 @@
+"""Inventories on the wire."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+
+from placement import errors
+from placement.objects import resource_class
+from placement.objects.inventory import FIELDS, Inventory
+from placement.schemas.common import (
+    POSITIVE_INT,
+    RESOURCE_CLASS_PATTERN,
+    Json,
+    Schema,
+    View,
+    extend,
+)
+
+# What every database can keep; MariaDB has single precision.
+LARGEST_RATIO = 3.40282e38
+
+# An inventory, keyed by its class or beside it. The generation in it counts where
+# exactly one inventory is changed.
+RECORD = {
+    "type": "object",
+    "properties": {
+        "resource_provider_generation": {"type": "integer"},
+        "total": POSITIVE_INT,
+        "reserved": {**POSITIVE_INT, "minimum": 0},
+        "min_unit": POSITIVE_INT,
+        "max_unit": POSITIVE_INT,
+        "step_size": POSITIVE_INT,
+        "allocation_ratio": {
+            "type": "number",
+            "minimum": -LARGEST_RATIO,
+            "maximum": LARGEST_RATIO,
+        },
+    },
+    "required": ["total"],
+    "additionalProperties": False,
+}
+
+# All inventories of a provider. Classes are looked up later, whatever they are called.
+INVENTORIES = {
+    "type": "object",
+    "properties": {
+        "resource_provider_generation": {"type": "integer"},
+        "inventories": {
+            "type": "object",
+            "patternProperties": {RESOURCE_CLASS_PATTERN: RECORD},
+        },
+    },
+    "required": ["resource_provider_generation", "inventories"],
+    "additionalProperties": False,
+}
+
+POST_INVENTORY = Schema(
+    extend(
+        RECORD,
+        properties={
+            "resource_class": {"type": "string", "pattern": RESOURCE_CLASS_PATTERN}
+        },
+        required=("resource_class",),
+    )
+)
+PUT_INVENTORY = Schema(extend(RECORD, required=("resource_provider_generation",)))
+PUT_INVENTORIES = Schema(INVENTORIES)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderInventory:
+    """One inventory of a provider, and the generation of the provider."""
+
+    generation: int
+    inventory: Inventory
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderInventories:
+    """All inventories of a provider by class name, and its generation."""
+
+    generation: int
+    inventories: Mapping[str, Inventory]
+
+
+def parse_inventory(record: Json) -> Inventory:
+    """Return an inventory; what is left out is as it is by default."""
+    fields = {name: record[name] for name in FIELDS if name in record}
+    ratio = float(fields.pop("allocation_ratio", 1.0))
+    return Inventory(**fields, allocation_ratio=ratio)
+
+
+def parse_inventories(records: Mapping[str, Json]) -> dict[str, Inventory]:
+    """Return inventories, keyed by class name.
+
+    :raises NotFound: no class can be called that
+    """
+    for name in records:
+        if not re.fullmatch(RESOURCE_CLASS_PATTERN, name):
+            raise errors.NotFound(resource_class.UNKNOWN.format(name=name))
+    return {name: parse_inventory(record) for name, record in records.items()}
+
+
+def path(provider_uuid: str, class_name: str) -> str:
+    """Return where an inventory is."""
+    return f"/resource_providers/{provider_uuid}/inventories/{class_name}"
+
+
+def render_inventory(value: ProviderInventory, view: View) -> Json:
+    """Render one inventory."""
+    return {
+        **_render_record(value.inventory),
+        "resource_provider_generation": value.generation,
+    }
+
+
+def render_inventories(value: ProviderInventories, view: View) -> Json:
+    """Render all inventories of a provider."""
+    return {
+        "resource_provider_generation": value.generation,
+        "inventories": {
+            name: _render_record(inventory)
+            for name, inventory in value.inventories.items()
+        },
+    }
+
+
+def _render_record(inventory: Inventory) -> Json:
+    return {name: getattr(inventory, name) for name in FIELDS}

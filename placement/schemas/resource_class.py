@@ -1,0 +1,41 @@
+"""Resource classes on the wire."""
+
+from collections.abc import Iterable
+
+from placement.objects.resource_class import ResourceClass
+from placement.schemas.common import Json, Schema, View
+
+NAME = {"type": "string", "pattern": "^CUSTOM_[A-Z0-9_]+$", "maxLength": 255}
+
+RESOURCE_CLASS = Schema(
+    {
+        "type": "object",
+        "properties": {"name": NAME},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+)
+
+
+def check_name(name: str) -> None:
+    """Check a name from a path as one from a body is checked.
+
+    :raises BadRequest: no custom class may be called that
+    """
+    RESOURCE_CLASS.check({"name": name}, "JSON does not validate: ")
+
+
+def path(name: str) -> str:
+    """Return where a class is."""
+    return f"/resource_classes/{name}"
+
+
+def render_class(known: ResourceClass, view: View) -> Json:
+    """Render a resource class."""
+    links = [{"rel": "self", "href": view.href(path(known.name))}]
+    return {"name": known.name, "links": links}
+
+
+def render_classes(known: Iterable[ResourceClass], view: View) -> Json:
+    """Render all resource classes."""
+    return {"resource_classes": [render_class(each, view) for each in known]}

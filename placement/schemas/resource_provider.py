@@ -1,0 +1,128 @@
+"""Resource providers on the wire."""
+
+import functools
+import uuid
+from collections.abc import Callable, Iterable
+
+from placement.microversion import ByVersion, Version
+from placement.objects.provider_filter import Filters
+from placement.objects.resource_provider import ResourceProvider
+from placement.schemas import query
+from placement.schemas.common import UUID, Json, Schema, View, extend
+from placement.schemas.query import Grammar, Pairs
+
+UPDATE_V1_0 = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 200}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+PARENT = {"parent_provider_uuid": {**UUID, "type": ["string", "null"]}}
+UPDATE_V1_14 = extend(UPDATE_V1_0, properties=PARENT)
+CREATE_V1_0 = extend(UPDATE_V1_0, properties={"uuid": UUID})
+CREATE_V1_14 = extend(UPDATE_V1_14, properties={"uuid": UUID})
+
+CREATE = ByVersion({(1, 0): Schema(CREATE_V1_0), (1, 14): Schema(CREATE_V1_14)})
+UPDATE = ByVersion({(1, 0): Schema(UPDATE_V1_0), (1, 14): Schema(UPDATE_V1_14)})
+
+TEXT = {"type": "string"}
+LIST_V1_0 = {
+    "type": "object",
+    "properties": {"name": TEXT, "uuid": UUID},
+    "additionalProperties": False,
+}
+LIST_V1_3 = extend(LIST_V1_0, properties={"member_of": TEXT})
+LIST_V1_4 = extend(LIST_V1_3, properties={"resources": TEXT})
+LIST_V1_14 = extend(LIST_V1_4, properties={"in_tree": UUID})
+LIST_V1_18 = extend(LIST_V1_14, properties={"required": TEXT})
+
+LINKS = {
+    "inventories": (1, 0),
+    "usages": (1, 0),
+    "aggregates": (1, 1),
+    "traits": (1, 6),
+    "allocations": (1, 11),
+}
+FIELDS = {
+    "uuid": (1, 0),
+    "name": (1, 0),
+    "generation": (1, 0),
+    "parent_provider_uuid": (1, 14),
+    "root_provider_uuid": (1, 14),
+}
+
+
+def parse_uuid(body: Json) -> str:
+    """Return the UUID of a new provider in the usual spelling: a new one, if absent."""
+    return str(uuid.UUID(body["uuid"]) if "uuid" in body else uuid.uuid4())
+
+
+def parse_filters(pairs: Pairs, *, schema: Schema, grammar: Grammar) -> Filters:
+    """Return which providers a query string asks for.
+
+    :raises BadRequest: a parameter is unknown or malformed
+    """
+    query.check(pairs, schema)
+    groups = query.parse_member_of(query.values(pairs, "member_of"), grammar)
+    traits = query.parse_required(query.values(pairs, "required"), grammar)
+    resources = query.last(pairs, "resources")
+    return Filters(
+        name=query.last(pairs, "name") or None,
+        uuid=query.last(pairs, "uuid"),
+        in_tree=query.last(pairs, "in_tree"),
+        traits=traits.required,
+        forbidden_traits=traits.forbidden,
+        aggregates=groups.required,
+        forbidden_aggregates=groups.forbidden,
+        resources={} if resources is None else query.parse_resources(resources),
+    )
+
+
+def _parser(since: tuple[int, int], document: Json) -> Callable[[Pairs], Filters]:
+    return functools.partial(
+        parse_filters,
+        schema=Schema(document, query.FORMATS),
+        grammar=query.GRAMMAR.at(Version(*since)) or query.V1_0,
+    )
+
+
+LIST = ByVersion(
+    {
+        since: _parser(since, document)
+        for since, document in {
+            (1, 0): LIST_V1_0,
+            (1, 3): LIST_V1_3,
+            (1, 4): LIST_V1_4,
+            (1, 14): LIST_V1_14,
+            (1, 18): LIST_V1_18,
+            # From here on only the grammar grew.
+            (1, 22): LIST_V1_18,
+            (1, 24): LIST_V1_18,
+            (1, 32): LIST_V1_18,
+            (1, 39): LIST_V1_18,
+        }.items()
+    }
+)
+
+
+def path(provider_uuid: str) -> str:
+    """Return where a provider is."""
+    return f"/resource_providers/{provider_uuid}"
+
+
+def render_provider(provider: ResourceProvider, view: View) -> Json:
+    """Render a provider, and links to what belongs to it."""
+    known = [name for name, first in FIELDS.items() if view.version >= first]
+    here = view.href(path(provider.uuid))
+    links = [{"rel": "self", "href": here}]
+    links += [
+        {"rel": rel, "href": f"{here}/{rel}"}
+        for rel, first in LINKS.items()
+        if view.version >= first
+    ]
+    return {**{name: getattr(provider, name) for name in known}, "links": links}
+
+
+def render_providers(providers: Iterable[ResourceProvider], view: View) -> Json:
+    """Render a list of providers."""
+    return {"resource_providers": [render_provider(each, view) for each in providers]}

@@ -1,0 +1,111 @@
+"""Traits on the wire."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Sequence
+
+from placement import errors
+from placement.objects.trait import LONGEST_NAME, Filters, Trait
+from placement.schemas import query
+from placement.schemas.common import Json, Schema, View
+from placement.schemas.query import Pairs
+
+PUT_TRAITS = Schema(
+    {
+        "type": "object",
+        "properties": {
+            "traits": {
+                "type": "array",
+                "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
+            },
+            "resource_provider_generation": {"type": "integer"},
+        },
+        "required": ["traits", "resource_provider_generation"],
+        "additionalProperties": False,
+    }
+)
+
+LIST = Schema(
+    {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "associated": {"type": "string"}},
+        "additionalProperties": False,
+    },
+    query.FORMATS,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderTraits:
+    """The traits of a provider by name, and its generation."""
+
+    traits: Sequence[str]
+    generation: int
+
+
+def check_name(name: str) -> None:
+    """Check that a custom trait may be called so.
+
+    :raises BadRequest: it may not
+    """
+    if len(name) > LONGEST_NAME or not re.fullmatch("CUSTOM_[A-Z0-9_]+", name):
+        raise errors.BadRequest(
+            "The trait is invalid. A valid trait must be no longer than 255 "
+            'characters, start with the prefix "CUSTOM_" and use following '
+            'characters: "A"-"Z", "0"-"9" and "_"'
+        )
+
+
+def parse_filters(pairs: Pairs) -> Filters:
+    """Return which traits a query string asks for.
+
+    :raises BadRequest: a parameter is unknown or malformed
+    """
+    query.check(pairs, LIST)
+    operator, operand = _parse_name(query.last(pairs, "name"))
+    return Filters(
+        names=frozenset(operand.split(",")) if operator == "in" else None,
+        prefix=operand if operator == "startswith" else None,
+        associated=_parse_associated(query.last(pairs, "associated")),
+    )
+
+
+def _parse_name(value: str | None) -> tuple[str, str]:
+    """Return operator and operand. Operators that are not known filter nothing."""
+    if value is None:
+        return "", ""
+    operator, colon, operand = value.partition(":")
+    if not colon:
+        raise errors.BadRequest(
+            "Badly formatted name parameter. Expected name query string parameter in "
+            f'form: ?name=[in|startswith]:[name1,name2|prefix]. Got: "{value}"'
+        )
+    return operator, operand
+
+
+def _parse_associated(value: str | None) -> bool | None:
+    if value is None:
+        return None
+    if value.lower() not in ("true", "false"):
+        raise errors.BadRequest(
+            'The query parameter "associated" only accepts "true" or "false"'
+        )
+    return value.lower() == "true"
+
+
+def path(name: str) -> str:
+    """Return where a trait is."""
+    return f"/traits/{name}"
+
+
+def render_traits(traits: Iterable[Trait], view: View) -> Json:
+    """Render a list of traits."""
+    return {"traits": [each.name for each in traits]}
+
+
+def render_provider_traits(value: ProviderTraits, view: View) -> Json:
+    """Render the traits of a provider."""
+    return {
+        "traits": list(value.traits),
+        "resource_provider_generation": value.generation,
+    }

@@ -1,0 +1,90 @@
+"""Usages on the wire."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from placement.microversion import ByVersion
+from placement.objects.usage import Usage
+from placement.schemas import query
+from placement.schemas.common import Json, Schema, View, extend
+from placement.schemas.query import Pairs
+
+ALL_TYPES = "all"
+
+ID = {"type": "string", "minLength": 1, "maxLength": 255}
+LIST_V1_9 = {
+    "type": "object",
+    "properties": {"project_id": ID, "user_id": ID},
+    "required": ["project_id"],
+    "additionalProperties": False,
+}
+LIST_V1_38 = extend(
+    LIST_V1_9,
+    properties={
+        "consumer_type": {**ID, "pattern": "^[A-Z0-9_]+$|^all|^unknown"},
+    },
+)
+
+V1_9 = Schema(LIST_V1_9, query.FORMATS)
+V1_38 = Schema(LIST_V1_38, query.FORMATS)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose usages are asked for.
+
+    ``consumer_type`` is a type, ``unknown`` for consumers without one, or ``all`` for
+    the sum over every consumer. None asks for each type.
+    """
+
+    project_id: str
+    user_id: str | None
+    consumer_type: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderUsages:
+    """What is used of a provider by class name, and its generation."""
+
+    generation: int
+    usages: Mapping[str, int]
+
+
+def _parse_v1_9(pairs: Pairs) -> Owner:
+    query.check(pairs, V1_9)
+    given = dict(pairs)
+    return Owner(given["project_id"], given.get("user_id"), ALL_TYPES)
+
+
+def _parse_v1_38(pairs: Pairs) -> Owner:
+    query.check(pairs, V1_38)
+    given = dict(pairs)
+    return Owner(given["project_id"], given.get("user_id"), given.get("consumer_type"))
+
+
+PARSE_OWNER = ByVersion({(1, 9): _parse_v1_9, (1, 38): _parse_v1_38})
+
+
+def render_provider_usages(value: ProviderUsages, view: View) -> Json:
+    """Render what is used of a provider."""
+    return {
+        "resource_provider_generation": value.generation,
+        "usages": dict(value.usages),
+    }
+
+
+def _render_v1_9(value: Mapping[str, Usage], view: View) -> Json:
+    total = value.get(ALL_TYPES)
+    return {"usages": dict(total.amounts) if total else {}}
+
+
+def _render_v1_38(value: Mapping[str, Usage], view: View) -> Json:
+    return {
+        "usages": {
+            group: {"consumer_count": usage.consumer_count, **usage.amounts}
+            for group, usage in value.items()
+        }
+    }
+
+
+RENDER_USAGES = ByVersion({(1, 9): _render_v1_9, (1, 38): _render_v1_38})
