@@ -216,7 +216,9 @@ def _known_keys(session: Session, providers: Iterable[ResourceProvider]) -> set[
     for chunk in lookup.chunks(provider.id for provider in providers):
         query = sa.select(row.resource_provider_id, row.resource_class_id)
         query = query.where(row.resource_provider_id.in_(chunk))
-        known.update(session.connection().execute(query).tuples())
+        known.update(
+            (owner, kind) for owner, kind in session.connection().execute(query)
+        )
     return known
 
 
