@@ -219,7 +219,11 @@ def _negotiate(request: webob.Request) -> Version:
 def _path(request: webob.Request) -> str:
     """Return the path that is asked for, decoded; what is no UTF-8 finds nothing."""
     raw: str = request.environ.get("PATH_INFO", "")
-    return raw.encode("latin-1").decode("utf-8", "replace") or "/"
+    try:
+        return raw.encode("latin-1").decode("utf-8", "replace") or "/"
+    except UnicodeEncodeError:
+        # Clients that call the application without a server decode for themselves.
+        return raw
 
 
 def _check_body_headers(request: webob.Request) -> None:

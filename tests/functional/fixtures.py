@@ -7,6 +7,7 @@ the API of the application under test, or changes its options.
 import json
 import os
 import uuid
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import webob
@@ -17,7 +18,7 @@ from placement.db.api import Database
 from tests import settings
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 # Set afresh for each story, so that none can count on another one's values.
 UUIDS = [
@@ -52,6 +53,13 @@ class Stage:
 
     database: Database
     application: "WSGIApplication"
+
+
+def perform(
+    environment: "WSGIEnvironment", start_response: "StartResponse"
+) -> Iterable[bytes]:
+    """Serve a request by whatever application is on the stage by now."""
+    return Stage.application(environment, start_response)
 
 
 def set_stage(database: Database) -> None:

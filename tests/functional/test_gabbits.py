@@ -36,7 +36,7 @@ def load(story: str) -> unittest.TestSuite:
         "placement.example.org",
         None,
         fixtures,
-        lambda: fixtures.Stage.application,
+        lambda: fixtures.perform,
         handlers=[handler() for handler in handlers.RESPONSE_HANDLERS],
     )
     return suite
