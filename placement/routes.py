@@ -11,6 +11,7 @@ from placement.handlers import (
     aggregate,
     allocation,
     inventory,
+    reshaper,
     resource_class,
     root,
     trait,
@@ -24,6 +25,7 @@ from placement.operation import Operation
 from placement.schemas import aggregate as aggregate_wire
 from placement.schemas import allocation as allocation_wire
 from placement.schemas import inventory as inventory_wire
+from placement.schemas import reshaper as reshaper_wire
 from placement.schemas import resource_class as class_wire
 from placement.schemas import resource_provider as provider_wire
 from placement.schemas import root as root_wire
@@ -94,6 +96,20 @@ ROUTES: dict[str, dict[str, Operation]] = {
             ),
             reply=always(allocation_wire.render_provider),
             dated=(1, 15),
+        ),
+    },
+    "/reshaper": {
+        "POST": Operation(
+            handler=since(1, 30, reshaper.reshape),
+            policy="placement:reshaper:reshape",
+            body=ByVersion(
+                {
+                    (1, 30): reshaper_wire.POST_V1_30,
+                    (1, 34): reshaper_wire.POST_V1_34,
+                    (1, 38): reshaper_wire.POST_V1_38,
+                }
+            ),
+            status=always(204),
         ),
     },
     "/resource_classes": {

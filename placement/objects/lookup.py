@@ -29,6 +29,15 @@ def is_searchable(text: str) -> bool:
     return "\0" not in text
 
 
+def has_text(
+    session: Session, column: orm.InstrumentedAttribute[Any], text: str
+) -> sa.ColumnElement[bool]:
+    """Return the condition that a column has a text, which may contain a NUL."""
+    if is_searchable(text) or session.get_bind().dialect.name != "postgresql":
+        return column == text
+    return sa.false()
+
+
 def ids_by_text(
     session: Session,
     id_column: orm.InstrumentedAttribute[int],

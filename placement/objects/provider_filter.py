@@ -72,7 +72,7 @@ def list_by_filters(session: Session, filters: Filters) -> list[ResourceProvider
     except _NothingMatches:
         return []
     unwanted = _unwanted(filters, trait_ids, aggregate_ids)
-    conditions = [*wanted, *unwanted, *_named(filters)]
+    conditions = [*wanted, *unwanted, *_named(session, filters)]
     if not amounts:
         providers = resource_provider.list_where(session, *conditions)
     elif max(amounts.values()) > LARGEST_AMOUNT:
@@ -82,11 +82,11 @@ def list_by_filters(session: Session, filters: Filters) -> list[ResourceProvider
     return [provider for provider in providers if filters.accepts(provider)]
 
 
-def _named(filters: Filters) -> list[Condition]:
+def _named(session: Session, filters: Filters) -> list[Condition]:
     row = models.ResourceProvider
     wanted = [(row.name, filters.name), (row.uuid, filters.uuid)]
     return [
-        column == text if lookup.is_searchable(text) else sa.false()
+        lookup.has_text(session, column, text)
         for column, text in wanted
         if text is not None
     ]
