@@ -161,8 +161,10 @@ def replace_held(
     # consumer is told so, and not about the room that the winner has taken.
     consumer.store(session, [claim.consumer for claim in staying], held.consumers)
     stocks = capacity.load_stocks(session, held.providers.values(), class_ids)
-    for place, stored in inventories.items():
-        stocks[place] = stored.stock(stocks[place].used if place in stocks else 0)
+    for (uuid, name), stored in inventories.items():
+        if name in class_ids:
+            known = stocks.get((uuid, name))
+            stocks[uuid, name] = stored.stock(used=known.used if known else 0)
     capacity.check_room(staying, stocks, _sum(held.rows))
     _delete(session, held.rows)
     _insert(session, staying, held, class_ids)

@@ -1,0 +1,24 @@
+"""The reshaper: inventories and the allocations of them move in one step."""
+
+from placement import errors
+from placement.objects import reshaper
+from placement.operation import Call, Reply
+from placement.schemas import reshaper as wire
+
+
+def reshape(call: Call[None]) -> Reply:
+    """Replace inventories of providers, and all that some consumers use.
+
+    :raises UnknownProvider: there is no provider that is to have these inventories
+    :raises ConcurrentUpdate: a provider or consumer is not of the generation in the
+        body
+    :raises BadRequest: there is no such provider or resource class
+    :raises Conflict: an amount does not fit
+    :raises InventoryInUse: an inventory that is left out has allocations
+    """
+    shapes, claims = wire.parse_shapes(call.body), wire.parse_claims(call.body)
+    try:
+        reshaper.reshape(call.session, shapes, claims)
+    except errors.NotFound as exc:
+        raise errors.BadRequest(f"malformed reshaper data: {exc}") from exc
+    return Reply()

@@ -1,0 +1,119 @@
+"""Reshaping: inventories and the allocations of them move in one step."""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+
+from sqlalchemy.orm import Session
+
+from placement import errors
+from placement.objects import (
+    allocation,
+    capacity,
+    consumer,
+    inventory,
+    resource_class,
+    resource_provider,
+)
+from placement.objects.allocation import Held
+from placement.objects.capacity import Claim
+from placement.objects.inventory import Inventory
+from placement.objects.resource_provider import ResourceProvider
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shape:
+    """What a provider of some generation is to have, by resource class name.
+
+    ``class_names`` are all that are asked for, in their order. One that can be no name
+    of a class has no inventory.
+    """
+
+    generation: int
+    class_names: Sequence[str]
+    inventories: Mapping[str, Inventory]
+
+
+def reshape(
+    session: Session, shapes: Mapping[str, Shape], claims: Collection[Claim]
+) -> None:
+    """Replace the inventories of providers and all that some consumers use.
+
+    Claims are checked against the inventories as they will be, and those that are to
+    go still count. So generations grow as if three writes followed each other: what
+    comes is added, allocations move over, what goes is removed.
+
+    :param shapes: by provider UUID
+    :raises UnknownProvider: there is no provider of that UUID to be shaped
+    :raises ConcurrentUpdate: a provider or consumer is not of the expected generation
+    :raises BadRequest: a claim names a provider that is not there
+    :raises NotFound: there is no such resource class
+    :raises Conflict: an amount does not fit
+    :raises InventoryInUse: an inventory that is to go has allocations
+    """
+    consumers = [claim.consumer for claim in claims]
+    held = allocation.hold(
+        session,
+        [each.uuid for each in consumers],
+        [*shapes, *capacity.provider_uuids(claims)],
+    )
+    _check_providers(shapes, held)
+    consumer.check_generations(consumers, held.consumers)
+    allocation.check_providers(claims, held)
+    _check_classes(session, shapes, claims)
+    try:
+        _reshape(session, shapes, claims, held)
+    except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
+        raise type(exc)(f"update conflict: {exc}") from exc
+
+
+def _check_providers(shapes: Mapping[str, Shape], held: Held) -> None:
+    for uuid, shape in shapes.items():
+        provider = held.providers.get(uuid)
+        if provider is None:
+            raise errors.UnknownProvider(
+                f"Resource provider {uuid} in inventories not found"
+            )
+        if provider.generation != shape.generation:
+            raise errors.ConcurrentUpdate(
+                f"resource provider generation conflict for provider {uuid}: "
+                f"actual: {provider.generation}, given: {shape.generation}"
+            )
+
+
+def _check_classes(
+    session: Session, shapes: Mapping[str, Shape], claims: Collection[Claim]
+) -> None:
+    names = [name for shape in shapes.values() for name in shape.class_names]
+    resource_class.lock_ids_by_name(session, [*names, *capacity.class_names(claims)])
+
+
+def _reshape(
+    session: Session,
+    shapes: Mapping[str, Shape],
+    claims: Collection[Claim],
+    held: Held,
+) -> None:
+    """Do the work under locks and after all checks but those of the amounts."""
+    coming = {
+        (uuid, name): each
+        for uuid, shape in shapes.items()
+        for name, each in shape.inventories.items()
+    }
+    filled = [uuid for uuid, shape in shapes.items() if shape.inventories]
+    providers = _bump(session, held.providers, filled)
+    held = dataclasses.replace(held, providers=providers)
+    providers = allocation.replace_held(session, claims, held, coming)
+    inventory.replace_of_many(
+        session,
+        {providers[uuid]: shape.inventories for uuid, shape in shapes.items()},
+    )
+    _bump(session, providers, shapes)
+
+
+def _bump(
+    session: Session,
+    providers: Mapping[str, ResourceProvider],
+    uuids: Collection[str],
+) -> dict[str, ResourceProvider]:
+    bumped = resource_provider.bump(session, [providers[uuid] for uuid in uuids])
+    return {**providers, **bumped}

@@ -1,0 +1,44 @@
+"""Requests to the reshaper on the wire."""
+
+import re
+
+from placement.objects.capacity import Claim
+from placement.objects.reshaper import Shape
+from placement.schemas import allocation, inventory
+from placement.schemas.allocation import by_uuid, closed_object
+from placement.schemas.common import RESOURCE_CLASS_PATTERN, Json, Schema
+
+# Both members of what a provider is to have are required here as there.
+INVENTORIES = by_uuid(inventory.INVENTORIES, least=1)
+
+
+def _schema(claim: Json) -> Schema:
+    return Schema(closed_object(inventories=INVENTORIES, allocations=by_uuid(claim)))
+
+
+POST_V1_30 = _schema(allocation.V1_28)
+POST_V1_34 = _schema(allocation.V1_34)
+POST_V1_38 = _schema(allocation.V1_38)
+
+
+def parse_shapes(document: Json) -> dict[str, Shape]:
+    """Return what providers are to have, by UUID, in the order of the document."""
+    return {uuid: _parse_shape(each) for uuid, each in document["inventories"].items()}
+
+
+def parse_claims(document: Json) -> list[Claim]:
+    """Return what consumers are to use, in the order of the document."""
+    return allocation.parse_claims(document["allocations"])
+
+
+def _parse_shape(document: Json) -> Shape:
+    records = document["inventories"]
+    return Shape(
+        document["resource_provider_generation"],
+        class_names=list(records),
+        inventories={
+            name: inventory.parse_inventory(record)
+            for name, record in records.items()
+            if re.fullmatch(RESOURCE_CLASS_PATTERN, name)
+        },
+    )
