@@ -42,6 +42,10 @@ PREAMBLE = {
     ("mysql", WRITE): "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
 }
 
+# What MySQL says of characters that a column cannot hold, when they are compared with
+# it: a table that another service made may be in latin1.
+MYSQL_FOREIGN_CHARACTERS = [(1267,), (1270,), (1271,)]
+
 
 def is_lost_race(exc: Exception) -> bool:
     """Tell whether a transaction failed only because another one was faster."""
@@ -61,8 +65,11 @@ def is_unstorable(exc: Exception) -> bool:
     """Tell whether a value is one that the database has no way to store."""
     if isinstance(exc, db_exc.DBDataError | db_exc.DBInvalidUnicodeParameter):
         return True
+    cause = _driver_error(exc)
+    if getattr(cause, "args", ())[:1] in MYSQL_FOREIGN_CHARACTERS:
+        return True
     # Each driver has a class of that name, as the database interface asks for.
-    ancestry = type(_driver_error(exc)).__mro__
+    ancestry = type(cause).__mro__
     return any(ancestor.__name__ == "DataError" for ancestor in ancestry)
 
 
