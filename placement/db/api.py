@@ -114,7 +114,7 @@ class Database:
     def read(self, work: Callable[[Session], T]) -> T:
         """Run ``work`` in a transaction that sees one moment and changes nothing.
 
-        A read that loses its connection, or a race against a writer, runs again.
+        :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
         """
         return self._retried(self._read_once, work, attempts=3)
 
