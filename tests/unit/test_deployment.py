@@ -1,0 +1,43 @@
+"""The files under deploy/ name what exists."""
+
+import configparser
+import runpy
+from pathlib import Path
+
+import pytest
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+APPLICATION = "placement.wsgi.api:application"
+
+
+def test_gunicorn_serves_the_application_on_the_usual_port() -> None:
+    settings = runpy.run_path(str(DEPLOY / "gunicorn.conf.py"))
+    assert settings["wsgi_app"] == APPLICATION
+    assert settings["bind"] == ["0.0.0.0:8778"]
+
+
+def test_gunicorn_knows_the_settings() -> None:
+    from gunicorn.config import Config
+
+    known = Config().settings
+    settings = runpy.run_path(str(DEPLOY / "gunicorn.conf.py"))
+    ours = {name for name in settings if not name.startswith("__")}
+    assert ours - {"multiprocessing"} <= set(known)
+
+
+def test_uwsgi_serves_the_application_on_the_usual_port() -> None:
+    parser = configparser.ConfigParser()
+    parser.read(DEPLOY / "uwsgi.ini")
+    assert parser["uwsgi"]["module"] == APPLICATION
+    assert parser["uwsgi"]["http11-socket"] == "0.0.0.0:8778"
+
+
+@pytest.mark.parametrize("name", ["apache.conf", "nginx.conf", "Containerfile"])
+def test_the_usual_port_is_everywhere(name: str) -> None:
+    assert "8778" in (DEPLOY / name).read_text()
+
+
+def test_mod_wsgi_gets_the_application() -> None:
+    text = (DEPLOY / "placement.wsgi").read_text()
+    assert "from placement.wsgi.api import application" in text
+    assert "placement.wsgi" in (DEPLOY / "apache.conf").read_text()
