@@ -1,6 +1,13 @@
 """The values that the search for allocation candidates works on."""
 
 import dataclasses
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+# The trait of a provider whose inventories serve other trees.
+SHARING = "MISC_SHARES_VIA_AGGREGATE"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,6 +31,11 @@ class Stock:
         """What can be allocated in all, rounded toward zero."""
         return int((self.total - self.reserved) * self.allocation_ratio)
 
+    @property
+    def room(self) -> int:
+        """The most that one consumer may have of what is left."""
+        return min(self.max_unit, self.capacity - self.used)
+
     def suits(self, amount: int) -> bool:
         """Tell whether one consumer may take an amount: its least, most and step."""
         return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
@@ -35,3 +47,134 @@ class Stock:
     def fits(self, amount: int) -> bool:
         """Tell whether an amount can be allocated."""
         return self.suits(amount) and self.holds(amount)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Group:
+    """What one request group asks for.
+
+    ``resources`` are amounts by resource class. A provider must have one of each set
+    in ``required`` and be in one of each set in ``member_of``. The empty suffix is
+    that of the group that may spread over several providers.
+    """
+
+    suffix: str = ""
+    resources: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    required: tuple[frozenset[str], ...] = ()
+    forbidden: frozenset[str] = frozenset()
+    member_of: tuple[frozenset[str], ...] = ()
+    not_member_of: frozenset[str] = frozenset()
+    in_tree: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """What allocation candidates are asked for.
+
+    ``root_required`` and ``root_forbidden`` are traits of the anchor, each set in
+    ``same_subtree`` names groups by suffix. Without ``nested``, as before microversion
+    1.29, a candidate takes from one provider of a tree at most.
+    """
+
+    groups: tuple[Group, ...]
+    root_required: frozenset[str] = frozenset()
+    root_forbidden: frozenset[str] = frozenset()
+    isolate: bool = False
+    same_subtree: tuple[frozenset[str], ...] = ()
+    nested: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Provider:
+    """A resource provider, as one moment has it.
+
+    ``stocks`` are its inventories by resource class. ``trait_names`` has its traits
+    in the order in which they came into existence. ``position`` counts the members of
+    its tree, each before its children and these before its next sibling, and ``end``
+    is the position after its last descendant.
+    """
+
+    uuid: str
+    parent_uuid: str | None
+    root_uuid: str
+    stocks: Mapping[str, Stock]
+    trait_names: tuple[str, ...]
+    traits: frozenset[str]
+    aggregates: frozenset[str]
+    position: int
+    end: int
+
+    @property
+    def shares(self) -> bool:
+        """Whether it serves the trees that have an aggregate in common with it."""
+        return SHARING in self.traits
+
+    def covers(self, other: "Provider") -> bool:
+        """Tell whether it is the other provider, or an ancestor of it."""
+        return (
+            self.position <= other.position < self.end
+            and self.root_uuid == other.root_uuid
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Tree:
+    """The providers under one root: ``members`` by position, the root first.
+
+    ``aggregates`` are those of all members together.
+    """
+
+    members: tuple[Provider, ...]
+    aggregates: frozenset[str]
+
+    @property
+    def root(self) -> Provider:
+        """The provider that has no parent."""
+        return self.members[0]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """All that a search looks at, as one moment has it.
+
+    ``sharing`` are the providers that serve other trees as well, ``homes`` the trees
+    by the UUID of each of their members.
+    """
+
+    trees: tuple[Tree, ...]
+    sharing: tuple[Provider, ...]
+    homes: Mapping[str, Tree]
+
+
+def snapshot_of(trees: Iterable[Tree]) -> Snapshot:
+    """Return the snapshot that consists of some trees."""
+    trees = tuple(trees)
+    return Snapshot(
+        trees,
+        tuple(member for tree in trees for member in tree.members if member.shares),
+        {member.uuid: tree for tree in trees for member in tree.members},
+    )
+
+
+def walk(parents: Mapping[K, K | None]) -> Iterator[list[tuple[K, int]]]:
+    """Yield the members of each tree by position, with the position after their last.
+
+    :param parents: the parent of everybody, None for a root
+    """
+    children: dict[K | None, list[K]] = {}
+    for member, parent in parents.items():
+        children.setdefault(parent, []).append(member)
+    for root in children.get(None, ()):
+        order: list[K] = []
+        waiting = [root]
+        while waiting:
+            member = waiting.pop()
+            order.append(member)
+            waiting.extend(reversed(children.get(member, ())))
+        sizes: dict[K | None, int] = dict.fromkeys(order, 1)
+        for member in reversed(order):
+            parent = parents[member]
+            sizes[parent] = sizes.get(parent, 0) + sizes[member]
+        yield [
+            (member, position + sizes[member]) for position, member in enumerate(order)
+        ]

@@ -1,0 +1,253 @@
+"""The search for allocation candidates: lazy, pruned, in a fixed order.
+
+Each root of a tree is an *anchor*: candidates draw on its tree and on the providers
+that share with it. The anchors are looked at one by one, as far as answers are asked
+for.
+"""
+
+import dataclasses
+import itertools
+import random
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from placement.search import assignment, plan, rules
+from placement.search.assignment import Picks, Search
+from placement.search.decision import Tally
+from placement.search.model import Group, Provider, Request, Snapshot, Tree
+from placement.search.plan import Slot, Want
+from placement.search.state import Domains
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to serve a request: the provider of each slot, in their order."""
+
+    slots: tuple[Slot, ...]
+    providers: Picks
+
+    def amounts(self) -> dict[Provider, dict[str, int]]:
+        """Return what is taken from whom: by provider, then by resource class."""
+        amounts: dict[Provider, dict[str, int]] = {}
+        for slot, provider in zip(self.slots, self.providers, strict=True):
+            if slot.amounts:
+                of_provider = amounts.setdefault(provider, {})
+                for name, amount in slot.amounts:
+                    of_provider[name] = of_provider.get(name, 0) + amount
+        return amounts
+
+    def mappings(self) -> dict[str, list[Provider]]:
+        """Return who serves each group, each provider once, by suffix."""
+        mappings: dict[str, list[Provider]] = {}
+        for slot, provider in zip(self.slots, self.providers, strict=True):
+            serving = mappings.setdefault(slot.suffix, [])
+            if provider not in serving:
+                serving.append(provider)
+        return mappings
+
+    def takes_once_per_tree(self) -> bool:
+        """Tell whether no two of its providers that give are in the same tree."""
+        givers = {
+            provider
+            for slot, provider in zip(self.slots, self.providers, strict=True)
+            if slot.amounts
+        }
+        return len({giver.root_uuid for giver in givers}) == len(givers)
+
+
+def search(
+    snapshot: Snapshot,
+    request: Request,
+    *,
+    depth_first: bool = False,
+    shuffle: random.Random | None = None,
+    tally: Tally | None = None,
+) -> Iterator[Candidate]:
+    """Yield every allocation candidate, each once.
+
+    :param depth_first: whether all candidates of an anchor come before those of the
+        next; otherwise each anchor gives one in turn
+    :param shuffle: makes the order a random one
+    :param tally: counts what was refused and done, to explain an empty answer
+    """
+    made = plan.make(snapshot, request)
+    if made is None:
+        return
+    anchors = Anchors(snapshot, request, Search(made, shuffle, tally))
+    trees = anchors.roots_that_suit()
+    in_turn = itertools.chain.from_iterable if depth_first else round_robin
+    seen: set[Picks] = set()
+    for picks in in_turn(anchors.results(tree) for tree in trees):
+        if snapshot.sharing and all(provider.shares for provider in picks):
+            # Only these can come up at another anchor as well.
+            if picks in seen:
+                continue
+            seen.add(picks)
+        yield Candidate(made.slots, picks)
+
+
+def is_served(snapshot: Snapshot, request: Request, group: Group) -> bool:
+    """Tell whether some anchor that suits has a choice for one group by itself."""
+    alone = dataclasses.replace(
+        request, groups=(group,), isolate=False, same_subtree=(), nested=True
+    )
+    return next(search(snapshot, alone), None) is not None
+
+
+def round_robin(streams: Iterable[Iterator[T]]) -> Iterator[T]:
+    """Yield one item of each stream in turn, until all are exhausted.
+
+    No stream is begun before it is its turn.
+    """
+    rest: deque[Iterator[T]] = deque()
+    for stream in streams:
+        for item in stream:
+            yield item
+            rest.append(stream)
+            break
+    while rest:
+        stream = rest.popleft()
+        for item in stream:
+            yield item
+            rest.append(stream)
+            break
+
+
+class Anchors:
+    """The anchors of one search, and who may serve what at each."""
+
+    def __init__(self, snapshot: Snapshot, request: Request, search: Search) -> None:
+        self._snapshot = snapshot
+        self._request = request
+        self._search = search
+        self._rules = [rules.rules_of(want) for want in search.plan.wants]
+        self._free = not rules.pick_rules(search.plan, 0)
+        self._attached: dict[frozenset[str], list[Provider]] = {}
+        self._suitable: list[dict[Provider, bool]] = [{} for _ in search.plan.wants]
+        self._met: set[tuple[tuple[Provider, ...], ...]] = set()
+
+    def roots_that_suit(self) -> Iterator[Tree]:
+        """Yield the trees whose root may be an anchor."""
+        trees: Sequence[Tree] = self._snapshot.trees
+        if self._search.shuffle:
+            trees = self._search.shuffle.sample(trees, len(trees))
+        for tree in trees:
+            if rules.suits_root(tree.root, self._request):
+                yield tree
+            else:
+                self._search.tally.refuse(rules.suits_root)
+
+    def results(self, tree: Tree) -> Iterator[Picks]:
+        """Yield the picks of every candidate at an anchor, each once."""
+        by_want = self._domains(tree)
+        if by_want is None:
+            return
+        plan = self._search.plan
+        domains = [by_want[slot.want] for slot in plan.slots]
+        wanted = self._wanted(domains)
+        if self._free and not wanted:
+            # Nothing binds the picks to each other.
+            yield from itertools.product(*self._shuffled(domains))
+        else:
+            yield from assignment.assign(self._search, tree.root, domains, wanted)
+
+    def _shuffled(self, domains: Domains) -> Domains:
+        if not self._search.shuffle:
+            return domains
+        return [self._search.shuffle.sample(each, len(each)) for each in domains]
+
+    def _domains(self, tree: Tree) -> list[list[Provider]] | None:
+        """Return who may be picked for each want; None if nobody may for one."""
+        attached = self._attached_to(tree)
+        domains = []
+        for number, want in enumerate(self._search.plan.wants):
+            domain = self._members_for(number, want, tree)
+            if attached and domain is not None:
+                domain += [
+                    provider
+                    for provider in attached
+                    if provider.root_uuid != tree.root.uuid
+                    and self._suits(number, want, provider)
+                ]
+            if not domain:
+                return None
+            domains.append(domain)
+        return domains
+
+    def _members_for(
+        self, number: int, want: Want, tree: Tree
+    ) -> list[Provider] | None:
+        """Return the members of a tree who suit; None if the anchor itself forbids."""
+        binding = self._rules[number]
+        refuse = self._search.tally.refuse
+        if want.spreads:
+            for rule in (rules.is_in_tree, rules.is_no_member):
+                if not rule(tree.root, want):
+                    refuse(rule)
+                    return None
+            if want.member_of and rules.is_member(tree.root, want):
+                binding = tuple(rule for rule in binding if rule != rules.is_member)
+        suitable = []
+        for provider in tree.members:
+            broken = rules.refusal(provider, want, binding)
+            if broken:
+                refuse(broken)
+            else:
+                suitable.append(provider)
+        return suitable
+
+    def _suits(self, number: int, want: Want, provider: Provider) -> bool:
+        """Tell whether a provider of another tree suits. That is so at any anchor."""
+        known = self._suitable[number]
+        if provider not in known:
+            broken = rules.refusal(provider, want, self._rules[number])
+            if broken:
+                self._search.tally.refuse(broken)
+            known[provider] = broken is None
+        return known[provider]
+
+    def _attached_to(self, tree: Tree) -> list[Provider]:
+        """Return the sharing providers with an aggregate of some member of a tree."""
+        attached = self._attached.get(tree.aggregates)
+        if attached is None:
+            attached = self._attached[tree.aggregates] = [
+                provider
+                for provider in self._snapshot.sharing
+                if not provider.aggregates.isdisjoint(tree.aggregates)
+            ]
+        return attached
+
+    def _wanted(self, domains: Domains) -> int:
+        """Return the bits that the picks must have together, and may fail to have."""
+        plan = self._search.plan
+        wanted = (1 << len(plan.spread_traits)) - 1
+        if self._snapshot.sharing and self._have_met(domains):
+            wanted |= plan.bound
+        for slot, domain in zip(plan.slots, domains, strict=True):
+            if not wanted:
+                break
+            certain = wanted
+            for provider in domain:
+                certain &= plan.bits_of(slot, provider)
+                if not certain:
+                    break
+            wanted &= ~certain
+        return wanted
+
+    def _have_met(self, domains: Domains) -> bool:
+        """Tell whether the same sharing providers could be picked before.
+
+        Then they have been picked together in every way, and some pick here must be of
+        a provider that is bound to its tree.
+        """
+        sharing = tuple(
+            tuple(provider for provider in domain if provider.shares)
+            for domain in domains
+        )
+        if sharing in self._met or not all(sharing):
+            return sharing in self._met
+        self._met.add(sharing)
+        return False

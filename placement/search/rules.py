@@ -1,0 +1,143 @@
+"""The rules of allocation candidates, one function each.
+
+The first are about one provider that is to be picked; the others about a pick beside
+those that are made. All can only get worse by further picks.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from placement.search.model import Provider, Request
+from placement.search.plan import Plan, Slot, Want
+from placement.search.state import State
+
+ProviderRule: TypeAlias = Callable[[Provider, Want], bool]
+PickRule: TypeAlias = Callable[[State, Slot, Provider], bool]
+
+
+def fits(provider: Provider, want: Want) -> bool:
+    """``resources``: one provider has inventory and room for each amount."""
+    for resource_class, amount in want.resources:
+        stock = provider.stocks.get(resource_class)
+        if stock is None or not stock.fits(amount):
+            return False
+    return True
+
+
+def has_required_traits(provider: Provider, want: Want) -> bool:
+    """``required``: a provider has each trait, or one of those after ``in:``."""
+    return not any(one_of.isdisjoint(provider.traits) for one_of in want.required)
+
+
+def has_no_forbidden_trait(provider: Provider, want: Want) -> bool:
+    """``required=!``: no provider has any of the traits."""
+    return want.forbidden.isdisjoint(provider.traits)
+
+
+def is_member(provider: Provider, want: Want) -> bool:
+    """``member_of``: a provider is in each aggregate, or one of those after ``in:``.
+
+    For the group without suffix, the root of a tree speaks for all members.
+    """
+    return not any(one_of.isdisjoint(provider.aggregates) for one_of in want.member_of)
+
+
+def is_no_member(provider: Provider, want: Want) -> bool:
+    """``member_of=!``: a provider is in none of the aggregates.
+
+    For the group without suffix, neither is the anchor.
+    """
+    return want.not_member_of.isdisjoint(provider.aggregates)
+
+
+def is_in_tree(provider: Provider, want: Want) -> bool:
+    """``in_tree``: a provider is in the same tree as the one that is named."""
+    return want.root_uuid in (None, provider.root_uuid)
+
+
+def rules_of(want: Want) -> tuple[ProviderRule, ...]:
+    """Return the rules that a want has anything to say for."""
+    rules: dict[ProviderRule, object] = {
+        is_in_tree: want.root_uuid,
+        is_member: want.member_of,
+        is_no_member: want.not_member_of,
+        fits: want.resources,
+        has_required_traits: want.required,
+        has_no_forbidden_trait: want.forbidden,
+    }
+    return tuple(rule for rule, matters in rules.items() if matters)
+
+
+def refusal(
+    provider: Provider, want: Want, rules: tuple[ProviderRule, ...]
+) -> ProviderRule | None:
+    """Return the first rule by which a want refuses a provider."""
+    for rule in rules:
+        if not rule(provider, want):
+            return rule
+    return None
+
+
+def suits_root(root: Provider, request: Request) -> bool:
+    """``root_required``: the anchor has all of the traits, and none after ``!``."""
+    return request.root_required <= root.traits and request.root_forbidden.isdisjoint(
+        root.traits
+    )
+
+
+def leaves_room(state: State, slot: Slot, provider: Provider) -> bool:
+    """A provider has room for what all groups take from it together.
+
+    ``group_policy=isolate``: no provider serves two suffixed groups. Each provider
+    has one seat for them.
+    """
+    return all(
+        amount <= state.left_of(which, provider) for which, amount in slot.demands
+    )
+
+
+def reaches_top(state: State, slot: Slot, provider: Provider) -> bool:
+    """``same_subtree``: one of the providers is an ancestor of all, or the same.
+
+    Which one was decided before; somebody must still pick it.
+    """
+    for which in slot.subtrees:
+        top = state.tops[which]
+        if top is provider:
+            continue
+        if not any(
+            state.picks[other] is top
+            or (state.picks[other] is None and top in state.domains[other])
+            for other in state.plan.subtrees[which]
+            if other != slot.number
+        ):
+            return False
+    return True
+
+
+def reaches_traits(state: State, slot: Slot, provider: Provider) -> bool:
+    """``required`` without suffix: some provider of the group has each trait."""
+    have = state.have | state.bits_of(slot, provider)
+    return have | state.hope_after(slot) == state.wanted
+
+
+def gives_alone(state: State, slot: Slot, provider: Provider) -> bool:
+    """Before 1.29, a candidate takes from one provider of a tree at most."""
+    if not slot.amounts:
+        return True
+    giver = state.giver_of(provider.root_uuid)
+    return giver is None or giver is provider
+
+
+def pick_rules(plan: Plan, wanted: int) -> tuple[PickRule, ...]:
+    """Return the rules by which the picks of a plan can exclude each other.
+
+    :param wanted: the bits that all picks together must have
+    """
+    rules: dict[PickRule, object] = {
+        leaves_room: plan.contended,
+        reaches_top: plan.subtrees,
+        reaches_traits: wanted,
+        gives_alone: not plan.nested and len(plan.slots) > 1,
+    }
+    return tuple(rule for rule, matters in rules.items() if matters)

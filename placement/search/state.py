@@ -1,0 +1,105 @@
+"""How far the search for the picks at one anchor has come."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from placement.search.model import Provider
+from placement.search.plan import Plan, Slot
+
+# What each slot may be served by, by number of the slot.
+Domains: TypeAlias = Sequence[Sequence[Provider]]
+
+
+class State:
+    """The picks made so far at one anchor, and what they leave for others.
+
+    ``picks`` are by number of the slot; ``tops``, by number of the ``same_subtree``,
+    are the providers decided to be the ancestor of all picks that it binds. ``wanted``
+    has a bit for each quality that some pick must have, ``have`` those they do have.
+    """
+
+    def __init__(self, plan: Plan, domains: Domains, wanted: int) -> None:
+        self.plan = plan
+        self.domains = domains
+        self.wanted = wanted
+        self.have = 0
+        self.picks: list[Provider | None] = [None] * len(plan.slots)
+        self.tops: list[Provider | None] = [None] * len(plan.subtrees)
+        self._hopes = [0] * len(plan.slots)
+        self._left: list[dict[Provider, int]] = [{} for _ in plan.contended]
+        self._givers: dict[str, list[Provider]] = {}
+        self._had: list[int] = []
+        self._wider: list[Domains] = []
+        self._bits: dict[tuple[bool, Provider], int] = {}
+
+    def serve_in_order(self, order: Sequence[Slot]) -> None:
+        """Take note of the order in which slots are going to be served."""
+        if not self.wanted:
+            return
+        hope = 0
+        for slot in reversed(order):
+            self._hopes[slot.number] = hope
+            for provider in self.domains[slot.number]:
+                hope |= self.bits_of(slot, provider)
+
+    def hope_after(self, slot: Slot) -> int:
+        """Return the bits that the slots after one may still contribute."""
+        return self._hopes[slot.number]
+
+    def bits_of(self, slot: Slot, provider: Provider) -> int:
+        """Return what a pick contributes to what is wanted."""
+        key = (not slot.suffix, provider)
+        bits = self._bits.get(key)
+        if bits is None:
+            bits = self._bits[key] = self.plan.bits_of(slot, provider) & self.wanted
+        return bits
+
+    def left_of(self, which: int, provider: Provider) -> int:
+        """Return how much of a contended class a provider has left."""
+        left = self._left[which].get(provider)
+        return self.plan.room(which, provider) if left is None else left
+
+    def giver_of(self, root_uuid: str) -> Provider | None:
+        """Return the provider of a tree that resources were taken from last."""
+        givers = self._givers.get(root_uuid)
+        return givers[-1] if givers else None
+
+    def givers(self) -> frozenset[tuple[str, Provider]]:
+        """Return who gives in each tree, if that binds the rest of the tree."""
+        return frozenset(
+            (root_uuid, givers[-1])
+            for root_uuid, givers in self._givers.items()
+            if givers
+        )
+
+    def place(self, slot: Slot, provider: Provider) -> None:
+        """Make a pick."""
+        self.picks[slot.number] = provider
+        for which, amount in slot.demands:
+            self._left[which][provider] = self.left_of(which, provider) - amount
+        if self.wanted:
+            self._had.append(self.have)
+            self.have |= self.bits_of(slot, provider)
+        if slot.amounts and not self.plan.nested:
+            self._givers.setdefault(provider.root_uuid, []).append(provider)
+
+    def remove(self, slot: Slot, provider: Provider) -> None:
+        """Take the last pick back."""
+        self.picks[slot.number] = None
+        for which, amount in slot.demands:
+            self._left[which][provider] += amount
+        if self.wanted:
+            self.have = self._had.pop()
+        if slot.amounts and not self.plan.nested:
+            self._givers[provider.root_uuid].pop()
+
+    def crown(self, which: int, top: Provider, domains: Domains) -> None:
+        """Decide the top of a ``same_subtree``, and what that leaves to the slots."""
+        self.tops[which] = top
+        self._wider.append(self.domains)
+        self.domains = domains
+
+    def uncrown(self, which: int) -> None:
+        """Take the last such decision back."""
+        self.tops[which] = None
+        self.domains = self._wider.pop()
