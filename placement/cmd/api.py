@@ -51,6 +51,8 @@ class Server(base.BaseApplication):  # type: ignore[misc]
             "worker_class": "gthread",
             "threads": THREADS,
             "keepalive": KEEP_ALIVE_SECONDS,
+            # Many groups of resources, or many aggregates, make a long query.
+            "limit_request_line": 0,
             "graceful_timeout": 10,
             "proc_name": PROGRAM,
             "loglevel": "warning",
