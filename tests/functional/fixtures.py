@@ -125,3 +125,22 @@ class BehindProxy(fixture.GabbiFixture):  # type: ignore[misc]
 
     def start_fixture(self) -> None:
         reconfigure({("oslo_middleware", "enable_proxy_headers_parsing"): True})
+
+
+class OwnersOfTheirOwn(fixture.GabbiFixture):  # type: ignore[misc]
+    """Consumers written without a project and user belong to ones of the operator."""
+
+    def start_fixture(self) -> None:
+        reconfigure(
+            {
+                ("placement", "incomplete_consumer_project_id"): "nobody's project",
+                ("placement", "incomplete_consumer_user_id"): "nobody",
+            }
+        )
+
+
+class NoAttempts(fixture.GabbiFixture):  # type: ignore[misc]
+    """Allocations are not even attempted to be written."""
+
+    def start_fixture(self) -> None:
+        reconfigure({("placement", "allocation_conflict_retry_count"): 0})
