@@ -144,3 +144,33 @@ class NoAttempts(fixture.GabbiFixture):  # type: ignore[misc]
 
     def start_fixture(self) -> None:
         reconfigure({("placement", "allocation_conflict_retry_count"): 0})
+
+
+class ThreeConsumers(fixture.GabbiFixture):  # type: ignore[misc]
+    """A root provider of generation 5 and three consumers of it, without types.
+
+    DISK_GB and VCPU are given one by one. CONSUMER_UUID has much of the first,
+    CONSUMER_UUID1 much of the second, and CONSUMER_UUID2 of USER_ID_ALT some of both.
+    """
+
+    def start_fixture(self) -> None:
+        uuid, name = os.environ["RP_UUID"], os.environ["RP_NAME"]
+        call("POST", "/resource_providers", {"uuid": uuid, "name": name})
+        inventories = f"/resource_providers/{uuid}/inventories"
+        disk = {"total": 2048, "step_size": 10, "min_unit": 10, "max_unit": 1000}
+        call("POST", inventories, {"resource_class": "DISK_GB", **disk})
+        call(
+            "POST", inventories, {"resource_class": "VCPU", "total": 10, "max_unit": 10}
+        )
+        self.claim("CONSUMER_UUID", "USER_ID", {"DISK_GB": 1000})
+        self.claim("CONSUMER_UUID1", "USER_ID", {"VCPU": 6})
+        self.claim("CONSUMER_UUID2", "USER_ID_ALT", {"VCPU": 1, "DISK_GB": 20})
+
+    def claim(self, consumer: str, user: str, resources: dict[str, int]) -> None:
+        body = {
+            "allocations": {os.environ["RP_UUID"]: {"resources": resources}},
+            "project_id": os.environ["PROJECT_ID"],
+            "user_id": os.environ[user],
+            "consumer_generation": None,
+        }
+        call("PUT", f"/allocations/{os.environ[consumer]}", body, "1.28")
