@@ -1,0 +1,160 @@
+"""An identity service for tests: it issues one token, and knows those it is told of."""
+
+import datetime
+import http.server
+import json
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+# Who the placement service is to the identity service.
+SERVICE_USER, SERVICE_PASSWORD = "placement", "secret of the service"
+HOUR = datetime.timedelta(hours=1)
+PROJECT_DOMAIN = {"id": "domain-of-projects", "name": "Projects"}
+
+
+class IdentityServer(http.server.ThreadingHTTPServer):
+    """Validates the tokens that were made with ``add_token``."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), IdentityHandler)
+        self.tokens: dict[str, dict[str, Any]] = {}
+        self.validated: list[str] = []
+        self.failing = False
+
+    @property
+    def url(self) -> str:
+        """Where the server listens."""
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def add_token(
+        self,
+        *roles: str,
+        user: str = "user-of-the-token",
+        scope: dict[str, Any] | None = None,
+        lifetime: datetime.timedelta = HOUR,
+    ) -> str:
+        """Return a new token.
+
+        :param scope: what the token is for, as in the document of the token; None is
+            the project ``project-of-the-token``
+        """
+        now = datetime.datetime.now(datetime.UTC)
+        token = uuid.uuid4().hex
+        if scope is None:
+            scope = project_scope("project-of-the-token")
+        self.tokens[token] = {
+            "methods": ["password"],
+            "audit_ids": [uuid.uuid4().hex[:22]],
+            "user": {
+                "id": user,
+                "name": f"name of {user}",
+                "domain": {"id": "domain-of-users", "name": "Users"},
+            },
+            "roles": [{"id": f"id of {role}", "name": role} for role in roles],
+            "catalog": [self._catalog_entry()],
+            "issued_at": (now - HOUR).strftime("%Y-%m-%dT%H:%M:%S.000000Z"),
+            "expires_at": (now + lifetime).strftime("%Y-%m-%dT%H:%M:%S.000000Z"),
+            **scope,
+        }
+        return token
+
+    def _catalog_entry(self) -> dict[str, Any]:
+        endpoint = {"id": "id", "interface": "internal", "url": f"{self.url}/v3"}
+        return {
+            "id": "id",
+            "type": "identity",
+            "name": "keystone",
+            "endpoints": [{**endpoint, "region": "one", "region_id": "one"}],
+        }
+
+
+def project_scope(project: str) -> dict[str, Any]:
+    """Return the part of a token that limits it to a project."""
+    return {
+        "project": {"id": project, "name": "a project", "domain": PROJECT_DOMAIN},
+        "is_domain": False,
+    }
+
+
+class IdentityHandler(http.server.BaseHTTPRequestHandler):
+    """Answers as the identity API does, version 3."""
+
+    server: IdentityServer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Tell the version of the API, or what a token is worth."""
+        if self.server.failing:
+            self._answer(503, {"error": {"code": 503, "message": "out of order"}})
+        elif self.path.rstrip("/") in ("", "/v3"):
+            self._answer(*self._discover())
+        elif self.path.startswith("/v3/auth/tokens"):
+            self._answer(*self._validate())
+        else:
+            self._answer(404, {"error": {"code": 404, "message": "no such path"}})
+
+    def do_POST(self) -> None:
+        """Issue a token to the placement service, to nobody else."""
+        length = int(self.headers["Content-Length"])
+        identity = json.loads(self.rfile.read(length))["auth"]["identity"]
+        user = identity["password"]["user"]
+        if (user["name"], user["password"]) != (SERVICE_USER, SERVICE_PASSWORD):
+            self._answer(401, {"error": {"code": 401, "message": "who are you?"}})
+            return
+        token = self.server.add_token("service", user=SERVICE_USER)
+        document = {"token": self.server.tokens[token]}
+        self._answer(201, document, {"X-Subject-Token": token})
+
+    def log_message(self, *_args: Any) -> None:
+        """Keep quiet."""
+
+    def _discover(self) -> tuple[int, dict[str, Any]]:
+        version = {
+            "id": "v3.14",
+            "status": "stable",
+            "links": [{"rel": "self", "href": f"{self.server.url}/v3/"}],
+            "media-types": [],
+        }
+        if self.path.startswith("/v3"):
+            return 200, {"version": version}
+        return 300, {"versions": {"values": [version]}}
+
+    def _validate(self) -> tuple[int, dict[str, Any]]:
+        if self.headers["X-Auth-Token"] not in self.server.tokens:
+            return 401, {"error": {"code": 401, "message": "who are you?"}}
+        token = self.headers["X-Subject-Token"]
+        self.server.validated.append(token)
+        if token not in self.server.tokens:
+            return 404, {"error": {"code": 404, "message": "no such token"}}
+        return 200, {"token": self.server.tokens[token]}
+
+    def _answer(
+        self, status: int, document: Any, headers: dict[str, str] | None = None
+    ) -> None:
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@contextmanager
+def running() -> Iterator[IdentityServer]:
+    """Run an identity server."""
+    server = IdentityServer()
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

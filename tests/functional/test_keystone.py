@@ -1,0 +1,343 @@
+"""``auth_strategy = keystone``: the identity service says who is asking."""
+
+import datetime
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import webob
+
+from placement import app, conf
+from placement.db.api import Database
+from tests.functional import identity
+from tests.functional.identity import IdentityServer, project_scope
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+CONFIGURATION = """
+[placement_database]
+connection = sqlite://
+[oslo_policy]
+policy_file = a file that does not exist.yaml
+[keystone_authtoken]
+www_authenticate_uri = https://identity.example/v3
+auth_type = password
+auth_url = {url}
+username = {user}
+password = {password}
+project_name = service
+user_domain_name = Default
+project_domain_name = Default
+http_request_max_retries = 0
+delay_auth_decision = {delay}
+"""
+CHALLENGE = 'Keystone uri="https://identity.example/v3"'
+STRANGERS = {
+    "no token": None,
+    "a token of nobody": "nobody",
+    "an empty token": "",
+}
+
+Send = Callable[..., webob.Response]
+Build = Callable[..., Send]
+
+
+@pytest.fixture
+def server() -> Iterator[IdentityServer]:
+    with identity.running() as server:
+        yield server
+
+
+@pytest.fixture
+def build(server: IdentityServer, database: Database, tmp_path: Path) -> Build:
+    """Give a function that assembles the service, and returns a way to call it."""
+
+    def build(
+        *, delay: bool = False, password: str = identity.SERVICE_PASSWORD
+    ) -> Send:
+        path = tmp_path / "placement.conf"
+        path.write_text(
+            CONFIGURATION.format(
+                url=server.url,
+                user=identity.SERVICE_USER,
+                password=password,
+                delay=delay,
+            )
+        )
+        application = app.build(conf.read([], [str(path)]), database)
+        return lambda *args, **kwargs: send(application, *args, **kwargs)
+
+    return build
+
+
+@pytest.fixture
+def call(build: Build) -> Send:
+    """Give a function that sends a request to the service."""
+    return build()
+
+
+def send(
+    application: "WSGIApplication",
+    path: str,
+    token: str | None = None,
+    method: str = "GET",
+    body: Any = None,
+    **headers: str,
+) -> webob.Response:
+    request = webob.Request.blank(path, method=method)
+    request.headers["OpenStack-API-Version"] = "placement 1.39"
+    if token is not None:
+        request.headers["X-Auth-Token"] = token
+    if body is not None:
+        request.content_type = "application/json"
+        request.body = json.dumps(body).encode()
+    for name, value in headers.items():
+        request.headers[name.replace("_", "-")] = value
+    return request.get_response(application)
+
+
+@pytest.mark.parametrize("path", ["/", ""])
+def test_the_root_document_needs_no_token(call: Send, path: str) -> None:
+    response = call(path)
+    assert response.status_code == 200
+    assert response.json["versions"][0]["id"] == "v1.0"
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD", "OPTIONS", "DELETE"])
+def test_no_method_of_the_root_document_needs_a_token(call: Send, method: str) -> None:
+    response = call("/", method=method)
+    assert response.status_code == 405
+    assert "WWW-Authenticate" not in response.headers
+
+
+def test_the_root_document_is_shown_to_bad_tokens_without_a_question(
+    call: Send, server: IdentityServer
+) -> None:
+    assert call("/", "nobody").status_code == 200
+    assert server.validated == []
+
+
+@pytest.mark.parametrize("token", STRANGERS.values(), ids=STRANGERS)
+@pytest.mark.parametrize("path", ["/resource_providers", "/no/such/path"])
+def test_strangers_are_sent_to_the_identity_service(
+    call: Send, path: str, token: str | None
+) -> None:
+    response = call(path, token)
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == CHALLENGE
+    assert response.content_type == "application/json"
+    assert response.json == {
+        "error": {
+            "code": 401,
+            "title": "Unauthorized",
+            "message": "The request you have made requires authentication.",
+        }
+    }
+
+
+def test_strangers_are_told_nothing_of_their_microversion(call: Send) -> None:
+    response = call("/traits", OpenStack_API_Version="placement 9.9")
+    assert response.status_code == 401
+    assert "openstack-api-version" not in response.headers
+
+
+def test_the_refusal_is_json_whatever_is_accepted(call: Send) -> None:
+    response = call("/traits", Accept="text/html")
+    assert response.status_code == 401
+    assert response.json["error"]["title"] == "Unauthorized"
+
+
+def test_the_refusal_carries_a_request_id(call: Send) -> None:
+    assert call("/traits").headers["x-openstack-request-id"].startswith("req-")
+
+
+def test_an_expired_token_is_no_token(call: Send, server: IdentityServer) -> None:
+    expired = server.add_token("admin", lifetime=-datetime.timedelta(minutes=1))
+    response = call("/traits", expired)
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == CHALLENGE
+
+
+def test_an_administrator_may_ask(call: Send, server: IdentityServer) -> None:
+    response = call("/resource_providers", server.add_token("admin"))
+    assert response.status_code == 200
+    assert response.json == {"resource_providers": []}
+    assert response.headers["openstack-api-version"] == "placement 1.39"
+
+
+def test_a_service_may_change(call: Send, server: IdentityServer) -> None:
+    token = server.add_token("service")
+    body = {"name": "a host"}
+    created = call("/resource_providers", token, method="POST", body=body)
+    assert created.status_code == 200
+    emptied = {"resource_provider_generation": 0, "inventories": {}}
+    change = {"inventories": {created.json["uuid"]: emptied}, "allocations": {}}
+    assert call("/reshaper", token, method="POST", body=change).status_code == 204
+
+
+def test_an_administrator_may_not_reshape(call: Send, server: IdentityServer) -> None:
+    token = server.add_token("admin", "member", "reader")
+    assert call("/reshaper", token, method="POST", body={}).status_code == 403
+
+
+def test_others_may_not(call: Send, server: IdentityServer) -> None:
+    token = server.add_token("member", "reader")
+    response = call("/resource_providers", token)
+    assert response.status_code == 403
+    assert "placement:resource_providers:list" in response.json["errors"][0]["detail"]
+    assert "WWW-Authenticate" not in response.headers
+
+
+def test_a_token_without_roles_may_nothing(call: Send, server: IdentityServer) -> None:
+    assert call("/traits", server.add_token()).status_code == 403
+
+
+def test_readers_see_the_usages_of_their_project_only(
+    call: Send, server: IdentityServer
+) -> None:
+    token = server.add_token("reader", scope=project_scope("mine"))
+    assert call("/usages?project_id=mine", token).status_code == 200
+    assert call("/usages?project_id=yours", token).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {"system": {"all": True}},
+        {"domain": {"id": "domain-of-users", "name": "Users"}},
+    ],
+    ids=["system", "domain"],
+)
+def test_tokens_of_another_scope_may_nothing(
+    call: Send, server: IdentityServer, scope: dict[str, Any]
+) -> None:
+    token = server.add_token("admin", "service", scope=scope)
+    response = call("/resource_providers", token)
+    assert response.status_code == 403
+    assert "placement:resource_providers:list" in response.json["errors"][0]["detail"]
+    assert "does not allow" not in response.json["errors"][0]["detail"]
+
+
+FORGED = {
+    "X_User_Id": "somebody",
+    "X_User": "somebody",
+    "X_User_Name": "somebody",
+    "X_Roles": "admin,service",
+    "X_Role": "admin",
+    "X_Project_Id": "yours",
+    "X_Tenant_Id": "yours",
+    "X_Tenant": "yours",
+    "X_Identity_Status": "Confirmed",
+    "X_Service_Identity_Status": "Confirmed",
+    "X_Service_Roles": "service",
+    "X_Is_Admin_Project": "True",
+}
+
+
+def test_roles_cannot_be_forged(call: Send, server: IdentityServer) -> None:
+    token = server.add_token("reader", scope=project_scope("mine"))
+    assert call("/resource_providers", token, **FORGED).status_code == 403
+    assert call("/usages?project_id=yours", token, **FORGED).status_code == 403
+    assert call("/usages?project_id=mine", token, **FORGED).status_code == 200
+
+
+def test_a_forged_identity_is_no_token(call: Send) -> None:
+    assert call("/resource_providers", **FORGED).status_code == 401
+
+
+@pytest.mark.parametrize("header", ["OpenStack_System_Scope", "X_Domain_Id"])
+def test_a_scope_cannot_be_forged(
+    call: Send, server: IdentityServer, header: str
+) -> None:
+    response = call("/traits", server.add_token("admin"), **{header: "all"})
+    assert response.status_code == 200
+
+
+def test_a_scope_cannot_be_hidden(call: Send, server: IdentityServer) -> None:
+    token = server.add_token("admin", scope={"system": {"all": True}})
+    for system_scope in ("", "none"):
+        response = call("/traits", token, OpenStack_System_Scope=system_scope)
+        assert response.status_code == 403
+
+
+def test_a_service_may_send_its_own_token_beside(
+    call: Send, server: IdentityServer
+) -> None:
+    token, beside = server.add_token("admin"), server.add_token("service")
+    assert call("/traits", token, X_Service_Token=beside).status_code == 200
+
+
+def test_a_bad_service_token_is_refused(call: Send, server: IdentityServer) -> None:
+    token = server.add_token("admin")
+    response = call("/traits", token, X_Service_Token="nobody")
+    assert response.status_code == 401
+
+
+def test_the_roles_of_a_service_token_are_not_those_of_the_caller(
+    call: Send, server: IdentityServer
+) -> None:
+    token, beside = server.add_token("reader"), server.add_token("service")
+    assert call("/traits", token, X_Service_Token=beside).status_code == 403
+
+
+def test_a_token_is_validated_once(call: Send, server: IdentityServer) -> None:
+    token = server.add_token("admin")
+    for _ in range(3):
+        assert call("/traits", token).status_code == 200
+    assert server.validated.count(token) == 1
+
+
+def check_unavailable(response: webob.Response) -> None:
+    assert response.status_code == 503
+    document = response.json
+    assert set(document) == {"message", "code", "title"}
+    assert document["code"] == "503 Service Unavailable"
+    assert document["title"] == "Service Unavailable"
+
+
+def test_without_an_identity_service_there_is_no_answer(
+    call: Send, server: IdentityServer
+) -> None:
+    token = server.add_token("admin")
+    server.shutdown()
+    server.server_close()
+    check_unavailable(call("/traits", token))
+    assert call("/").status_code == 200
+    assert call("/traits").status_code == 401
+
+
+def test_an_identity_service_out_of_order_gives_no_answer(
+    call: Send, server: IdentityServer
+) -> None:
+    token = server.add_token("admin")
+    server.failing = True
+    check_unavailable(call("/traits", token))
+    server.failing = False
+    assert call("/traits", token).status_code == 200
+
+
+def test_a_service_that_is_itself_unknown_gives_no_answer(
+    build: Build, server: IdentityServer
+) -> None:
+    call = build(password="another one")
+    check_unavailable(call("/traits", server.add_token("admin")))
+
+
+@pytest.mark.parametrize("token", STRANGERS.values(), ids=STRANGERS)
+def test_a_delayed_decision_is_to_refuse(build: Build, token: str | None) -> None:
+    response = build(delay=True)("/traits", token, **FORGED)
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == CHALLENGE
+    assert set(response.json) == {"message", "code", "title"}
+    assert response.json["code"] == "401 Unauthorized"
+    assert response.json["title"] == "Unauthorized"
+
+
+def test_a_delayed_decision_lets_valid_tokens_in(
+    build: Build, server: IdentityServer
+) -> None:
+    response = build(delay=True)("/traits", server.add_token("admin"))
+    assert response.status_code == 200
