@@ -1,0 +1,106 @@
+"""A client of the API, for tests that hold the application in their hands."""
+
+import dataclasses
+import json
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import webob
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+# Amounts by resource class name, by provider UUID.
+Amounts = Mapping[str, Mapping[str, int]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """What the service answered; the document is None where there is none."""
+
+    status: int
+    document: Any
+
+    @property
+    def detail(self) -> str:
+        return str(self.document["errors"][0]["detail"])
+
+    @property
+    def code(self) -> str:
+        return str(self.document["errors"][0]["code"])
+
+
+class Client:
+    """An administrator who talks to an application."""
+
+    def __init__(self, application: "WSGIApplication") -> None:
+        self._application = application
+
+    def call(
+        self, method: str, path: str, body: Any = None, version: str = "latest"
+    ) -> Answer:
+        request = webob.Request.blank(path, method=method)
+        request.headers["x-auth-token"] = "admin"
+        request.headers["openstack-api-version"] = f"placement {version}"
+        if body is not None:
+            request.content_type = "application/json"
+            request.body = json.dumps(body).encode()
+        response = request.get_response(self._application)
+        document = json.loads(response.body) if response.body else None
+        return Answer(response.status_int, document)
+
+    def get(self, path: str) -> Any:
+        """Return the document at a path, which must be there."""
+        answer = self.call("GET", path)
+        assert answer.status == 200, answer
+        return answer.document
+
+    def make_provider(self, **totals: int) -> str:
+        """Make a root provider with inventories, and return its UUID."""
+        provider = str(uuid.uuid4())
+        body: Any = {"uuid": provider, "name": provider}
+        assert self.call("POST", "/resource_providers", body).status == 200
+        body = {
+            "resource_provider_generation": 0,
+            "inventories": {name: {"total": total} for name, total in totals.items()},
+        }
+        path = f"/resource_providers/{provider}/inventories"
+        assert self.call("PUT", path, body).status == 200
+        return provider
+
+    def claim(self, consumer: str, amounts: Amounts, **about: Any) -> Answer:
+        """Replace what a consumer uses; it is a new one unless told otherwise."""
+        return self.call("PUT", f"/allocations/{consumer}", wants(amounts, **about))
+
+    def usages(self, provider: str) -> dict[str, int]:
+        document = self.get(f"/resource_providers/{provider}/usages")
+        return dict(document["usages"])
+
+    def generation(self, provider: str) -> int:
+        return int(self.get(f"/resource_providers/{provider}")["generation"])
+
+
+def wants(
+    amounts: Amounts,
+    generation: int | None = None,
+    project: str = "team-blue",
+    user: str = "robot-7",
+    consumer_type: str = "INSTANCE",
+) -> dict[str, Any]:
+    """Return what a body says of one consumer, at the latest microversion."""
+    return {
+        "allocations": {
+            provider: {"resources": dict(resources)}
+            for provider, resources in amounts.items()
+        },
+        "project_id": project,
+        "user_id": user,
+        "consumer_generation": generation,
+        "consumer_type": consumer_type,
+    }
+
+
+def new_uuid() -> str:
+    """Return the UUID of somebody new."""
+    return str(uuid.uuid4())

@@ -1,0 +1,353 @@
+"""Writers of allocations who meet: a claim that fits does not conflict."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+import sqlalchemy as sa
+
+from placement.db import models
+from placement.db.api import Database
+from tests.client import Answer, Client, new_uuid, wants
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+T = TypeVar("T")
+
+WRITERS = 8
+
+
+@pytest.fixture
+def client(application: "WSGIApplication") -> Client:
+    return Client(application)
+
+
+def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """Make calls from threads that start together, and return what they return."""
+    barrier = threading.Barrier(len(calls))
+
+    def meet(call: Callable[[], T]) -> T:
+        barrier.wait()
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(meet, calls))
+
+
+def statuses(answers: Sequence[Answer]) -> Counter[int]:
+    return Counter(answer.status for answer in answers)
+
+
+def test_claims_on_one_provider_all_succeed_while_there_is_room(
+    client: Client,
+) -> None:
+    provider = client.make_provider(VCPU=WRITERS)
+    answers = at_once(
+        [
+            lambda: client.claim(new_uuid(), {provider: {"VCPU": 1}})
+            for _ in range(WRITERS)
+        ]
+    )
+    assert statuses(answers) == {204: WRITERS}
+    assert client.usages(provider) == {"VCPU": WRITERS}
+    assert client.generation(provider) == 1 + WRITERS
+
+
+def test_claims_never_take_more_than_there_is(client: Client) -> None:
+    provider = client.make_provider(VCPU=5)
+    answers = at_once(
+        [
+            lambda: client.claim(new_uuid(), {provider: {"VCPU": 1}})
+            for _ in range(WRITERS)
+        ]
+    )
+    assert statuses(answers) == {204: 5, 409: WRITERS - 5}
+    refused = [answer for answer in answers if answer.status == 409]
+    assert all("would exceed the capacity" in answer.detail for answer in refused)
+    assert client.usages(provider) == {"VCPU": 5}
+    assert client.generation(provider) == 6
+
+
+def test_of_writers_with_the_same_generation_one_wins(client: Client) -> None:
+    provider = client.make_provider(VCPU=100)
+    consumer = new_uuid()
+    assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
+    answers = at_once(
+        [
+            partial(client.claim, consumer, {provider: {"VCPU": amount}}, generation=1)
+            for amount in range(1, WRITERS + 1)
+        ]
+    )
+    assert statuses(answers) == {204: 1, 409: WRITERS - 1}
+    assert {answer.code for answer in answers if answer.status == 409} == {
+        "placement.concurrent_update"
+    }
+    winner = [answer.status for answer in answers].index(204)
+    assert client.usages(provider) == {"VCPU": winner + 1}
+    document = client.get(f"/allocations/{consumer}")
+    assert document["consumer_generation"] == 2
+
+
+def test_of_writers_who_make_the_same_consumer_one_wins(client: Client) -> None:
+    provider = client.make_provider(VCPU=WRITERS)
+    consumer = new_uuid()
+    everything = {provider: {"VCPU": WRITERS}}
+    # There is room for one only: the losers are to hear of the consumer all the same.
+    answers = at_once(
+        [
+            partial(client.claim, consumer, everything, project=f"team-{project}")
+            for project in range(WRITERS)
+        ]
+    )
+    assert statuses(answers) == {204: 1, 409: WRITERS - 1}
+    losers = [answer for answer in answers if answer.status == 409]
+    assert {answer.code for answer in losers} == {"placement.concurrent_update"}
+    assert all(
+        "consumer generation conflict - expected 1 but got None" in answer.detail
+        for answer in losers
+    )
+    document = client.get(f"/allocations/{consumer}")
+    winner = [answer.status for answer in answers].index(204)
+    assert document["project_id"] == f"team-{winner}"
+    assert document["consumer_generation"] == 1
+
+
+def test_losers_leave_nothing_behind(client: Client, database: Database) -> None:
+    provider = client.make_provider(VCPU=WRITERS)
+    consumer, one = new_uuid(), {provider: {"VCPU": 1}}
+    answers = at_once(
+        [
+            partial(client.claim, consumer, one, consumer_type=f"TYPE_{number}")
+            for number in range(WRITERS)
+        ]
+    )
+    winner = f"TYPE_{[answer.status for answer in answers].index(204)}"
+    assert client.get(f"/allocations/{consumer}")["consumer_type"] == winner
+    names = database.read(
+        lambda session: session.scalars(sa.select(models.ConsumerType.name)).all()
+    )
+    assert names == [winner]
+
+
+def test_without_generations_all_writers_of_one_consumer_succeed(
+    client: Client,
+) -> None:
+    provider = client.make_provider(VCPU=100)
+    consumer = new_uuid()
+    body = {
+        "allocations": {provider: {"resources": {"VCPU": 1}}},
+        "project_id": "team-blue",
+        "user_id": "robot-7",
+    }
+    answers = at_once(
+        [partial(client.call, "PUT", f"/allocations/{consumer}", body, "1.27")]
+        * WRITERS
+    )
+    assert statuses(answers) == {204: WRITERS}
+    assert client.usages(provider) == {"VCPU": 1}
+    document = client.get(f"/allocations/{consumer}")
+    assert document["consumer_generation"] == WRITERS
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST", "reshaper"])
+def test_the_same_new_project_user_and_type_are_made_once(
+    client: Client, method: str
+) -> None:
+    providers = [client.make_provider(VCPU=1) for _ in range(WRITERS)]
+
+    def claim(provider: str) -> Answer:
+        consumer = new_uuid()
+        claims = {
+            consumer: wants(
+                {provider: {"VCPU": 1}}, project="new", user="new", consumer_type="NEW"
+            )
+        }
+        if method == "PUT":
+            return client.call("PUT", f"/allocations/{consumer}", claims[consumer])
+        if method == "POST":
+            return client.call("POST", "/allocations", claims)
+        inventories = {"VCPU": {"total": 1}}
+        shape = {"resource_provider_generation": 1, "inventories": inventories}
+        body = {"inventories": {provider: shape}, "allocations": claims}
+        return client.call("POST", "/reshaper", body)
+
+    answers = at_once([partial(claim, provider) for provider in providers])
+    assert statuses(answers) == {204: WRITERS}
+    usages = client.get("/usages?project_id=new&user_id=new")["usages"]
+    assert usages == {"NEW": {"consumer_count": WRITERS, "VCPU": WRITERS}}
+
+
+def test_claims_that_cross_all_succeed(client: Client) -> None:
+    """Each names the same providers and consumers in another order."""
+    providers = [client.make_provider(VCPU=1000) for _ in range(4)]
+    consumers = [new_uuid() for _ in range(4)]
+
+    def claim(turn: int) -> Answer:
+        order = providers[turn % 4 :] + providers[: turn % 4]
+        if turn % 2:
+            order.reverse()
+        amounts = {provider: {"VCPU": 1} for provider in order}
+        body = {
+            consumer: {
+                "allocations": wants(amounts)["allocations"],
+                "project_id": f"team-{turn % 3}",
+                "user_id": f"robot-{turn % 2}",
+            }
+            for consumer in (consumers if turn % 3 else reversed(consumers))
+        }
+        return client.call("POST", "/allocations", body, "1.13")
+
+    for _ in range(3):
+        answers = at_once([partial(claim, turn) for turn in range(WRITERS)])
+        assert statuses(answers) == {204: WRITERS}
+    for provider in providers:
+        assert client.usages(provider) == {"VCPU": 4}
+        assert client.generation(provider) == 1 + 3 * WRITERS
+
+
+def test_swaps_on_a_full_provider_succeed(client: Client) -> None:
+    provider = client.make_provider(VCPU=10)
+    pairs = [(new_uuid(), new_uuid()) for _ in range(5)]
+    for one, other in pairs:
+        body = {each: wants({provider: {"VCPU": 1}}) for each in (one, other)}
+        assert client.call("POST", "/allocations", body).status == 204
+
+    def hand_over(one: str, other: str) -> Answer:
+        body = {
+            one: wants({}, generation=1),
+            other: wants({provider: {"VCPU": 2}}, generation=1),
+        }
+        return client.call("POST", "/allocations", body)
+
+    answers = at_once([partial(hand_over, *pair) for pair in pairs])
+    assert statuses(answers) == {204: 5}
+    assert client.usages(provider) == {"VCPU": 10}
+
+
+def test_a_claim_and_a_smaller_inventory_take_turns(client: Client) -> None:
+    """Whoever comes second meets what the first one has done."""
+    provider = client.make_provider(VCPU=10)
+    path = f"/resource_providers/{provider}/inventories/VCPU"
+    shrink = {"resource_provider_generation": 1, "total": 5}
+
+    def remove() -> Answer:
+        return client.call("PUT", path, shrink)
+
+    def claim() -> Answer:
+        return client.claim(new_uuid(), {provider: {"VCPU": 10}})
+
+    claimed, shrunk = at_once([claim, remove])
+    # Shrinking after the claim is told a new generation; before it, there is no room.
+    assert (claimed.status, shrunk.status) in [(204, 409), (409, 200)]
+
+
+def test_a_claim_and_the_removal_of_its_inventory_take_turns(client: Client) -> None:
+    for _ in range(5):
+        provider = client.make_provider(VCPU=10)
+        path = f"/resource_providers/{provider}/inventories"
+        claimed, removed = at_once(
+            [
+                partial(client.claim, new_uuid(), {provider: {"VCPU": 10}}),
+                partial(client.call, "DELETE", path),
+            ]
+        )
+        assert (claimed.status, removed.status) in [(204, 409), (409, 204)]
+
+
+def test_a_consumer_is_deleted_and_written_in_turns(client: Client) -> None:
+    provider = client.make_provider(VCPU=100)
+    for _ in range(5):
+        consumer = new_uuid()
+        assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
+        written, deleted = at_once(
+            [
+                partial(client.claim, consumer, {provider: {"VCPU": 2}}, generation=1),
+                partial(client.call, "DELETE", f"/allocations/{consumer}"),
+            ]
+        )
+        assert deleted.status == 204
+        # Written first and then deleted, or deleted first and so unknown.
+        assert written.status in (204, 409)
+        assert client.get(f"/allocations/{consumer}") == {"allocations": {}}
+        if written.status == 409:
+            assert "expected null but got 1" in written.detail
+    assert client.usages(provider) == {"VCPU": 0}
+
+
+def test_taking_everything_and_making_the_same_consumer_take_turns(
+    client: Client,
+) -> None:
+    """Emptying a consumer that is not there must not empty one that just came."""
+    provider = client.make_provider(VCPU=100)
+    for _ in range(10):
+        consumer = new_uuid()
+        path = f"/allocations/{consumer}"
+        made, emptied = at_once(
+            [
+                partial(client.claim, consumer, {provider: {"VCPU": 1}}),
+                partial(client.call, "PUT", path, wants({})),
+            ]
+        )
+        assert made.status == 204
+        assert emptied.status in (204, 409)
+        assert client.get(path)["consumer_generation"] == 1
+
+
+def test_reshapers_of_one_provider_take_turns(client: Client) -> None:
+    provider = client.make_provider(VCPU=10)
+    consumer = new_uuid()
+    assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
+
+    def reshape(total: int) -> Answer:
+        shape = {
+            "resource_provider_generation": 2,
+            "inventories": {"VCPU": {"total": total}},
+        }
+        claims = {consumer: wants({provider: {"VCPU": 1}}, generation=1)}
+        body = {"inventories": {provider: shape}, "allocations": claims}
+        return client.call("POST", "/reshaper", body)
+
+    answers = at_once([partial(reshape, total) for total in range(11, 11 + WRITERS)])
+    assert statuses(answers) == {204: 1, 409: WRITERS - 1}
+    assert {answer.code for answer in answers if answer.status == 409} == {
+        "placement.concurrent_update"
+    }
+    assert client.generation(provider) == 5
+
+
+def test_claims_and_reshapers_that_cross_never_fail_otherwise_than_by_generation(
+    client: Client,
+) -> None:
+    providers = [client.make_provider(VCPU=1000) for _ in range(3)]
+
+    def claim() -> Answer:
+        amounts = {provider: {"VCPU": 1} for provider in reversed(providers)}
+        return client.claim(new_uuid(), amounts)
+
+    def reshape() -> Answer:
+        body = {
+            "inventories": {
+                provider: {
+                    "resource_provider_generation": client.generation(provider),
+                    "inventories": {"VCPU": {"total": 1000}},
+                }
+                for provider in providers
+            },
+            "allocations": {
+                new_uuid(): wants({provider: {"VCPU": 1}}) for provider in providers
+            },
+        }
+        return client.call("POST", "/reshaper", body)
+
+    for _ in range(3):
+        answers = at_once([claim, reshape] * (WRITERS // 2))
+        assert statuses(answers[::2]) == {204: WRITERS // 2}
+        for answer in answers[1::2]:
+            assert answer.status == 204 or (
+                "resource provider generation conflict" in answer.detail
+            )
