@@ -49,7 +49,6 @@ class Shares:
 class Row:
     """A stored allocation of a locked consumer."""
 
-    id: int
     consumer_uuid: str
     provider_uuid: str
     class_name: str
@@ -240,7 +239,6 @@ def _list_rows(session: Session, uuids: Iterable[str]) -> list[Row]:
     for chunk in lookup.chunks(uuids):
         query = (
             sa.select(
-                models.Allocation.id,
                 models.Allocation.consumer_id,
                 models.ResourceProvider.uuid,
                 models.ResourceClass.name,
@@ -270,8 +268,9 @@ def _sum(rows: Iterable[Row]) -> dict[Place, int]:
 
 
 def _delete(session: Session, rows: Iterable[Row]) -> None:
-    for chunk in lookup.chunks(row.id for row in rows):
-        delete = sa.delete(models.Allocation).where(models.Allocation.id.in_(chunk))
+    for chunk in lookup.chunks(sorted({row.consumer_uuid for row in rows})):
+        delete = sa.delete(models.Allocation)
+        delete = delete.where(models.Allocation.consumer_id.in_(chunk))
         session.connection().execute(delete)
 
 

@@ -1,0 +1,142 @@
+"""However much is written at once, it takes the same number of SQL statements."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from placement.db.api import Database
+from tests.client import Client, new_uuid, wants
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+FEW, MANY = (3, 2), (100, 50)
+
+
+@pytest.fixture
+def client(application: "WSGIApplication") -> Client:
+    return Client(application)
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[list[str]]:
+    """Give the list of the statements that are executed within."""
+    executed: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *unused: Any) -> None:
+        executed.append(" ".join(statement.split()[:3]))
+
+    sa.event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        yield executed
+    finally:
+        sa.event.remove(database.engine, "before_cursor_execute", note)
+
+
+class Scene:
+    """Some consumers, each of which uses each of some providers."""
+
+    def __init__(self, client: Client, size: tuple[int, int]) -> None:
+        self.client = client
+        self.name = uuid.uuid4().hex.upper()
+        self.consumers = [new_uuid() for _ in range(size[0])]
+        self.providers = [
+            client.make_provider(VCPU=1000, DISK_GB=1000) for _ in range(size[1])
+        ]
+
+    def claims(self, generation: int | None, turn: int) -> dict[str, Any]:
+        """Return the claims of all consumers, of as many different owners."""
+        amounts = {provider: {"VCPU": 1, "DISK_GB": 2} for provider in self.providers}
+        return {
+            consumer: wants(
+                amounts,
+                generation,
+                project=f"team {number} of {self.name}, turn {turn}",
+                user=f"robot {number} of {self.name}, turn {turn}",
+                consumer_type=f"TYPE_{number}_{self.name}_{turn}",
+            )
+            for number, consumer in enumerate(self.consumers)
+        }
+
+    def create(self) -> None:
+        self.post(self.claims(None, turn=1))
+
+    def change(self) -> None:
+        self.post(self.claims(1, turn=2))
+
+    def reshape(self) -> None:
+        generation = self.client.generation(self.providers[0])
+        inventories = {"VCPU": {"total": 2000}, "MEMORY_MB": {"total": 1}}
+        shape = {
+            "resource_provider_generation": generation,
+            "inventories": {**inventories, "DISK_GB": {"total": 2000}},
+        }
+        body = {
+            "inventories": dict.fromkeys(self.providers, shape),
+            "allocations": self.claims(2, turn=3),
+        }
+        assert self.client.call("POST", "/reshaper", body).status == 204
+
+    def reshape_away(self) -> None:
+        generation = self.client.generation(self.providers[0])
+        shape = {"resource_provider_generation": generation, "inventories": {}}
+        body = {
+            "inventories": dict.fromkeys(self.providers, shape),
+            "allocations": {each: wants({}, 3) for each in self.consumers},
+        }
+        assert self.client.call("POST", "/reshaper", body).status == 204
+
+    def empty(self) -> None:
+        self.post({each: wants({}, 2) for each in self.consumers})
+
+    def put(self) -> None:
+        path = f"/allocations/{self.consumers[0]}"
+        body = self.claims(None, turn=1)[self.consumers[0]]
+        assert self.client.call("PUT", path, body).status == 204
+
+    def delete(self) -> None:
+        path = f"/allocations/{self.consumers[0]}"
+        assert self.client.call("DELETE", path).status == 204
+
+    def read_consumer(self) -> None:
+        document = self.client.get(f"/allocations/{self.consumers[0]}")
+        assert len(document["allocations"]) == len(self.providers)
+
+    def read_provider(self) -> None:
+        path = f"/resource_providers/{self.providers[0]}/allocations"
+        assert len(self.client.get(path)["allocations"]) == len(self.consumers)
+
+    def post(self, claims: dict[str, Any]) -> None:
+        answer = self.client.call("POST", "/allocations", claims)
+        assert answer.status == 204, answer
+
+
+STORIES: dict[str, list[Callable[[Scene], None]]] = {
+    "created, changed and emptied": [Scene.create, Scene.change, Scene.empty],
+    "reshaped and reshaped away": [
+        Scene.create,
+        Scene.change,
+        Scene.reshape,
+        Scene.reshape_away,
+    ],
+    "read": [Scene.create, Scene.read_consumer, Scene.read_provider],
+    "one put and deleted": [Scene.put, Scene.delete],
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_the_number_of_statements_is_the_same_for_few_and_for_many(
+    client: Client, database: Database, story: str
+) -> None:
+    few, many = Scene(client, FEW), Scene(client, MANY)
+    for act in STORIES[story]:
+        with statements(database) as for_few:
+            act(few)
+        with statements(database) as for_many:
+            act(many)
+        assert for_few == for_many, act.__name__
+        assert len(for_few) > 0
