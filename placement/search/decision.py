@@ -122,6 +122,10 @@ class Crown:
             if not domains[member]:
                 self._tally.refuse(rules.reaches_top)
                 return False
+        slots = [state.plan.slots[member] for member in self._members]
+        if not any(rules.may_be_top(state, slot, provider) for slot in slots):
+            self._tally.refuse(rules.leaves_room)
+            return False
         state.crown(self._which, provider, domains)
         return True
 
@@ -149,11 +153,17 @@ def decide_all(
 
 
 def _in_order_of_serving(state: State) -> Sequence[Slot]:
-    """Return the slots: those first that are bound together, or have few to choose."""
+    """Return the slots: those first that are bound together, or are hard to serve.
+
+    It is hard to serve who has few to choose from, or wants much.
+    """
     slots = state.plan.slots
     together = [[slots[member] for member in each] for each in state.plan.subtrees]
     ordered: dict[Slot, None] = {}
     for some in [*together, slots]:
-        by_choice = sorted(some, key=lambda slot: len(state.domains[slot.number]))
-        ordered.update(dict.fromkeys(by_choice))
+        by_hardness = sorted(
+            some,
+            key=lambda slot: (len(state.domains[slot.number]), -slot.share),
+        )
+        ordered.update(dict.fromkeys(by_hardness))
     return list(ordered)

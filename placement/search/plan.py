@@ -1,6 +1,7 @@
 """A request, made ready to be searched for."""
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -34,7 +35,8 @@ class Slot:
 
     A suffixed group has one slot, the group without suffix one for each class.
     ``want`` counts the plan's wants. ``demands`` are the amounts by number of a
-    contended class, ``subtrees`` the numbers of the ``same_subtree`` it is named in.
+    contended class, and ``share`` is how much that is of what all slots demand.
+    ``subtrees`` are the numbers of the ``same_subtree`` it is named in.
     """
 
     number: int
@@ -42,6 +44,7 @@ class Slot:
     want: int
     amounts: tuple[tuple[str, int], ...]
     demands: tuple[tuple[int, int], ...]
+    share: float
     subtrees: tuple[int, ...]
 
 
@@ -98,6 +101,9 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
     wants = {want: number for number, want in enumerate(distinct)}
     demands = [_demands(suffix, want, request) for suffix, want in needs]
     contended = _contended(demands)
+    totals: Counter[str] = Counter()
+    for name, amount in itertools.chain.from_iterable(demands):
+        totals[name] += amount
     subtrees = list(_subtrees([suffix for suffix, _ in needs], request))
     slots = [
         Slot(
@@ -110,6 +116,7 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
                 for name, amount in demands[number]
                 if name in contended
             ),
+            share=sum(amount / totals[name] for name, amount in demands[number]),
             subtrees=tuple(
                 which for which, members in enumerate(subtrees) if number in members
             ),

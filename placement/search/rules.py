@@ -103,16 +103,24 @@ def reaches_top(state: State, slot: Slot, provider: Provider) -> bool:
     """
     for which in slot.subtrees:
         top = state.tops[which]
-        if top is provider:
+        if top is None or top is provider:
             continue
+        members = state.plan.subtrees[which]
         if not any(
-            state.picks[other] is top
-            or (state.picks[other] is None and top in state.domains[other])
-            for other in state.plan.subtrees[which]
-            if other != slot.number
+            may_be_top(state, state.plan.slots[member], top)
+            for member in members
+            if member != slot.number
         ):
             return False
     return True
+
+
+def may_be_top(state: State, slot: Slot, top: Provider) -> bool:
+    """Tell whether a slot is served by the top of a ``same_subtree``, or may be."""
+    pick = state.picks[slot.number]
+    if pick:
+        return pick is top
+    return top in state.domains[slot.number] and leaves_room(state, slot, top)
 
 
 def reaches_traits(state: State, slot: Slot, provider: Provider) -> bool:

@@ -132,6 +132,56 @@ def random_request(rng: random.Random, forest: list[Node]) -> model.Request:
     )
 
 
+def wide_forest(rng: random.Random) -> list[Node]:
+    """Return one tree of devices, most of them alike, some of them below others."""
+    nodes: list[Node] = []
+    for name in ["host", "numa0", "numa1"][: rng.choice([1, 2, 3])]:
+        traits = frozenset({"T1"} if rng.random() < 0.5 else ())
+        nodes.append(Node(name, nodes[0] if nodes else None, {}, traits, frozenset()))
+    parents = list(nodes)
+    for number in range(rng.randint(3, 6)):
+        inventories = {
+            name: Inventory(rng.choice([1, 1, 1, 2, 3]))
+            for name in ("VF", "VCPU")
+            if rng.random() < (0.9 if name == "VF" else 0.3)
+        }
+        traits = frozenset({"T1"} if rng.random() < 0.2 else ())
+        aggregates = frozenset({"A"} if rng.random() < 0.1 else ())
+        parent = rng.choice(parents)
+        nodes.append(Node(f"d{number}", parent, inventories, traits, aggregates))
+    return nodes
+
+
+def crowded_request(rng: random.Random) -> model.Request:
+    """Return a question in which groups get into each other's way."""
+    suffixes = [str(number) for number in range(1, rng.randint(3, 5))]
+    groups = [
+        model.Group(
+            suffix=suffix,
+            resources={
+                "VF": rng.choice([1, 1, 1, 2]),
+                **({"VCPU": 1} if rng.random() < 0.15 else {}),
+            },
+            required=(frozenset({"T1"}),) if rng.random() < 0.15 else (),
+        )
+        for suffix in suffixes
+    ]
+    if rng.random() < 0.3:
+        groups.append(model.Group(suffix="", resources={"VF": 1}))
+    if rng.random() < 0.3:
+        groups.append(model.Group(suffix="N", required=(frozenset({"T1"}),)))
+        suffixes.append("N")
+    return model.Request(
+        groups=tuple(groups),
+        isolate=rng.random() < 0.5,
+        same_subtree=tuple(
+            frozenset(rng.sample(suffixes, rng.randint(2, len(suffixes))))
+            for _ in range(rng.choice([0, 0, 1, 1, 2]))
+        ),
+        nested=rng.random() < 0.9,
+    )
+
+
 def random_group(
     rng: random.Random, forest: list[Node], suffix: str, pickiness: float
 ) -> model.Group:

@@ -5,12 +5,13 @@ import random
 
 import pytest
 
-from placement.search import engine
+from placement.search import engine, model
 from tests.property import forest, oracle
 
 # Each batch asks this many questions, several about each cloud.
 BATCHES = 40
 CLOUDS = 130
+CROWDS = 15
 QUESTIONS = 4
 
 
@@ -33,21 +34,35 @@ def test_the_search_finds_what_brute_force_finds(seed):
     rng = random.Random(seed)
     for _ in range(CLOUDS):
         cloud = forest.random_forest(rng)
-        snapshot = forest.snapshot_of(cloud)
-        for _ in range(QUESTIONS):
-            request = forest.random_request(rng, cloud)
-            expected = oracle.candidates(cloud, request)
-            depth_first = rng.random() < 0.5
-            shuffle = rng.choice([None, random.Random(seed)])
-            found = [
-                as_found(candidate)
-                for candidate in engine.search(
-                    snapshot, request, depth_first=depth_first, shuffle=shuffle
-                )
-            ]
-            assert len(set(found)) == len(found), (cloud, request)
-            assert set(found) == expected, (cloud, request)
-            limit = rng.randint(1, 5)
-            some = list(itertools.islice(engine.search(snapshot, request), limit))
-            assert len(some) == min(limit, len(expected)), (cloud, request)
-            assert {as_found(candidate) for candidate in some} <= expected
+        requests = [forest.random_request(rng, cloud) for _ in range(QUESTIONS)]
+        compare(rng, cloud, requests)
+
+
+@pytest.mark.parametrize("seed", range(BATCHES))
+def test_the_search_finds_what_brute_force_finds_when_it_is_crowded(seed):
+    rng = random.Random(seed)
+    for _ in range(CROWDS):
+        requests = [forest.crowded_request(rng) for _ in range(QUESTIONS)]
+        compare(rng, forest.wide_forest(rng), requests)
+
+
+def compare(
+    rng: random.Random, cloud: list[forest.Node], requests: list[model.Request]
+) -> None:
+    """Compare the answers, all of them and some of them, in any order."""
+    snapshot = forest.snapshot_of(cloud)
+    for request in requests:
+        expected = oracle.candidates(cloud, request)
+        answers = engine.search(
+            snapshot,
+            request,
+            depth_first=rng.random() < 0.5,
+            shuffle=rng.choice([None, random.Random(rng.random())]),
+        )
+        found = [as_found(candidate) for candidate in answers]
+        assert len(set(found)) == len(found), (cloud, request)
+        assert set(found) == expected, (cloud, request)
+        limit = rng.randint(1, 5)
+        some = list(itertools.islice(engine.search(snapshot, request), limit))
+        assert len(some) == min(limit, len(expected)), (cloud, request)
+        assert {as_found(candidate) for candidate in some} <= expected
