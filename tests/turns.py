@@ -1,0 +1,133 @@
+"""A game of known turns: what the ledger must look like after any number of them.
+
+Some consumers share the processors of one of two providers. In most turns they all
+take another amount; in every third the reshaper moves everything to the other
+provider. Whoever finds the ledger between two turns has found it broken.
+
+Run as a program, it plays until it is killed and prints each turn when it is done.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from placement import app
+from placement.objects import allocation, inventory, resource_provider
+from tests import backends, settings
+from tests.client import Client, wants
+
+TOTAL = 100
+AMOUNTS = 7
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ledger:
+    """What there is after a turn. Providers are those at home and abroad."""
+
+    turn: int
+    home: str
+    provider_generations: dict[str, int]
+    inventories: dict[str, dict[str, int]]
+    consumers: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Players:
+    """Who plays: two providers, the first of which has processors, and consumers."""
+
+    providers: tuple[str, str]
+    consumers: Sequence[str]
+
+    def after(self, turn: int) -> Ledger:
+        """Return what the rules say that there is after a turn."""
+        home, other = self.providers
+        generations = {home: 1, other: 1}
+        for number in range(1, turn + 1):
+            if is_move(number):
+                # Filled, used and cleaned up; the old home is cleaned up only.
+                generations[other] += 3
+                generations[home] += 1
+                home, other = other, home
+            else:
+                generations[home] += 1
+        share = (f"turn-{turn}", turn, {home: {"VCPU": amount(turn)}})
+        return Ledger(
+            turn,
+            home,
+            generations,
+            {home: {"VCPU": TOTAL}, other: {}},
+            dict.fromkeys(self.consumers, share) if turn else {},
+        )
+
+    def found(self, session: Session) -> Ledger:
+        """Return what there is, as far as the rules tell of it."""
+        generations, inventories, consumers = {}, {}, {}
+        for uuid in self.providers:
+            provider = resource_provider.get_by_uuid(session, uuid)
+            generations[uuid] = provider.generation
+            stored = inventory.list_by_provider(session, provider.id)
+            inventories[uuid] = {name: each.total for name, each in stored.items()}
+            for share in allocation.list_by_provider(session, provider.id).shares:
+                who = share.consumer
+                taken = {uuid: dict(share.amounts)}
+                assert who.uuid not in consumers, "a consumer is in two places"
+                consumers[who.uuid] = (who.project_id, who.generation, taken)
+        turn = max((generation for _, generation, _ in consumers.values()), default=0)
+        homes = [uuid for uuid, stored in inventories.items() if stored]
+        assert len(homes) == 1, "processors are in two places"
+        return Ledger(turn, homes[0], generations, inventories, consumers)
+
+    def play(self, client: Client, turn: int) -> None:
+        """Take a turn."""
+        before = self.after(turn - 1)
+        home = before.home
+        other = next(uuid for uuid in self.providers if uuid != home)
+        place = other if is_move(turn) else home
+        claims = {
+            consumer: wants(
+                {place: {"VCPU": amount(turn)}},
+                turn - 1 or None,
+                project=f"turn-{turn}",
+            )
+            for consumer in self.consumers
+        }
+        if is_move(turn):
+            shapes = {
+                uuid: {
+                    "resource_provider_generation": before.provider_generations[uuid],
+                    "inventories": {"VCPU": {"total": TOTAL}} if uuid == other else {},
+                }
+                for uuid in self.providers
+            }
+            body = {"inventories": shapes, "allocations": claims}
+            answer = client.call("POST", "/reshaper", body)
+        else:
+            answer = client.call("POST", "/allocations", claims)
+        assert answer.status == 204, answer
+
+
+def is_move(turn: int) -> bool:
+    return turn % 3 == 0
+
+
+def amount(turn: int) -> int:
+    return 1 + turn % AMOUNTS
+
+
+def main(url: str, home: str, other: str, *consumers: str) -> None:
+    """Play until killed."""
+    players = Players((home, other), consumers)
+    database = backends.connect(url)
+    client = Client(app.build(settings.make_config(), database))
+    turn = database.read(players.found).turn
+    while True:
+        turn += 1
+        players.play(client, turn)
+        print(turn, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
