@@ -10,6 +10,7 @@ from placement import errors
 from placement.handlers import (
     aggregate,
     allocation,
+    allocation_candidate,
     inventory,
     reshaper,
     resource_class,
@@ -24,6 +25,7 @@ from placement.objects import inventory as inventory_ledger
 from placement.operation import Operation
 from placement.schemas import aggregate as aggregate_wire
 from placement.schemas import allocation as allocation_wire
+from placement.schemas import allocation_candidate as candidate_wire
 from placement.schemas import inventory as inventory_wire
 from placement.schemas import reshaper as reshaper_wire
 from placement.schemas import resource_class as class_wire
@@ -39,6 +41,15 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy=None,
             reply=always(root_wire.render_versions),
             accepts_anything=True,
+            dated=(1, 15),
+        ),
+    },
+    "/allocation_candidates": {
+        "GET": Operation(
+            handler=since(1, 10, allocation_candidate.list_candidates),
+            policy="placement:allocation_candidates:list",
+            query=candidate_wire.QUERY,
+            reply=always(candidate_wire.render),
             dated=(1, 15),
         ),
     },

@@ -48,14 +48,9 @@ class Candidate:
                 serving.append(provider)
         return mappings
 
-    def takes_once_per_tree(self) -> bool:
-        """Tell whether no two of its providers that give are in the same tree."""
-        givers = {
-            provider
-            for slot, provider in zip(self.slots, self.providers, strict=True)
-            if slot.amounts
-        }
-        return len({giver.root_uuid for giver in givers}) == len(givers)
+    def givers(self) -> list[Provider]:
+        """Return the providers that something is taken from, each once."""
+        return list(self.amounts())
 
 
 def search(
@@ -64,6 +59,7 @@ def search(
     *,
     depth_first: bool = False,
     shuffle: random.Random | None = None,
+    most: int | None = None,
     tally: Tally | None = None,
 ) -> Iterator[Candidate]:
     """Yield every allocation candidate, each once.
@@ -71,22 +67,52 @@ def search(
     :param depth_first: whether all candidates of an anchor come before those of the
         next; otherwise each anchor gives one in turn
     :param shuffle: makes the order a random one
+    :param most: how many candidates to generate; those that take from several
+        providers of a tree, where that is not wanted, are among them
     :param tally: counts what was refused and done, to explain an empty answer
     """
+    if most is None or request.nested:
+        found = _generate(snapshot, request, depth_first, shuffle, tally)
+        return itertools.islice(found, most)
+    anything = dataclasses.replace(request, nested=True)
+    found = _generate(snapshot, anything, depth_first, shuffle, tally)
+    return filter(_takes_once_per_tree, itertools.islice(found, most))
+
+
+def _takes_once_per_tree(candidate: Candidate) -> bool:
+    givers = candidate.givers()
+    return len({giver.root_uuid for giver in givers}) == len(givers)
+
+
+def _generate(
+    snapshot: Snapshot,
+    request: Request,
+    depth_first: bool,
+    shuffle: random.Random | None,
+    tally: Tally | None,
+) -> Iterator[Candidate]:
     made = plan.make(snapshot, request)
     if made is None:
         return
     anchors = Anchors(snapshot, request, Search(made, shuffle, tally))
-    trees = anchors.roots_that_suit()
     in_turn = itertools.chain.from_iterable if depth_first else round_robin
     seen: set[Picks] = set()
-    for picks in in_turn(anchors.results(tree) for tree in trees):
+    for picks in in_turn(anchors.results(tree) for tree in anchors.trees_that_suit()):
         if snapshot.sharing and all(provider.shares for provider in picks):
             # Only these can come up at another anchor as well.
             if picks in seen:
                 continue
             seen.add(picks)
         yield Candidate(made.slots, picks)
+
+
+def has_member(snapshot: Snapshot, group: Group) -> bool:
+    """Tell whether some provider is in all the aggregates that a group wants."""
+    return any(
+        rules.is_member(provider, group)
+        for tree in snapshot.trees
+        for provider in tree.members
+    )
 
 
 def is_served(snapshot: Snapshot, request: Request, group: Group) -> bool:
@@ -129,7 +155,7 @@ class Anchors:
         self._suitable: list[dict[Provider, bool]] = [{} for _ in search.plan.wants]
         self._met: set[tuple[tuple[Provider, ...], ...]] = set()
 
-    def roots_that_suit(self) -> Iterator[Tree]:
+    def trees_that_suit(self) -> Iterator[Tree]:
         """Yield the trees whose root may be an anchor."""
         trees: Sequence[Tree] = self._snapshot.trees
         if self._search.shuffle:

@@ -7,7 +7,7 @@ those that are made. All can only get worse by further picks.
 from collections.abc import Callable
 from typing import TypeAlias
 
-from placement.search.model import Provider, Request
+from placement.search.model import Group, Provider, Request
 from placement.search.plan import Plan, Slot, Want
 from placement.search.state import State
 
@@ -34,7 +34,7 @@ def has_no_forbidden_trait(provider: Provider, want: Want) -> bool:
     return want.forbidden.isdisjoint(provider.traits)
 
 
-def is_member(provider: Provider, want: Want) -> bool:
+def is_member(provider: Provider, want: Want | Group) -> bool:
     """``member_of``: a provider is in each aggregate, or one of those after ``in:``.
 
     For the group without suffix, the root of a tree speaks for all members.

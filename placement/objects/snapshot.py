@@ -1,0 +1,262 @@
+"""All that one search needs, in a fixed number of queries."""
+
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement.db import models
+from placement.objects import inventory
+from placement.objects.trait import CUSTOM_PREFIX
+from placement.search import model
+from placement.search.model import Provider, Snapshot, Stock, Tree
+
+# Ids, or UUIDs, that the database has joined into one text.
+SEPARATOR = ","
+# More trees than that are not listed in a query: all are loaded.
+MOST_LISTED_ROOTS = 2000
+# What MySQL may join into one text, in bytes; its default cuts off after 1024.
+JOINED_LENGTH = 0xFFFFFFFF
+
+# The names of traits, in the order of the vocabulary and as a set.
+_Traits: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The names there are, by id.
+
+    Traits are in the order in which they came into existence, standard ones first.
+    """
+
+    classes: Mapping[int, str]
+    traits: Mapping[int, str]
+
+    @property
+    def class_names(self) -> frozenset[str]:
+        """The names of all resource classes."""
+        return frozenset(self.classes.values())
+
+    @property
+    def trait_names(self) -> frozenset[str]:
+        """The names of all traits."""
+        return frozenset(self.traits.values())
+
+    def class_ids(self) -> dict[str, int]:
+        """Return the ids of resource classes by name."""
+        return {name: class_id for class_id, name in self.classes.items()}
+
+    def trait_ids(self) -> dict[str, int]:
+        """Return the ids of traits by name."""
+        return {name: trait_id for trait_id, name in self.traits.items()}
+
+
+def load_vocabulary(session: Session) -> Vocabulary:
+    """Return the names of all resource classes and traits."""
+    connection = session.connection()
+    classes = sa.select(models.ResourceClass.id, models.ResourceClass.name)
+    traits = sa.select(models.Trait.id, models.Trait.name).order_by(models.Trait.id)
+    by_age = sorted(
+        connection.execute(traits), key=lambda row: row.name.startswith(CUSTOM_PREFIX)
+    )
+    by_id = connection.execute(classes.order_by(models.ResourceClass.id))
+    return Vocabulary(
+        classes={row.id: row.name for row in by_id},
+        traits={row.id: row.name for row in by_age},
+    )
+
+
+def load(
+    session: Session, vocabulary: Vocabulary, root_ids: Collection[int] | None = None
+) -> Snapshot:
+    """Return some trees, or all.
+
+    :param root_ids: the ids of the roots; None means all
+    """
+    if root_ids is not None and not root_ids:
+        return model.snapshot_of(())
+    loader = _Loader(session, vocabulary, root_ids)
+    return model.snapshot_of(loader.trees())
+
+
+class _Loader:
+    """Reads the rows of some trees, and makes values of them."""
+
+    def __init__(
+        self,
+        session: Session,
+        vocabulary: Vocabulary,
+        root_ids: Collection[int] | None,
+    ) -> None:
+        self._connection = session.connection()
+        self._vocabulary = vocabulary
+        self._root_ids = root_ids
+        self._listed = root_ids is not None and len(root_ids) <= MOST_LISTED_ROOTS
+        if self._connection.dialect.name in ("mysql", "mariadb"):
+            self._connection.execute(
+                sa.text(f"SET SESSION group_concat_max_len = {JOINED_LENGTH}")
+            )
+
+    def trees(self) -> Iterator[Tree]:
+        """Yield the trees in the order of their roots' ids."""
+        uuids, parents = self._load_providers()
+        stocks = self._load_stocks()
+        traits = self._load_traits()
+        aggregates = self._load_aggregates()
+        nothing: _Traits = ((), frozenset())
+        for members in model.walk(parents):
+            root_uuid = uuids[members[0][0]]
+            providers = []
+            for position, (provider_id, end) in enumerate(members):
+                parent_id = parents[provider_id]
+                names, having = traits.get(provider_id, nothing)
+                providers.append(
+                    Provider(
+                        uuids[provider_id],
+                        None if parent_id is None else uuids[parent_id],
+                        root_uuid,
+                        stocks.get(provider_id, {}),
+                        names,
+                        having,
+                        aggregates.get(provider_id, nothing[1]),
+                        position,
+                        end,
+                    )
+                )
+            yield _tree(providers)
+
+    def _load_providers(self) -> tuple[dict[int, str], dict[int, int | None]]:
+        """Return the UUIDs and the parents of the providers, by their ids."""
+        row = models.ResourceProvider
+        query = sa.select(
+            row.id, row.uuid, row.parent_provider_id, row.root_provider_id
+        )
+        rows = self._rows(query.where(*self._in_trees(row.id)).order_by(row.id))
+        if self._root_ids is not None and not self._listed:
+            rows = [each for each in rows if each[3] in self._root_ids]
+        return (
+            {provider_id: uuid for provider_id, uuid, _, _ in rows},
+            {provider_id: parent_id for provider_id, _, parent_id, _ in rows},
+        )
+
+    def _load_stocks(self) -> dict[int, dict[str, Stock]]:
+        """Return the inventories, and what is used of them, by id of the provider."""
+        row = models.Inventory
+        query = sa.select(
+            row.resource_provider_id,
+            row.resource_class_id,
+            *[getattr(row, name) for name in inventory.FIELDS],
+        )
+        rows = self._rows(
+            query.where(*self._in_trees(row.resource_provider_id)).order_by(
+                row.resource_provider_id, row.resource_class_id
+            )
+        )
+        used = self._load_used()
+        classes = self._vocabulary.classes
+        known: dict[tuple[Any, ...], Stock] = {}
+        stocks: dict[int, dict[str, Stock]] = {}
+        for provider_id, class_id, *fields in rows:
+            values = (*fields, used.get((provider_id, class_id), 0))
+            stock = known.get(values)
+            if stock is None:
+                stock = known[values] = Stock(*values)
+            if class_id in classes:
+                stocks.setdefault(provider_id, {})[classes[class_id]] = stock
+        return stocks
+
+    def _load_used(self) -> dict[tuple[int, int], int]:
+        """Return the sums of the allocations, by ids of provider and class."""
+        row = models.Allocation
+        query = (
+            sa.select(
+                row.resource_provider_id,
+                row.resource_class_id,
+                sa.func.sum(row.used),
+            )
+            .where(*self._in_trees(row.resource_provider_id))
+            .group_by(row.resource_provider_id, row.resource_class_id)
+            .order_by(row.resource_provider_id, row.resource_class_id)
+        )
+        return {
+            (provider_id, class_id): int(used)
+            for provider_id, class_id, used in self._rows(query)
+        }
+
+    def _load_traits(self) -> dict[int, _Traits]:
+        """Return the traits by id of the provider."""
+        row = models.ResourceProviderTrait
+        ages = {
+            str(trait_id): age for age, trait_id in enumerate(self._vocabulary.traits)
+        }
+        by_age = list(self._vocabulary.traits.values())
+        known: dict[str, _Traits] = {}
+        traits = {}
+        ids = sa.cast(row.trait_id, sa.String(20))
+        for provider_id, joined in self._joined(sa.select(row), ids):
+            if joined not in known:
+                found = [ages[each] for each in joined.split(SEPARATOR) if each in ages]
+                names = tuple([by_age[age] for age in sorted(found)])
+                known[joined] = names, frozenset(names)
+            traits[provider_id] = known[joined]
+        return traits
+
+    def _load_aggregates(self) -> dict[int, frozenset[str]]:
+        """Return the UUIDs of the aggregates by id of the provider."""
+        row = models.ResourceProviderAggregate
+        query = sa.select(row).join(
+            models.Aggregate, models.Aggregate.id == row.aggregate_id
+        )
+        known: dict[str, frozenset[str]] = {}
+        aggregates = {}
+        for provider_id, joined in self._joined(query, models.Aggregate.uuid):
+            if joined not in known:
+                known[joined] = frozenset(joined.split(SEPARATOR))
+            aggregates[provider_id] = known[joined]
+        return aggregates
+
+    def _joined(
+        self, associations: sa.Select[Any], text: Any
+    ) -> Iterable[tuple[int, str]]:
+        """Return what providers are associated with, joined into one text for each.
+
+        One row for each association would be many times as many.
+
+        :param associations: the table of the associations, and those it is joined with
+        """
+        provider_id = associations.selected_columns.resource_provider_id
+        query = associations.with_only_columns(
+            provider_id, sa.func.aggregate_strings(text, SEPARATOR)
+        )
+        return self._rows(
+            query.where(text.is_not(None), *self._in_trees(provider_id))
+            .group_by(provider_id)
+            .order_by(provider_id)
+        )
+
+    def _in_trees(self, provider_id: Any) -> list[sa.ColumnElement[bool]]:
+        """Return the condition that a provider is in one of the trees, if it is one."""
+        if not self._listed:
+            return []
+        root_ids: sa.BindParameter[Any] = sa.bindparam(
+            "root_ids",
+            sorted(self._root_ids or ()),
+            expanding=True,
+            literal_execute=True,
+        )
+        in_trees = models.ResourceProvider.root_provider_id.in_(root_ids)
+        if provider_id is models.ResourceProvider.id:
+            return [in_trees]
+        return [provider_id.in_(sa.select(models.ResourceProvider.id).where(in_trees))]
+
+    def _rows(self, query: sa.Executable) -> Sequence[Any]:
+        return self._connection.execute(query).all()
+
+
+def _tree(members: list[Provider]) -> Tree:
+    if len(members) == 1:
+        return Tree((members[0],), members[0].aggregates)
+    aggregates = frozenset().union(*(member.aggregates for member in members))
+    return Tree(tuple(members), aggregates)

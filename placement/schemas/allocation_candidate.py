@@ -1,0 +1,398 @@
+"""Allocation candidates on the wire."""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from placement import errors
+from placement.microversion import ByVersion
+from placement.schemas import query
+from placement.schemas.common import Json, Schema, View, extend
+from placement.schemas.query import Grammar, Pairs, Traits
+from placement.search.engine import Candidate
+from placement.search.model import Group, Provider, Request
+
+TEXT = {"type": "string"}
+LIMIT = {"type": "string", "pattern": "^[1-9][0-9]*$"}
+POLICY = {"type": "string", "enum": ["none", "isolate"]}
+# More candidates than that are no limit.
+LARGEST_LIMIT = 10**18
+
+NUMBER = "([1-9][0-9]*)?"
+NAME = "([a-zA-Z0-9_-]{1,64})?"
+
+
+def _with_suffixes(schema: Mapping[str, Json], suffix: str, *names: str) -> Json:
+    """Return a schema with parameters that may have a suffix, and do not have to be."""
+    patterns = {f"^{name}{suffix}$": TEXT for name in names}
+    return {
+        **{name: rule for name, rule in schema.items() if name != "required"},
+        "patternProperties": patterns,
+    }
+
+
+V1_10 = {
+    "type": "object",
+    "required": ["resources"],
+    "additionalProperties": False,
+    "properties": {"resources": TEXT},
+}
+V1_16 = extend(V1_10, properties={"limit": LIMIT})
+V1_17 = extend(V1_16, properties={"required": TEXT})
+V1_21 = extend(V1_17, properties={"member_of": TEXT})
+V1_25 = _with_suffixes(
+    {**V1_16, "properties": {"limit": LIMIT, "group_policy": POLICY}},
+    NUMBER,
+    "resources",
+    "required",
+    "member_of",
+)
+SUFFIXED = ("resources", "required", "member_of", "in_tree")
+V1_31 = _with_suffixes(V1_25, NUMBER, *SUFFIXED)
+V1_33 = _with_suffixes(V1_25, NAME, *SUFFIXED)
+V1_35 = extend(V1_33, properties={"root_required": TEXT})
+V1_36 = extend(V1_35, properties={"same_subtree": TEXT})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """What the query asks: for which candidates, and for how many at most."""
+
+    request: Request
+    limit: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """Candidates, the providers to tell about, and the classes that were asked for."""
+
+    candidates: tuple[Candidate, ...]
+    providers: tuple[Provider, ...]
+    resource_classes: frozenset[str]
+
+
+# The request groups by suffix, in the order in which they are begun.
+_Groups: TypeAlias = Mapping[str, Group]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What a query may look like at a microversion.
+
+    ``suffix`` is the pattern of one. ``check_groups`` refuses groups that make no
+    sense; ``nested`` is that of the request.
+    """
+
+    schema: Schema
+    grammar: Grammar
+    suffix: str = "()"
+    check_groups: Callable[[_Groups, list[frozenset[str]]], None]
+    nested: bool = False
+
+
+def parse(pairs: Pairs, form: Form) -> Question:
+    """Return what a query asks for.
+
+    :raises BadRequest: the query breaks a rule of the form
+    """
+    _check(pairs, form)
+    root = _parse_root_required(query.values(pairs, "root_required"), form.grammar)
+    same_subtree = [
+        _parse_same_subtree(value) for value in query.values(pairs, "same_subtree")
+    ]
+    groups = _parse_groups(pairs, form)
+    form.check_groups(groups, same_subtree)
+    _check_conflicts(groups)
+    policies = query.values(pairs, "group_policy")
+    if len([suffix for suffix in groups if suffix]) > 1 and not policies:
+        raise errors.BadRequest(
+            'The "group_policy" parameter is required when specifying more than one '
+            '"resources{N}" parameter.'
+        )
+    request = Request(
+        groups=tuple(groups.values()),
+        root_required=frozenset().union(*root.required),
+        root_forbidden=root.forbidden,
+        # Given twice, the last value is checked and the first one counts.
+        isolate=policies[:1] == ["isolate"],
+        same_subtree=tuple(same_subtree),
+        nested=form.nested,
+    )
+    return Question(request, _parse_limit(query.values(pairs, "limit")))
+
+
+def _check(pairs: Pairs, form: Form) -> None:
+    """Check names and values: the last one of each, and the limit that counts."""
+    query.check(pairs, form.schema)
+    for value in query.values(pairs, "limit")[:1]:
+        others = [(name, other) for name, other in pairs if name != "limit"]
+        query.check([*others, ("limit", value)], form.schema)
+
+
+def _parse_limit(values: list[str]) -> int | None:
+    if not values:
+        return None
+    digits = values[0]
+    return int(digits) if len(digits) < len(str(LARGEST_LIMIT)) else LARGEST_LIMIT
+
+
+def _parse_root_required(values: list[str], grammar: Grammar) -> Traits:
+    if not values:
+        return Traits()
+    if len(values) > 1:
+        raise errors.DuplicateQueryKey(
+            "Query parameter 'root_required' may be specified only once."
+        )
+    traits = query.parse_required(values, replace(grammar, any_of_traits=False))
+    conflicts = frozenset().union(*traits.required) & traits.forbidden
+    if conflicts:
+        raise errors.BadQueryValue(
+            "Conflicting required and forbidden traits found in root_required: "
+            f"{', '.join(sorted(conflicts))}"
+        )
+    return traits
+
+
+def _parse_same_subtree(value: str) -> frozenset[str]:
+    suffixes = frozenset(suffix.strip() for suffix in value.split(","))
+    if "" in suffixes:
+        raise errors.BadQueryValue(
+            "Empty string (unsuffixed group) can not be specified in `same_subtree`"
+        )
+    return suffixes
+
+
+def _parse_groups(pairs: Pairs, form: Form) -> dict[str, Group]:
+    groups: dict[str, Group] = {}
+    parsed = set()
+    parameter = re.compile(f"({'|'.join(SUFFIXED)}){form.suffix}")
+    for name, value in pairs:
+        match = parameter.fullmatch(name)
+        if not match:
+            continue
+        kind, suffix = match[1], match[2] or ""
+        group = groups.get(suffix) or Group(suffix)
+        if kind == "resources":
+            group = replace(group, resources=query.parse_resources(value))
+        elif kind == "in_tree":
+            group = replace(group, in_tree=query.parse_in_tree(value))
+        elif name not in parsed:
+            group = _with_all(group, kind, name, pairs, form.grammar)
+        parsed.add(name)
+        groups[suffix] = group
+    return groups
+
+
+def _with_all(
+    group: Group, kind: str, name: str, pairs: Pairs, grammar: Grammar
+) -> Group:
+    """Add all values of a parameter at once, where it is met first."""
+    values = query.values(pairs, name)
+    if kind == "required":
+        traits = query.parse_required(values, grammar)
+        return replace(group, required=traits.required, forbidden=traits.forbidden)
+    aggregates = query.parse_member_of(values, grammar, name)
+    return replace(
+        group, member_of=aggregates.required, not_member_of=aggregates.forbidden
+    )
+
+
+def _check_groups_have_resources(
+    groups: _Groups, same_subtree: list[frozenset[str]]
+) -> None:
+    """Refuse groups without resources, as before microversion 1.36."""
+    bare = [group for group in groups.values() if not group.resources]
+    traits = [f"required{group.suffix}" for group in bare if group.required]
+    member_of = [
+        f"member_of{group.suffix}"
+        for group in bare
+        if group.member_of or group.not_member_of
+    ]
+    for kind, keys in {"traits": traits, "member_of": member_of}.items():
+        if keys:
+            raise errors.BadRequest(
+                f"All {kind} parameters must be associated with resources.  Found the "
+                f"following orphaned {kind} keys: {', '.join(keys)}"
+            )
+    if bare:
+        raise errors.BadRequest("All request groups must specify resources.")
+    if not groups:
+        raise errors.BadRequest(
+            "At least one request group (`resources` or `resources{$S}`) is required."
+        )
+
+
+def _check_groups_are_bound(
+    groups: _Groups, same_subtree: list[frozenset[str]]
+) -> None:
+    """Refuse groups without resources that no ``same_subtree`` binds to others."""
+    bare = [suffix for suffix, group in groups.items() if not group.resources]
+    if len(bare) == len(groups):
+        raise errors.MissingQueryValue(
+            "There must be at least one resources or resources[$S] parameter."
+        )
+    bound = frozenset().union(*same_subtree)
+    loose = [suffix for suffix in bare if suffix not in bound]
+    if loose:
+        raise errors.BadQueryValue(
+            "Resourceless suffixed group request should be specified in `same_subtree` "
+            f"query param: bad group(s) - {loose}."
+        )
+    known = sorted(suffix for suffix in groups if suffix)
+    unknown = sorted(bound.difference(known))
+    if unknown:
+        raise errors.BadQueryValue(
+            "Real suffixes should be specified in `same_subtree`: "
+            f"{unknown} not found in {known}."
+        )
+
+
+def _check_conflicts(groups: _Groups) -> None:
+    conflicts = sorted(
+        f"required{group.suffix}: ({', '.join(sorted(one_of))})"
+        for group in groups.values()
+        for one_of in group.required
+        if one_of <= group.forbidden
+    )
+    if conflicts:
+        raise errors.BadRequest(
+            "Conflicting required and forbidden traits found in the following traits "
+            f"keys: {', '.join(conflicts)}"
+        )
+
+
+def _schema(document: Mapping[str, Json]) -> Schema:
+    return Schema(document, query.FORMATS)
+
+
+FORM_V1_10 = Form(
+    schema=_schema(V1_10),
+    grammar=query.V1_0,
+    check_groups=_check_groups_have_resources,
+)
+FORM_V1_16 = replace(FORM_V1_10, schema=_schema(V1_16))
+FORM_V1_17 = replace(FORM_V1_16, schema=_schema(V1_17))
+FORM_V1_21 = replace(FORM_V1_17, schema=_schema(V1_21))
+FORM_V1_22 = replace(FORM_V1_21, grammar=query.V1_22)
+FORM_V1_24 = replace(FORM_V1_22, grammar=query.V1_24)
+FORM_V1_25 = replace(FORM_V1_24, schema=_schema(V1_25), suffix=NUMBER)
+FORM_V1_29 = replace(FORM_V1_25, nested=True)
+FORM_V1_31 = replace(FORM_V1_29, schema=_schema(V1_31))
+FORM_V1_32 = replace(FORM_V1_31, grammar=query.V1_32)
+FORM_V1_33 = replace(FORM_V1_32, schema=_schema(V1_33), suffix=NAME)
+FORM_V1_35 = replace(FORM_V1_33, schema=_schema(V1_35))
+FORM_V1_36 = replace(
+    FORM_V1_35, schema=_schema(V1_36), check_groups=_check_groups_are_bound
+)
+FORM_V1_39 = replace(FORM_V1_36, grammar=query.V1_39)
+
+QUERY = ByVersion(
+    {
+        since: functools.partial(parse, form=form)
+        for since, form in {
+            (1, 10): FORM_V1_10,
+            (1, 16): FORM_V1_16,
+            (1, 17): FORM_V1_17,
+            (1, 21): FORM_V1_21,
+            (1, 22): FORM_V1_22,
+            (1, 24): FORM_V1_24,
+            (1, 25): FORM_V1_25,
+            (1, 29): FORM_V1_29,
+            (1, 31): FORM_V1_31,
+            (1, 32): FORM_V1_32,
+            (1, 33): FORM_V1_33,
+            (1, 35): FORM_V1_35,
+            (1, 36): FORM_V1_36,
+            (1, 39): FORM_V1_39,
+        }.items()
+    }
+)
+
+FIELDS = {"allocations": (1, 10), "mappings": (1, 34)}
+SUMMARY_FIELDS = {
+    "resources": (1, 10),
+    "traits": (1, 17),
+    "parent_provider_uuid": (1, 29),
+    "root_provider_uuid": (1, 29),
+}
+
+
+def _listed(amounts: Mapping[Provider, Mapping[str, int]]) -> Json:
+    return [
+        {"resource_provider": {"uuid": provider.uuid}, "resources": resources}
+        for provider, resources in amounts.items()
+    ]
+
+
+def _keyed(amounts: Mapping[Provider, Mapping[str, int]]) -> Json:
+    return {
+        provider.uuid: {"resources": resources}
+        for provider, resources in amounts.items()
+    }
+
+
+def _mapped(mappings: Mapping[str, list[Provider]]) -> Json:
+    return {
+        suffix: [provider.uuid for provider in serving]
+        for suffix, serving in mappings.items()
+    }
+
+
+def _all_resources(provider: Provider, answer: Answer) -> Json:
+    return {
+        name: {"capacity": stock.capacity, "used": stock.used}
+        for name, stock in provider.stocks.items()
+    }
+
+
+def _requested_resources(provider: Provider, answer: Answer) -> Json:
+    return {
+        name: resource
+        for name, resource in _all_resources(provider, answer).items()
+        if name in answer.resource_classes
+    }
+
+
+ALLOCATIONS = ByVersion({(1, 10): _listed, (1, 12): _keyed})
+RESOURCES = ByVersion({(1, 10): _requested_resources, (1, 27): _all_resources})
+
+
+def render(answer: Answer, view: View) -> Json:
+    """Render candidates, and what the providers in them are like."""
+    allocations = ALLOCATIONS.at(view.version) or _listed
+    resources = RESOURCES.at(view.version) or _requested_resources
+    renderers: dict[str, Callable[[Candidate], Json]] = {
+        "allocations": lambda candidate: allocations(candidate.amounts()),
+        "mappings": lambda candidate: _mapped(candidate.mappings()),
+    }
+    summaries: dict[str, Callable[[Provider], Json]] = {
+        "resources": lambda provider: resources(provider, answer),
+        "traits": lambda provider: provider.trait_names,
+        "parent_provider_uuid": lambda provider: provider.parent_uuid,
+        "root_provider_uuid": lambda provider: provider.root_uuid,
+    }
+    fields = [
+        (name, renderers[name])
+        for name, first in FIELDS.items()
+        if view.version >= first
+    ]
+    summary_fields = [
+        (name, summaries[name])
+        for name, first in SUMMARY_FIELDS.items()
+        if view.version >= first
+    ]
+    return {
+        "allocation_requests": [
+            {name: renderer(candidate) for name, renderer in fields}
+            for candidate in answer.candidates
+        ],
+        "provider_summaries": {
+            provider.uuid: {
+                name: renderer(provider) for name, renderer in summary_fields
+            }
+            for provider in answer.providers
+        },
+    }
