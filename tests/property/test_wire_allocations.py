@@ -1,0 +1,123 @@
+"""What is told of a consumer can be sent back as it stands."""
+
+import re
+import string
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement import errors
+from placement.microversion import VERSIONS, Version
+from placement.objects.allocation import Share
+from placement.objects.consumer import Consumer
+from placement.routes import ROUTES
+from placement.schemas import allocation as wire
+from placement.schemas.common import View
+
+PUT = ROUTES["/allocations/{consumer_uuid}"]["PUT"]
+POST = ROUTES["/allocations"]["POST"]
+
+uuids = st.uuids().map(str)
+names = st.text(string.ascii_uppercase + string.digits + "_", min_size=1, max_size=9)
+texts = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=255
+)
+consumers = st.builds(
+    Consumer,
+    uuid=uuids,
+    project_id=texts,
+    user_id=texts,
+    type=names,
+    generation=st.integers(1, 0x7FFFFFFF),
+)
+amounts = st.dictionaries(
+    uuids,
+    st.dictionaries(names, st.integers(1, 0x7FFFFFFF), min_size=1, max_size=3),
+    min_size=1,
+    max_size=3,
+)
+versions = st.sampled_from([Version(*each) for each in VERSIONS])
+
+
+def told(consumer: Consumer, used: dict[str, dict[str, int]], view: View) -> Any:
+    shares = [Share(consumer, uuid, 5, each) for uuid, each in used.items()]
+    return wire.render_consumer(shares, view)
+
+
+@settings(deadline=None)
+@given(
+    consumer=consumers, used=amounts, version=versions.filter(lambda v: v >= (1, 12))
+)
+def test_an_answer_is_a_valid_request(
+    consumer: Consumer, used: dict[str, dict[str, int]], version: Version
+) -> None:
+    document = told(consumer, used, View(version))
+    schema = PUT.body and PUT.body.at(version)
+    assert schema
+    schema.check(document, "")
+    claim = wire.parse_claim(consumer.uuid, document)
+    assert claim.amounts == used
+    assert claim.consumer.project_id == consumer.project_id
+    assert claim.consumer.user_id == consumer.user_id
+    assert claim.consumer.guarded == (version >= (1, 28))
+    if version >= (1, 28):
+        assert claim.consumer.generation == consumer.generation
+    assert claim.consumer.type == (consumer.type if version >= (1, 38) else None)
+
+
+@settings(deadline=None)
+@given(
+    consumer=consumers, used=amounts, version=versions.filter(lambda v: v >= (1, 13))
+)
+def test_answers_make_a_valid_request_for_several(
+    consumer: Consumer, used: dict[str, dict[str, int]], version: Version
+) -> None:
+    document = {consumer.uuid: told(consumer, used, View(version))}
+    schema = POST.body and POST.body.at(version)
+    assert schema
+    schema.check(document, "")
+    (claim,) = wire.parse_claims(document)
+    assert claim.consumer.uuid == consumer.uuid
+    assert claim.amounts == used
+
+
+@settings(deadline=None)
+@given(used=amounts)
+def test_before_1_12_answers_and_requests_differ(
+    used: dict[str, dict[str, int]],
+) -> None:
+    consumer = Consumer(str(uuid.uuid4()), "p", "u", None, 1)
+    assert told(consumer, used, View(Version(1, 11))).keys() == {"allocations"}
+    listed = [
+        {"resource_provider": {"uuid": each}, "resources": resources}
+        for each, resources in used.items()
+    ]
+    owned = {"allocations": listed, "project_id": "p", "user_id": "u"}
+    wire.PUT_V1_8.check(owned, "")
+    assert wire.parse_claim(consumer.uuid, owned).amounts == used
+
+
+@pytest.mark.parametrize("version", [Version(*each) for each in VERSIONS])
+def test_nothing_but_emptiness_is_told_of_nobody(version: Version) -> None:
+    assert wire.render_consumer([], View(version)) == {"allocations": {}}
+
+
+@settings(deadline=None)
+@given(key=st.text(string.hexdigits + "-\n ", min_size=35, max_size=37))
+def test_a_consumer_is_36_characters_of_a_uuid(key: str) -> None:
+    document: dict[str, Any] = {
+        key: {
+            "allocations": {},
+            "project_id": "p",
+            "user_id": "u",
+            "consumer_generation": None,
+        }
+    }
+    if re.fullmatch("[0-9a-fA-F-]{36}", key):
+        wire.POST_V1_28.check(document, "")
+    else:
+        with pytest.raises(errors.BadRequest):
+            wire.POST_V1_28.check(document, "")
