@@ -17,8 +17,9 @@ from placement.search.model import Provider, Snapshot, Stock, Tree
 SEPARATOR = ","
 # More trees than that are not listed in a query: all are loaded.
 MOST_LISTED_ROOTS = 2000
-# What MySQL may join into one text, in bytes; its default cuts off after 1024.
-JOINED_LENGTH = 0xFFFFFFFF
+# What MySQL may join into one text, in bytes; its default cuts off after 1024. This is
+# the most that MariaDB takes: a strict session refuses more.
+JOINED_LENGTH = 2**30
 
 # The names of traits, in the order of the vocabulary and as a set.
 _Traits: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
