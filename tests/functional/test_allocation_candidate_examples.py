@@ -122,7 +122,8 @@ class Cloud:
         self.names[uuid_of(name)] = name
         body = {
             "uuid": uuid_of(name),
-            "name": name,
+            # Names that differ by case only are equal to MariaDB.
+            "name": uuid_of(name),
             "parent_provider_uuid": uuid_of(parent) if parent else None,
         }
         self._do("POST", "/resource_providers", body)
