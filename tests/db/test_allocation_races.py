@@ -1,11 +1,7 @@
 """Writers of allocations who meet: a claim that fits does not conflict."""
 
-import threading
-from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
@@ -13,11 +9,10 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.db.api import Database
 from tests.client import Answer, Client, new_uuid, wants
+from tests.threads import at_once, statuses
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
-
-T = TypeVar("T")
 
 WRITERS = 8
 
@@ -25,22 +20,6 @@ WRITERS = 8
 @pytest.fixture
 def client(application: "WSGIApplication") -> Client:
     return Client(application)
-
-
-def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """Make calls from threads that start together, and return what they return."""
-    barrier = threading.Barrier(len(calls))
-
-    def meet(call: Callable[[], T]) -> T:
-        barrier.wait()
-        return call()
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(meet, calls))
-
-
-def statuses(answers: Sequence[Answer]) -> Counter[int]:
-    return Counter(answer.status for answer in answers)
 
 
 def test_claims_on_one_provider_all_succeed_while_there_is_room(
@@ -132,6 +111,22 @@ def test_losers_leave_nothing_behind(client: Client, database: Database) -> None
         lambda session: session.scalars(sa.select(models.ConsumerType.name)).all()
     )
     assert names == [winner]
+
+
+def test_a_refused_writer_takes_nothing_from_who_came_meanwhile(
+    client: Client,
+) -> None:
+    provider = client.make_provider(VCPU=10)
+    for _ in range(5):
+        consumer = new_uuid()
+        refused, written = at_once(
+            [
+                partial(client.claim, consumer, {provider: {"VCPU": 11}}),
+                partial(client.claim, consumer, {provider: {"VCPU": 1}}),
+            ]
+        )
+        assert (refused.status, written.status) == (409, 204)
+        assert client.get(f"/allocations/{consumer}")["consumer_generation"] == 1
 
 
 def test_without_generations_all_writers_of_one_consumer_succeed(

@@ -1,0 +1,156 @@
+"""Allocations in databases that others have written, or that compare in their way."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement.db import models
+from placement.db.api import Database
+from tests.backends import KIND
+from tests.client import Client, new_uuid, wants
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+
+@pytest.fixture
+def client(application: "WSGIApplication") -> Client:
+    return Client(application)
+
+
+def leave_without_allocations(database: Database, consumer: str) -> None:
+    """Remove what a consumer uses, and leave its record with generation 0."""
+
+    def work(session: Session) -> None:
+        taken = sa.delete(models.Allocation)
+        session.execute(taken.where(models.Allocation.consumer_id == consumer))
+        record = sa.update(models.Consumer).values(generation=0)
+        session.execute(record.where(models.Consumer.uuid == consumer))
+
+    database.write(work)
+
+
+def count_consumers(database: Database) -> int:
+    query = sa.select(sa.func.count()).select_from(models.Consumer)
+    return database.read(lambda session: session.scalars(query).one())
+
+
+def test_a_record_without_allocations_counts_for_generations(
+    client: Client, database: Database
+) -> None:
+    provider, consumer = client.make_provider(VCPU=10), new_uuid()
+    one = {provider: {"VCPU": 1}}
+    assert client.claim(consumer, one).status == 204
+    leave_without_allocations(database, consumer)
+    assert client.get(f"/allocations/{consumer}") == {"allocations": {}}
+    refused = client.claim(consumer, one)
+    assert refused.status == 409
+    assert "expected 0 but got None" in refused.detail
+    assert client.claim(consumer, one, generation=0).status == 204
+    assert client.get(f"/allocations/{consumer}")["consumer_generation"] == 1
+
+
+def test_a_record_without_allocations_is_not_there_to_be_deleted(
+    client: Client, database: Database
+) -> None:
+    provider, consumer = client.make_provider(VCPU=10), new_uuid()
+    assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
+    leave_without_allocations(database, consumer)
+    assert client.call("DELETE", f"/allocations/{consumer}").status == 404
+
+
+def test_a_record_without_allocations_goes_when_it_is_to_have_none(
+    client: Client, database: Database
+) -> None:
+    provider, consumer = client.make_provider(VCPU=10), new_uuid()
+    assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
+    leave_without_allocations(database, consumer)
+    assert client.claim(consumer, {}, generation=0).status == 204
+    assert count_consumers(database) == 0
+    assert client.generation(provider) == 2
+
+
+def test_refused_writes_leave_no_row_of_any_kind(
+    client: Client, database: Database
+) -> None:
+    provider, other = client.make_provider(VCPU=10), new_uuid()
+    about = {"project": "new", "user": "new", "consumer_type": "NEW"}
+    for amounts, status in [
+        ({provider: {"VCPU": 11}}, 409),
+        ({provider: {"COWS": 1}}, 400),
+        ({other: {"VCPU": 1}}, 400),
+        ({}, 204),
+    ]:
+        assert client.claim(new_uuid(), amounts, **about).status == status
+    for table in (
+        models.Consumer,
+        models.Project,
+        models.User,
+        models.ConsumerType,
+        models.Allocation,
+    ):
+        count = sa.select(sa.func.count()).select_from(table)
+        assert database.read(lambda session: session.scalars(count).one()) == 0  # noqa: B023
+
+
+def test_allocations_without_a_time_are_of_now(
+    client: Client, database: Database, application: "WSGIApplication"
+) -> None:
+    provider, consumer = client.make_provider(VCPU=10), new_uuid()
+    assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
+    update = sa.update(models.Allocation).values(created_at=None)
+    database.write(lambda session: session.execute(update))
+    assert client.get(f"/allocations/{consumer}")["allocations"][provider]
+    assert client.get(f"/resource_providers/{provider}/allocations")["allocations"]
+
+
+def test_allocations_of_who_has_no_user_count_and_are_not_shown(
+    client: Client, database: Database
+) -> None:
+    provider, consumer = client.make_provider(VCPU=10), new_uuid()
+    assert client.claim(consumer, {provider: {"VCPU": 6}}, user="lost").status == 204
+    database.write(lambda session: session.execute(sa.delete(models.User)))
+    assert client.get(f"/allocations/{consumer}") == {"allocations": {}}
+    path = f"/resource_providers/{provider}/allocations"
+    assert client.get(path)["allocations"] == {}
+    assert client.usages(provider) == {"VCPU": 6}
+    assert client.claim(new_uuid(), {provider: {"VCPU": 5}}).status == 409
+    assert client.claim(consumer, {provider: {"VCPU": 5}}, generation=1).status == 204
+    assert client.get(f"/allocations/{consumer}")["user_id"] == "robot-7"
+
+
+@pytest.mark.parametrize("name", ["TEAM-BLUE", "team-blue ", "team-blüe"])
+def test_names_that_differ_a_little_are_never_mixed_up(
+    client: Client, name: str
+) -> None:
+    provider = client.make_provider(VCPU=10)
+    first, second = new_uuid(), new_uuid()
+    assert (
+        client.claim(first, {provider: {"VCPU": 1}}, project="team-blue").status == 204
+    )
+    answer = client.claim(second, {provider: {"VCPU": 2}}, project=name)
+    if answer.status == 409:
+        assert KIND == "mysql"
+        assert "cannot tell" in answer.detail
+        assert client.usages(provider) == {"VCPU": 1}
+    else:
+        assert answer.status == 204
+        assert client.get(f"/allocations/{second}")["project_id"] == name
+    assert client.get(f"/allocations/{first}")["project_id"] == "team-blue"
+
+
+def test_consumers_that_differ_by_case_are_never_mixed_up(client: Client) -> None:
+    provider, lower = client.make_provider(VCPU=10), f"abcdef{new_uuid()[6:]}"
+    upper = lower.upper()
+    assert client.claim(lower, {provider: {"VCPU": 1}}).status == 204
+    claims = {upper: wants({provider: {"VCPU": 2}})}
+    answer = client.call("POST", "/allocations", claims)
+    if answer.status == 409:
+        assert KIND == "mysql"
+        assert client.usages(provider) == {"VCPU": 1}
+    else:
+        assert answer.status == 204
+        assert client.usages(provider) == {"VCPU": 3}
+    assert client.call("DELETE", f"/allocations/{lower}").status == 204
