@@ -49,15 +49,14 @@ def lock_trees(session: Session, uuids: Iterable[str]) -> dict[str, ResourceProv
     :returns: every member of the trees, by UUID, in id order
     """
     wanted = list(uuids)
-    locked: dict[str, ResourceProvider] = {}
-    while True:
-        members = _member_ids(session, wanted)
-        if members <= {provider.id for provider in locked.values()}:
-            return locked
-        # Trees may have grown before the lock was granted; from then on they cannot:
-        # whoever adds to them locks the parent.
-        found = resource_provider.lock_by_ids(session, members)
-        locked = {provider.uuid: provider for provider in found}
+    held: set[int] = set()
+    providers: list[ResourceProvider] = []
+    # Trees may grow before a lock is granted, and no more from then on: whoever adds
+    # to them locks the parent.
+    while not (members := _member_ids(session, wanted)) <= held:
+        providers = resource_provider.lock_by_ids(session, members)
+        held = members
+    return {provider.uuid: provider for provider in providers}
 
 
 def _member_ids(session: Session, uuids: list[str]) -> set[int]:

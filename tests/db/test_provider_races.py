@@ -1,0 +1,407 @@
+"""Writers of providers, and of what belongs to them, who meet."""
+
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from placement.db import models
+from placement.db.api import Database
+from tests.client import Answer, Client, new_uuid
+from tests.threads import at_once, statuses
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+WRITERS = 8
+ROUNDS = 6
+
+PROVIDERS = "/resource_providers"
+
+
+@pytest.fixture
+def client(application: "WSGIApplication") -> Client:
+    return Client(application)
+
+
+def add(client: Client, uuid: str, parent: str | None = None, **other: Any) -> Answer:
+    body = {"uuid": uuid, "name": uuid, "parent_provider_uuid": parent, **other}
+    return client.call("POST", PROVIDERS, body)
+
+
+def move(client: Client, uuid: str, parent: str | None) -> Answer:
+    body = {"name": uuid, "parent_provider_uuid": parent}
+    return client.call("PUT", f"{PROVIDERS}/{uuid}", body)
+
+
+def grow(client: Client, *parents: str | None) -> list[str]:
+    """Make providers, one for each parent: None, or the place of an earlier one."""
+    made: list[str] = []
+    for parent in parents:
+        uuid = new_uuid()
+        assert add(client, uuid, parent and made[int(parent)]).status == 200
+        made.append(uuid)
+    return made
+
+
+def check_trees(client: Client) -> None:
+    """Check that each provider has the root that its parents lead to."""
+    listed = client.get(PROVIDERS)["resource_providers"]
+    parents = {each["uuid"]: each["parent_provider_uuid"] for each in listed}
+    for each in listed:
+        uuid, steps = each["uuid"], 0
+        while parents[uuid] is not None:
+            uuid, steps = parents[uuid], steps + 1
+            assert steps <= len(parents), "a loop"
+        assert each["root_provider_uuid"] == uuid
+
+
+def put_inventories(client: Client, provider: str, total: int) -> Answer:
+    body = {
+        "resource_provider_generation": 0,
+        "inventories": {"VCPU": {"total": total}},
+    }
+    return client.call("PUT", f"{PROVIDERS}/{provider}/inventories", body)
+
+
+def put_traits(client: Client, provider: str, number: int) -> Answer:
+    traits = ["HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "HW_CPU_X86_SGX", "HW_NUMA_ROOT"]
+    body = {"resource_provider_generation": 0, "traits": [traits[number % 4]]}
+    return client.call("PUT", f"{PROVIDERS}/{provider}/traits", body)
+
+
+def put_aggregates(client: Client, provider: str, number: int) -> Answer:
+    body = {"resource_provider_generation": 0, "aggregates": [new_uuid()]}
+    return client.call("PUT", f"{PROVIDERS}/{provider}/aggregates", body)
+
+
+@pytest.mark.parametrize("put", [put_inventories, put_traits, put_aggregates])
+def test_of_writers_with_the_same_generation_one_wins(
+    client: Client, put: Callable[[Client, str, int], Answer]
+) -> None:
+    (provider,) = grow(client, None)
+    answers = at_once(
+        [partial(put, client, provider, number) for number in range(1, WRITERS + 1)]
+    )
+    assert statuses(answers) == {200: 1, 409: WRITERS - 1}
+    codes = {answer.code for answer in answers if answer.status == 409}
+    assert codes == {"placement.concurrent_update"}
+    assert client.generation(provider) == 1
+
+
+def test_writers_of_different_things_share_the_generations(client: Client) -> None:
+    (provider,) = grow(client, None)
+    answers = at_once(
+        [
+            partial(put, client, provider, 1)
+            for put in (put_inventories, put_traits, put_aggregates)
+        ]
+    )
+    assert statuses(answers) == {200: 1, 409: 2}
+    assert client.generation(provider) == 1
+
+
+def test_writers_who_send_no_generation_all_win(client: Client) -> None:
+    (provider,) = grow(client, None)
+    classes = ["VCPU", "MEMORY_MB", "DISK_GB", "VGPU", "PCPU", "FPGA", "PGPU"]
+    path = f"{PROVIDERS}/{provider}/inventories"
+    answers = at_once(
+        [
+            partial(client.call, "POST", path, {"resource_class": name, "total": 1})
+            for name in classes
+        ]
+    )
+    assert statuses(answers) == {201: len(classes)}
+    assert client.generation(provider) == len(classes)
+    generations = {each.document["resource_provider_generation"] for each in answers}
+    assert generations == set(range(1, len(classes) + 1))
+
+
+def test_an_inventory_is_added_once(client: Client) -> None:
+    (provider,) = grow(client, None)
+    path = f"{PROVIDERS}/{provider}/inventories"
+    body = {"resource_class": "VCPU", "total": 1}
+    answers = at_once([partial(client.call, "POST", path, body)] * WRITERS)
+    assert statuses(answers) == {201: 1, 409: WRITERS - 1}
+    assert client.generation(provider) == 1
+
+
+def test_a_provider_is_made_once(client: Client) -> None:
+    uuid = new_uuid()
+    answers = at_once([partial(add, client, uuid)] * WRITERS)
+    assert statuses(answers) == {200: 1, 409: WRITERS - 1}
+    codes = {answer.code for answer in answers if answer.status == 409}
+    assert codes == {"placement.duplicate_name"}
+    assert client.get(f"{PROVIDERS}/{uuid}")["root_provider_uuid"] == uuid
+
+
+def test_a_name_is_given_once_to_new_providers(client: Client) -> None:
+    answers = at_once(
+        [partial(add, client, new_uuid(), name="the one") for _ in range(WRITERS)]
+    )
+    assert statuses(answers) == {200: 1, 409: WRITERS - 1}
+    codes = {answer.code for answer in answers if answer.status == 409}
+    assert codes == {"placement.duplicate_name"}
+
+
+def test_a_name_is_given_once_to_old_providers(client: Client) -> None:
+    providers = grow(client, *[None] * WRITERS)
+    answers = at_once(
+        [
+            partial(client.call, "PUT", f"{PROVIDERS}/{uuid}", {"name": "the one"})
+            for uuid in providers
+        ]
+    )
+    assert statuses(answers) == {200: 1, 409: WRITERS - 1}
+    details = {answer.detail for answer in answers if answer.status == 409}
+    assert all("provider the one already exists." in detail for detail in details)
+
+
+def test_a_provider_is_deleted_once(client: Client) -> None:
+    (provider,) = grow(client, None)
+    path = f"{PROVIDERS}/{provider}"
+    answers = at_once([partial(client.call, "DELETE", path)] * WRITERS)
+    assert statuses(answers) == {204: 1, 404: WRITERS - 1}
+
+
+def test_a_class_is_made_once(client: Client) -> None:
+    path = "/resource_classes/CUSTOM_BOARD"
+    answers = at_once([partial(client.call, "PUT", path)] * WRITERS)
+    assert statuses(answers) == {201: 1, 204: WRITERS - 1}
+
+
+def test_a_class_is_posted_once(client: Client) -> None:
+    body = {"name": "CUSTOM_BOARD"}
+    answers = at_once([partial(client.call, "POST", "/resource_classes", body)] * 8)
+    assert statuses(answers) == {201: 1, 409: 7}
+
+
+def test_classes_get_ids_of_their_own(client: Client, database: Database) -> None:
+    names = [f"CUSTOM_BOARD{number}" for number in range(2 * WRITERS)]
+    answers = at_once(
+        [partial(client.call, "PUT", f"/resource_classes/{name}") for name in names]
+    )
+    assert statuses(answers) == {201: len(names)}
+    custom = sa.select(models.ResourceClass.id).where(models.ResourceClass.id >= 10000)
+    found = {class_id for (class_id,) in rows(database, custom)}
+    assert found == set(range(10000, 10000 + len(names)))
+
+
+def test_a_class_is_renamed_or_deleted(client: Client) -> None:
+    for number in range(ROUNDS):
+        path = f"/resource_classes/CUSTOM_OLD{number}"
+        client.call("PUT", path)
+        body = {"name": f"CUSTOM_NEW{number}"}
+        renamed, deleted = at_once(
+            [
+                partial(client.call, "PUT", path, body, "1.6"),
+                partial(client.call, "DELETE", path),
+            ]
+        )
+        assert (renamed.status, deleted.status) in [(200, 404), (404, 204)]
+
+
+def test_a_trait_is_made_once_and_deleted_once(client: Client) -> None:
+    path = "/traits/CUSTOM_BLUE"
+    made = at_once([partial(client.call, "PUT", path)] * WRITERS)
+    assert statuses(made) == {201: 1, 204: WRITERS - 1}
+    deleted = at_once([partial(client.call, "DELETE", path)] * WRITERS)
+    assert statuses(deleted) == {204: 1, 404: WRITERS - 1}
+
+
+@pytest.mark.parametrize("version", ["1.18", "latest"])
+def test_new_aggregates_are_shared(client: Client, version: str) -> None:
+    providers = grow(client, *[None] * WRITERS)
+    aggregates = [new_uuid() for _ in range(WRITERS)]
+    bodies: list[Any] = [random.sample(aggregates, len(aggregates)) for _ in providers]
+    if version == "latest":
+        bodies = [
+            {"aggregates": body, "resource_provider_generation": 0} for body in bodies
+        ]
+    answers = at_once(
+        [
+            partial(client.call, "PUT", f"{PROVIDERS}/{uuid}/aggregates", body, version)
+            for uuid, body in zip(providers, bodies, strict=True)
+        ]
+    )
+    assert statuses(answers) == {200: WRITERS}
+    listed = client.get(f"{PROVIDERS}?member_of={aggregates[0]}")["resource_providers"]
+    assert len(listed) == WRITERS
+
+
+def test_two_trees_do_not_grow_into_each_other(client: Client) -> None:
+    for _ in range(ROUNDS):
+        one, one_below, other, other_below = grow(client, None, "0", None, "2")
+        answers = at_once(
+            [
+                partial(move, client, one, other_below),
+                partial(move, client, other, one_below),
+            ]
+        )
+        assert statuses(answers) == {200: 1, 400: 1}
+        refused = next(answer for answer in answers if answer.status == 400)
+        assert "creating loop in the provider tree is not allowed." in refused.detail
+    check_trees(client)
+
+
+def test_moves_of_many_leave_trees(client: Client) -> None:
+    providers = grow(client, None, "0", "1", "2", None, "4", "4", "6")
+
+    def wander(seed: int) -> set[int]:
+        chance = random.Random(seed)
+        answers = [
+            move(client, chance.choice(providers), chance.choice([*providers, None]))
+            for _ in range(2 * ROUNDS)
+        ]
+        return {answer.status for answer in answers}
+
+    seen = at_once([partial(wander, seed) for seed in range(4)])
+    assert set().union(*seen) <= {200, 400}
+    check_trees(client)
+
+
+def test_a_child_of_who_is_moving_finds_its_root(client: Client) -> None:
+    for _ in range(ROUNDS):
+        _, moving, _, there = grow(client, None, "0", "1", None)
+        children = [new_uuid() for _ in range(3)]
+        answers = at_once(
+            [
+                partial(move, client, moving, there),
+                *[partial(add, client, child, moving) for child in children],
+            ]
+        )
+        assert statuses(answers) == {200: 4}
+        for child in children:
+            found = client.get(f"{PROVIDERS}/{child}")
+            assert found["root_provider_uuid"] == there
+    check_trees(client)
+
+
+def test_a_parent_is_deleted_or_gets_a_child(client: Client) -> None:
+    for _ in range(ROUNDS):
+        _, parent = grow(client, None, "0")
+        child = new_uuid()
+        deleted, added = at_once(
+            [
+                partial(client.call, "DELETE", f"{PROVIDERS}/{parent}"),
+                partial(add, client, child, parent),
+            ]
+        )
+        assert (deleted.status, added.status) in [(204, 400), (409, 200)]
+        if deleted.status == 409:
+            assert deleted.code == "placement.resource_provider.cannot_delete_parent"
+        else:
+            assert "parent provider UUID does not exist." in added.detail
+    check_trees(client)
+
+
+def test_a_provider_is_deleted_or_moved(client: Client) -> None:
+    for _ in range(ROUNDS):
+        _, moving, there = grow(client, None, "0", None)
+        moved, deleted = at_once(
+            [
+                partial(move, client, moving, there),
+                partial(client.call, "DELETE", f"{PROVIDERS}/{there}"),
+            ]
+        )
+        assert (moved.status, deleted.status) in [(200, 409), (400, 204)]
+    check_trees(client)
+
+
+def test_a_provider_is_deleted_or_used(client: Client, database: Database) -> None:
+    for _ in range(ROUNDS):
+        provider = client.make_provider(VCPU=1)
+        consumer = new_uuid()
+        deleted, claimed = at_once(
+            [
+                partial(client.call, "DELETE", f"{PROVIDERS}/{provider}"),
+                partial(client.claim, consumer, {provider: {"VCPU": 1}}),
+            ]
+        )
+        assert (deleted.status, claimed.status) in [(204, 400), (409, 204)]
+        if deleted.status == 409:
+            assert deleted.code == "placement.resource_provider.inuse"
+    check_nothing_hangs(database)
+
+
+@pytest.mark.parametrize("path", ["inventories", "inventories/VCPU"])
+def test_an_inventory_is_removed_or_used(
+    client: Client, database: Database, path: str
+) -> None:
+    for _ in range(ROUNDS):
+        provider = client.make_provider(VCPU=1)
+        removed, claimed = at_once(
+            [
+                partial(client.call, "DELETE", f"{PROVIDERS}/{provider}/{path}"),
+                partial(client.claim, new_uuid(), {provider: {"VCPU": 1}}),
+            ]
+        )
+        assert (removed.status, claimed.status) in [(204, 409), (409, 204)]
+    check_nothing_hangs(database)
+
+
+def test_a_class_is_deleted_or_used(client: Client, database: Database) -> None:
+    (provider,) = grow(client, None)
+    for number in range(ROUNDS):
+        name = f"CUSTOM_BOARD{number}"
+        client.call("PUT", f"/resource_classes/{name}")
+        path = f"{PROVIDERS}/{provider}/inventories"
+        deleted, added = at_once(
+            [
+                partial(client.call, "DELETE", f"/resource_classes/{name}"),
+                partial(
+                    client.call, "POST", path, {"resource_class": name, "total": 1}
+                ),
+            ]
+        )
+        assert (deleted.status, added.status) in [(204, 400), (409, 201)]
+    check_nothing_hangs(database)
+
+
+def test_a_trait_is_deleted_or_used(client: Client, database: Database) -> None:
+    for number in range(ROUNDS):
+        (provider,) = grow(client, None)
+        name = f"CUSTOM_BLUE{number}"
+        client.call("PUT", f"/traits/{name}")
+        body = {"resource_provider_generation": 0, "traits": [name]}
+        path = f"{PROVIDERS}/{provider}/traits"
+        deleted, put = at_once(
+            [
+                partial(client.call, "DELETE", f"/traits/{name}"),
+                partial(client.call, "PUT", path, body),
+            ]
+        )
+        assert (deleted.status, put.status) in [(204, 400), (409, 200)]
+    check_nothing_hangs(database)
+
+
+def check_nothing_hangs(database: Database) -> None:
+    """Check that rows refer to rows that are there."""
+    provider, kind = models.ResourceProvider.id, models.ResourceClass.id
+    references: list[tuple[Any, Any]] = [
+        (models.Inventory.resource_provider_id, provider),
+        (models.Inventory.resource_class_id, kind),
+        (models.Allocation.resource_provider_id, provider),
+        (models.Allocation.consumer_id, models.Consumer.uuid),
+        (models.ResourceProviderTrait.resource_provider_id, provider),
+        (models.ResourceProviderTrait.trait_id, models.Trait.id),
+        (models.ResourceProviderAggregate.resource_provider_id, provider),
+    ]
+    for column, target in references:
+        hanging = sa.select(column).where(column.not_in(sa.select(target)))
+        assert rows(database, hanging) == [], str(column)
+    stocked = sa.select(
+        models.Inventory.resource_provider_id, models.Inventory.resource_class_id
+    )
+    used = sa.tuple_(
+        models.Allocation.resource_provider_id, models.Allocation.resource_class_id
+    )
+    hanging = sa.select(models.Allocation.id).where(used.not_in(stocked))
+    assert rows(database, hanging) == []
+
+
+def rows(database: Database, query: Any) -> list[Any]:
+    return database.read(lambda session: list(session.execute(query)))
