@@ -9,8 +9,8 @@ import random
 
 from placement.search import model
 
-CLASSES = ("VCPU", "MEMORY_MB", "VF", "DISK_GB")
-TRAITS = ("T1", "T2", "T3", model.SHARING)
+CLASSES = ("VCPU", "MEMORY_MB", "CUSTOM_VF", "DISK_GB")
+TRAITS = ("CUSTOM_T1", "CUSTOM_T2", "CUSTOM_T3", model.SHARING)
 AGGREGATES = ("A", "B", "C")
 
 
@@ -136,16 +136,16 @@ def wide_forest(rng: random.Random) -> list[Node]:
     """Return one tree of devices, most of them alike, some of them below others."""
     nodes: list[Node] = []
     for name in ["host", "numa0", "numa1"][: rng.choice([1, 2, 3])]:
-        traits = frozenset({"T1"} if rng.random() < 0.5 else ())
+        traits = frozenset({"CUSTOM_T1"} if rng.random() < 0.5 else ())
         nodes.append(Node(name, nodes[0] if nodes else None, {}, traits, frozenset()))
     parents = list(nodes)
     for number in range(rng.randint(3, 6)):
         inventories = {
             name: Inventory(rng.choice([1, 1, 1, 2, 3]))
-            for name in ("VF", "VCPU")
-            if rng.random() < (0.9 if name == "VF" else 0.3)
+            for name in ("CUSTOM_VF", "VCPU")
+            if rng.random() < (0.9 if name == "CUSTOM_VF" else 0.3)
         }
-        traits = frozenset({"T1"} if rng.random() < 0.2 else ())
+        traits = frozenset({"CUSTOM_T1"} if rng.random() < 0.2 else ())
         aggregates = frozenset({"A"} if rng.random() < 0.1 else ())
         parent = rng.choice(parents)
         nodes.append(Node(f"d{number}", parent, inventories, traits, aggregates))
@@ -159,17 +159,17 @@ def crowded_request(rng: random.Random) -> model.Request:
         model.Group(
             suffix=suffix,
             resources={
-                "VF": rng.choice([1, 1, 1, 2]),
+                "CUSTOM_VF": rng.choice([1, 1, 1, 2]),
                 **({"VCPU": 1} if rng.random() < 0.15 else {}),
             },
-            required=(frozenset({"T1"}),) if rng.random() < 0.15 else (),
+            required=(frozenset({"CUSTOM_T1"}),) if rng.random() < 0.15 else (),
         )
         for suffix in suffixes
     ]
     if rng.random() < 0.3:
-        groups.append(model.Group(suffix="", resources={"VF": 1}))
+        groups.append(model.Group(suffix="", resources={"CUSTOM_VF": 1}))
     if rng.random() < 0.3:
-        groups.append(model.Group(suffix="N", required=(frozenset({"T1"}),)))
+        groups.append(model.Group(suffix="N", required=(frozenset({"CUSTOM_T1"}),)))
         suffixes.append("N")
     return model.Request(
         groups=tuple(groups),

@@ -1,0 +1,303 @@
+"""What is loaded for a search, compared with a search through everything."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement.db import models
+from placement.db.api import Database
+from placement.objects import snapshot, tree_filter
+from placement.search import engine, model
+from tests.property import forest, oracle
+from tests.property.test_search import as_found
+
+CUSTOM_CLASS_ID = 10000
+
+
+def plant(session: Session, cloud: list[forest.Node]) -> None:
+    """Store a cloud, in place of whatever is there."""
+    connection = session.connection()
+    for table in (
+        models.Allocation,
+        models.Inventory,
+        models.ResourceProviderTrait,
+        models.ResourceProviderAggregate,
+        models.Aggregate,
+    ):
+        connection.execute(sa.delete(table))
+    providers = models.ResourceProvider
+    connection.execute(
+        sa.update(providers).values(root_provider_id=None, parent_provider_id=None)
+    )
+    connection.execute(sa.delete(providers))
+    ids = {node: number for number, node in enumerate(cloud, 1)}
+    connection.execute(
+        sa.insert(providers),
+        [
+            {
+                "id": key,
+                "uuid": node.name,
+                "name": node.name,
+                "generation": 0,
+                "parent_provider_id": node.parent and ids[node.parent],
+                "root_provider_id": ids[node.root],
+            }
+            for node, key in ids.items()
+        ],
+    )
+    for model_class, rows in associations(session, ids).items():
+        if rows:
+            connection.execute(sa.insert(model_class), rows)
+
+
+def associations(
+    session: Session, ids: dict[forest.Node, int]
+) -> dict[type[models.Base], list[dict[str, Any]]]:
+    """Return the rows that refer to providers."""
+    vocabulary = snapshot.load_vocabulary(session)
+    class_ids, trait_ids = vocabulary.class_ids(), vocabulary.trait_ids()
+    aggregates = {name: number for number, name in enumerate(forest.AGGREGATES, 1)}
+    stocks = [
+        (key, class_ids[name], vars(inventory))
+        for node, key in ids.items()
+        for name, inventory in node.inventories.items()
+    ]
+    return {
+        models.Inventory: [
+            {
+                "resource_provider_id": key,
+                "resource_class_id": class_id,
+                **{name: value for name, value in fields.items() if name != "used"},
+            }
+            for key, class_id, fields in stocks
+        ],
+        # In two parts, for sums.
+        models.Allocation: [
+            {
+                "resource_provider_id": key,
+                "resource_class_id": class_id,
+                "consumer_id": consumer,
+                "used": used,
+            }
+            for key, class_id, fields in stocks
+            for consumer, used in (("c1", 1), ("c2", fields["used"] - 1))
+            if fields["used"] and used
+        ],
+        models.ResourceProviderTrait: [
+            {"resource_provider_id": key, "trait_id": trait_ids[name]}
+            for node, key in ids.items()
+            for name in node.traits
+        ],
+        models.Aggregate: [
+            {"id": key, "uuid": name} for name, key in aggregates.items()
+        ],
+        models.ResourceProviderAggregate: [
+            {"resource_provider_id": key, "aggregate_id": aggregates[name]}
+            for node, key in ids.items()
+            for name in node.aggregates
+        ],
+    }
+
+
+@pytest.fixture
+def planted(database: Database) -> Database:
+    """Give a database with the classes and traits of the random clouds."""
+
+    def name_things(session: Session) -> None:
+        connection = session.connection()
+        row = {"id": CUSTOM_CLASS_ID, "name": "CUSTOM_VF"}
+        connection.execute(sa.insert(models.ResourceClass), [row])
+        names = [name for name in forest.TRAITS if name.startswith("CUSTOM")]
+        connection.execute(sa.insert(models.Trait), [{"name": each} for each in names])
+
+    database.write(name_things)
+    return database
+
+
+def search(session: Session, request: model.Request) -> set[oracle.Found]:
+    vocabulary = snapshot.load_vocabulary(session)
+    root_ids = tree_filter.list_roots(session, request, vocabulary)
+    loaded = snapshot.load(session, vocabulary, root_ids)
+    found = list(engine.search(loaded, request))
+    for candidate in found:
+        # Whole trees of who gives something are there to tell about.
+        for giver in candidate.givers():
+            assert giver in loaded.homes[giver.uuid].members
+    return {as_found(candidate) for candidate in found}
+
+
+def ask(database: Database, request: model.Request) -> set[oracle.Found]:
+    return database.read(lambda session: search(session, request))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_left_out_does_not_change_the_answer(seed, planted):
+    rng = random.Random(seed)
+    for _ in range(25):
+        cloud = forest.random_forest(rng, size=9)
+        planted.write(lambda session, cloud=cloud: plant(session, cloud))
+        for _ in range(8):
+            request = forest.random_request(rng, cloud)
+            found = planted.read(
+                lambda session, request=request: search(session, request)
+            )
+            assert found == oracle.candidates(cloud, request), (cloud, request)
+
+
+def test_a_loaded_snapshot_is_what_was_stored(planted):
+    rng = random.Random(39)
+    for _ in range(20):
+        cloud = forest.random_forest(rng, size=9)
+        planted.write(lambda session, cloud=cloud: plant(session, cloud))
+        loaded = planted.read(
+            lambda session: snapshot.load(session, snapshot.load_vocabulary(session))
+        )
+        expected = forest.snapshot_of(cloud)
+        assert [describe(tree) for tree in loaded.trees] == [
+            describe(tree) for tree in expected.trees
+        ]
+
+
+def describe(tree: model.Tree) -> Any:
+    return tree.aggregates, [
+        (
+            member.uuid,
+            member.parent_uuid,
+            member.root_uuid,
+            dict(member.stocks),
+            sorted(member.trait_names),
+            member.traits,
+            member.aggregates,
+            member.position,
+            member.end,
+        )
+        for member in tree.members
+    ]
+
+
+def hosts(count: int) -> list[forest.Node]:
+    """Return hosts of which the second half has no DISK_GB."""
+    return [
+        forest.Node(
+            f"host{number}",
+            None,
+            {
+                name: forest.Inventory(8, used=number % 3)
+                for name in ("VCPU", "DISK_GB")[: 2 if number < count / 2 else 1]
+            },
+            frozenset(forest.TRAITS[:2]),
+            frozenset({"A"}),
+        )
+        for number in range(count)
+    ]
+
+
+def test_trees_that_lack_something_are_left_out(planted):
+    planted.write(lambda session: plant(session, hosts(10)))
+    request = model.Request((model.Group(resources={"VCPU": 1, "DISK_GB": 1}),))
+
+    def load(session: Session) -> model.Snapshot:
+        vocabulary = snapshot.load_vocabulary(session)
+        root_ids = tree_filter.list_roots(session, request, vocabulary)
+        return snapshot.load(session, vocabulary, root_ids)
+
+    loaded = planted.read(load)
+    assert [tree.root.uuid for tree in loaded.trees] == [
+        "host0",
+        "host1",
+        "host2",
+        "host3",
+        "host4",
+    ]
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[list[str]]:
+    """Give the list of the statements that are executed within."""
+    executed: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *unused: Any) -> None:
+        executed.append(statement)
+
+    sa.event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        yield executed
+    finally:
+        sa.event.remove(database.engine, "before_cursor_execute", note)
+
+
+def test_the_number_of_statements_does_not_grow_with_the_cloud(planted):
+    group = model.Group(
+        resources={"VCPU": 1, "DISK_GB": 1},
+        required=(frozenset({"CUSTOM_T1"}),),
+        member_of=(frozenset({"A"}),),
+    )
+    counts = []
+    for size in (2, 200):
+        planted.write(lambda session, size=size: plant(session, hosts(size)))
+        with statements(planted) as executed:
+            found = planted.read(
+                lambda session: search(session, model.Request((group,)))
+            )
+        assert len(found) == size / 2
+        counts.append(len(executed))
+    assert counts[0] == counts[1] <= 13
+
+
+def test_more_trees_than_can_be_listed_are_loaded_as_well(planted, monkeypatch):
+    monkeypatch.setattr(snapshot, "MOST_LISTED_ROOTS", 3)
+    planted.write(lambda session: plant(session, hosts(10)))
+    request = model.Request((model.Group(resources={"DISK_GB": 1}),))
+    found = ask(planted, request)
+    assert found == oracle.candidates(hosts(10), request)
+    assert len(found) == 5
+
+
+def test_traits_are_in_the_order_of_their_making_standard_ones_first(planted):
+    cloud = [
+        forest.Node(
+            "host",
+            None,
+            {},
+            frozenset({"CUSTOM_T2", "CUSTOM_T1", "HW_NUMA_ROOT", "CUSTOM_T3"}),
+            frozenset(),
+        )
+    ]
+
+    def rename(session: Session) -> None:
+        plant(session, cloud)
+        trait = models.Trait
+        names = {"CUSTOM_T1": "CUSTOM_Z", "CUSTOM_T2": "CUSTOM_A"}
+        for old, new in names.items():
+            session.execute(sa.update(trait).where(trait.name == old).values(name=new))
+
+    planted.write(rename)
+    loaded = planted.read(
+        lambda session: snapshot.load(session, snapshot.load_vocabulary(session))
+    )
+    assert loaded.trees[0].root.trait_names == (
+        "HW_NUMA_ROOT",
+        "CUSTOM_Z",
+        "CUSTOM_A",
+        "CUSTOM_T3",
+    )
+
+
+def test_a_provider_may_have_more_traits_than_mysql_joins_by_default(planted):
+    def plant_traits(session: Session) -> None:
+        plant(session, hosts(1))
+        ids = snapshot.load_vocabulary(session).traits
+        rows = [{"resource_provider_id": 1, "trait_id": key} for key in list(ids)[:300]]
+        session.execute(sa.delete(models.ResourceProviderTrait))
+        session.execute(sa.insert(models.ResourceProviderTrait), rows)
+
+    planted.write(plant_traits)
+    loaded = planted.read(
+        lambda session: snapshot.load(session, snapshot.load_vocabulary(session))
+    )
+    assert len(loaded.trees[0].root.traits) == 300
