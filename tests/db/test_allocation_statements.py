@@ -1,15 +1,14 @@
 """However much is written at once, it takes the same number of SQL statements."""
 
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import sqlalchemy as sa
 
 from placement.db.api import Database
 from tests.client import Client, new_uuid, wants
+from tests.statements import statements
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -20,21 +19,6 @@ FEW, MANY = (3, 2), (100, 50)
 @pytest.fixture
 def client(application: "WSGIApplication") -> Client:
     return Client(application)
-
-
-@contextmanager
-def statements(database: Database) -> Iterator[list[str]]:
-    """Give the list of the statements that are executed within."""
-    executed: list[str] = []
-
-    def note(connection: Any, cursor: Any, statement: str, *unused: Any) -> None:
-        executed.append(" ".join(statement.split()[:3]))
-
-    sa.event.listen(database.engine, "before_cursor_execute", note)
-    try:
-        yield executed
-    finally:
-        sa.event.remove(database.engine, "before_cursor_execute", note)
 
 
 class Scene:
