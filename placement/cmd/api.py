@@ -249,3 +249,7 @@ def _announce(config: cfg.ConfigOpts, listener: socket.socket, workers: int) -> 
 def _one_line(exc: BaseException) -> str:
     inner = getattr(exc, "inner_exception", None) or exc
     return " ".join(str(getattr(inner, "orig", None) or inner).split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
