@@ -153,7 +153,7 @@ class Anchors:
         self._free = not rules.pick_rules(search.plan, 0)
         self._attached: dict[frozenset[str], list[Provider]] = {}
         self._suitable: list[dict[Provider, bool]] = [{} for _ in search.plan.wants]
-        self._met: set[tuple[tuple[Provider, ...], ...]] = set()
+        self._met: set[tuple[frozenset[Provider], ...]] = set()
 
     def trees_that_suit(self) -> Iterator[Tree]:
         """Yield the trees whose root may be an anchor."""
@@ -270,7 +270,7 @@ class Anchors:
         a provider that is bound to its tree.
         """
         sharing = tuple(
-            tuple(provider for provider in domain if provider.shares)
+            frozenset(provider for provider in domain if provider.shares)
             for domain in domains
         )
         if sharing in self._met or not all(sharing):

@@ -1,0 +1,307 @@
+"""The order, the reach and the work of the search.
+
+Work is counted, not timed: how often a pick was made, and how often it was asked
+whether enough is left.
+"""
+
+import itertools
+import random
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from placement.search import engine, model
+from placement.search.decision import Tally
+
+Stocks = Mapping[str, model.Stock]
+
+ONE = {"GPU": model.Stock(1)}
+FULL = {"GPU": model.Stock(1, used=1)}
+NUMA = frozenset({"NUMA"})
+
+
+def tree(
+    root: str,
+    parents: Mapping[str, str],
+    stocks: Mapping[str, Stocks],
+    traits: Mapping[str, frozenset[str]] | None = None,
+) -> model.Tree:
+    """Return a tree; ``parents`` are those of all members but the root."""
+    (members,) = model.walk({root: None, **parents})
+    return model.Tree(
+        tuple(
+            model.Provider(
+                uuid=name,
+                parent_uuid=parents.get(name),
+                root_uuid=root,
+                stocks=stocks.get(name, {}),
+                trait_names=tuple(sorted((traits or {}).get(name, ()))),
+                traits=(traits or {}).get(name, frozenset()),
+                aggregates=frozenset(),
+                position=position,
+                end=end,
+            )
+            for position, (name, end) in enumerate(members)
+        ),
+        frozenset(),
+    )
+
+
+def hosts(count: int, devices: Iterable[Stocks]) -> model.Snapshot:
+    """Return hosts with the same devices below each."""
+    devices = list(devices)
+    trees = []
+    for number in range(count):
+        root = f"host{number}"
+        names = [f"{root}-{which}" for which in range(len(devices))]
+        trees.append(
+            tree(
+                root, dict.fromkeys(names, root), dict(zip(names, devices, strict=True))
+            )
+        )
+    return model.snapshot_of(trees)
+
+
+def groups(count: int, amount: int = 1) -> tuple[model.Group, ...]:
+    return tuple(
+        model.Group(str(number), {"GPU": amount}) for number in range(1, count + 1)
+    )
+
+
+def ask(
+    snapshot: model.Snapshot, request: model.Request, limit: int | None = None
+) -> tuple[list[engine.Candidate], Tally]:
+    tally = Tally()
+    found = engine.search(snapshot, request, tally=tally)
+    return list(itertools.islice(found, limit)), tally
+
+
+def roots(candidates: Iterable[engine.Candidate]) -> list[str]:
+    return [candidate.providers[0].root_uuid for candidate in candidates]
+
+
+def test_each_tree_gives_one_candidate_in_turn():
+    snapshot = hosts(3, [ONE] * 4)
+    found, _ = ask(snapshot, model.Request(groups(2)), limit=7)
+    assert roots(found) == [*["host0", "host1", "host2"] * 2, "host0"]
+
+
+def test_depth_first_exhausts_one_tree_before_the_next():
+    found = engine.search(
+        hosts(2, [ONE] * 3), model.Request(groups(1)), depth_first=True
+    )
+    assert roots(found) == ["host0"] * 3 + ["host1"] * 3
+
+
+def test_the_same_question_has_the_same_answer_in_the_same_order():
+    snapshot = hosts(3, [ONE] * 4)
+    first, second = (ask(snapshot, model.Request(groups(3)))[0] for _ in range(2))
+    assert [each.providers for each in first] == [each.providers for each in second]
+
+
+def test_a_random_order_has_the_same_answers():
+    snapshot = hosts(3, [ONE] * 4)
+    request = model.Request(groups(2))
+    plain = [each.providers for each in engine.search(snapshot, request)]
+    shuffled = [
+        each.providers
+        for each in engine.search(snapshot, request, shuffle=random.Random(7))
+    ]
+    assert plain != shuffled
+    assert set(plain) == set(shuffled)
+
+
+def test_a_random_order_reaches_every_candidate_first():
+    snapshot = hosts(2, [ONE] * 2)
+    rng = random.Random(7)
+    firsts = {
+        next(engine.search(snapshot, model.Request(groups(1)), shuffle=rng)).providers
+        for _ in range(200)
+    }
+    assert len(firsts) == 4
+
+
+def test_at_most_so_many_are_generated_before_those_of_old_are_sorted_out():
+    snapshot = hosts(1, [ONE] * 2)
+    one_each = model.Request(groups(2), isolate=True, nested=False)
+    assert not list(engine.search(snapshot, one_each, most=1))
+    both = model.Request((model.Group("", {"GPU": 1}),), nested=False)
+    assert len(list(engine.search(snapshot, both, most=1))) == 1
+    assert len(list(engine.search(snapshot, both))) == 2
+
+
+def test_no_tree_is_looked_at_before_it_is_its_turn():
+    _, tally = ask(hosts(1000, [ONE] * 2), model.Request(groups(2)), limit=10)
+    assert tally.picks == 20
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+@pytest.mark.parametrize("size", [8, 16, 64])
+def test_as_many_groups_as_devices_are_served_without_a_detour(size, isolate):
+    request = model.Request(groups(size), isolate=isolate)
+    found, tally = ask(hosts(200, [ONE] * size), request, limit=100)
+    assert len(set(roots(found))) == 100
+    assert tally.picks == 100 * size
+    assert tally.proofs == 0
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+@pytest.mark.parametrize(
+    ("size", "devices"),
+    [
+        (6, [ONE] * 5 + [FULL] * 3),
+        (9, [ONE] * 8),
+        (64, [ONE] * 63),
+    ],
+)
+def test_one_device_too_few_is_seen_without_a_single_pick(size, devices, isolate):
+    request = model.Request(groups(size), isolate=isolate)
+    found, tally = ask(hosts(200, devices), request, limit=100)
+    assert not found
+    assert tally.picks == 0
+
+
+def test_capacities_that_sum_to_less_are_seen_at_once():
+    devices = [{"GPU": model.Stock(3)}] * 8
+    found, tally = ask(hosts(50, devices), model.Request(groups(9, amount=2)), 100)
+    assert not found
+    assert tally.picks == 0
+
+
+def test_too_few_for_some_of_the_groups_is_seen_after_one_attempt():
+    # Three groups want one of the two devices that are special.
+    names = [f"d{number}" for number in range(16)]
+    special = dict.fromkeys(names[:2], NUMA)
+    cloud = [
+        tree(
+            f"host{number}",
+            {f"{name}-{number}": f"host{number}" for name in names},
+            {f"{name}-{number}": ONE for name in names},
+            {f"{name}-{number}": traits for name, traits in special.items()},
+        )
+        for number in range(50)
+    ]
+    wanting = [model.Group(f"x{n}", {"GPU": 1}, required=(NUMA,)) for n in range(3)]
+    request = model.Request((*groups(10), *wanting), isolate=True)
+    found, tally = ask(model.snapshot_of(cloud), request, limit=100)
+    assert not found
+    # The other hosts are like the first.
+    assert tally.picks <= 13
+    assert tally.proofs <= 5
+
+
+def test_a_greedy_pick_is_taken_back_without_trying_everything_after_it():
+    # Groups of two and three; only one way round fills the devices.
+    devices = [{"GPU": model.Stock(5)}] * 6
+    sizes = [2, 3] * 6
+    wanting = tuple(model.Group(str(n), {"GPU": size}) for n, size in enumerate(sizes))
+    found, tally = ask(hosts(20, devices), model.Request(wanting), limit=20)
+    assert len(found) == 20
+    assert tally.picks <= 20 * 12 * 3
+
+
+def numa_host(name: str, functions: int) -> model.Tree:
+    """Return a host of two NUMA nodes with some functions below each."""
+    parents, stocks, traits = {}, {}, {}
+    for node in (f"{name}-0", f"{name}-1"):
+        parents[node], traits[node] = name, NUMA
+        for number in range(functions):
+            parents[f"{node}-{number}"] = node
+            stocks[f"{node}-{number}"] = ONE
+    return tree(name, parents, stocks, traits)
+
+
+def on_one_node(count: int) -> model.Request:
+    return model.Request(
+        (*groups(count), model.Group("N", required=(NUMA,))),
+        isolate=True,
+        same_subtree=(frozenset(["N", *map(str, range(1, count + 1))]),),
+    )
+
+
+def test_a_subtree_that_is_too_small_is_left_at_once():
+    cloud = model.snapshot_of(numa_host(f"host{number}", 8) for number in range(200))
+    found, tally = ask(cloud, on_one_node(9), limit=100)
+    assert not found
+    assert tally.picks <= 20
+
+
+def test_a_subtree_that_is_just_large_enough_is_found_without_a_detour():
+    cloud = model.snapshot_of(numa_host(f"host{number}", 8) for number in range(200))
+    found, tally = ask(cloud, on_one_node(8), limit=100)
+    assert len(found) == 100
+    assert tally.picks <= 100 * 10
+
+
+def binary_tree(levels: int) -> model.Tree:
+    parents = {
+        "r" + "".join(way): "r" + "".join(way[:-1])
+        for level in range(1, levels)
+        for way in itertools.product("01", repeat=level)
+    }
+    return tree("r", parents, dict.fromkeys(["r", *parents], ONE))
+
+
+def test_a_tree_of_ten_levels_is_searched_top_down():
+    cloud = model.snapshot_of([binary_tree(10)])
+    pairs = tuple(frozenset({str(n), str(n + 1)}) for n in range(1, 9))
+    request = model.Request(groups(9), isolate=True, same_subtree=pairs)
+    found, tally = ask(cloud, request, limit=10)
+    assert len(found) == 10
+    assert tally.picks <= 500
+
+
+def test_a_chain_deeper_than_python_recurses_is_searched():
+    names = [f"p{number}" for number in range(3000)]
+    parents = dict(itertools.pairwise(reversed(names)))
+    cloud = model.snapshot_of([tree("p0", parents, {names[-1]: ONE, names[-2]: ONE})])
+    bound = (frozenset({"1", "2"}),)
+    request = model.Request(groups(2), isolate=True, same_subtree=bound)
+    found, _ = ask(cloud, request)
+    assert len(found) == 2
+    # One more than there are, so that everything is compared with everything.
+    bound = (frozenset({"1", "2", "3"}),)
+    request = model.Request(groups(3), isolate=True, same_subtree=bound)
+    assert ask(cloud, request)[0] == []
+
+
+def test_more_groups_than_python_recurses_are_served():
+    found, _ = ask(hosts(1, [{"GPU": model.Stock(2000)}]), model.Request(groups(2000)))
+    assert len(found) == 1
+    assert not ask(hosts(1, [{"GPU": model.Stock(1999)}]), model.Request(groups(2000)))[
+        0
+    ]
+
+
+def test_amounts_beyond_any_inventory_fit_nowhere():
+    request = model.Request(groups(2, amount=10**40))
+    assert ask(hosts(2, [ONE]), request)[0] == []
+
+
+def test_refusals_are_counted_by_rule():
+    _, tally = ask(hosts(2, [ONE, FULL]), model.Request(groups(2)))
+    assert tally.refusals == {"fits": 4, "leaves_room": 2}
+
+
+def test_a_root_that_does_not_suit_is_counted():
+    _, tally = ask(hosts(2, [ONE]), model.Request(groups(1), root_required=NUMA))
+    assert tally.refusals == {"suits_root": 2}
+
+
+def test_sharing_providers_are_not_combined_anew_at_each_anchor():
+    def provider(name: str, stocks: Stocks, traits: frozenset[str]) -> model.Tree:
+        only = model.Provider(
+            name, None, name, stocks, (), traits, frozenset({"A"}), 0, 1
+        )
+        return model.Tree((only,), only.aggregates)
+
+    sharing = frozenset({model.SHARING})
+    plenty = {"GPU": model.Stock(100)}
+    cloud = model.snapshot_of(
+        [provider(f"s{n}", plenty, sharing) for n in range(5)]
+        + [provider(f"c{n}", {}, frozenset()) for n in range(200)]
+    )
+    found, tally = ask(cloud, model.Request(groups(3)))
+    assert len(found) == 5**3
+    # Combined once, and after that seen to be the same again.
+    assert tally.picks <= 5 + 5**2 + 5**3
