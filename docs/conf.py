@@ -3,7 +3,7 @@
 from importlib import metadata
 
 project = "Placement"
-copyright = "the authors of Placement"
+project_copyright = "the authors of Placement"
 release = metadata.version("placement-server")
 
 extensions = [
