@@ -176,17 +176,25 @@ def _having_one_of_each(
     distinct = sorted({tuple(sorted(group)) for group in groups})
     conditions: list[Condition] = []
     for chunk in lookup.chunks(distinct, GROUPS_AT_ONCE):
-        counts = [
-            sa.func.sum(sa.case((member.in_(group), 1), else_=0)) for group in chunk
-        ]
-        having = (
-            sa.select(provider_id)
-            .where(member.in_({key for group in chunk for key in group}))
-            .group_by(provider_id)
-            .having(*[count > 0 for count in counts])
-        )
+        having = sa.select(provider_id)
+        having = having.where(_among(member, {key for group in chunk for key in group}))
+        if len(chunk) > 1:
+            counts = [
+                sa.func.sum(sa.case((_among(member, group), 1), else_=0))
+                for group in chunk
+            ]
+            having = having.group_by(provider_id)
+            having = having.having(*[count > 0 for count in counts])
         conditions.append(models.ResourceProvider.id.in_(having))
     return conditions
+
+
+def _among(member: orm.InstrumentedAttribute[int], ids: Iterable[int]) -> Condition:
+    """Require one of some ids, written out: parameters there may be too many of."""
+    listed: sa.BindParameter[int] = sa.bindparam(
+        None, sorted(ids), expanding=True, literal_execute=True
+    )
+    return member.in_(listed)
 
 
 def _having_none_of(
@@ -195,7 +203,7 @@ def _having_none_of(
     """Require that there is no association with any."""
     if not ids:
         return []
-    having = sa.select(member.class_.resource_provider_id).where(member.in_(ids))
+    having = sa.select(member.class_.resource_provider_id).where(_among(member, ids))
     return [models.ResourceProvider.id.not_in(having)]
 
 
