@@ -211,12 +211,17 @@ def _check_groups_have_resources(
         for group in bare
         if group.member_of or group.not_member_of
     ]
-    for kind, keys in {"traits": traits, "member_of": member_of}.items():
-        if keys:
-            raise errors.BadRequest(
-                f"All {kind} parameters must be associated with resources.  Found the "
-                f"following orphaned {kind} keys: {', '.join(keys)}"
-            )
+    # One blank or two after the full stop: clients look for either sentence.
+    if traits:
+        raise errors.BadRequest(
+            "All traits parameters must be associated with resources.  Found the "
+            f"following orphaned traits keys: {', '.join(traits)}"
+        )
+    if member_of:
+        raise errors.BadRequest(
+            "All member_of parameters must be associated with resources. Found the "
+            f"following orphaned member_of keys: {', '.join(member_of)}"
+        )
     if bare:
         raise errors.BadRequest("All request groups must specify resources.")
     if not groups:

@@ -174,3 +174,74 @@ class ThreeConsumers(fixture.GabbiFixture):  # type: ignore[misc]
             "consumer_generation": None,
         }
         call("PUT", f"/allocations/{os.environ[consumer]}", body, "1.28")
+
+
+class SharedDisk(fixture.GabbiFixture):  # type: ignore[misc]
+    """A host, a NIC in it, and a disk that it shares with others.
+
+    RP_UUID, the host, has 8 VCPU and 1024 MEMORY_MB, HW_CPU_X86_VMX and CUSTOM_FAST.
+    RP_UUID1, the NIC, has 4 SRIOV_NET_VF and HW_NIC_SRIOV. RP_UUID2, the disk, has 100
+    DISK_GB and MISC_SHARES_VIA_AGGREGATE. Host and disk are in AGG_UUID.
+    """
+
+    def start_fixture(self) -> None:
+        host, nic, disk = (
+            os.environ[name] for name in ("RP_UUID", "RP_UUID1", "RP_UUID2")
+        )
+        call("PUT", "/traits/CUSTOM_FAST")
+        self.make(host, None, {"VCPU": 8, "MEMORY_MB": 1024})
+        self.make(nic, host, {"SRIOV_NET_VF": 4})
+        self.make(disk, None, {"DISK_GB": 100})
+        self.have(host, ["HW_CPU_X86_VMX", "CUSTOM_FAST"])
+        self.have(nic, ["HW_NIC_SRIOV"])
+        self.have(disk, ["MISC_SHARES_VIA_AGGREGATE"])
+        for provider in (host, disk):
+            body = {
+                "resource_provider_generation": 2,
+                "aggregates": [os.environ["AGG_UUID"]],
+            }
+            call("PUT", f"/resource_providers/{provider}/aggregates", body)
+
+    def make(self, provider: str, parent: str | None, totals: dict[str, int]) -> None:
+        body: Any = {"uuid": provider, "name": provider, "parent_provider_uuid": parent}
+        call("POST", "/resource_providers", body)
+        inventories = {name: {"total": total} for name, total in totals.items()}
+        body = {"resource_provider_generation": 0, "inventories": inventories}
+        call("PUT", f"/resource_providers/{provider}/inventories", body)
+
+    def have(self, provider: str, traits: list[str]) -> None:
+        body = {"resource_provider_generation": 1, "traits": traits}
+        call("PUT", f"/resource_providers/{provider}/traits", body)
+
+
+class AtMostTwoCandidates(SharedDisk):
+    """The same, with an operator who lets two allocation candidates be generated."""
+
+    def start_fixture(self) -> None:
+        super().start_fixture()
+        reconfigure({("placement", "max_allocation_candidates"): 2})
+
+
+class AtMostNoCandidates(SharedDisk):
+    """The same, with an operator who lets none be generated, which lets one."""
+
+    def start_fixture(self) -> None:
+        super().start_fixture()
+        reconfigure({("placement", "max_allocation_candidates"): 0})
+
+
+class DepthFirst(SharedDisk):
+    """The same, and one tree is exhausted before the next."""
+
+    def start_fixture(self) -> None:
+        super().start_fixture()
+        strategy = "allocation_candidates_generation_strategy"
+        reconfigure({("placement", strategy): "depth-first"})
+
+
+class RandomOrder(SharedDisk):
+    """The same, and candidates come in random order."""
+
+    def start_fixture(self) -> None:
+        super().start_fixture()
+        reconfigure({("placement", "randomize_allocation_candidates"): True})
