@@ -1,0 +1,232 @@
+"""What a query for allocation candidates means, and how answers are written."""
+
+import contextlib
+import random
+
+import pytest
+
+from placement import conf, errors
+from placement.handlers import allocation_candidate as handler
+from placement.microversion import VERSIONS, Version
+from placement.schemas import allocation_candidate as wire
+from placement.schemas import query
+from placement.schemas.common import View
+from placement.search import engine, model
+from tests.property import forest
+
+A = "aaaaaaaa-0000-4000-8000-000000000001"
+B = "bbbbbbbb-0000-4000-8000-000000000002"
+MINORS = [minor for _, minor in VERSIONS if minor >= 10]
+
+
+def parse(text: str, minor: int = 39) -> wire.Question:
+    parser = wire.QUERY.at(Version(1, minor))
+    assert parser is not None
+    return parser(query.decode(text))
+
+
+def sets(*names: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(each.split(",")) for each in names)
+
+
+def test_a_query_becomes_groups_in_the_order_they_are_begun():
+    text = (
+        f"required_B=T1,!T2&resources=VCPU:1,DISK_GB:2&in_tree1=%20{A}&resources_B=VF:3"
+        f"&member_of1=in:{A},{B}&member_of1=!{B}&resources1=IP:1&group_policy=isolate"
+        "&root_required=T3,!T4&same_subtree=1,_B&limit=5&required_B=in:T5,T6"
+    )
+    assert parse(text) == wire.Question(
+        model.Request(
+            groups=(
+                model.Group(
+                    "_B",
+                    {"VF": 3},
+                    required=sets("T1", "T5,T6"),
+                    forbidden=frozenset({"T2"}),
+                ),
+                model.Group("", {"VCPU": 1, "DISK_GB": 2}),
+                model.Group(
+                    "1",
+                    {"IP": 1},
+                    member_of=sets(f"{A},{B}"),
+                    not_member_of=frozenset({B}),
+                    in_tree=A,
+                ),
+            ),
+            root_required=frozenset({"T3"}),
+            root_forbidden=frozenset({"T4"}),
+            isolate=True,
+            same_subtree=(frozenset({"1", "_B"}),),
+        ),
+        limit=5,
+    )
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_one_provider_of_a_tree_may_give_before_1_29(minor):
+    assert parse("resources=VCPU:1", minor).request.nested is (minor >= 29)
+
+
+@pytest.mark.parametrize(
+    ("text", "isolate"),
+    [
+        ("", False),
+        ("&group_policy=none", False),
+        ("&group_policy=isolate", True),
+        ("&group_policy=isolate&group_policy=none", True),
+        ("&group_policy=none&group_policy=isolate", False),
+        ("&group_policy=bogus&group_policy=isolate", False),
+    ],
+)
+def test_the_first_group_policy_counts(text, isolate):
+    assert parse(f"resources=VCPU:1{text}").request.isolate is isolate
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("", None),
+        ("&limit=7", 7),
+        ("&limit=10&limit=1", 10),
+        (f"&limit={'9' * 5000}", wire.LARGEST_LIMIT),
+    ],
+)
+def test_the_first_limit_counts(text, limit):
+    assert parse(f"resources=VCPU:1{text}").limit == limit
+
+
+@pytest.mark.parametrize("limits", [("cow", "1"), ("1", "cow")])
+def test_each_limit_must_be_one(limits):
+    text = "&".join(f"limit={limit}" for limit in limits)
+    with pytest.raises(errors.BadRequest, match="'cow' does not match"):
+        parse(f"resources=VCPU:1&{text}")
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_what_is_sent_at_random_is_understood_or_refused(minor):
+    rng = random.Random(minor)
+    names = [
+        *("resources", "required", "member_of", "in_tree", "limit", "group_policy"),
+        *("root_required", "same_subtree", "resources1", "required_B", "in_tree1"),
+    ]
+    texts = ["", "1", "none", "isolate", "VCPU:1", "VCPU", "!", "in:", "!in:", A, ","]
+    understood = 0
+    for _ in range(500):
+        pairs = [
+            (rng.choice(names), "".join(rng.choices(texts, k=rng.randint(1, 2))))
+            for _ in range(rng.randint(0, 3))
+        ]
+        text = "&".join(["resources=VCPU:1", *(f"{n}={value}" for n, value in pairs)])
+        with contextlib.suppress(errors.BadRequest):
+            assert parse(text, minor).request.groups
+            understood += 1
+    assert understood > 30
+
+
+def test_every_candidate_is_rendered_so_that_it_can_be_read_back():
+    rng = random.Random(39)
+    rendered = 0
+    for _ in range(200):
+        cloud = forest.random_forest(rng)
+        snapshot = forest.snapshot_of(cloud)
+        request = forest.random_request(rng, cloud)
+        candidates = tuple(engine.search(snapshot, request))
+        answer = wire.Answer(candidates, (), frozenset())
+        document = wire.render(answer, View(Version(1, 39)))
+        listed = wire.render(answer, View(Version(1, 11)))
+        assert [read(each) for each in document["allocation_requests"]] == [
+            taken(each) for each in candidates
+        ]
+        assert [read_list(each) for each in listed["allocation_requests"]] == [
+            taken(each) for each in candidates
+        ]
+        for each, candidate in zip(
+            document["allocation_requests"], candidates, strict=True
+        ):
+            assert each["mappings"] == {
+                suffix: [provider.uuid for provider in serving]
+                for suffix, serving in candidate.mappings().items()
+            }
+            assert set(each["mappings"]) == {group.suffix for group in request.groups}
+        rendered += len(candidates)
+    assert rendered > 100
+
+
+def taken(candidate: engine.Candidate) -> dict[str, dict[str, int]]:
+    return {giver.uuid: amounts for giver, amounts in candidate.amounts().items()}
+
+
+def read(document: wire.Json) -> dict[str, dict[str, int]]:
+    return {
+        provider: allocation["resources"]
+        for provider, allocation in document["allocations"].items()
+    }
+
+
+def read_list(document: wire.Json) -> dict[str, dict[str, int]]:
+    return {
+        allocation["resource_provider"]["uuid"]: allocation["resources"]
+        for allocation in document["allocations"]
+    }
+
+
+def hosts(count: int, devices: int) -> model.Snapshot:
+    """Return hosts with devices of one CUSTOM_VF below each."""
+    cloud = []
+    for number in range(count):
+        host = forest.Node(f"h{number}", None, {}, frozenset(), frozenset())
+        inventories = {"CUSTOM_VF": forest.Inventory(1)}
+        cloud.append(host)
+        cloud += [
+            forest.Node(f"h{number}d{n}", host, inventories, frozenset(), frozenset())
+            for n in range(devices)
+        ]
+    return forest.snapshot_of(cloud)
+
+
+ONE = model.Request((model.Group(resources={"CUSTOM_VF": 1}),))
+
+
+def roots(candidates: list[engine.Candidate]) -> list[str]:
+    return [candidate.providers[0].root_uuid for candidate in candidates]
+
+
+def find(limit: int | None = None, **options: object) -> list[engine.Candidate]:
+    settings = conf.Settings(**options)
+    return handler.find(hosts(2, 4), wire.Question(ONE, limit), settings)
+
+
+def test_a_limit_offers_as_many_trees_as_there_are():
+    assert roots(find(limit=2)) == ["h0", "h1"]
+
+
+def test_depth_first_offers_one_tree():
+    strategy = {"allocation_candidates_generation_strategy": "depth-first"}
+    assert roots(find(limit=4, **strategy)) == ["h0"] * 4
+    assert roots(find(max_allocation_candidates=4, **strategy)) == ["h0"] * 4
+
+
+@pytest.mark.parametrize(
+    ("most", "limit", "count"), [(-1, None, 8), (-7, 3, 3), (0, None, 1), (5, 9, 5)]
+)
+def test_an_operator_may_limit_how_many_are_generated(most, limit, count):
+    assert len(find(limit, max_allocation_candidates=most)) == count
+
+
+def test_a_random_order_is_another_one_each_time():
+    plain = [candidate.providers for candidate in find()]
+    orders = {
+        tuple(c.providers for c in find(randomize_allocation_candidates=True))
+        for _ in range(20)
+    }
+    assert len(orders) > 1
+    assert {len(set(order)) for order in orders} == {len(plain)}
+
+
+def test_a_random_choice_is_another_one_each_time():
+    choices = {
+        frozenset(c.providers[0].uuid for c in some)
+        for some in (find(2, randomize_allocation_candidates=True) for _ in range(40))
+    }
+    assert len(choices) > 1
+    assert all(len(choice) == 2 for choice in choices)
