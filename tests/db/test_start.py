@@ -1,0 +1,269 @@
+"""The start of the service: where options come from, and what stops it."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+import webob
+from alembic import util
+from oslo_config import cfg
+from oslo_db import exception as db_exc
+
+from placement import app, conf
+from placement.db import api, migration
+from placement.objects import synchronisation
+from tests import programs
+from tests.db import legacy
+
+CHANGES = ("CREATE", "ALTER", "DROP", "INSERT", "UPDATE", "DELETE")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a machine without any configuration."""
+    for name in ("OS_PLACEMENT_CONFIG_DIR", "OS_PLACEMENT_DATABASE__CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__MAX_RETRIES", "1")
+    return tmp_path
+
+
+@pytest.fixture
+def ready(
+    home: Path, empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[str]]:
+    """Name an empty database in the environment, and believe callers.
+
+    Gives a list that each statement is added to.
+    """
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", empty_url)
+    monkeypatch.setenv("OS_API__AUTH_STRATEGY", "noauth2")
+    statements: list[str] = []
+    opened: list[api.Database] = []
+    connect = api.connect
+
+    def note(_conn: object, _cursor: object, statement: str, *_rest: object) -> None:
+        statements.append(statement)
+
+    def watched(settings: conf.DatabaseSettings) -> api.Database:
+        database = connect(settings)
+        sa.event.listen(database.engine, "before_cursor_execute", note)
+        opened.append(database)
+        return database
+
+    monkeypatch.setattr(api, "connect", watched)
+    yield statements
+    for database in opened:
+        database.engine.dispose()
+
+
+def write(path: Path, **options: str) -> Path:
+    """Write a file with options, which are named GROUP__NAME."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for name, value in options.items():
+        group, _, option = name.partition("__")
+        lines += [f"[{group}]", f"{option} = {value}"]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def connection(config: cfg.ConfigOpts) -> str:
+    return str(config.placement_database.connection)
+
+
+def start() -> Any:
+    return app.start(conf.read_for_service())
+
+
+def ask(application: Any, path: str) -> webob.Response:
+    request = webob.Request.blank(path)
+    request.headers["x-auth-token"] = "admin"
+    request.headers["openstack-api-version"] = "placement 1.39"
+    return request.get_response(application)
+
+
+class TestSources:
+    def test_the_directory_of_the_environment_holds_the_file(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(home / "there/placement.conf", placement_database__connection="there://")
+        write(home / "placement.conf", placement_database__connection="home://")
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "there"))
+        assert connection(conf.read_for_service()) == "there://"
+
+    def test_the_directory_of_the_environment_must_hold_the_file(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(home / "placement.conf", placement_database__connection="home://")
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "there"))
+        with pytest.raises(cfg.ConfigFilesNotFoundError, match="there"):
+            conf.read_for_service()
+
+    def test_a_blank_directory_is_none(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(home / "placement.conf", placement_database__connection="home://")
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", " ")
+        assert connection(conf.read_for_service()) == "home://"
+
+    def test_the_first_file_of_the_usual_places_is_read(self, home: Path) -> None:
+        write(home / "placement.conf", placement_database__connection="home://")
+        hidden = home / ".placement/placement.conf"
+        write(hidden, placement_database__connection="hidden://")
+        assert connection(conf.read_for_service()) == "hidden://"
+
+    def test_files_of_a_directory_come_after_the_file(self, home: Path) -> None:
+        write(home / "placement.conf", placement_database__connection="home://")
+        for name in ("2", "1"):
+            path = home / f"placement.conf.d/{name}.conf"
+            write(path, placement_database__connection=f"{name}://")
+        assert connection(conf.read_for_service()) == "2://"
+
+    def test_files_of_a_directory_come_after_the_file_of_the_environment(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(home / "there/placement.conf", placement_database__connection="there://")
+        path = home / ".placement/placement.conf.d/1.conf"
+        write(path, placement_database__connection="directory://")
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "there"))
+        assert connection(conf.read_for_service()) == "directory://"
+
+    def test_the_environment_wins_over_files(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(home / "placement.conf", placement_database__connection="home://")
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", "environment://")
+        monkeypatch.setenv("OS_DEFAULT__DEBUG", "yes")
+        config = conf.read_for_service()
+        assert connection(config) == "environment://"
+        assert config.debug is True
+
+    def test_arguments_of_the_process_are_not_looked_at(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", "environment://")
+        monkeypatch.setattr(sys, "argv", ["uwsgi", "--config-file", "nonsense"])
+        assert connection(conf.read_for_service()) == "environment://"
+
+    def test_options_and_groups_that_nobody_knows_are_ignored(self, home: Path) -> None:
+        write(
+            home / "placement.conf",
+            placement_database__connection="home://",
+            profiler__enabled="true",
+            api__no_such_option="1",
+        )
+        assert connection(conf.read_for_service()) == "home://"
+
+    def test_an_old_place_of_the_strategy_is_read(self, home: Path) -> None:
+        write(
+            home / "placement.conf",
+            placement_database__connection="home://",
+            DEFAULT__auth_strategy="noauth2",
+        )
+        assert conf.read_for_service().api.auth_strategy == "noauth2"
+
+    def test_values_may_refer_to_other_options(self, home: Path) -> None:
+        write(
+            home / "placement.conf",
+            DEFAULT__state_path="/somewhere",
+            placement_database__connection="sqlite:///$state_path/placement.db",
+        )
+        assert connection(conf.read_for_service()).endswith("//somewhere/placement.db")
+
+
+class TestRefusals:
+    def test_without_a_connection_it_does_not_start(self, home: Path) -> None:
+        with pytest.raises(cfg.RequiredOptError) as refusal:
+            conf.read_for_service()
+        assert "option connection in group [placement_database]" in str(refusal.value)
+
+    def test_a_server_that_imports_it_is_told(self, tmp_path: Path) -> None:
+        importing = subprocess.run(
+            [sys.executable, "-c", "import placement.wsgi.api"],
+            env=programs.environment(tmp_path),
+            capture_output=True,
+            text=True,
+        )
+        assert importing.returncode == 1
+        assert "option connection in group [placement_database]" in importing.stderr
+
+    @pytest.mark.usefixtures("ready")
+    def test_a_strategy_that_does_not_exist_stops_it(
+        self, empty: api.Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        migration.upgrade(empty)
+        monkeypatch.setenv("OS_API__AUTH_STRATEGY", "everybody")
+        with pytest.raises(ValueError, match="everybody"):
+            start()
+
+    @pytest.mark.usefixtures("ready")
+    def test_without_tables_it_does_not_start(self) -> None:
+        with pytest.raises((sa.exc.DBAPIError, db_exc.DBError), match="traits"):
+            start()
+
+    @pytest.mark.usefixtures("ready")
+    def test_an_unknown_revision_stops_a_start_that_migrates(
+        self, empty: api.Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.make_newer(empty)
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
+        with pytest.raises(util.CommandError, match="feed"):
+            start()
+
+    @pytest.mark.usefixtures("ready")
+    def test_an_unknown_revision_does_not_matter_otherwise(
+        self, empty: api.Database
+    ) -> None:
+        self.make_newer(empty)
+        assert ask(start(), "/resource_providers").status_code == 200
+        assert migration.version(empty) == "feed"
+
+    def make_newer(self, database: api.Database) -> None:
+        migration.upgrade(database)
+        with database.engine.begin() as connection:
+            legacy.execute(
+                connection, "UPDATE alembic_version SET version_num = 'feed'"
+            )
+
+
+@pytest.mark.usefixtures("ready")
+class TestDatabase:
+    def test_the_schema_is_migrated_if_asked_for(
+        self, empty: api.Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
+        application = start()
+        assert migration.version(empty) == migration.HEAD
+        classes = ask(application, "/resource_classes").json["resource_classes"]
+        assert classes[0]["name"] == "VCPU"
+
+    def test_traits_and_classes_are_synchronised_at_every_start(
+        self, empty: api.Database
+    ) -> None:
+        migration.upgrade(empty)
+        start()
+        with empty.engine.begin() as connection:
+            legacy.execute(connection, "DELETE FROM traits WHERE name = 'HW_NIC_SRIOV'")
+        application = start()
+        assert ask(application, "/traits/HW_NIC_SRIOV").status_code == 204
+
+    def test_a_database_that_lacks_nothing_is_not_written(
+        self,
+        empty: api.Database,
+        ready: list[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        migration.upgrade(empty)
+        legacy.fill(empty)
+        synchronisation.synchronise(empty)
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
+        ready.clear()
+        application = start()
+        assert ask(application, "/resource_providers").status_code == 200
+        assert ready
+        assert not [line for line in ready if line.lstrip().startswith(CHANGES)]
