@@ -197,6 +197,17 @@ RETIRED_POLICY_OPTIONS = [
     ),
 ]
 
+
+def _policy_options() -> list[cfg.Opt]:
+    """Return the options of oslo.policy, which before its release 6 had all of ours."""
+    options = [option for _, group in policy_opts.list_opts() for option in group]
+    known = {option.name for option in options}
+    return [
+        *options,
+        *(option for option in RETIRED_POLICY_OPTIONS if option.name not in known),
+    ]
+
+
 OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("DEFAULT", PATH_OPTIONS),
     ("api", API_OPTIONS),
@@ -205,8 +216,7 @@ OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("workarounds", WORKAROUND_OPTIONS),
     ("oslo_middleware", http_proxy_to_wsgi.OPTS),
     ("cors", cors.CORS_OPTS),
-    *[(group, options) for group, options in policy_opts.list_opts()],
-    ("oslo_policy", RETIRED_POLICY_OPTIONS),
+    ("oslo_policy", _policy_options()),
 ]
 
 CORS_DEFAULTS = {
@@ -274,6 +284,7 @@ def register(config: cfg.ConfigOpts) -> None:
     log.register_options(config)
     for group, options in OPTIONS:
         config.register_opts(options, group=None if group == "DEFAULT" else group)
+    config.set_override("enforce_scope", True, "oslo_policy")
 
 
 def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
