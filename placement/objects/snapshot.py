@@ -16,7 +16,7 @@ from placement.search.model import Provider, Snapshot, Stock, Tree
 # Ids, or UUIDs, that the database has joined into one text.
 SEPARATOR = ","
 # More trees than that are not listed in a query: all are loaded.
-MOST_LISTED_ROOTS = 2000
+MOST_LISTED_ROOTS = 500
 # What MySQL may join into one text, in bytes; its default cuts off after 1024. This is
 # the most that MariaDB takes: a strict session refuses more.
 JOINED_LENGTH = 2**30
@@ -82,6 +82,23 @@ def load(
     return model.snapshot_of(loader.trees())
 
 
+def in_trees(root_ids: Collection[int] | None) -> list[sa.ColumnElement[bool]]:
+    """Return the condition that a row of a provider is in some trees.
+
+    There is none if there are many trees: that would take longer than loading all.
+    """
+    if not _are_listed(root_ids):
+        return []
+    listed: sa.BindParameter[Any] = sa.bindparam(
+        "root_ids", sorted(root_ids or ()), expanding=True, literal_execute=True
+    )
+    return [models.ResourceProvider.root_provider_id.in_(listed)]
+
+
+def _are_listed(root_ids: Collection[int] | None) -> bool:
+    return root_ids is not None and len(root_ids) <= MOST_LISTED_ROOTS
+
+
 class _Loader:
     """Reads the rows of some trees, and makes values of them."""
 
@@ -94,7 +111,6 @@ class _Loader:
         self._connection = session.connection()
         self._vocabulary = vocabulary
         self._root_ids = root_ids
-        self._listed = root_ids is not None and len(root_ids) <= MOST_LISTED_ROOTS
         if self._connection.dialect.name in ("mysql", "mariadb"):
             self._connection.execute(
                 sa.text(f"SET SESSION group_concat_max_len = {JOINED_LENGTH}")
@@ -135,7 +151,7 @@ class _Loader:
             row.id, row.uuid, row.parent_provider_id, row.root_provider_id
         )
         rows = self._rows(query.where(*self._in_trees(row.id)).order_by(row.id))
-        if self._root_ids is not None and not self._listed:
+        if self._root_ids is not None and not _are_listed(self._root_ids):
             rows = [each for each in rows if each[3] in self._root_ids]
         return (
             {provider_id: uuid for provider_id, uuid, _, _ in rows},
@@ -239,18 +255,11 @@ class _Loader:
 
     def _in_trees(self, provider_id: Any) -> list[sa.ColumnElement[bool]]:
         """Return the condition that a provider is in one of the trees, if it is one."""
-        if not self._listed:
-            return []
-        root_ids: sa.BindParameter[Any] = sa.bindparam(
-            "root_ids",
-            sorted(self._root_ids or ()),
-            expanding=True,
-            literal_execute=True,
-        )
-        in_trees = models.ResourceProvider.root_provider_id.in_(root_ids)
+        conditions = in_trees(self._root_ids)
         if provider_id is models.ResourceProvider.id:
-            return [in_trees]
-        return [provider_id.in_(sa.select(models.ResourceProvider.id).where(in_trees))]
+            return conditions
+        members = sa.select(models.ResourceProvider.id)
+        return [provider_id.in_(members.where(each)) for each in conditions]
 
     def _rows(self, query: sa.Executable) -> Sequence[Any]:
         return self._connection.execute(query).all()

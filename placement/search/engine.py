@@ -150,6 +150,7 @@ class Anchors:
         self._request = request
         self._search = search
         self._rules = [rules.rules_of(want) for want in search.plan.wants]
+        self._anchor_rules = [rules.anchor_rules_of(want) for want in search.plan.wants]
         self._free = not rules.pick_rules(search.plan, 0)
         self._attached: dict[frozenset[str], list[Provider]] = {}
         self._suitable: list[dict[Provider, bool]] = [{} for _ in search.plan.wants]
@@ -190,8 +191,10 @@ class Anchors:
         attached = self._attached_to(tree)
         domains = []
         for number, want in enumerate(self._search.plan.wants):
+            if not self._admits(number, want, tree.root):
+                return None
             domain = self._members_for(number, want, tree)
-            if attached and domain is not None:
+            if attached:
                 domain += [
                     provider
                     for provider in attached
@@ -203,24 +206,24 @@ class Anchors:
             domains.append(domain)
         return domains
 
-    def _members_for(
-        self, number: int, want: Want, tree: Tree
-    ) -> list[Provider] | None:
-        """Return the members of a tree who suit; None if the anchor itself forbids."""
+    def _admits(self, number: int, want: Want, anchor: Provider) -> bool:
+        """Tell whether an anchor admits of any pick, whoever it may be."""
+        for rule in self._anchor_rules[number]:
+            if not rule(anchor, want):
+                self._search.tally.refuse(rule)
+                return False
+        return True
+
+    def _members_for(self, number: int, want: Want, tree: Tree) -> list[Provider]:
+        """Return the members of a tree who suit."""
         binding = self._rules[number]
-        refuse = self._search.tally.refuse
-        if want.spreads:
-            for rule in (rules.is_in_tree, rules.is_no_member):
-                if not rule(tree.root, want):
-                    refuse(rule)
-                    return None
-            if want.member_of and rules.is_member(tree.root, want):
-                binding = tuple(rule for rule in binding if rule != rules.is_member)
+        if want.spreads and want.member_of and rules.is_member(tree.root, want):
+            binding = tuple(rule for rule in binding if rule != rules.is_member)
         suitable = []
         for provider in tree.members:
             broken = rules.refusal(provider, want, binding)
             if broken:
-                refuse(broken)
+                self._search.tally.refuse(broken)
             else:
                 suitable.append(provider)
         return suitable

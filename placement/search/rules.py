@@ -68,6 +68,12 @@ def rules_of(want: Want) -> tuple[ProviderRule, ...]:
     return tuple(rule for rule, matters in rules.items() if matters)
 
 
+def anchor_rules_of(want: Want) -> tuple[ProviderRule, ...]:
+    """Return the rules that are about the anchor as well as about the provider."""
+    about_both = (is_in_tree, is_no_member) if want.spreads else ()
+    return tuple(rule for rule in rules_of(want) if rule in about_both)
+
+
 def refusal(
     provider: Provider, want: Want, rules: tuple[ProviderRule, ...]
 ) -> ProviderRule | None:
