@@ -1,0 +1,102 @@
+"""Ways to reach the service: in this process, or over HTTP."""
+
+import contextlib
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import webob
+from oslo_config import cfg
+
+from placement import app, conf
+from placement.db.api import Database
+
+# Method, path and body to status and document.
+Ask: TypeAlias = Callable[[str, str, Any], tuple[int, bytes]]
+
+HEADERS = {
+    "x-auth-token": "admin",
+    "accept": "application/json",
+    "content-type": "application/json",
+    "openstack-api-version": "placement 1.39",
+}
+SERVER = "import sys; from placement.cmd import api; sys.exit(api.main())"
+SETTINGS = """
+[placement_database]
+connection = {url}
+[api]
+auth_strategy = noauth2
+"""
+# How long the server may take to start, in seconds.
+PATIENCE = 30
+
+
+def in_process(database: Database) -> Ask:
+    """Return a way to ask an application in this process."""
+    config = cfg.ConfigOpts()
+    conf.register(config)
+    config.set_override("connection", "sqlite://", "placement_database")
+    config.set_override("auth_strategy", "noauth2", "api")
+    config([], project=conf.PROJECT, default_config_files=[], default_config_dirs=[])
+    application = app.build(config, database)
+
+    def ask(method: str, path: str, body: Any) -> tuple[int, bytes]:
+        request = webob.Request.blank(path, method=method, headers=HEADERS)
+        if body is not None:
+            request.body = json.dumps(body).encode()
+        response = request.get_response(application)
+        return response.status_int, response.body
+
+    return ask
+
+
+@contextlib.contextmanager
+def over_http(url: str) -> Iterator[Ask]:
+    """Give a way to ask a server of one process, over a connection that is kept."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory() as directory:
+        settings = Path(directory, "placement.conf")
+        settings.write_text(SETTINGS.format(url=url))
+        arguments = ["--config-file", str(settings), "--workers", "1", "--port"]
+        server = subprocess.Popen(
+            [sys.executable, "-c", SERVER, *arguments, str(port)],
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            connection = _connect(port)
+            yield lambda method, path, body: _ask(connection, method, path, body)
+            connection.close()
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def _connect(port: int) -> http.client.HTTPConnection:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.connect()
+            return connection
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def _ask(
+    connection: http.client.HTTPConnection, method: str, path: str, body: Any
+) -> tuple[int, bytes]:
+    sent = None if body is None else json.dumps(body)
+    connection.request(method, path, sent, HEADERS)
+    response = connection.getresponse()
+    return response.status, response.read()

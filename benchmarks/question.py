@@ -1,0 +1,139 @@
+"""What is asked of which cloud."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.cloud import uuid_of
+
+CANDIDATES = "/allocation_candidates"
+SMALL = "resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20"
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """A request, made again and again: to a cloud of a kind with so many hosts."""
+
+    name: str
+    kind: str
+    hosts: int
+    path: str
+    method: str = "GET"
+
+    def requests(self, way: str) -> Iterator[tuple[str, Any]]:
+        """Yield the path and the body of each request, endlessly.
+
+        :param way: how the service is reached
+        """
+        yield from itertools.repeat((self.path, None))
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim(Question):
+    """A new consumer each time, who takes something of one host after the other."""
+
+    def requests(self, way: str) -> Iterator[tuple[str, Any]]:
+        """Yield each consumer, and what it takes."""
+        for number in itertools.count():
+            provider = uuid_of(f"host{number % self.hosts}")
+            yield (
+                f"{self.path}/{uuid_of(f'{way} {number}')}",
+                {
+                    "allocations": {
+                        provider: {"resources": {"VCPU": 1, "MEMORY_MB": 1}}
+                    },
+                    "project_id": "project",
+                    "user_id": "user",
+                    "consumer_generation": None,
+                    "consumer_type": "INSTANCE",
+                },
+            )
+
+
+def _gpus(groups: int) -> str:
+    each = "&".join(f"resources{number}=PGPU:1" for number in range(1, groups + 1))
+    return f"{CANDIDATES}?{each}&group_policy=isolate"
+
+
+NUMA = (
+    f"{CANDIDATES}?resources=DISK_GB:20&resources_C=VCPU:2,MEMORY_MB:4096"
+    "&resources_N=SRIOV_NET_VF:1&required_N=CUSTOM_PHYSNET0"
+    "&required_T=HW_NUMA_ROOT&same_subtree=_C,_N,_T&group_policy=none"
+)
+
+
+def questions(scale: float = 1) -> list[Question]:
+    """Return what is asked, of clouds that are so many times as large."""
+
+    def hosts(count: int) -> int:
+        return max(int(count * scale), 1)
+
+    few, many, some = hosts(1_000), hosts(10_000), hosts(200)
+    small, flat = f"{CANDIDATES}?{SMALL}", f"candidates, {few} flat hosts"
+    zone = uuid_of("zone1")
+    return [
+        Question(f"{flat}, limit=1", "flat", few, f"{small}&limit=1"),
+        Question(f"{flat}, limit=1000", "flat", few, f"{small}&limit=1000"),
+        Question(
+            f"{flat}, one rack by its trait",
+            "flat",
+            few,
+            f"{small}&required=CUSTOM_RACK0&limit=1000",
+        ),
+        Question(
+            f"{flat}, one of three zones",
+            "flat",
+            few,
+            f"{small}&member_of={zone}&limit=1000",
+        ),
+        Question(
+            f"{flat}, nothing fits",
+            "flat",
+            few,
+            f"{CANDIDATES}?resources=VCPU:60&limit=1000",
+        ),
+        Question(
+            f"candidates, {many} flat hosts, limit=10",
+            "flat",
+            many,
+            f"{small}&limit=10",
+        ),
+        Question(
+            f"candidates, {many} flat hosts, limit=1000",
+            "flat",
+            many,
+            f"{small}&limit=1000",
+        ),
+        Question(
+            f"candidates, {few} hosts with shared disks, limit=1000",
+            "shared",
+            few,
+            f"{small}&limit=1000",
+        ),
+        Question(
+            f"NUMA + VF with same_subtree, {few} nested hosts, limit=100",
+            "nested",
+            few,
+            f"{NUMA}&limit=100",
+        ),
+        Question(
+            f"8 of 8 GPUs in 8 groups, {some} hosts, limit=100",
+            "wide",
+            some,
+            f"{_gpus(8)}&limit=100",
+        ),
+        Question(
+            f"9 of 8 GPUs in 9 groups, {some} hosts, limit=100",
+            "wide",
+            some,
+            f"{_gpus(9)}&limit=100",
+        ),
+        Question(
+            "inventories of a host",
+            "flat",
+            few,
+            f"/resource_providers/{uuid_of('host0')}/inventories",
+        ),
+        Claim("claim by a new consumer", "flat", few, "/allocations", method="PUT"),
+    ]

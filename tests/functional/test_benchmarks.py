@@ -1,0 +1,45 @@
+"""The benchmarks, on clouds so small that they take no time."""
+
+import json
+
+import pytest
+
+from benchmarks import client, cloud, question
+
+TINY = 0.02
+
+
+@pytest.mark.parametrize("kind", cloud.KINDS)
+def test_a_cloud_is_the_same_each_time(kind):
+    assert list(cloud.KINDS[kind](50)) == list(cloud.KINDS[kind](50))
+
+
+@pytest.mark.parametrize("kind", cloud.KINDS)
+def test_each_question_is_answered(kind, database):
+    asked = [each for each in question.questions(TINY) if each.kind == kind]
+    planted = cloud.plant(
+        database, cloud.KINDS[kind](max(each.hosts for each in asked))
+    )
+    assert planted >= max(each.hosts for each in asked)
+    ask = client.in_process(database)
+    for each in asked:
+        for (path, body), _ in zip(each.requests("process"), range(2), strict=False):
+            status, raw = ask(each.method, path, body)
+            assert status in (200, 204), (each, raw)
+            if path.startswith(question.CANDIDATES):
+                found = json.loads(raw)["allocation_requests"]
+                empty = "nothing fits" in each.name or each.name.startswith("9 of 8")
+                assert bool(found) is not empty, each
+
+
+def test_a_host_has_many_traits_and_is_partly_in_use(database):
+    cloud.plant(database, cloud.flat(3))
+    ask = client.in_process(database)
+    path = f"{question.CANDIDATES}?{question.SMALL}"
+    _, raw = ask("GET", path, None)
+    summaries = json.loads(raw)["provider_summaries"]
+    assert len(summaries) == 3
+    for summary in summaries.values():
+        assert len(summary["traits"]) == cloud.TRAITS_OF_A_HOST + 1
+        vcpu = summary["resources"]["VCPU"]
+        assert 0.3 < vcpu["used"] / vcpu["capacity"] <= 0.4
