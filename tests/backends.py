@@ -28,13 +28,12 @@ SERVERS = {
         "PLACEMENT_TEST_MYSQL_URL", "mysql+pymysql://root@127.0.0.1/mysql"
     ),
 }
-# Tests wait for no server that is not there.
-PATIENCE = {"max_retries": 1, "retry_interval": 1}
 
 
 def connect(url: str) -> api.Database:
     """Return the database of a URL, which must be there."""
-    return api.connect(conf.DatabaseSettings(url, **PATIENCE))
+    # Tests wait for no server that is not there.
+    return api.connect(conf.DatabaseSettings(url, max_retries=1, retry_interval=1))
 
 
 @contextmanager
