@@ -35,9 +35,18 @@ READING = "GET"
 def start_from_environment() -> "WSGIApplication":
     """Return the service as configuration files and the environment describe it."""
     config = conf.read_for_service()
+    set_up_logging(config)
+    return start(config)
+
+
+def set_up_logging(config: cfg.ConfigOpts) -> None:
+    """Log as the options say: to stderr, if they name no place."""
+    places = ("log_file", "log_dir", "use_syslog", "use_journal")
+    if not any(getattr(config, place) for place in places):
+        # The library would take stdout, which belongs to the web server.
+        config.set_default("use_stderr", True)
     log.setup(config, conf.PROJECT)
     logging.captureWarnings(True)
-    return start(config)
 
 
 def start(config: cfg.ConfigOpts) -> "WSGIApplication":

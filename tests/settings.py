@@ -21,6 +21,6 @@ def make_config(overrides: dict[tuple[str, str], Any] | None = None) -> cfg.Conf
     config = cfg.ConfigOpts()
     conf.register(config)
     for (group, name), value in {**DEFAULTS, **(overrides or {})}.items():
-        config.set_override(name, value, group)
+        config.set_override(name, value, None if group == "DEFAULT" else group)
     config([], project=conf.PROJECT, default_config_files=[], default_config_dirs=[])
     return config

@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{PROGRAM}: {exc}", file=sys.stderr)
         return 1
     _announce(config, listener, asked.workers)
-    log.setup(config, conf.PROJECT)
+    app.set_up_logging(config)
     Server(config, listener, asked.workers).run()
     return 0
 

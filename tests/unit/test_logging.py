@@ -1,0 +1,43 @@
+"""Where the log goes."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from placement import app
+from tests import settings
+
+
+@pytest.fixture(autouse=True)
+def root() -> Iterator[logging.Logger]:
+    """Give the root logger, and put it back as it was."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield root
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+
+
+def streams(root: logging.Logger) -> list[object]:
+    return [getattr(handler, "stream", None) for handler in root.handlers]
+
+
+def test_the_log_goes_to_stderr(root: logging.Logger) -> None:
+    app.set_up_logging(settings.make_config())
+    assert streams(root) == [sys.stderr]
+
+
+def test_it_goes_to_a_file_instead_if_there_is_one(
+    root: logging.Logger, tmp_path: Path
+) -> None:
+    path = tmp_path / "placement.log"
+    app.set_up_logging(settings.make_config({("DEFAULT", "log_file"): str(path)}))
+    logging.getLogger("placement.requestlog").info("here")
+    assert sys.stderr not in streams(root)
+    assert "INFO placement.requestlog [-] here" in path.read_text()
+    for handler in root.handlers:
+        handler.close()
