@@ -19,6 +19,10 @@ from tests.property.test_search import as_found
 CUSTOM_CLASS_ID = 10000
 
 
+def plant_in(database: Database, cloud: list[forest.Node]) -> None:
+    database.write(lambda session: plant(session, cloud))
+
+
 def plant(session: Session, cloud: list[forest.Node]) -> None:
     """Store a cloud, in place of whatever is there."""
     connection = session.connection()
@@ -136,24 +140,24 @@ def ask(database: Database, request: model.Request) -> set[oracle.Found]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_left_out_does_not_change_the_answer(seed, planted):
+def test_what_is_left_out_does_not_change_the_answer(
+    seed: int, planted: Database
+) -> None:
     rng = random.Random(seed)
     for _ in range(25):
         cloud = forest.random_forest(rng, size=9)
-        planted.write(lambda session, cloud=cloud: plant(session, cloud))
+        plant_in(planted, cloud)
         for _ in range(8):
             request = forest.random_request(rng, cloud)
-            found = planted.read(
-                lambda session, request=request: search(session, request)
-            )
+            found = ask(planted, request)
             assert found == oracle.candidates(cloud, request), (cloud, request)
 
 
-def test_a_loaded_snapshot_is_what_was_stored(planted):
+def test_a_loaded_snapshot_is_what_was_stored(planted: Database) -> None:
     rng = random.Random(39)
     for _ in range(20):
         cloud = forest.random_forest(rng, size=9)
-        planted.write(lambda session, cloud=cloud: plant(session, cloud))
+        plant_in(planted, cloud)
         loaded = planted.read(
             lambda session: snapshot.load(session, snapshot.load_vocabulary(session))
         )
@@ -197,8 +201,8 @@ def hosts(count: int) -> list[forest.Node]:
     ]
 
 
-def test_trees_that_lack_something_are_left_out(planted):
-    planted.write(lambda session: plant(session, hosts(10)))
+def test_trees_that_lack_something_are_left_out(planted: Database) -> None:
+    plant_in(planted, hosts(10))
     request = model.Request((model.Group(resources={"VCPU": 1, "DISK_GB": 1}),))
 
     def load(session: Session) -> model.Snapshot:
@@ -231,7 +235,9 @@ def statements(database: Database) -> Iterator[list[str]]:
         sa.event.remove(database.engine, "before_cursor_execute", note)
 
 
-def test_the_number_of_statements_does_not_grow_with_the_cloud(planted):
+def test_the_number_of_statements_does_not_grow_with_the_cloud(
+    planted: Database,
+) -> None:
     group = model.Group(
         resources={"VCPU": 1, "DISK_GB": 1},
         required=(frozenset({"CUSTOM_T1"}),),
@@ -239,26 +245,28 @@ def test_the_number_of_statements_does_not_grow_with_the_cloud(planted):
     )
     counts = []
     for size in (2, 200):
-        planted.write(lambda session, size=size: plant(session, hosts(size)))
+        plant_in(planted, hosts(size))
         with statements(planted) as executed:
-            found = planted.read(
-                lambda session: search(session, model.Request((group,)))
-            )
+            found = ask(planted, model.Request((group,)))
         assert len(found) == size / 2
         counts.append(len(executed))
     assert counts[0] == counts[1] <= 13
 
 
-def test_more_trees_than_can_be_listed_are_loaded_as_well(planted, monkeypatch):
+def test_more_trees_than_can_be_listed_are_loaded_as_well(
+    planted: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(snapshot, "MOST_LISTED_ROOTS", 3)
-    planted.write(lambda session: plant(session, hosts(10)))
+    plant_in(planted, hosts(10))
     request = model.Request((model.Group(resources={"DISK_GB": 1}),))
     found = ask(planted, request)
     assert found == oracle.candidates(hosts(10), request)
     assert len(found) == 5
 
 
-def test_traits_are_in_the_order_of_their_making_standard_ones_first(planted):
+def test_traits_are_in_the_order_of_their_making_standard_ones_first(
+    planted: Database,
+) -> None:
     cloud = [
         forest.Node(
             "host",
@@ -288,7 +296,9 @@ def test_traits_are_in_the_order_of_their_making_standard_ones_first(planted):
     )
 
 
-def test_a_provider_may_have_more_traits_than_mysql_joins_by_default(planted):
+def test_a_provider_may_have_more_traits_than_mysql_joins_by_default(
+    planted: Database,
+) -> None:
     def plant_traits(session: Session) -> None:
         plant(session, hosts(1))
         ids = snapshot.load_vocabulary(session).traits

@@ -6,12 +6,15 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import os_resource_classes
 import pytest
 
 from tests.client import Client
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
 EXAMPLES = Path(__file__).with_name("allocation_candidate_examples.txt")
 NAMESPACE = uuid.UUID("5d1a4e3c-6f2b-4a77-9c11-0d8e7a6b5c4d")
@@ -113,14 +116,14 @@ class Cloud:
 
     def __init__(self, client: Client, notation: str) -> None:
         self._client = client
-        self.names = {}
+        self.names: dict[str, str] = {}
         for provider in notation.split(" | "):
             self._build(*provider.split())
 
     def _build(self, name: str, *things: str) -> None:
         name, _, parent = name.partition("<")
         self.names[uuid_of(name)] = name
-        body = {
+        body: Any = {
             "uuid": uuid_of(name),
             # Names that differ by case only are equal to MariaDB.
             "name": uuid_of(name),
@@ -199,7 +202,9 @@ def _tree_of(match: re.Match[str]) -> str:
 @pytest.mark.parametrize(
     "example", list(load_examples()), ids=lambda example: example.title.split(".")[0]
 )
-def test_the_example_is_answered_as_written(example, application):
+def test_the_example_is_answered_as_written(
+    example: Example, application: "WSGIApplication"
+) -> None:
     client = Client(application)
     cloud = Cloud(client, example.cloud)
     for question in example.questions:

@@ -5,17 +5,18 @@ import json
 import pytest
 
 from benchmarks import client, cloud, question
+from placement.db.api import Database
 
 TINY = 0.02
 
 
 @pytest.mark.parametrize("kind", cloud.KINDS)
-def test_a_cloud_is_the_same_each_time(kind):
+def test_a_cloud_is_the_same_each_time(kind: str) -> None:
     assert list(cloud.KINDS[kind](50)) == list(cloud.KINDS[kind](50))
 
 
 @pytest.mark.parametrize("kind", cloud.KINDS)
-def test_each_question_is_answered(kind, database):
+def test_each_question_is_answered(kind: str, database: Database) -> None:
     asked = [each for each in question.questions(TINY) if each.kind == kind]
     planted = cloud.plant(
         database, cloud.KINDS[kind](max(each.hosts for each in asked))
@@ -32,7 +33,7 @@ def test_each_question_is_answered(kind, database):
                 assert bool(found) is not empty, each
 
 
-def test_a_host_has_many_traits_and_is_partly_in_use(database):
+def test_a_host_has_many_traits_and_is_partly_in_use(database: Database) -> None:
     cloud.plant(database, cloud.flat(3))
     ask = client.in_process(database)
     path = f"{question.CANDIDATES}?{question.SMALL}"

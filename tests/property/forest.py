@@ -221,7 +221,7 @@ def random_sets(
 def snapshot_of(forest: list[Node]) -> model.Snapshot:
     """Return a forest as the engine gets it."""
     by_name = {node.name: node for node in forest}
-    parents = {node.name: node.parent and node.parent.name for node in forest}
+    parents = {node.name: node.parent.name if node.parent else None for node in forest}
     return model.snapshot_of(
         tree_of([(by_name[name], end) for name, end in members])
         for members in model.walk(parents)
@@ -233,7 +233,7 @@ def tree_of(members: list[tuple[Node, int]]) -> model.Tree:
         tuple(
             model.Provider(
                 uuid=node.name,
-                parent_uuid=node.parent and node.parent.name,
+                parent_uuid=node.parent.name if node.parent else None,
                 root_uuid=node.root.name,
                 stocks={
                     name: model.Stock(**dataclasses.asdict(inventory))

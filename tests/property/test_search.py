@@ -30,7 +30,7 @@ def as_found(candidate: engine.Candidate) -> oracle.Found:
 
 
 @pytest.mark.parametrize("seed", range(BATCHES))
-def test_the_search_finds_what_brute_force_finds(seed):
+def test_the_search_finds_what_brute_force_finds(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(CLOUDS):
         cloud = forest.random_forest(rng)
@@ -39,7 +39,7 @@ def test_the_search_finds_what_brute_force_finds(seed):
 
 
 @pytest.mark.parametrize("seed", range(BATCHES))
-def test_the_search_finds_what_brute_force_finds_when_it_is_crowded(seed):
+def test_the_search_finds_what_brute_force_finds_when_it_is_crowded(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(CROWDS):
         requests = [forest.crowded_request(rng) for _ in range(QUESTIONS)]

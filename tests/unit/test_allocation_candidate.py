@@ -1,6 +1,7 @@
 """What a query for allocation candidates means, and how answers are written."""
 
 import contextlib
+import dataclasses
 import random
 
 import pytest
@@ -10,7 +11,7 @@ from placement.handlers import allocation_candidate as handler
 from placement.microversion import VERSIONS, Version
 from placement.schemas import allocation_candidate as wire
 from placement.schemas import query
-from placement.schemas.common import View
+from placement.schemas.common import Json, View
 from placement.search import engine, model
 from tests.property import forest
 
@@ -29,7 +30,7 @@ def sets(*names: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(each.split(",")) for each in names)
 
 
-def test_a_query_becomes_groups_in_the_order_they_are_begun():
+def test_a_query_becomes_groups_in_the_order_they_are_begun() -> None:
     text = (
         f"required_B=T1,!T2&resources=VCPU:1,DISK_GB:2&in_tree1=%20{A}&resources_B=VF:3"
         f"&member_of1=in:{A},{B}&member_of1=!{B}&resources1=IP:1&group_policy=isolate"
@@ -63,7 +64,7 @@ def test_a_query_becomes_groups_in_the_order_they_are_begun():
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_one_provider_of_a_tree_may_give_before_1_29(minor):
+def test_one_provider_of_a_tree_may_give_before_1_29(minor: int) -> None:
     assert parse("resources=VCPU:1", minor).request.nested is (minor >= 29)
 
 
@@ -78,7 +79,7 @@ def test_one_provider_of_a_tree_may_give_before_1_29(minor):
         ("&group_policy=bogus&group_policy=isolate", False),
     ],
 )
-def test_the_first_group_policy_counts(text, isolate):
+def test_the_first_group_policy_counts(text: str, isolate: bool) -> None:
     assert parse(f"resources=VCPU:1{text}").request.isolate is isolate
 
 
@@ -91,19 +92,19 @@ def test_the_first_group_policy_counts(text, isolate):
         (f"&limit={'9' * 5000}", wire.LARGEST_LIMIT),
     ],
 )
-def test_the_first_limit_counts(text, limit):
+def test_the_first_limit_counts(text: str, limit: int | None) -> None:
     assert parse(f"resources=VCPU:1{text}").limit == limit
 
 
 @pytest.mark.parametrize("limits", [("cow", "1"), ("1", "cow")])
-def test_each_limit_must_be_one(limits):
+def test_each_limit_must_be_one(limits: tuple[str, str]) -> None:
     text = "&".join(f"limit={limit}" for limit in limits)
     with pytest.raises(errors.BadRequest, match="'cow' does not match"):
         parse(f"resources=VCPU:1&{text}")
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_what_is_sent_at_random_is_understood_or_refused(minor):
+def test_what_is_sent_at_random_is_understood_or_refused(minor: int) -> None:
     rng = random.Random(minor)
     names = [
         *("resources", "required", "member_of", "in_tree", "limit", "group_policy"),
@@ -123,7 +124,7 @@ def test_what_is_sent_at_random_is_understood_or_refused(minor):
     assert understood > 30
 
 
-def test_every_candidate_is_rendered_so_that_it_can_be_read_back():
+def test_every_candidate_is_rendered_so_that_it_can_be_read_back() -> None:
     rng = random.Random(39)
     rendered = 0
     for _ in range(200):
@@ -156,14 +157,14 @@ def taken(candidate: engine.Candidate) -> dict[str, dict[str, int]]:
     return {giver.uuid: amounts for giver, amounts in candidate.amounts().items()}
 
 
-def read(document: wire.Json) -> dict[str, dict[str, int]]:
+def read(document: Json) -> dict[str, dict[str, int]]:
     return {
         provider: allocation["resources"]
         for provider, allocation in document["allocations"].items()
     }
 
 
-def read_list(document: wire.Json) -> dict[str, dict[str, int]]:
+def read_list(document: Json) -> dict[str, dict[str, int]]:
     return {
         allocation["resource_provider"]["uuid"]: allocation["resources"]
         for allocation in document["allocations"]
@@ -191,42 +192,47 @@ def roots(candidates: list[engine.Candidate]) -> list[str]:
     return [candidate.providers[0].root_uuid for candidate in candidates]
 
 
-def find(limit: int | None = None, **options: object) -> list[engine.Candidate]:
-    settings = conf.Settings(**options)
+PLAIN = conf.Settings()
+DEPTH_FIRST = conf.Settings(allocation_candidates_generation_strategy="depth-first")
+RANDOM = conf.Settings(randomize_allocation_candidates=True)
+
+
+def find(
+    limit: int | None = None, settings: conf.Settings = PLAIN
+) -> list[engine.Candidate]:
     return handler.find(hosts(2, 4), wire.Question(ONE, limit), settings)
 
 
-def test_a_limit_offers_as_many_trees_as_there_are():
+def test_a_limit_offers_as_many_trees_as_there_are() -> None:
     assert roots(find(limit=2)) == ["h0", "h1"]
 
 
-def test_depth_first_offers_one_tree():
-    strategy = {"allocation_candidates_generation_strategy": "depth-first"}
-    assert roots(find(limit=4, **strategy)) == ["h0"] * 4
-    assert roots(find(max_allocation_candidates=4, **strategy)) == ["h0"] * 4
+def test_depth_first_offers_one_tree() -> None:
+    assert roots(find(4, DEPTH_FIRST)) == ["h0"] * 4
+    most = dataclasses.replace(DEPTH_FIRST, max_allocation_candidates=4)
+    assert roots(find(settings=most)) == ["h0"] * 4
 
 
 @pytest.mark.parametrize(
     ("most", "limit", "count"), [(-1, None, 8), (-7, 3, 3), (0, None, 1), (5, 9, 5)]
 )
-def test_an_operator_may_limit_how_many_are_generated(most, limit, count):
-    assert len(find(limit, max_allocation_candidates=most)) == count
+def test_an_operator_may_limit_how_many_are_generated(
+    most: int, limit: int | None, count: int
+) -> None:
+    assert len(find(limit, conf.Settings(max_allocation_candidates=most))) == count
 
 
-def test_a_random_order_is_another_one_each_time():
+def test_a_random_order_is_another_one_each_time() -> None:
     plain = [candidate.providers for candidate in find()]
-    orders = {
-        tuple(c.providers for c in find(randomize_allocation_candidates=True))
-        for _ in range(20)
-    }
+    orders = {tuple(c.providers for c in find(settings=RANDOM)) for _ in range(20)}
     assert len(orders) > 1
     assert {len(set(order)) for order in orders} == {len(plain)}
 
 
-def test_a_random_choice_is_another_one_each_time():
+def test_a_random_choice_is_another_one_each_time() -> None:
     choices = {
         frozenset(c.providers[0].uuid for c in some)
-        for some in (find(2, randomize_allocation_candidates=True) for _ in range(40))
+        for some in (find(2, RANDOM) for _ in range(40))
     }
     assert len(choices) > 1
     assert all(len(choice) == 2 for choice in choices)

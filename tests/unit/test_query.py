@@ -22,7 +22,7 @@ def sets(*members: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(names.split(",")) for names in members)
 
 
-def test_parameters_end_at_ampersands_and_semicolons():
+def test_parameters_end_at_ampersands_and_semicolons() -> None:
     assert query.decode("a=1&b=2;c;;a=%C3%A9+x") == [
         ("a", "1"),
         ("b", "2"),
@@ -32,12 +32,12 @@ def test_parameters_end_at_ampersands_and_semicolons():
 
 
 @pytest.mark.parametrize("raw", ["a=%ff", "%ff=a", "a=\xff"])
-def test_bytes_that_are_not_utf8_are_refused(raw):
+def test_bytes_that_are_not_utf8_are_refused(raw: str) -> None:
     with pytest.raises(errors.BadRequest, match=r"^Invalid query string parameters: "):
         query.decode(raw)
 
 
-def test_raw_utf8_bytes_mean_what_their_escapes_mean():
+def test_raw_utf8_bytes_mean_what_their_escapes_mean() -> None:
     assert query.decode("a=é".encode().decode("latin-1")) == [("a", "é")]
 
 
@@ -53,11 +53,11 @@ def test_raw_utf8_bytes_mean_what_their_escapes_mean():
         (":1", {"": 1}),
     ],
 )
-def test_resources_are_amounts_by_class(text, amounts):
+def test_resources_are_amounts_by_class(text: str, amounts: dict[str, int]) -> None:
     assert query.parse_resources(text) == amounts
 
 
-def test_an_amount_of_thousands_of_digits_is_a_large_amount():
+def test_an_amount_of_thousands_of_digits_is_a_large_amount() -> None:
     assert query.parse_resources(f"VCPU:{'9' * 5000}")["VCPU"] > 2**63
     assert query.parse_resources(f"VCPU:{'0' * 5000}1") == {"VCPU": 1}
 
@@ -80,7 +80,7 @@ def test_an_amount_of_thousands_of_digits_is_a_large_amount():
         ("VCPU:-2", "Requested resource VCPU requires amount >= 1. Got: -2."),
     ],
 )  # fmt: skip
-def test_malformed_resources_are_refused(text, complaint):
+def test_malformed_resources_are_refused(text: str, complaint: str) -> None:
     with pytest.raises(errors.BadRequest) as failure:
         query.parse_resources(text)
     assert str(failure.value).endswith(complaint)
@@ -101,7 +101,9 @@ def test_malformed_resources_are_refused(text, complaint):
         (39, [], (), ""),
     ],
 )
-def test_required_traits(minor, texts, required, forbidden):
+def test_required_traits(
+    minor: int, texts: list[str], required: tuple[frozenset[str], ...], forbidden: str
+) -> None:
     traits = query.parse_required(texts, grammar(minor))
     assert traits.required == required
     assert traits.forbidden == frozenset(filter(None, forbidden.split(",")))
@@ -133,7 +135,9 @@ FORMAT = "The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC'"
         (39, "in:T1,!T2", f"{FORMAT} does not support forbidden traits. Got: in:T1,!T2"),  # noqa: E501
     ],
 )  # fmt: skip
-def test_malformed_required_traits_are_refused(minor, text, complaint):
+def test_malformed_required_traits_are_refused(
+    minor: int, text: str, complaint: str
+) -> None:
     with pytest.raises(errors.BadRequest) as failure:
         query.parse_required([text], grammar(minor))
     assert str(failure.value) == f"Invalid query string parameters: {complaint}"
@@ -150,7 +154,9 @@ def test_malformed_required_traits_are_refused(minor, text, complaint):
         (39, [A.replace("-", "")], sets(A.replace("-", "")), ""),
     ],
 )
-def test_member_of(minor, texts, required, forbidden):
+def test_member_of(
+    minor: int, texts: list[str], required: tuple[frozenset[str], ...], forbidden: str
+) -> None:
     aggregates = query.parse_member_of(texts, grammar(minor))
     assert aggregates.required == required
     assert aggregates.forbidden == frozenset(filter(None, forbidden.split(",")))
@@ -186,13 +192,15 @@ NO_FORBIDDEN = (
         (31, [f"!in:{A}"], NO_FORBIDDEN),
     ],
 )
-def test_malformed_member_of_is_refused(minor, texts, complaint):
+def test_malformed_member_of_is_refused(
+    minor: int, texts: list[str], complaint: str
+) -> None:
     with pytest.raises(errors.BadRequest) as failure:
         query.parse_member_of(texts, grammar(minor), "member_of_X")
     assert str(failure.value) == complaint
 
 
-def test_in_tree_is_trimmed_and_otherwise_taken_as_spelled():
+def test_in_tree_is_trimmed_and_otherwise_taken_as_spelled() -> None:
     assert query.parse_in_tree(f" {A.upper()} ") == A.upper()
     with pytest.raises(errors.BadRequest, match=r"to be a format of uuid. Got: cow$"):
         query.parse_in_tree("cow")
@@ -209,7 +217,7 @@ SCHEMA = Schema(
 )
 
 
-def test_the_last_value_of_a_parameter_is_checked():
+def test_the_last_value_of_a_parameter_is_checked() -> None:
     query.check([("uuid", "cow"), ("uuid", A), ("resources1", "")], SCHEMA)
 
 
@@ -223,7 +231,9 @@ def test_the_last_value_of_a_parameter_is_checked():
         (("resources1\n", ""), "does not match any of the regexes"),
     ],
 )
-def test_a_query_that_breaks_its_schema_is_refused(pair, complaint):
+def test_a_query_that_breaks_its_schema_is_refused(
+    pair: tuple[str, str], complaint: str
+) -> None:
     with pytest.raises(errors.BadRequest, match=complaint) as failure:
         query.check([pair], SCHEMA)
     assert str(failure.value).startswith("Invalid query string parameters: '")

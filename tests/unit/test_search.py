@@ -80,26 +80,26 @@ def roots(candidates: Iterable[engine.Candidate]) -> list[str]:
     return [candidate.providers[0].root_uuid for candidate in candidates]
 
 
-def test_each_tree_gives_one_candidate_in_turn():
+def test_each_tree_gives_one_candidate_in_turn() -> None:
     snapshot = hosts(3, [ONE] * 4)
     found, _ = ask(snapshot, model.Request(groups(2)), limit=7)
     assert roots(found) == [*["host0", "host1", "host2"] * 2, "host0"]
 
 
-def test_depth_first_exhausts_one_tree_before_the_next():
+def test_depth_first_exhausts_one_tree_before_the_next() -> None:
     found = engine.search(
         hosts(2, [ONE] * 3), model.Request(groups(1)), depth_first=True
     )
     assert roots(found) == ["host0"] * 3 + ["host1"] * 3
 
 
-def test_the_same_question_has_the_same_answer_in_the_same_order():
+def test_the_same_question_has_the_same_answer_in_the_same_order() -> None:
     snapshot = hosts(3, [ONE] * 4)
     first, second = (ask(snapshot, model.Request(groups(3)))[0] for _ in range(2))
     assert [each.providers for each in first] == [each.providers for each in second]
 
 
-def test_a_random_order_has_the_same_answers():
+def test_a_random_order_has_the_same_answers() -> None:
     snapshot = hosts(3, [ONE] * 4)
     request = model.Request(groups(2))
     plain = [each.providers for each in engine.search(snapshot, request)]
@@ -111,7 +111,7 @@ def test_a_random_order_has_the_same_answers():
     assert set(plain) == set(shuffled)
 
 
-def test_a_random_order_reaches_every_candidate_first():
+def test_a_random_order_reaches_every_candidate_first() -> None:
     snapshot = hosts(2, [ONE] * 2)
     rng = random.Random(7)
     firsts = {
@@ -121,7 +121,7 @@ def test_a_random_order_reaches_every_candidate_first():
     assert len(firsts) == 4
 
 
-def test_at_most_so_many_are_generated_before_those_of_old_are_sorted_out():
+def test_at_most_so_many_are_generated_before_those_of_old_are_sorted_out() -> None:
     snapshot = hosts(1, [ONE] * 2)
     one_each = model.Request(groups(2), isolate=True, nested=False)
     assert not list(engine.search(snapshot, one_each, most=1))
@@ -130,14 +130,16 @@ def test_at_most_so_many_are_generated_before_those_of_old_are_sorted_out():
     assert len(list(engine.search(snapshot, both))) == 2
 
 
-def test_no_tree_is_looked_at_before_it_is_its_turn():
+def test_no_tree_is_looked_at_before_it_is_its_turn() -> None:
     _, tally = ask(hosts(1000, [ONE] * 2), model.Request(groups(2)), limit=10)
     assert tally.picks == 20
 
 
 @pytest.mark.parametrize("isolate", [True, False])
 @pytest.mark.parametrize("size", [8, 16, 64])
-def test_as_many_groups_as_devices_are_served_without_a_detour(size, isolate):
+def test_as_many_groups_as_devices_are_served_without_a_detour(
+    size: int, isolate: bool
+) -> None:
     request = model.Request(groups(size), isolate=isolate)
     found, tally = ask(hosts(200, [ONE] * size), request, limit=100)
     assert len(set(roots(found))) == 100
@@ -154,21 +156,23 @@ def test_as_many_groups_as_devices_are_served_without_a_detour(size, isolate):
         (64, [ONE] * 63),
     ],
 )
-def test_one_device_too_few_is_seen_without_a_single_pick(size, devices, isolate):
+def test_one_device_too_few_is_seen_without_a_single_pick(
+    size: int, devices: list[Stocks], isolate: bool
+) -> None:
     request = model.Request(groups(size), isolate=isolate)
     found, tally = ask(hosts(200, devices), request, limit=100)
     assert not found
     assert tally.picks == 0
 
 
-def test_capacities_that_sum_to_less_are_seen_at_once():
+def test_capacities_that_sum_to_less_are_seen_at_once() -> None:
     devices = [{"GPU": model.Stock(3)}] * 8
     found, tally = ask(hosts(50, devices), model.Request(groups(9, amount=2)), 100)
     assert not found
     assert tally.picks == 0
 
 
-def test_too_few_for_some_of_the_groups_is_seen_after_one_attempt():
+def test_too_few_for_some_of_the_groups_is_seen_after_one_attempt() -> None:
     # Three groups want one of the two devices that are special.
     names = [f"d{number}" for number in range(16)]
     special = dict.fromkeys(names[:2], NUMA)
@@ -190,7 +194,7 @@ def test_too_few_for_some_of_the_groups_is_seen_after_one_attempt():
     assert tally.proofs <= 5
 
 
-def test_a_greedy_pick_is_taken_back_without_trying_everything_after_it():
+def test_a_greedy_pick_is_taken_back_without_trying_everything_after_it() -> None:
     # Groups of two and three; only one way round fills the devices.
     devices = [{"GPU": model.Stock(5)}] * 6
     sizes = [2, 3] * 6
@@ -219,14 +223,14 @@ def on_one_node(count: int) -> model.Request:
     )
 
 
-def test_a_subtree_that_is_too_small_is_left_at_once():
+def test_a_subtree_that_is_too_small_is_left_at_once() -> None:
     cloud = model.snapshot_of(numa_host(f"host{number}", 8) for number in range(200))
     found, tally = ask(cloud, on_one_node(9), limit=100)
     assert not found
     assert tally.picks <= 20
 
 
-def test_a_subtree_that_is_just_large_enough_is_found_without_a_detour():
+def test_a_subtree_that_is_just_large_enough_is_found_without_a_detour() -> None:
     cloud = model.snapshot_of(numa_host(f"host{number}", 8) for number in range(200))
     found, tally = ask(cloud, on_one_node(8), limit=100)
     assert len(found) == 100
@@ -242,7 +246,7 @@ def binary_tree(levels: int) -> model.Tree:
     return tree("r", parents, dict.fromkeys(["r", *parents], ONE))
 
 
-def test_a_tree_of_ten_levels_is_searched_top_down():
+def test_a_tree_of_ten_levels_is_searched_top_down() -> None:
     cloud = model.snapshot_of([binary_tree(10)])
     pairs = tuple(frozenset({str(n), str(n + 1)}) for n in range(1, 9))
     request = model.Request(groups(9), isolate=True, same_subtree=pairs)
@@ -251,7 +255,7 @@ def test_a_tree_of_ten_levels_is_searched_top_down():
     assert tally.picks <= 500
 
 
-def test_a_chain_deeper_than_python_recurses_is_searched():
+def test_a_chain_deeper_than_python_recurses_is_searched() -> None:
     names = [f"p{number}" for number in range(3000)]
     parents = dict(itertools.pairwise(reversed(names)))
     cloud = model.snapshot_of([tree("p0", parents, {names[-1]: ONE, names[-2]: ONE})])
@@ -265,7 +269,7 @@ def test_a_chain_deeper_than_python_recurses_is_searched():
     assert ask(cloud, request)[0] == []
 
 
-def test_more_groups_than_python_recurses_are_served():
+def test_more_groups_than_python_recurses_are_served() -> None:
     found, _ = ask(hosts(1, [{"GPU": model.Stock(2000)}]), model.Request(groups(2000)))
     assert len(found) == 1
     assert not ask(hosts(1, [{"GPU": model.Stock(1999)}]), model.Request(groups(2000)))[
@@ -273,22 +277,22 @@ def test_more_groups_than_python_recurses_are_served():
     ]
 
 
-def test_amounts_beyond_any_inventory_fit_nowhere():
+def test_amounts_beyond_any_inventory_fit_nowhere() -> None:
     request = model.Request(groups(2, amount=10**40))
     assert ask(hosts(2, [ONE]), request)[0] == []
 
 
-def test_refusals_are_counted_by_rule():
+def test_refusals_are_counted_by_rule() -> None:
     _, tally = ask(hosts(2, [ONE, FULL]), model.Request(groups(2)))
     assert tally.refusals == {"fits": 4, "leaves_room": 2}
 
 
-def test_a_root_that_does_not_suit_is_counted():
+def test_a_root_that_does_not_suit_is_counted() -> None:
     _, tally = ask(hosts(2, [ONE]), model.Request(groups(1), root_required=NUMA))
     assert tally.refusals == {"suits_root": 2}
 
 
-def test_sharing_providers_are_not_combined_anew_at_each_anchor():
+def test_sharing_providers_are_not_combined_anew_at_each_anchor() -> None:
     def provider(name: str, stocks: Stocks, traits: frozenset[str]) -> model.Tree:
         only = model.Provider(
             name, None, name, stocks, (), traits, frozenset({"A"}), 0, 1
