@@ -21,7 +21,7 @@ LIST_V1_9 = {
 LIST_V1_38 = extend(
     LIST_V1_9,
     properties={
-        "consumer_type": {**ID, "pattern": "^[A-Z0-9_]+$|^all|^unknown"},
+        "consumer_type": {**ID, "pattern": "^[A-Z0-9_]+$|^all|^unknown$"},
     },
 )
 
