@@ -1,8 +1,9 @@
 """Allocation candidates: the ways to serve a request."""
 
+import functools
 import itertools
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from placement import conf, errors
 from placement.objects import clock, snapshot, trait, tree_filter
@@ -26,8 +27,8 @@ def list_candidates(call: Call[None]) -> Reply:
     request = question.request
     vocabulary = snapshot.load_vocabulary(call.session)
     if not _knows(vocabulary, request):
-        everything = snapshot.load(call.session, vocabulary)
-        _check_names(request, vocabulary, everything)
+        load = functools.cache(lambda: snapshot.load(call.session, vocabulary))
+        _check_names(request, vocabulary, load)
         return Reply(NOTHING, modified=clock.now())
     root_ids = tree_filter.list_roots(call.session, request, vocabulary)
     loaded = snapshot.load(call.session, vocabulary, root_ids)
@@ -89,18 +90,19 @@ def _knows(vocabulary: Vocabulary, request: Request) -> bool:
 
 
 def _check_names(
-    request: Request, vocabulary: Vocabulary, everything: Snapshot
+    request: Request, vocabulary: Vocabulary, load: Callable[[], Snapshot]
 ) -> None:
     """Refuse a name that does not exist, unless something before it has no chance.
 
     That is part of the API: what is looked at first decides about the answer.
 
+    :param load: loads everything there is, where that has to be looked at
     :raises BadRequest: the first such name
     """
     root_traits = request.root_required | request.root_forbidden
     _check_traits(root_traits, vocabulary)
     if root_traits and not any(
-        rules.suits_root(tree.root, request) for tree in everything.trees
+        rules.suits_root(tree.root, request) for tree in load().trees
     ):
         return
     for group in request.groups:
@@ -110,11 +112,11 @@ def _check_names(
                     "Invalid resource class in resources parameter: "
                     f"No such resource class {name}."
                 )
-        if not engine.has_member(everything, group):
+        if group.member_of and not engine.has_member(load(), group):
             return
         _check_traits(frozenset().union(*group.required), vocabulary)
         _check_traits(group.forbidden, vocabulary)
-        if not engine.is_served(everything, request, group):
+        if not engine.is_served(load(), request, group):
             return
 
 

@@ -49,7 +49,7 @@ def assign(
     """
     state = State(search.plan, domains, wanted)
     if not bounds.are_enough(search.plan, domains):
-        search.tally.refusals[rules.leaves_room.__name__] += 1
+        search.tally.refuse(rules.leaves_room)
         return
     symmetry = None
     if search.barren:
