@@ -7,7 +7,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import jsonschema
@@ -68,9 +68,15 @@ class Schema:
         :param complaint: what the message of a failure begins with
         :raises BadRequest: the document breaks the schema, where and how
         """
-        fault = jsonschema.exceptions.best_match(self._validator.iter_errors(document))
-        if fault:
-            raise errors.BadRequest(f"{complaint}{fault}")
+        try:
+            fault = jsonschema.exceptions.best_match(
+                self._validator.iter_errors(document)
+            )
+            if fault:
+                raise errors.BadRequest(f"{complaint}{fault}")
+        except RecursionError as exc:
+            # It could be read, but what is wrong with it cannot be written.
+            raise errors.BadRequest(f"{complaint}nested too deeply") from exc
 
 
 def parse_json(raw: bytes, schema: Schema) -> Json:
@@ -79,23 +85,32 @@ def parse_json(raw: bytes, schema: Schema) -> Json:
     :raises BadRequest: the body is not JSON, or breaks the schema
     """
     try:
-        document = json.loads(
-            raw.decode("utf-8"), parse_float=_number, parse_constant=_refuse_constant
-        )
+        text = raw.decode("utf-8")
+        document = _load(text, _finite)
         if b"\\u" in raw:
             # An escape can smuggle in half a character, which nothing can store.
             json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as exc:
         raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
+    # What is wrong is shown as it was sent; what is right, as it is meant.
     schema.check(document, "JSON does not validate: ")
-    return document
+    return _load(text, _number)
+
+
+def _load(text: str, parse_float: Callable[[str], int | float]) -> Json:
+    return json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large")
+    return value
 
 
 def _number(text: str) -> int | float:
     """Read a number; one without a fraction is an integer, however it is written."""
     value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is too large")
     return int(value) if value.is_integer() else value
 
 

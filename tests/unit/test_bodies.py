@@ -1,0 +1,33 @@
+"""Bodies become documents: what is read, and what is said of those that are wrong."""
+
+import pytest
+
+from placement import errors
+from placement.schemas import common
+
+SCHEMA = common.Schema(
+    {"type": "object", "properties": {"total": common.POSITIVE_INT}},
+)
+
+
+def test_a_number_without_a_fraction_is_an_integer() -> None:
+    document = common.parse_json(b'{"total": 5.0}', SCHEMA)
+    assert document == {"total": 5}
+    assert isinstance(document["total"], int)
+
+
+@pytest.mark.parametrize("number", ["0.0", "1e+20", "2147483648", "0.5"])
+def test_what_is_wrong_is_shown_as_it_was_sent(number: str) -> None:
+    with pytest.raises(errors.BadRequest, match="JSON does not validate: ") as refused:
+        common.parse_json(f'{{"total": {number}}}'.encode(), SCHEMA)
+    assert f"JSON does not validate: {number} is " in str(refused.value)
+
+
+@pytest.mark.parametrize("depth", [*range(100, 1000, 20), 100_000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a": ', "}")])
+def test_a_document_may_be_too_deep_to_be_shown(
+    opening: str, closing: str, depth: int
+) -> None:
+    nested = f"{opening * depth}1{closing * depth}"
+    with pytest.raises(errors.BadRequest, match="JSON"):
+        common.parse_json(f'{{"total": {nested}}}'.encode(), SCHEMA)
