@@ -6,12 +6,7 @@ from collections.abc import Sequence
 from placement.microversion import ByVersion
 from placement.schemas.common import UUID, Json, Schema, View
 
-AGGREGATES_V1_1 = {
-    "type": "array",
-    # A UUID has other spellings, and what is longer than this one cannot be kept.
-    "items": {**UUID, "maxLength": 36},
-    "uniqueItems": True,
-}
+AGGREGATES_V1_1 = {"type": "array", "items": UUID, "uniqueItems": True}
 AGGREGATES_V1_19 = {
     "type": "object",
     "properties": {
