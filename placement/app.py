@@ -265,7 +265,9 @@ def _check_media_types(
     request: webob.Request, operation: Operation, version: Version
 ) -> None:
     if operation.body and (operation.body.at(version) or operation.media_type_first):
-        media_type = request.environ.get("CONTENT_TYPE", "").split(";")[0].strip()
+        # The sentence of a refusal quotes it even if there is none.
+        content_type: str = request.environ.setdefault("CONTENT_TYPE", "")
+        media_type = content_type.split(";")[0].strip()
         if media_type != JSON:
             raise errors.UnsupportedMediaType(
                 f"The media type {media_type or None} is not supported, use {JSON}"
