@@ -4,7 +4,7 @@ import contextlib
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -101,6 +101,41 @@ def insert_missing(
         insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
         statement = insert(model).on_conflict_do_nothing()
     session.connection().execute(statement, rows)
+
+
+def lock_rows(
+    session: Session,
+    columns: sa.Select[*tuple[Any, ...]],
+    model: type[models.Allocation | models.Consumer | models.ResourceProvider],
+    ids: Collection[int],
+) -> Sequence[Any]:
+    """Return rows that nobody else changes until this transaction ends.
+
+    They are locked, and returned, in the order of their ids. Others may still add rows
+    that refer to them.
+
+    :param columns: what is read of each row once it is locked
+    """
+    query = columns.where(model.id.in_(ids)).order_by(model.id)
+    query = query.with_for_update(key_share=True)
+    for dialect in ("mysql", "mariadb"):
+        # Left to itself it may read the whole of a small table, and waits for each row
+        # on the way that somebody else has locked.
+        query = query.with_hint(model, "FORCE INDEX (PRIMARY)", dialect)
+    return session.connection().execute(query).all()
+
+
+def delete_each(
+    session: Session, column: orm.InstrumentedAttribute[T], values: Iterable[T]
+) -> None:
+    """Delete the rows that have one of the values in a column with an index."""
+    # Given many values at once, MariaDB may read the whole table, and waits for each
+    # row on the way that somebody else has locked.
+    rows = [{"wanted": value} for value in values]
+    if rows:
+        delete = sa.delete(column.parent.class_)
+        delete = delete.where(column == sa.bindparam("wanted"))
+        session.connection().execute(delete, rows)
 
 
 class Database:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import models
+from placement.db import api, models
 from placement.objects import (
     capacity,
     consumer,
@@ -47,8 +47,9 @@ class Shares:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
-    """A stored allocation of a locked consumer."""
+    """A stored allocation of a consumer, which is locked if it has a record."""
 
+    id: int
     consumer_uuid: str
     provider_uuid: str
     class_name: str
@@ -88,14 +89,14 @@ def hold(
 ) -> Held:
     """Lock all that a write of allocations touches: consumers, then providers.
 
-    Everybody takes these locks in the same order: consumers by UUID, providers by id.
+    Everybody takes these locks in the same order: consumers, then providers, by id.
     Who has them knows what is used, and that nobody else changes it.
 
     :param consumers: the UUIDs of those whose allocations are to be replaced
     :param providers: the UUIDs of those that they are to use
     """
     records = consumer.lock(session, consumers)
-    rows = _list_rows(session, records)
+    rows = _list_rows(session, consumers, records)
     used = {row.provider_uuid for row in rows}
     locked = resource_provider.lock_by_uuids(session, used.union(providers))
     return Held(records, locked, rows)
@@ -177,7 +178,8 @@ def delete_all(session: Session, consumer_uuid: str) -> None:
     :raises NotFound: it uses nothing
     """
     held = hold(session, [consumer_uuid])
-    if not held.rows:
+    # What a consumer without a record uses is not shown, so it is not there to delete.
+    if not held.rows or not held.consumers:
         raise errors.NotFound(f"No allocations for consumer '{consumer_uuid}'")
     _delete(session, held.rows)
     consumer.remove(session, held.consumers.values())
@@ -233,16 +235,28 @@ def _shares(rows: Sequence[Any]) -> Shares:
     return Shares(shares, modified=max(times, default=models.utc_now()))
 
 
-def _list_rows(session: Session, uuids: Iterable[str]) -> list[Row]:
-    """Return the allocations of locked consumers."""
+def _list_rows(
+    session: Session, uuids: Iterable[str], records: Collection[str]
+) -> list[Row]:
+    """Return the allocations of locked consumers, and of those without a record.
+
+    A consumer that another request has just made is neither.
+    """
+    wanted = {uuid for uuid in uuids if lookup.is_searchable(uuid)}
     rows: list[Row] = []
-    for chunk in lookup.chunks(uuids):
+    stray: list[Row] = []
+    for chunk in lookup.chunks(sorted(wanted)):
         query = (
             sa.select(
+                models.Consumer.id,
+                models.Allocation.id,
                 models.Allocation.consumer_id,
                 models.ResourceProvider.uuid,
                 models.ResourceClass.name,
                 models.Allocation.used,
+            )
+            .outerjoin(
+                models.Consumer, models.Consumer.uuid == models.Allocation.consumer_id
             )
             .join(
                 models.ResourceProvider,
@@ -256,8 +270,26 @@ def _list_rows(session: Session, uuids: Iterable[str]) -> list[Row]:
             .order_by(models.Allocation.id)
         )
         found: Iterable[Any] = session.connection().execute(query)
-        rows += [Row(*row) for row in found]
-    return rows
+        for record_id, *fields in found:
+            row = Row(*fields)
+            if row.consumer_uuid in records:
+                rows.append(row)
+            elif record_id is None and row.consumer_uuid in wanted:
+                stray.append(row)
+    return rows + _lock_stray(session, stray)
+
+
+def _lock_stray(session: Session, rows: Sequence[Row]) -> list[Row]:
+    """Lock allocations whose consumer has no record to lock; return those still there.
+
+    Other services have left them. They count as used until their consumer is written.
+    """
+    kept: set[int] = set()
+    for chunk in lookup.chunks(sorted(row.id for row in rows)):
+        row = models.Allocation
+        found = api.lock_rows(session, sa.select(row.id), row, chunk)
+        kept.update(each.id for each in found)
+    return [row for row in rows if row.id in kept]
 
 
 def _sum(rows: Iterable[Row]) -> dict[Place, int]:
@@ -268,10 +300,8 @@ def _sum(rows: Iterable[Row]) -> dict[Place, int]:
 
 
 def _delete(session: Session, rows: Iterable[Row]) -> None:
-    for chunk in lookup.chunks(sorted({row.consumer_uuid for row in rows})):
-        delete = sa.delete(models.Allocation)
-        delete = delete.where(models.Allocation.consumer_id.in_(chunk))
-        session.connection().execute(delete)
+    uuids = sorted({row.consumer_uuid for row in rows})
+    api.delete_each(session, models.Allocation.consumer_id, uuids)
 
 
 def _insert(
@@ -309,7 +339,7 @@ def _record_change(
     Clients are told about providers that are named, and those of consumers that leave;
     not about those that a consumer has merely moved away from.
     """
-    leaving = {record.uuid for record in _leaving(claims, held)}
+    leaving = {claim.consumer.uuid for claim in claims if not claim.amounts}
     left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}
     told = left.union(capacity.provider_uuids(claims))
     quiet = {row.provider_uuid for row in held.rows} - told

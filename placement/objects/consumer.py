@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -71,31 +71,27 @@ def parse_uuid(session: Session, consumer_uuid: str) -> str:
 
 
 def lock(session: Session, uuids: Collection[str]) -> dict[str, Record]:
-    """Lock the consumers that exist, in the order of their UUIDs.
+    """Lock the consumers that exist, in the order of their ids; return them by UUID.
 
     Who writes allocations of a consumer does this first, so the allocations of a
     locked consumer stay as they are.
     """
+    row = models.Consumer
+    columns = sa.select(
+        row.id,
+        row.uuid,
+        row.generation,
+        row.project_id,
+        row.user_id,
+        row.consumer_type_id,
+    )
+    ids = lookup.ids_by_text(session, row.id, row.uuid, uuids)
     records: dict[str, Record] = {}
-    consumer = models.Consumer
-    for chunk in lookup.chunks(sorted(filter(lookup.is_searchable, uuids))):
-        query = (
-            sa.select(
-                consumer.id,
-                consumer.uuid,
-                consumer.generation,
-                consumer.project_id,
-                consumer.user_id,
-                consumer.consumer_type_id,
-            )
-            .where(consumer.uuid.in_(chunk))
-            .order_by(consumer.uuid)
-            .with_for_update()
-        )
-        rows: Iterable[Any] = session.connection().execute(query)
-        for row_id, text, generation, *attributes in rows:
+    for chunk in lookup.chunks(sorted(ids.values())):
+        for row_id, text, generation, *attributes in api.lock_rows(
+            session, columns, row, chunk
+        ):
             records[text] = Record(row_id, text, generation, Attributes(*attributes))
-    # MariaDB also finds what differs by case.
     return {text: records[text] for text in uuids if text in records}
 
 
@@ -144,10 +140,8 @@ def store(
 
 def remove(session: Session, records: Iterable[Record]) -> None:
     """Delete consumers that have no allocations left."""
-    for chunk in lookup.chunks(record.id for record in records):
-        session.connection().execute(
-            sa.delete(models.Consumer).where(models.Consumer.id.in_(chunk))
-        )
+    ids = sorted(record.id for record in records)
+    api.delete_each(session, models.Consumer.id, ids)
 
 
 def _attributes(

@@ -10,7 +10,7 @@ from sqlalchemy import orm
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import models
+from placement.db import api, models
 from placement.objects import lookup
 
 UNKNOWN = "No resource provider with uuid {uuid} found"
@@ -123,19 +123,12 @@ def lock_by_ids(session: Session, ids: Iterable[int]) -> list[ResourceProvider]:
     """
     providers = []
     for chunk in lookup.chunks(sorted(ids)):
-        condition = models.ResourceProvider.id.in_(chunk)
-        _lock(session, condition)
+        row = models.ResourceProvider
+        api.lock_rows(session, sa.select(row.id), row, chunk)
         # Only a statement that starts after the lock is granted sees what the
         # former holder committed.
-        providers += list_where(session, condition)
+        providers += list_where(session, row.id.in_(chunk))
     return providers
-
-
-def _lock(session: Session, condition: sa.ColumnElement[bool]) -> None:
-    """Lock rows in id order. It allows others to add rows that refer to them."""
-    query = sa.select(models.ResourceProvider.id).where(condition)
-    query = query.order_by(models.ResourceProvider.id).with_for_update(key_share=True)
-    session.connection().execute(query).all()
 
 
 def create(

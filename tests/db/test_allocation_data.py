@@ -1,5 +1,6 @@
 """Allocations in databases that others have written, or that compare in their way."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from placement.db import models
 from placement.db.api import Database
 from tests.backends import KIND
 from tests.client import Client, new_uuid, wants
+from tests.threads import at_once, statuses
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -119,6 +121,68 @@ def test_allocations_of_who_has_no_user_count_and_are_not_shown(
     assert client.claim(new_uuid(), {provider: {"VCPU": 5}}).status == 409
     assert client.claim(consumer, {provider: {"VCPU": 5}}, generation=1).status == 204
     assert client.get(f"/allocations/{consumer}")["user_id"] == "robot-7"
+
+
+def leave_without_record(client: Client, database: Database, provider: str) -> str:
+    """Let a consumer use 6 VCPU, remove its record, and return its UUID."""
+    consumer = new_uuid()
+    assert client.claim(consumer, {provider: {"VCPU": 6}}).status == 204
+    database.write(lambda session: session.execute(sa.delete(models.Consumer)))
+    assert client.get(f"/allocations/{consumer}") == {"allocations": {}}
+    assert client.usages(provider) == {"VCPU": 6}
+    return consumer
+
+
+def test_allocations_of_who_has_no_record_are_replaced(
+    client: Client, database: Database
+) -> None:
+    provider = client.make_provider(VCPU=10)
+    consumer = leave_without_record(client, database, provider)
+    assert client.claim(consumer, {provider: {"VCPU": 11}}).status == 409
+    assert client.usages(provider) == {"VCPU": 6}
+    # There is room for that only where the old amount is given back.
+    assert client.claim(consumer, {provider: {"VCPU": 7}}).status == 204
+    assert client.usages(provider) == {"VCPU": 7}
+    document = client.get(f"/allocations/{consumer}")
+    assert document["allocations"][provider]["resources"] == {"VCPU": 7}
+    assert document["consumer_generation"] == 1
+
+
+def test_allocations_of_who_has_no_record_go_when_there_are_to_be_none(
+    client: Client, database: Database
+) -> None:
+    provider = client.make_provider(VCPU=10)
+    consumer = leave_without_record(client, database, provider)
+    assert client.call("DELETE", f"/allocations/{consumer}").status == 404
+    assert client.usages(provider) == {"VCPU": 6}
+    assert client.claim(consumer, {}).status == 204
+    assert client.usages(provider) == {"VCPU": 0}
+    assert client.generation(provider) == 3
+
+
+def test_of_writers_of_who_has_no_record_one_replaces_its_allocations(
+    client: Client, database: Database
+) -> None:
+    provider = client.make_provider(VCPU=10)
+    for _ in range(3):
+        consumer = leave_without_record(client, database, provider)
+        claims = {
+            consumer: wants({}),
+            new_uuid(): wants({provider: {"VCPU": 9}}),
+        }
+        answers = at_once(
+            [
+                partial(client.claim, consumer, {provider: {"VCPU": 8}}),
+                partial(client.call, "POST", "/allocations", claims),
+            ]
+        )
+        assert statuses(answers) == {204: 1, 409: 1}
+        used = 8 if answers[0].status == 204 else 9
+        assert client.usages(provider) == {"VCPU": used}
+        for holder in client.get(f"/resource_providers/{provider}/allocations")[
+            "allocations"
+        ]:
+            client.call("DELETE", f"/allocations/{holder}")
 
 
 @pytest.mark.parametrize("name", ["TEAM-BLUE", "team-blue ", "team-blüe"])

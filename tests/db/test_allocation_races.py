@@ -1,13 +1,18 @@
 """Writers of allocations who meet: a claim that fits does not conflict."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.db.api import Database
+from placement.objects import allocation
+from placement.schemas import allocation as wire
+from tests.backends import KIND
 from tests.client import Answer, Client, new_uuid, wants
 from tests.threads import at_once, statuses
 
@@ -203,6 +208,52 @@ def test_claims_that_cross_all_succeed(client: Client) -> None:
     for provider in providers:
         assert client.usages(provider) == {"VCPU": 4}
         assert client.generation(provider) == 1 + 3 * WRITERS
+
+
+@pytest.mark.skipif(KIND == "sqlite", reason="it has one writer at a time")
+def test_writers_of_other_consumers_and_providers_do_not_wait(
+    client: Client, database: Database
+) -> None:
+    """MariaDB would rather read all of a small table, and wait for rows on the way."""
+    here, there = (client.make_provider(VCPU=100) for _ in range(2))
+    ours, theirs = ([new_uuid() for _ in range(4)] for _ in range(2))
+
+    def claims(
+        consumers: list[str], provider: str, amount: int, generation: int | None
+    ) -> dict[str, object]:
+        amounts = {provider: {"VCPU": amount}} if amount else {}
+        return {consumer: wants(amounts, generation) for consumer in consumers}
+
+    def reshape(generation: int) -> Answer:
+        inventories = {"VCPU": {"total": 100}, "DISK_GB": {"total": 1}}
+        shape = {"resource_provider_generation": 3, "inventories": inventories}
+        body = {
+            "inventories": {there: shape},
+            "allocations": claims(theirs, there, 3, generation),
+        }
+        return client.call("POST", "/reshaper", body)
+
+    post = partial(client.call, "POST", "/allocations")
+    for consumers, provider in ((ours, here), (theirs, there)):
+        assert post(claims(consumers, provider, 1, None)).status == 204
+
+    def meet(session: Session) -> list[Answer]:
+        mine = wire.parse_claims(claims(ours, here, 2, 1))
+        allocation.replace_all(session, mine, attempts=1)
+        return [
+            pool.submit(call).result(timeout=10)
+            for call in (
+                partial(post, claims(theirs, there, 2, 1)),
+                partial(reshape, 2),
+                partial(post, claims(theirs, there, 0, 3)),
+                partial(client.claim, new_uuid(), {there: {"VCPU": 1}}),
+            )
+        ]
+
+    with ThreadPoolExecutor(1) as pool:
+        answers = database.write(meet)
+    assert statuses(answers) == {204: 4}
+    assert client.usages(here) == {"VCPU": 8}
 
 
 def test_swaps_on_a_full_provider_succeed(client: Client) -> None:
