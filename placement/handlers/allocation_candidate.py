@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from placement import conf, errors
 from placement.objects import clock, snapshot, trait, tree_filter
 from placement.objects.snapshot import Vocabulary
+from placement.objects.tree_filter import Relevant
 from placement.operation import Call, Reply
 from placement.schemas.allocation_candidate import Answer, Question
 from placement.search import engine, rules
@@ -15,6 +16,8 @@ from placement.search.engine import Candidate
 from placement.search.model import Provider, Request, Snapshot
 
 NOTHING = Answer((), (), frozenset())
+# How many trees the first look takes beyond those that are wanted.
+FIRST_TREES = 16
 
 
 def list_candidates(call: Call[None]) -> Reply:
@@ -30,9 +33,7 @@ def list_candidates(call: Call[None]) -> Reply:
         load = functools.cache(lambda: snapshot.load(call.session, vocabulary))
         _check_names(request, vocabulary, load)
         return Reply(NOTHING, modified=clock.now())
-    root_ids = tree_filter.list_roots(call.session, request, vocabulary)
-    loaded = snapshot.load(call.session, vocabulary, root_ids)
-    candidates = find(loaded, question, call.settings)
+    loaded, candidates = load_and_find(call, vocabulary)
     classes = (group.resources for group in request.groups)
     answer = Answer(
         candidates=tuple(candidates),
@@ -40,6 +41,57 @@ def list_candidates(call: Call[None]) -> Reply:
         resource_classes=frozenset().union(*classes),
     )
     return Reply(answer, modified=clock.now())
+
+
+def load_and_find(
+    call: Call[None], vocabulary: Vocabulary
+) -> tuple[Snapshot, list[Candidate]]:
+    """Return as many candidates as are asked for, and the trees that they are from.
+
+    Where many trees can matter and few candidates are wanted, the first trees may do:
+    the answer is the same as that of all trees then.
+    """
+    question: Question = call.query
+    relevant = tree_filter.list_relevant(call.session, question.request, vocabulary)
+    some = _first_look(relevant, question, call.settings)
+    if some:
+        loaded = snapshot.load(call.session, vocabulary, some)
+        candidates = find(loaded, question, call.settings)
+        if _are_first_of_all(candidates, question, call.settings):
+            return loaded, candidates
+    loaded = snapshot.load(call.session, vocabulary, relevant.roots)
+    return loaded, find(loaded, question, call.settings)
+
+
+def _first_look(
+    relevant: Relevant, question: Question, settings: conf.Settings
+) -> frozenset[int] | None:
+    """Return the roots of the trees that may do, if less than all may do."""
+    depends_on_all = (
+        settings.randomize_allocation_candidates
+        or settings.max_allocation_candidates >= 0
+    )
+    if question.limit is None or depends_on_all:
+        return None
+    # Some trees turn out not to serve, for what only a search can see.
+    return relevant.first(question.limit + question.limit // 4 + FIRST_TREES)
+
+
+def _are_first_of_all(
+    candidates: list[Candidate], question: Question, settings: conf.Settings
+) -> bool:
+    """Tell whether a search of all trees would begin with these candidates.
+
+    By turns, it takes one of each tree before it takes a second one of any.
+    """
+    if len(candidates) != question.limit:
+        return False
+    roots = {candidate.providers[0].root_uuid for candidate in candidates}
+    return _is_depth_first(settings) or len(roots) == len(candidates)
+
+
+def _is_depth_first(settings: conf.Settings) -> bool:
+    return settings.allocation_candidates_generation_strategy == "depth-first"
 
 
 def find(
@@ -52,7 +104,7 @@ def find(
     candidates = engine.search(
         loaded,
         request,
-        depth_first=settings.allocation_candidates_generation_strategy == "depth-first",
+        depth_first=_is_depth_first(settings),
         shuffle=shuffle,
         most=None if most < 0 else max(most, 1),
     )

@@ -16,7 +16,7 @@ from placement.search.model import Provider, Snapshot, Stock, Tree
 # Ids, or UUIDs, that the database has joined into one text.
 SEPARATOR = ","
 # More trees than that are not listed in a query: all are loaded.
-MOST_LISTED_ROOTS = 500
+MOST_LISTED_ROOTS = 1500
 # What MySQL may join into one text, in bytes; its default cuts off after 1024. This is
 # the most that MariaDB takes: a strict session refuses more.
 JOINED_LENGTH = 2**30

@@ -4,6 +4,7 @@ What is left out cannot be an anchor, nor share with one. Whether what is left i
 serve is for the search to say.
 """
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -11,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement.db import models
-from placement.objects.snapshot import Vocabulary, in_trees
+from placement.objects.snapshot import MOST_LISTED_ROOTS, Vocabulary, in_trees
 from placement.search.model import SHARING, Request
 
 # No inventory has more.
@@ -25,12 +26,43 @@ Members: TypeAlias = Mapping[int, int]
 Roots: TypeAlias = frozenset[int] | None
 
 
-def list_roots(session: Session, request: Request, vocabulary: Vocabulary) -> Roots:
-    """Return the ids of the roots of all trees that can matter.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Relevant:
+    """The trees that can matter, by the ids of their roots.
+
+    ``anchors`` may serve, with the help of ``others``: the trees of providers that
+    share with them, and those that ``in_tree`` names. ``anchors`` is None for all.
+    """
+
+    anchors: Roots
+    others: frozenset[int] = frozenset()
+
+    @property
+    def roots(self) -> Roots:
+        """All of them together; None for all there are."""
+        return self.anchors.union(self.others) if self.anchors else self.anchors
+
+    def first(self, count: int) -> Roots:
+        """Return some anchors that can be searched by themselves.
+
+        They are the first ones in the order of a search. It is None where they cannot,
+        and where to load so few of them would not be much quicker.
+        """
+        if self.anchors is None or self.others:
+            return None
+        if count > min(len(self.anchors) // 2, MOST_LISTED_ROOTS):
+            return None
+        return frozenset(sorted(self.anchors)[:count])
+
+
+def list_relevant(
+    session: Session, request: Request, vocabulary: Vocabulary
+) -> Relevant:
+    """Return all trees that can matter.
 
     :param request: one that names nothing which does not exist
     """
-    return _Finder(session, request, vocabulary).roots()
+    return _Finder(session, request, vocabulary).relevant()
 
 
 class _Finder:
@@ -50,8 +82,8 @@ class _Finder:
         self._useful: set[int] = set()
         self._anchors: Roots = None
 
-    def roots(self) -> Roots:
-        """Return the roots of all trees that can matter."""
+    def relevant(self) -> Relevant:
+        """Return all trees that can matter."""
         self._restrict_to_named()
         for members in self._having_traits():
             self._restrict(members)
@@ -59,10 +91,8 @@ class _Finder:
             self._restrict(members)
         for members in self._having_room():
             self._restrict(members)
-        if not self._anchors:
-            return self._anchors
         sharing = (self._sharing[provider] for provider in self._useful)
-        return self._anchors.union(sharing, self._named.values())
+        return Relevant(self._anchors, frozenset((*sharing, *self._named.values())))
 
     def _restrict(self, members: Members) -> None:
         """Leave the anchors whose tree meets a need, unless somebody shares."""

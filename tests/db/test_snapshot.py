@@ -9,9 +9,13 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from placement import conf
 from placement.db import models
 from placement.db.api import Database
+from placement.handlers import allocation_candidate as handler
 from placement.objects import snapshot, tree_filter
+from placement.operation import Call
+from placement.schemas.allocation_candidate import Question
 from placement.search import engine, model
 from tests.property import forest, oracle
 from tests.property.test_search import as_found
@@ -125,8 +129,8 @@ def planted(database: Database) -> Database:
 
 def search(session: Session, request: model.Request) -> set[oracle.Found]:
     vocabulary = snapshot.load_vocabulary(session)
-    root_ids = tree_filter.list_roots(session, request, vocabulary)
-    loaded = snapshot.load(session, vocabulary, root_ids)
+    relevant = tree_filter.list_relevant(session, request, vocabulary)
+    loaded = snapshot.load(session, vocabulary, relevant.roots)
     found = list(engine.search(loaded, request))
     for candidate in found:
         # Whole trees of who gives something are there to tell about.
@@ -151,6 +155,59 @@ def test_what_is_left_out_does_not_change_the_answer(
             request = forest.random_request(rng, cloud)
             found = ask(planted, request)
             assert found == oracle.candidates(cloud, request), (cloud, request)
+
+
+@pytest.mark.parametrize("strategy", ["breadth-first", "depth-first"])
+def test_a_first_look_does_not_change_the_answer(
+    strategy: str, planted: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler, "FIRST_TREES", 0)
+    settings = conf.Settings(allocation_candidates_generation_strategy=strategy)
+    looks: list[int | None] = []
+    load = snapshot.load
+
+    def note(
+        session: Session, vocabulary: snapshot.Vocabulary, roots: frozenset[int] | None
+    ) -> model.Snapshot:
+        looks.append(None if roots is None else len(roots))
+        return load(session, vocabulary, roots)
+
+    monkeypatch.setattr(snapshot, "load", note)
+    rng = random.Random(7)
+    for _ in range(25):
+        cloud = forest.random_forest(rng, size=14)
+        plant_in(planted, cloud)
+        for _ in range(8):
+            question = Question(forest.random_request(rng, cloud), rng.randint(1, 3))
+
+            def answer(session: Session, question: Question = question) -> Any:
+                vocabulary = snapshot.load_vocabulary(session)
+                call = Call(session, settings, None, {}, question)
+                _, some = handler.load_and_find(call, vocabulary)
+                every = handler.find(load(session, vocabulary), question, settings)
+                return [as_found(each) for each in some], [
+                    as_found(each) for each in every
+                ]
+
+            some, every = planted.read(answer)
+            assert some == every, (cloud, question)
+    # Both ways were gone: the first look that did, and the one that did not.
+    assert {1, 2} <= {count for count in looks if count}
+    assert None in looks or len(looks) > 25 * 8
+
+
+def test_few_candidates_of_many_trees_need_few_trees(planted: Database) -> None:
+    plant_in(planted, hosts(200))
+    request = model.Request((model.Group(resources={"VCPU": 1}),))
+
+    def load(session: Session) -> model.Snapshot:
+        vocabulary = snapshot.load_vocabulary(session)
+        call = Call(session, conf.Settings(), None, {}, Question(request, 4))
+        loaded, found = handler.load_and_find(call, vocabulary)
+        assert len(found) == 4
+        return loaded
+
+    assert len(planted.read(load).trees) == 4 + 1 + handler.FIRST_TREES
 
 
 def test_a_loaded_snapshot_is_what_was_stored(planted: Database) -> None:
@@ -207,8 +264,8 @@ def test_trees_that_lack_something_are_left_out(planted: Database) -> None:
 
     def load(session: Session) -> model.Snapshot:
         vocabulary = snapshot.load_vocabulary(session)
-        root_ids = tree_filter.list_roots(session, request, vocabulary)
-        return snapshot.load(session, vocabulary, root_ids)
+        relevant = tree_filter.list_relevant(session, request, vocabulary)
+        return snapshot.load(session, vocabulary, relevant.roots)
 
     loaded = planted.read(load)
     assert [tree.root.uuid for tree in loaded.trees] == [
