@@ -1,17 +1,16 @@
 """A database of OpenStack Placement, taken over: the API shows what was in it."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
-import webob
 
 from placement import app, conf
 from placement.cmd import online_data_migrations
 from placement.db import api, migration
 from placement.objects import synchronisation
 from tests import backends, settings
+from tests.client import Client
 from tests.db import legacy
 from tests.db.legacy import (
     AGGREGATE,
@@ -54,14 +53,8 @@ def send(
     version: str = "1.39",
 ) -> Any:
     """Return the status if there is no document, else the document."""
-    request = webob.Request.blank(path, method=method)
-    request.headers["x-auth-token"] = "admin"
-    request.headers["openstack-api-version"] = f"placement {version}"
-    if body is not None:
-        request.content_type = "application/json"
-        request.body = json.dumps(body).encode()
-    response = request.get_response(application)
-    return json.loads(response.body) if response.body else response.status_code
+    answer = Client(application).call(method, path, body, version)
+    return answer.status if answer.document is None else answer.document
 
 
 def take_over(database: api.Database) -> "WSGIApplication":

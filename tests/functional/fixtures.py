@@ -4,18 +4,17 @@ A story names the classes it wants under ``fixtures``; each builds its state thr
 the API of the application under test, or changes its options.
 """
 
-import json
 import os
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import webob
 from gabbi import fixture
 
 from placement import app
 from placement.db.api import Database
 from tests import settings
+from tests.client import Client
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -81,15 +80,9 @@ def reconfigure(overrides: dict[tuple[str, str], Any]) -> None:
 
 def call(method: str, path: str, body: Any = None, version: str = "latest") -> Any:
     """Send a request as the administrator; it must succeed. Return its document."""
-    request = webob.Request.blank(path, method=method)
-    request.headers["x-auth-token"] = "admin"
-    request.headers["openstack-api-version"] = f"placement {version}"
-    if body is not None:
-        request.content_type = "application/json"
-        request.body = json.dumps(body).encode()
-    response = request.get_response(Stage.application)
-    assert response.status_int < 300, response.text
-    return json.loads(response.body) if response.body else None
+    answer = Client(Stage.application).call(method, path, body, version)
+    assert answer.status < 300, answer
+    return answer.document
 
 
 class OneProvider(fixture.GabbiFixture):  # type: ignore[misc]

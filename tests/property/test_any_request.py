@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from placement.microversion import MAXIMUM, MINIMUM
 from placement.routes import ROUTES
+from tests.client import Client
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -257,14 +258,9 @@ def prepare(application: "WSGIApplication") -> None:
             },
         ),
     ]
+    client = Client(application)
     for method, path, document in states:
-        request = webob.Request.blank(path, method=method)
-        request.headers["x-auth-token"] = "admin"
-        request.headers["openstack-api-version"] = "placement latest"
-        if document is not None:
-            request.content_type = "application/json"
-            request.body = json.dumps(document).encode()
-        request.get_response(application)
+        client.call(method, path, document)
 
 
 @settings(
