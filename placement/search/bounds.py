@@ -7,13 +7,17 @@ What is impossible then is impossible; what is possible may turn out not to be.
 import bisect
 import functools
 import itertools
+import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from placement.search.model import Provider
 from placement.search.plan import Plan, Slot
 from placement.search.state import Domains
+
+# Sums of amounts up to that many units are told apart.
+MOST_UNITS = 1 << 14
 
 # How much a provider has left of a contended class, by its number.
 Left: TypeAlias = Callable[[int, Provider], int]
@@ -96,13 +100,33 @@ def _have_places(
     sums = list(itertools.accumulate(amounts))
     distinct = {id(wishes): wishes for _, wishes in guests}.values()
     rooms = {provider: left(provider) for wishes in distinct for provider in wishes}
-    if sums and sums[-1] > sum(rooms.values()):
+    if sums and sums[-1] > _most_taken(amounts, rooms.values()):
         return False
     # No provider takes more guests than it could take of the smallest.
     places = {
         provider: bisect.bisect_right(sums, room) for provider, room in rooms.items()
     }
     return _is_matchable([wishes for _, wishes in guests], places)
+
+
+def _most_taken(amounts: Sequence[int], rooms: Collection[int]) -> int:
+    """Return how much guests can take of rooms at most: each takes all of its amount.
+
+    What is left of a room when no sum of amounts fills it is taken by nobody.
+    """
+    unit = math.gcd(*amounts)
+    largest = max(rooms) // unit
+    if largest > MOST_UNITS:
+        return sum(room // unit for room in rooms) * unit
+    # The bits of the sums there are, in units.
+    sums = 1
+    for amount in amounts:
+        sums |= sums << amount // unit
+        sums &= (2 << largest) - 1
+    fillings = {
+        room: (sums & (2 << room // unit) - 1).bit_length() - 1 for room in {*rooms}
+    }
+    return sum(fillings[room] for room in rooms) * unit
 
 
 def _is_matchable(

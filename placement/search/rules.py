@@ -132,7 +132,7 @@ def may_be_top(state: State, slot: Slot, top: Provider) -> bool:
 def reaches_traits(state: State, slot: Slot, provider: Provider) -> bool:
     """``required`` without suffix: some provider of the group has each trait."""
     have = state.have | state.bits_of(slot, provider)
-    return have | state.hope_after(slot) == state.wanted
+    return state.may_follow(slot, state.wanted & ~have)
 
 
 def gives_alone(state: State, slot: Slot, provider: Provider) -> bool:

@@ -1,5 +1,7 @@
 """How far the search for the picks at one anchor has come."""
 
+import functools
+import operator
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -26,6 +28,7 @@ class State:
         self.picks: list[Provider | None] = [None] * len(plan.slots)
         self.tops: list[Provider | None] = [None] * len(plan.subtrees)
         self._hopes = [0] * len(plan.slots)
+        self._choices: list[Sequence[frozenset[int]]] = [()] * len(plan.slots)
         self._left: list[dict[Provider, int]] = [{} for _ in plan.contended]
         self._givers: dict[str, list[Provider]] = {}
         self._had: list[int] = []
@@ -37,14 +40,24 @@ class State:
         if not self.wanted:
             return
         hope = 0
+        choices: list[frozenset[int]] = []
         for slot in reversed(order):
             self._hopes[slot.number] = hope
-            for provider in self.domains[slot.number]:
-                hope |= self.bits_of(slot, provider)
+            self._choices[slot.number] = choices[::-1]
+            domain = self.domains[slot.number]
+            choices.append(frozenset(self.bits_of(slot, each) for each in domain))
+            hope = functools.reduce(operator.or_, choices[-1], hope)
 
-    def hope_after(self, slot: Slot) -> int:
-        """Return the bits that the slots after one may still contribute."""
-        return self._hopes[slot.number]
+    def may_follow(self, slot: Slot, bits: int) -> bool:
+        """Tell whether the slots after one may contribute some bits, by a pick each."""
+        if bits & ~self._hopes[slot.number]:
+            return False
+        missing = bits.bit_count()
+        for choices in self._choices[slot.number]:
+            if missing <= 0:
+                break
+            missing -= max((bits & each).bit_count() for each in choices)
+        return missing <= 0
 
     def bits_of(self, slot: Slot, provider: Provider) -> int:
         """Return what a pick contributes to what is wanted."""

@@ -4,9 +4,8 @@ Nothing here leaves out an answer. It tells that a search has failed before, wit
 providers that are like these in all that matters to the request.
 """
 
-import itertools
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeAlias
 
 from placement.search.model import Provider
@@ -15,14 +14,16 @@ from placement.search.state import Domains, State
 
 # Numbers for descriptions, so that equal ones are compared once.
 Numbers: TypeAlias = dict[Hashable, int]
+# What has become of a provider: the amounts taken, by number of the contended class,
+# and the numbers of each ``same_subtree`` that it is the top of, and whether a pick is.
+Mark: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, bool], ...]]
 
 
 class Symmetry:
     """Which providers at one anchor can stand in for each other.
 
-    Two are of a kind if all slots see the same in them. If ``same_subtree`` makes their
-    place in the tree matter, they must be children of the same parent as well, above
-    nobody else who matters.
+    Two can if all slots see the same in them. If ``same_subtree`` makes their place in
+    the tree matter, all who are below them must stand in for each other as well.
 
     :param domains: what each slot may be served by, before any decision
     :param numbers: those of the whole search
@@ -44,7 +45,10 @@ class Symmetry:
             ),
             key=lambda provider: provider.position,
         )
-        self._kinds = dict(self._kind_all())
+        self._above: dict[Provider, Provider | None] = {}
+        self._forms: dict[Provider, int] = {}
+        if self._plan.subtrees:
+            self._look_at_tree()
 
     def _number(self, description: Hashable) -> int:
         return self._numbers.setdefault(description, len(self._numbers))
@@ -78,25 +82,20 @@ class Symmetry:
             return None
         return provider.root_uuid
 
-    def _kind_all(self) -> Iterator[tuple[Provider, Hashable]]:
-        if not self._plan.nested:
-            # Who gives first decides for its tree, so each one is of its own kind.
-            yield from zip(self._profiles, self._profiles, strict=True)
-        elif not self._plan.subtrees:
-            yield from self._profiles.items()
-        else:
-            for provider in self._profiles:
-                if provider.root_uuid != self._root_uuid:
-                    yield provider, provider
-            followers = itertools.zip_longest(self._members, self._members[1:])
-            for provider, following in followers:
-                yield provider, self._sibling_kind(provider, following)
-
-    def _sibling_kind(self, provider: Provider, following: Provider | None) -> Hashable:
-        """Return the kind of a member, given the next one who matters."""
-        if following and provider.covers(following):
-            return provider
-        return provider.parent_uuid, self._profiles[provider]
+    def _look_at_tree(self) -> None:
+        """Note who is next above each member, and number its form: it and all below."""
+        below: dict[Provider | None, list[int]] = {}
+        path: list[Provider] = []
+        for provider in self._members:
+            while path and not path[-1].covers(provider):
+                path.pop()
+            self._above[provider] = path[-1] if path else None
+            path.append(provider)
+        for provider in reversed(self._members):
+            forms = tuple(sorted(below.pop(provider, ())))
+            form = self._number((self._profiles[provider], forms))
+            self._forms[provider] = form
+            below.setdefault(self._above[provider], []).append(form)
 
     def shape(self) -> Hashable:
         """Return what the anchor is like: equal ones have the same answers.
@@ -111,29 +110,27 @@ class Symmetry:
             for provider, profile in self._profiles.items()
             if provider.root_uuid != self._root_uuid
         )
-        return self._wanted, strangers, self._forms()
-
-    def _forms(self) -> tuple[int, ...]:
-        """Describe the members of the tree by numbers, with all who are below them."""
-        forms: list[int] = []
-        path: list[tuple[Provider, list[int]]] = []
-        for provider in [*self._members, None]:
-            while path and not (provider and path[-1][0].covers(provider)):
-                top, below = path.pop()
-                form = self._number((self._profiles[top], tuple(sorted(below))))
-                (path[-1][1] if path else forms).append(form)
-            if provider:
-                path.append((provider, []))
-        return tuple(sorted(forms))
+        tops = (self._forms[top] for top, above in self._above.items() if not above)
+        return self._wanted, strangers, frozenset(Counter(tops).items())
 
     def key(self, state: State, level: int, slots: Sequence[Slot]) -> Hashable:
         """Return what matters of a state: equal ones have the same dead ends.
 
         :param slots: those that are still to be served
         """
-        unfinished = {which for slot in slots for which in slot.subtrees}
-        bound = tuple(self._bound(state, which) for which in sorted(unfinished))
-        pinned = {provider for _, providers in bound for provider in providers}
+        marks: dict[Provider, Mark] = {
+            provider: (tuple(amounts), ())
+            for provider, amounts in self._taken(state, slots).items()
+        }
+        for which in sorted({which for slot in slots for which in slot.subtrees}):
+            top = state.tops[which]
+            if top:
+                amounts, tops = marks.get(top, ((), ()))
+                marks[top] = amounts, (*tops, (which, self._is_picked(state, which)))
+        return level, state.have, state.givers(), self._describe(marks)
+
+    def _taken(self, state: State, slots: Sequence[Slot]) -> dict[Provider, list[int]]:
+        """Return what is taken from whom, of the classes that some slots demand."""
         matters = {which for slot in slots for which, _ in slot.demands}
         taken: dict[Provider, list[int]] = {}
         for slot, provider in zip(self._plan.slots, state.picks, strict=True):
@@ -145,17 +142,42 @@ class Symmetry:
                         provider, [0] * len(self._plan.contended)
                     )
                     amounts[which] += amount
-        kinds = Counter(
-            (provider if provider in pinned else self._kinds[provider], tuple(amounts))
-            for provider, amounts in taken.items()
-        )
-        return level, state.have, bound, state.givers(), frozenset(kinds.items())
+        return taken
 
-    def _bound(self, state: State, which: int) -> tuple[bool, tuple[Provider, ...]]:
-        """Return the top of a ``same_subtree``, and whether somebody picked it."""
-        top = state.tops[which]
-        if top is None:
-            return False, ()
-        return any(
-            state.picks[member] is top for member in self._plan.subtrees[which]
-        ), (top,)
+    def _is_picked(self, state: State, which: int) -> bool:
+        """Tell whether somebody picked the top of a ``same_subtree``."""
+        members = self._plan.subtrees[which]
+        return any(state.picks[member] is state.tops[which] for member in members)
+
+    def _describe(self, marks: Mapping[Provider, Mark]) -> Hashable:
+        """Describe providers with their marks, but without their names."""
+        if not self._plan.nested:
+            # Who gives first decides for its tree, so each one is of its own kind.
+            return frozenset(marks.items())
+        if not self._plan.subtrees:
+            kinds = ((self._profiles[each], mark) for each, mark in marks.items())
+            return frozenset(Counter(kinds).items())
+        strangers = frozenset(
+            (provider, mark)
+            for provider, mark in marks.items()
+            if provider.root_uuid != self._root_uuid
+        )
+        return strangers, self._describe_tree(marks)
+
+    def _describe_tree(self, marks: Mapping[Provider, Mark]) -> Hashable:
+        """Describe the members with marks, and those above them, from below."""
+        changed: set[Provider] = set()
+        for provider in marks.keys() & self._above.keys():
+            above: Provider | None = provider
+            while above and above not in changed:
+                changed.add(above)
+                above = self._above[above]
+        below: dict[Provider | None, Counter[Hashable]] = {}
+        for provider in sorted(changed, key=lambda each: -each.position):
+            form = (
+                self._forms[provider],
+                marks.get(provider),
+                frozenset(below.pop(provider, Counter()).items()),
+            )
+            below.setdefault(self._above[provider], Counter())[form] += 1
+        return frozenset(below.get(None, Counter()).items())

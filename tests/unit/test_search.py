@@ -204,10 +204,73 @@ def test_a_greedy_pick_is_taken_back_without_trying_everything_after_it() -> Non
     assert tally.picks <= 20 * 12 * 3
 
 
-def numa_host(name: str, functions: int) -> model.Tree:
-    """Return a host of two NUMA nodes with some functions below each."""
+def test_amounts_that_fill_no_provider_are_not_tried_in_every_order() -> None:
+    # Even amounts into odd stocks: there is enough, but one is left of each.
+    totals = range(61, 85, 2)
+    devices = [{"GPU": model.Stock(total)} for total in totals]
+    amounts = [*range(10, 54, 2), *range(10, 26, 2), *range(10, 16, 2)]
+    assert sum(totals) - len(totals) < sum(amounts) <= sum(totals)
+    wanting = tuple(model.Group(str(n), {"GPU": of}) for n, of in enumerate(amounts))
+    found, tally = ask(hosts(1, devices), model.Request(wanting))
+    assert not found
+    assert tally.picks <= 100
+
+
+def test_amounts_too_many_to_tell_their_sums_apart_are_served() -> None:
+    devices = [{"MB": model.Stock(2**31 - 1)}] * 3
+    wanting = tuple(
+        model.Group(str(n), {"MB": amount})
+        for n, amount in enumerate([2**30, 2**30 - 9, 5] * 3)
+    )
+    found, _ = ask(hosts(1, devices), model.Request(wanting), limit=10)
+    assert len(found) == 10
+    too_much = model.Group("more", {"MB": 10})
+    assert ask(hosts(1, devices), model.Request((*wanting, too_much)))[0] == []
+
+
+def cluster(classes: int, providers: int, traits: Iterable[str]) -> model.Snapshot:
+    """Return a host with some providers of each class, who have one trait each."""
+    names = {
+        f"{number}-{which}": f"C{number}"
+        for number in range(classes)
+        for which in range(providers)
+    }
+    having = dict(
+        zip(
+            names, (frozenset({each}) for each in itertools.cycle(traits)), strict=False
+        )
+    )
+    stocks = {name: {of: model.Stock(1)} for name, of in names.items()}
+    return model.snapshot_of(
+        [tree("host", dict.fromkeys(names, "host"), stocks, having)]
+    )
+
+
+def of_all_classes(classes: int, traits: Iterable[str]) -> model.Request:
+    resources = {f"C{number}": 1 for number in range(classes)}
+    required = tuple(frozenset({each}) for each in traits)
+    return model.Request((model.Group("", resources, required=required),))
+
+
+def test_more_traits_than_picks_can_have_are_not_looked_for() -> None:
+    traits = [f"T{number}" for number in range(13)]
+    found, tally = ask(cluster(12, 30, traits), of_all_classes(12, traits))
+    assert not found
+    assert tally.picks == 0
+
+
+def test_as_many_traits_as_picks_are_found_without_trying_everything() -> None:
+    traits = [f"T{number}" for number in range(13)]
+    request = of_all_classes(12, traits[:12])
+    found, tally = ask(cluster(12, 30, traits), request, limit=100)
+    assert len(found) == 100
+    assert tally.picks <= 100 * 12
+
+
+def numa_host(name: str, functions: int, nodes: int = 2) -> model.Tree:
+    """Return a host of some NUMA nodes with some functions below each."""
     parents, stocks, traits = {}, {}, {}
-    for node in (f"{name}-0", f"{name}-1"):
+    for node in [f"{name}-{number}" for number in range(nodes)]:
         parents[node], traits[node] = name, NUMA
         for number in range(functions):
             parents[f"{node}-{number}"] = node
@@ -235,6 +298,27 @@ def test_a_subtree_that_is_just_large_enough_is_found_without_a_detour() -> None
     found, tally = ask(cloud, on_one_node(8), limit=100)
     assert len(found) == 100
     assert tally.picks <= 100 * 10
+
+
+def test_subtrees_that_are_alike_are_not_tried_in_turn() -> None:
+    # Eight nodes with eight functions each hold no more than sixteen sets of three.
+    sets = [(f"{n}a", f"{n}b", f"{n}c") for n in range(17)]
+    members = tuple(
+        model.Group(suffix, {"GPU": 1})
+        for suffix in itertools.chain.from_iterable(sets)
+    )
+    nodes = tuple(model.Group(f"{n}n", required=(NUMA,)) for n in range(17))
+    request = model.Request(
+        (*members, *nodes),
+        same_subtree=tuple(
+            frozenset({node.suffix, *of_node})
+            for node, of_node in zip(nodes, sets, strict=True)
+        ),
+    )
+    cloud = model.snapshot_of([numa_host("host", functions=8, nodes=8)])
+    found, tally = ask(cloud, request)
+    assert not found
+    assert tally.picks <= 2000
 
 
 def binary_tree(levels: int) -> model.Tree:
