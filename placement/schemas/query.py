@@ -199,7 +199,7 @@ def _parse_any_of_traits(value: str, grammar: Grammar) -> Traits:
             f"{COMPLAINT}Expected 'required' parameter value of the form: {form}. "
             f"Got an empty trait in: {value}"
         )
-    if any(name.startswith("!") for name in names):
+    if "!" in value:
         raise errors.BadRequest(
             f"{COMPLAINT}The format '{form}' does not support forbidden traits. "
             f"Got: {value}"

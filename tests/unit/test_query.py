@@ -132,6 +132,7 @@ FORMAT = "The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC'"
         (39, "T1,,T2", f"{SIGNED} Got an empty trait in: T1,,T2"),
         (39, "in:", f"{ANY_OF} Got an empty trait in: in:"),
         (39, "in:T1, ", f"{ANY_OF} Got an empty trait in: in:T1, "),
+        (39, "in:T1!T2", f"{FORMAT} does not support forbidden traits. Got: in:T1!T2"),
         (39, "in:T1,!T2", f"{FORMAT} does not support forbidden traits. Got: in:T1,!T2"),  # noqa: E501
     ],
 )  # fmt: skip
