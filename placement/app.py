@@ -294,7 +294,11 @@ def _body(request: webob.Request) -> bytes:
     length = int(request.environ.get("CONTENT_LENGTH") or 0)
     if length < 0:
         return b""
-    return request.body  # type: ignore[no-any-return]
+    try:
+        return request.body  # type: ignore[no-any-return]
+    except OSError as exc:
+        # The caller has gone in the middle of it.
+        raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
 
 
 def _flags(operation: Operation, version: Version) -> dict[str, bool]:

@@ -260,6 +260,19 @@ def test_a_body_without_a_type_is_refused(
     assert "content-type header required when content-length > 0" in detail(response)
 
 
+def test_a_body_that_ends_early_is_refused(
+    serve: Callable[..., webob.Response],
+) -> None:
+    environ = {
+        "CONTENT_LENGTH": "99",
+        "CONTENT_TYPE": "application/json",
+        "wsgi.input": io.BytesIO(b'{"name": "x"}'),
+    }
+    response = serve(operation(body=always(NAMED)), method="PUT", environ=environ)
+    assert response.status_int == 400
+    assert "Malformed JSON" in detail(response)
+
+
 def test_a_body_in_chunks_is_read(serve: Callable[..., webob.Response]) -> None:
     environ = {
         "HTTP_TRANSFER_ENCODING": "chunked",
