@@ -13,6 +13,14 @@ GLOBAL_REQUEST_ID = "openstack.global_request_id"
 ENVIRONMENT_KEY = "placement.context"
 
 
+def begin(request_id: str, global_request_id: str | None) -> None:
+    """Let log records of this thread carry a new request, whose identity is not known.
+
+    Otherwise they would carry that of the request which the thread served before.
+    """
+    RequestContext(request_id=request_id, global_request_id=global_request_id)
+
+
 def from_environment(environment: Mapping[str, Any]) -> RequestContext:
     """Return the context that the identity headers of a request describe.
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 REQUEST_LOG = log.getLogger("placement.requestlog")
 
+# What could end a line of the log, and make another one.
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSION_KEY = "placement.microversion"
 
@@ -56,6 +58,7 @@ def with_request_log(application: "WSGIApplication") -> "WSGIApplication":
         inbound = environment.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
         if REQUEST_ID.fullmatch(inbound):
             environment[context.GLOBAL_REQUEST_ID] = inbound
+        context.begin(request_id, environment.get(context.GLOBAL_REQUEST_ID))
         # A client that does not say what it wants is given what we have best.
         if environment.get("HTTP_ACCEPT", "") in ("", "*/*"):
             environment["HTTP_ACCEPT"] = "application/json"
@@ -87,7 +90,8 @@ def _request_line(environment: "WSGIEnvironment") -> str:
     uri = environment.get("SCRIPT_NAME", "") + environment.get("PATH_INFO", "")
     if environment.get("QUERY_STRING"):
         uri += f"?{environment['QUERY_STRING']}"
-    return f'"{environment["REQUEST_METHOD"]} {uri}"'
+    line = f'"{environment["REQUEST_METHOD"]} {uri}"'
+    return CONTROL.sub(lambda found: f"%{ord(found[0]):02X}", line)
 
 
 def _header(headers: Iterable[tuple[str, str]], wanted: str) -> str:

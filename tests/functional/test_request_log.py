@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 import webob
+from oslo_log import formatters
+
+from tests import settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -108,3 +111,25 @@ def test_an_id_of_the_caller_reaches_the_log_if_it_is_one(
         asking = request.environ["placement.context"]
         assert asking.global_request_id == known
         assert asking.request_id == request.environ["openstack.request_id"]
+
+
+def test_a_path_cannot_forge_a_line(
+    application: "WSGIApplication", caplog: pytest.LogCaptureFixture
+) -> None:
+    ask(application, "/cows%0D%0A192.0.2.8%20GET")
+    (line,) = lines(caplog, logging.INFO)
+    assert '"GET /cows%0D%0A192.0.2.8 GET" status: 404' in line
+
+
+def test_no_line_tells_of_the_request_before(
+    application: "WSGIApplication", caplog: pytest.LogCaptureFixture
+) -> None:
+    ask(application, "/", x_openstack_request_id=INBOUND)
+    ask(application, "/traits")
+    caplog.clear()
+    caplog.handler.setFormatter(
+        formatters.ContextFormatter(config=settings.make_config())
+    )
+    stranger = webob.Request.blank("/traits").get_response(application)
+    own = stranger.headers["x-openstack-request-id"]
+    assert re.findall(r"\[.*?\]", caplog.text) == [f"[None {own} - - - - - -]"] * 2
