@@ -254,14 +254,34 @@ def list_rules() -> list[policy.RuleDefault]:
     return [*BASE_RULES, *operations]
 
 
-def make_enforcer(config: cfg.ConfigOpts) -> policy.Enforcer:
-    """Return what decides: the defaults, and what the operator's files say instead.
+class Enforcer(policy.Enforcer):
+    """What decides. Its files are read again when they change.
 
-    The files are read again when they change.
+    As long as one of them cannot be parsed nothing is decided, where the library
+    would go on with some of the rules from before.
+    """
+
+    _broken = False
+
+    def load_rules(self, force_reload: bool = False) -> None:
+        """Read the files again if they have changed, or could not be read last time.
+
+        :raises Exception: a file cannot be parsed
+        """
+        try:
+            super().load_rules(force_reload or self._broken)
+        except Exception:
+            self._broken = True
+            raise
+        self._broken = False
+
+
+def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
+    """Return what decides: the defaults, and what the operator's files say instead.
 
     :raises Exception: a policy file cannot be parsed
     """
-    enforcer = policy.Enforcer(config)
+    enforcer = Enforcer(config)
     enforcer.register_defaults(list_rules())
     # Operators learn of the deprecated defaults from the sample file and the manual;
     # a warning for each rule at each start helps nobody.
@@ -270,7 +290,7 @@ def make_enforcer(config: cfg.ConfigOpts) -> policy.Enforcer:
     return enforcer
 
 
-def get_enforcer() -> policy.Enforcer:
+def get_enforcer() -> Enforcer:
     """Return an enforcer for the policy tools, which bring no configuration."""
     config = cfg.ConfigOpts()
     config([], project="placement")
@@ -278,7 +298,7 @@ def get_enforcer() -> policy.Enforcer:
 
 
 def authorize(
-    enforcer: policy.Enforcer,
+    enforcer: Enforcer,
     context: RequestContext,
     rule: str,
     target: Mapping[str, str | None] | None = None,

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oslo_policy import policy as oslo_policy
 
 from placement import context, errors, policy
 from tests import settings
@@ -27,7 +26,7 @@ def asking(*roles: str, **scope: Any) -> context.RequestContext:
 
 
 def admits(
-    enforcer: oslo_policy.Enforcer,
+    enforcer: policy.Enforcer,
     caller: context.RequestContext,
     rule: str,
     project: str | None = None,
@@ -40,7 +39,7 @@ def admits(
     return True
 
 
-def enforcer(new_defaults: bool = True) -> oslo_policy.Enforcer:
+def enforcer(new_defaults: bool = True) -> policy.Enforcer:
     return policy.make_enforcer(
         settings.make_config({("oslo_policy", "enforce_new_defaults"): new_defaults})
     )
@@ -123,7 +122,7 @@ class Files:
         os.utime(path, (self._clock, self._clock))
         os.utime(path.parent, (self._clock, self._clock))
 
-    def enforcer(self) -> oslo_policy.Enforcer:
+    def enforcer(self) -> policy.Enforcer:
         return policy.make_enforcer(settings.make_config(self.overrides))
 
 
@@ -239,6 +238,21 @@ def test_a_file_that_cannot_be_parsed_stops_the_start(files: Files) -> None:
     files.write(files.file, "]: [")
     with pytest.raises(ValueError, match="expected"):
         files.enforcer()
+
+
+@pytest.mark.parametrize("place", ["file", "directory"])
+def test_nothing_is_decided_until_a_broken_file_is_mended(
+    files: Files, place: str
+) -> None:
+    broken = files.file if place == "file" else files.directory / "10.yaml"
+    files.write(broken, f'"{LIST}": "role:first"')
+    decides = files.enforcer()
+    files.write(broken, "]: [")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="expected"):
+            admits(decides, asking("first"), LIST)
+    files.write(broken, f'"{LIST}": "role:second"')
+    assert admits(decides, asking("second"), LIST)
 
 
 def test_the_tools_get_an_enforcer_of_their_own() -> None:
