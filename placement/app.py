@@ -10,7 +10,6 @@ import webob
 import webob.exc
 from oslo_config import cfg
 from oslo_log import log
-from oslo_policy import policy as oslo_policy
 from sqlalchemy.orm import Session
 
 from placement import conf, context, errors, microversion, middleware, policy
@@ -55,15 +54,19 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     From here on it knows the standard traits and resource classes of the installed
     libraries.
 
-    :raises Exception: the database cannot be reached, or has no tables
+    :raises Exception: the policy file cannot be parsed, or the database cannot be
+        reached, or has no tables
     """
     if config.log_options:
         config.log_opt_values(LOG, logging.DEBUG)
+    # Nothing is migrated for a service that will not start.
+    LOG.debug("callers are authenticated by %s", config.api.auth_strategy)
+    enforcer = policy.make_enforcer(config)
     database = db_api.connect(conf.database_settings(config))
     if config.placement_database.sync_on_startup:
         migration.upgrade(database)
     synchronisation.synchronise(database)
-    return build(config, database)
+    return _assemble(config, database, enforcer)
 
 
 def build(config: cfg.ConfigOpts, database: db_api.Database) -> "WSGIApplication":
@@ -71,9 +74,13 @@ def build(config: cfg.ConfigOpts, database: db_api.Database) -> "WSGIApplication
 
     :raises Exception: the policy file cannot be parsed
     """
-    application = Application(
-        database, conf.settings(config), policy.make_enforcer(config)
-    )
+    return _assemble(config, database, policy.make_enforcer(config))
+
+
+def _assemble(
+    config: cfg.ConfigOpts, database: db_api.Database, enforcer: policy.Enforcer
+) -> "WSGIApplication":
+    application = Application(database, conf.settings(config), enforcer)
     return middleware.surround(application, config)
 
 
@@ -84,7 +91,7 @@ class Application:
         self,
         database: db_api.Database,
         settings: conf.Settings,
-        enforcer: oslo_policy.Enforcer,
+        enforcer: policy.Enforcer,
     ) -> None:
         self._database = database
         self._settings = settings

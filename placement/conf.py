@@ -299,10 +299,13 @@ def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.Config
     :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_CONFIG_DIR`` is set, and has
         no ``placement.conf``
     """
-    environment = os.environ if environment is None else environment
+    return read([], list_files(os.environ if environment is None else environment))
+
+
+def list_files(environment: Mapping[str, str]) -> list[str] | None:
+    """Return the files that the environment names; None if it leaves the choice."""
     directory = environment.get("OS_PLACEMENT_CONFIG_DIR", "").strip()
-    files = [str(Path(directory, f"{PROJECT}.conf"))] if directory else None
-    return read([], files)
+    return [str(Path(directory, f"{PROJECT}.conf"))] if directory else None
 
 
 def read(

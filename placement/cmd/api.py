@@ -16,7 +16,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_log import log
 
-from placement import app, conf
+from placement import app, conf, policy
 from placement.db import api as db_api
 from placement.db import migration
 from placement.objects import synchronisation
@@ -115,7 +115,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         metavar="PATH",
         help="configuration file; may be repeated, later ones win "
-        "(placement.conf in ~/.placement, ~, /etc/placement, /etc)",
+        "(placement.conf in OS_PLACEMENT_CONFIG_DIR, or else in ~/.placement, ~, "
+        "/etc/placement, /etc)",
     )
     parser.add_argument(
         "--insecure",
@@ -134,18 +135,21 @@ def _positive(text: str) -> int:
 def _configure(asked: argparse.Namespace) -> cfg.ConfigOpts:
     """Return the configuration; where no database is named, it is the embedded one.
 
-    :raises Unusable: a configuration file is missing or broken
+    :raises Unusable: a configuration or policy file is missing or broken
     """
+    files = asked.config_file or conf.list_files(os.environ)
     try:
-        config = conf.read(
-            [], asked.config_file, connection=_embedded_url(), prog=PROGRAM
-        )
+        config = conf.read([], files, connection=_embedded_url(), prog=PROGRAM)
         if is_embedded(config):
             config.set_default("auth_strategy", "noauth2", "api")
         # Read now, so that a value that is none of the choices is told now.
         LOG.debug("callers are authenticated by %s", config.api.auth_strategy)
     except (cfg.Error, ValueError) as exc:
         raise Unusable(_one_line(exc)) from exc
+    try:
+        policy.make_enforcer(config)
+    except Exception as exc:
+        raise Unusable(f"the policy cannot be used: {_one_line(exc)}") from exc
     return config
 
 
@@ -220,13 +224,10 @@ def _listen(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-        listener.set_inheritable(True)
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as exc:
         raise Unusable(f"cannot listen on {host} port {port}: {exc}") from exc
+    listener.set_inheritable(True)
     return listener
 
 

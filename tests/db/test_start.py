@@ -201,6 +201,15 @@ class TestRefusals:
         with pytest.raises(ValueError, match="everybody"):
             start()
 
+    def test_a_policy_that_cannot_be_parsed_stops_it_before_anything_else(
+        self, home: Path, ready: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (home / "policy.yaml").write_text("]: [")
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
+        with pytest.raises(ValueError, match="expected"):
+            start()
+        assert not ready
+
     @pytest.mark.usefixtures("ready")
     def test_without_tables_it_does_not_start(self) -> None:
         with pytest.raises((sa.exc.DBAPIError, db_exc.DBError), match="traits"):
