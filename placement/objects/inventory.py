@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 from collections.abc import Collection, Iterable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -48,6 +48,11 @@ class Inventory:
 Key: TypeAlias = tuple[int, int]
 
 FIELDS = [field.name for field in dataclasses.fields(Inventory)]
+
+# No inventory has more.
+LARGEST_AMOUNT = 0x7FFFFFFF
+# How far off a ratio may be that MariaDB gives: it has six digits then.
+TOLERANCE = 1e-5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -317,3 +322,13 @@ def _update(session: Session, inventories: Mapping[Key, Inventory]) -> None:
     )
     if session.connection().execute(update, rows).rowcount != len(rows):
         raise errors.Conflict("Race condition detected when setting inventory.")
+
+
+def may_hold(row: Any, used: Any, amount: Any) -> sa.ColumnElement[bool]:
+    """Return the condition that an amount may fit, which ``Stock`` has to confirm.
+
+    :param row: the columns of an inventory
+    """
+    capacity = (row.total - row.reserved) * row.allocation_ratio
+    condition: sa.ColumnElement[bool] = used + amount <= capacity * (1 + TOLERANCE)
+    return condition

@@ -23,9 +23,6 @@ from placement.search.model import Stock
 
 Condition = sa.ColumnElement[bool]
 
-LARGEST_AMOUNT = 0x7FFFFFFF
-# How far a ratio may be off while MariaDB calculates with its single precision.
-TOLERANCE = 1e-6
 # How many conditions SQLite takes in one row of ANDs, with room to spare.
 GROUPS_AT_ONCE = 100
 
@@ -75,7 +72,7 @@ def list_by_filters(session: Session, filters: Filters) -> list[ResourceProvider
     conditions = [*wanted, *unwanted, *_named(session, filters)]
     if not amounts:
         providers = resource_provider.list_where(session, *conditions)
-    elif max(amounts.values()) > LARGEST_AMOUNT:
+    elif max(amounts.values()) > inventory.LARGEST_AMOUNT:
         return []
     else:
         providers = _with_room(session, conditions, amounts)
@@ -279,10 +276,9 @@ def _stocks(
         .where(*conditions)
         .subquery()
     )
-    capacity = (stock.c.total - stock.c.reserved) * stock.c.allocation_ratio
     query = (
         sa.select(*[column for column in stock.c if column.name != "amount"])
-        .where(stock.c.used + stock.c.amount <= capacity * (1 + TOLERANCE))
+        .where(inventory.may_hold(stock.c, stock.c.used, stock.c.amount))
         .order_by(stock.c.resource_provider_id, stock.c.resource_class_id)
     )
     return session.connection().execute(query)

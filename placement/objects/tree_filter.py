@@ -12,13 +12,9 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement.db import models
+from placement.objects import inventory
 from placement.objects.snapshot import MOST_LISTED_ROOTS, Vocabulary, in_trees
 from placement.search.model import SHARING, Request
-
-# No inventory has more.
-LARGEST_AMOUNT = 0x7FFFFFFF
-# How far a ratio may be off while MariaDB calculates with its single precision.
-TOLERANCE = 1e-6
 
 # Providers, with the root of the tree that each is in, by their ids.
 Members: TypeAlias = Mapping[int, int]
@@ -179,7 +175,7 @@ class _Finder:
         amounts = {
             class_id: amount
             for class_id, amount in least.items()
-            if amount <= LARGEST_AMOUNT
+            if amount <= inventory.LARGEST_AMOUNT
         }
         members = _grouped(self._rows(self._with_room(amounts))) if amounts else {}
         for class_id in least:
@@ -195,7 +191,6 @@ class _Finder:
             .scalar_subquery()
         )
         amount = sa.case(dict(amounts), value=row.resource_class_id)
-        capacity = (row.total - row.reserved) * row.allocation_ratio
         roots = None
         if self._anchors is not None:
             roots = self._anchors.union(self._sharing.values())
@@ -212,7 +207,7 @@ class _Finder:
             .where(*in_trees(roots))
             .where(row.resource_class_id.in_(sorted(amounts)))
             .where(row.max_unit >= amount)
-            .where(used + amount <= capacity * (1 + TOLERANCE))
+            .where(inventory.may_hold(row, used, amount))
             .order_by(row.resource_provider_id, row.resource_class_id)
         )
 

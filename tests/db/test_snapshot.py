@@ -368,3 +368,20 @@ def test_a_provider_may_have_more_traits_than_mysql_joins_by_default(
         lambda session: snapshot.load(session, snapshot.load_vocabulary(session))
     )
     assert len(loaded.trees[0].root.traits) == 300
+
+
+@pytest.mark.parametrize("ratio", [1.234567, 1.0000049, 16.12345678, 9.9999949])
+def test_the_last_unit_there_is_can_be_had_whatever_digits_a_ratio_loses(
+    planted: Database, ratio: float
+) -> None:
+    stock = forest.Inventory(total=10**7, allocation_ratio=ratio)
+    plant_in(
+        planted, [forest.Node("host", None, {"VCPU": stock}, frozenset(), frozenset())]
+    )
+    loaded = planted.read(
+        lambda session: snapshot.load(session, snapshot.load_vocabulary(session))
+    )
+    last = loaded.trees[0].root.stocks["VCPU"].capacity
+    for amount, count in ((last, 1), (last + 1, 0)):
+        request = model.Request((model.Group("", {"VCPU": amount}),))
+        assert len(ask(planted, request)) == count
