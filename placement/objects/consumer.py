@@ -12,7 +12,9 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import api, models
-from placement.objects import lookup
+from placement.objects import generation, lookup
+
+RACE = "Another thread concurrently updated the data. Please retry your update"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,10 +90,9 @@ def lock(session: Session, uuids: Collection[str]) -> dict[str, Record]:
     ids = lookup.ids_by_text(session, row.id, row.uuid, uuids)
     records: dict[str, Record] = {}
     for chunk in lookup.chunks(sorted(ids.values())):
-        for row_id, text, generation, *attributes in api.lock_rows(
-            session, columns, row, chunk
-        ):
-            records[text] = Record(row_id, text, generation, Attributes(*attributes))
+        for *known, project, user, kind in api.lock_rows(session, columns, row, chunk):
+            record = Record(*known, Attributes(project, user, kind))
+            records[record.uuid] = record
     return {text: records[text] for text in uuids if text in records}
 
 
@@ -135,7 +136,7 @@ def store(
             if record.attributes != attributes[record.uuid]
         },
     )
-    _bump(session, old)
+    generation.bump(session, models.Consumer, old, RACE)
 
 
 def remove(session: Session, records: Iterable[Record]) -> None:
@@ -232,24 +233,3 @@ def _change(session: Session, attributes: Mapping[int, Attributes]) -> None:
             .where(models.Consumer.id.in_(chunk))
             .values(values)
         )
-
-
-def _bump(session: Session, records: Sequence[Record]) -> None:
-    """Give consumers their next generation.
-
-    :raises ConcurrentUpdate: a generation is no longer what was read
-    """
-    row = models.Consumer
-    for chunk in lookup.chunks(records):
-        known = [(record.id, record.generation) for record in chunk]
-        update = (
-            sa.update(row)
-            # MariaDB uses the primary key for the first condition only.
-            .where(row.id.in_([record.id for record in chunk]))
-            .where(sa.tuple_(row.id, row.generation).in_(known))
-            .values(generation=row.generation + 1)
-        )
-        if session.connection().execute(update).rowcount != len(known):
-            raise errors.ConcurrentUpdate(
-                "Another thread concurrently updated the data. Please retry your update"
-            )

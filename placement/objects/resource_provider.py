@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import api, models
-from placement.objects import lookup
+from placement.objects import generation, lookup
 
 UNKNOWN = "No resource provider with uuid {uuid} found"
 UNKNOWN_FOR_DELETE = f"{UNKNOWN} for delete"
@@ -257,7 +257,7 @@ def record_change(
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     if bump:
-        bump_generations(session, providers)
+        generation.bump(session, models.ResourceProvider, providers, RACE)
 
 
 def bump(
@@ -273,22 +273,3 @@ def bump(
         each.uuid: dataclasses.replace(each, generation=each.generation + 1)
         for each in changed
     }
-
-
-def bump_generations(session: Session, providers: Iterable[ResourceProvider]) -> None:
-    """Add one to the generation of each provider.
-
-    :raises ConcurrentUpdate: a generation is no longer the one in the values
-    """
-    row = models.ResourceProvider
-    for chunk in lookup.chunks(providers):
-        known = [(provider.id, provider.generation) for provider in chunk]
-        update = (
-            sa.update(row)
-            # MariaDB uses the primary key for the first condition only.
-            .where(row.id.in_([provider.id for provider in chunk]))
-            .where(sa.tuple_(row.id, row.generation).in_(known))
-            .values(generation=row.generation + 1)
-        )
-        if session.connection().execute(update).rowcount != len(known):
-            raise errors.ConcurrentUpdate(RACE)
