@@ -47,8 +47,18 @@ PREAMBLE = {
 MYSQL_FOREIGN_CHARACTERS = [(1267,), (1270,), (1271,)]
 
 
+class LostRaceError(Exception):
+    """Another transaction was faster, and this one has to begin anew.
+
+    For work that finds out by itself; what the database finds out, it says by its own
+    errors.
+    """
+
+
 def is_lost_race(exc: Exception) -> bool:
     """Tell whether a transaction failed only because another one was faster."""
+    if isinstance(exc, LostRaceError):
+        return True
     # What a row refers to is seen first, so it can only be missing if it went since.
     if isinstance(
         exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry | db_exc.DBReferenceError

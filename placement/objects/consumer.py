@@ -91,8 +91,10 @@ def lock(session: Session, uuids: Collection[str]) -> dict[str, Record]:
     records: dict[str, Record] = {}
     for chunk in lookup.chunks(sorted(ids.values())):
         for *known, project, user, kind in api.lock_rows(session, columns, row, chunk):
-            record = Record(*known, Attributes(project, user, kind))
-            records[record.uuid] = record
+            row_id, uuid, number = known
+            records[uuid] = Record(
+                row_id, uuid, number, Attributes(project, user, kind)
+            )
     return {text: records[text] for text in uuids if text in records}
 
 

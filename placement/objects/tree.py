@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import models
+from placement.db import api, models
 from placement.objects import lookup, resource_provider
 from placement.objects.resource_provider import ResourceProvider
 
@@ -47,15 +47,15 @@ def lock_trees(session: Session, uuids: Iterable[str]) -> dict[str, ResourceProv
 
     :param uuids: a member of each tree; unknown ones are left out
     :returns: every member of the trees, by UUID, in id order
+    :raises LostRaceError: a tree has grown; the transaction begins anew
     """
     wanted = list(uuids)
-    held: set[int] = set()
-    providers: list[ResourceProvider] = []
-    # Trees may grow before a lock is granted, and no more from then on: whoever adds
-    # to them locks the parent.
-    while not (members := _member_ids(session, wanted)) <= held:
-        providers = resource_provider.lock_by_ids(session, members)
-        held = members
+    members = _member_ids(session, wanted)
+    providers = resource_provider.lock_by_ids(session, members)
+    # A tree may grow before its lock is granted, and no more from then on: whoever adds
+    # to it locks the parent. To lock the rest now would be out of order.
+    if not _member_ids(session, wanted) <= members:
+        raise api.LostRaceError("a tree grew before it was locked")
     return {provider.uuid: provider for provider in providers}
 
 
