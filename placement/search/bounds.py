@@ -97,11 +97,23 @@ def _have_places(
     if not all(wishes for _, wishes in guests):
         return False
     amounts = sorted(amount for amount, _ in guests)
-    sums = list(itertools.accumulate(amounts))
     distinct = {id(wishes): wishes for _, wishes in guests}.values()
     rooms = {provider: left(provider) for wishes in distinct for provider in wishes}
-    if sums and sums[-1] > _most_taken(amounts, rooms.values()):
+    if guests and sum(amounts) > _most_taken(amounts, rooms.values()):
         return False
+    by_amount = sorted(guests, key=lambda guest: guest[0])
+    # Many small guests hide that the large ones alone are too many.
+    return all(
+        _have_seats(by_amount[bisect.bisect_left(amounts, least) :], rooms)
+        for least in sorted(set(amounts))
+    )
+
+
+def _have_seats(
+    guests: Sequence[tuple[int, Sequence[Provider]]], rooms: Mapping[Provider, int]
+) -> bool:
+    """Tell whether guests, the smallest first, find rooms by their number."""
+    sums = list(itertools.accumulate(amount for amount, _ in guests))
     # No provider takes more guests than it could take of the smallest.
     places = {
         provider: bisect.bisect_right(sums, room) for provider, room in rooms.items()

@@ -228,6 +228,17 @@ def test_amounts_too_many_to_tell_their_sums_apart_are_served() -> None:
     assert ask(hosts(1, devices), model.Request((*wanting, too_much)))[0] == []
 
 
+def test_large_amounts_that_are_too_many_are_seen_among_small_ones() -> None:
+    devices = [
+        {"GPU": model.Stock(5), "MB": model.Stock(40 + number)} for number in range(16)
+    ]
+    large = [model.Group(f"l{n}", {"GPU": 4, "MB": 1}) for n in range(17)]
+    small = [model.Group(f"s{n}", {"GPU": 1}) for n in range(10)]
+    found, tally = ask(hosts(1, devices), model.Request((*small, *large)))
+    assert not found
+    assert tally.picks <= 50
+
+
 def cluster(classes: int, providers: int, traits: Iterable[str]) -> model.Snapshot:
     """Return a host with some providers of each class, who have one trait each."""
     names = {
