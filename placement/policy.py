@@ -1,5 +1,6 @@
 """Who may do what: the rules and their defaults."""
 
+import threading
 from collections.abc import Mapping
 
 from oslo_config import cfg
@@ -262,18 +263,21 @@ class Enforcer(policy.Enforcer):
     """
 
     _broken = False
+    # The library forgets the defaults for a moment while it reads a changed file.
+    _loading = threading.RLock()
 
     def load_rules(self, force_reload: bool = False) -> None:
         """Read the files again if they have changed, or could not be read last time.
 
         :raises Exception: a file cannot be parsed
         """
-        try:
-            super().load_rules(force_reload or self._broken)
-        except Exception:
-            self._broken = True
-            raise
-        self._broken = False
+        with self._loading:
+            try:
+                super().load_rules(force_reload or self._broken)
+            except Exception:
+                self._broken = True
+                raise
+            self._broken = False
 
 
 def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
