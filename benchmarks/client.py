@@ -46,6 +46,7 @@ def in_process(database: Database) -> Ask:
     config.set_override("auth_strategy", "noauth2", "api")
     config([], project=conf.PROJECT, default_config_files=[], default_config_dirs=[])
     application = app.build(config, database)
+    app.settle()
 
     def ask(method: str, path: str, body: Any) -> tuple[int, bytes]:
         request = webob.Request.blank(path, method=method, headers=HEADERS)

@@ -1,5 +1,6 @@
 """Assembly and dispatch: the steps that every request takes, in their order."""
 
+import gc
 import json
 import logging
 import re
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 JSON = "application/json"
+# How many objects are made before the young ones are looked at for garbage, and how
+# often that is done before the older ones are.
+COLLECT_AFTER = (50_000, 20, 20)
 READING = "GET"
 
 
@@ -66,7 +70,20 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     if config.placement_database.sync_on_startup:
         migration.upgrade(database)
     synchronisation.synchronise(database)
-    return _assemble(config, database, enforcer)
+    application = _assemble(config, database, enforcer)
+    settle()
+    return application
+
+
+def settle() -> None:
+    """Keep the garbage collector from looking at what is there for good.
+
+    A large answer makes so many objects that the collector looks at everything there
+    is, in the middle of a request. See docs/decisions/garbage-collection.rst.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
 
 
 def build(config: cfg.ConfigOpts, database: db_api.Database) -> "WSGIApplication":

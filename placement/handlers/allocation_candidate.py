@@ -55,7 +55,7 @@ def load_and_find(
     relevant = tree_filter.list_relevant(call.session, question.request, vocabulary)
     some = _first_look(relevant, question, call.settings)
     if some:
-        loaded = snapshot.load(call.session, vocabulary, some)
+        loaded = snapshot.load(call.session, vocabulary, some, in_a_row=True)
         candidates = find(loaded, question, call.settings)
         if _are_first_of_all(candidates, question, call.settings):
             return loaded, candidates

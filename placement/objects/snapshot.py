@@ -16,7 +16,7 @@ from placement.search.model import Provider, Snapshot, Stock, Tree
 # Ids, or UUIDs, that the database has joined into one text.
 SEPARATOR = ","
 # More trees than that are not listed in a query: all are loaded.
-MOST_LISTED_ROOTS = 1500
+MOST_LISTED_ROOTS = 500
 # What MySQL may join into one text, in bytes; its default cuts off after 1024. This is
 # the most that MariaDB takes: a strict session refuses more.
 JOINED_LENGTH = 2**30
@@ -70,23 +70,33 @@ def load_vocabulary(session: Session) -> Vocabulary:
 
 
 def load(
-    session: Session, vocabulary: Vocabulary, root_ids: Collection[int] | None = None
+    session: Session,
+    vocabulary: Vocabulary,
+    root_ids: Collection[int] | None = None,
+    *,
+    in_a_row: bool = False,
 ) -> Snapshot:
     """Return some trees, or all.
 
     :param root_ids: the ids of the roots; None means all
+    :param in_a_row: whether few other roots have ids between these
     """
     if root_ids is not None and not root_ids:
         return model.snapshot_of(())
-    loader = _Loader(session, vocabulary, root_ids)
+    loader = _Loader(session, vocabulary, root_ids, in_a_row)
     return model.snapshot_of(loader.trees())
 
 
-def in_trees(root_ids: Collection[int] | None) -> list[sa.ColumnElement[bool]]:
-    """Return the condition that a row of a provider is in some trees.
+def in_trees(
+    root_ids: Collection[int] | None, in_a_row: bool = False
+) -> list[sa.ColumnElement[bool]]:
+    """Return the condition that a row of a provider is in some trees, more or less.
 
     There is none if there are many trees: that would take longer than loading all.
     """
+    if root_ids and in_a_row:
+        root_id = models.ResourceProvider.root_provider_id
+        return [root_id.between(min(root_ids), max(root_ids))]
     if not _are_listed(root_ids):
         return []
     listed: sa.BindParameter[Any] = sa.bindparam(
@@ -107,10 +117,12 @@ class _Loader:
         session: Session,
         vocabulary: Vocabulary,
         root_ids: Collection[int] | None,
+        in_a_row: bool,
     ) -> None:
         self._connection = session.connection()
         self._vocabulary = vocabulary
         self._root_ids = root_ids
+        self._conditions = in_trees(root_ids, in_a_row)
         if self._connection.dialect.name in ("mysql", "mariadb"):
             self._connection.execute(
                 sa.text(f"SET SESSION group_concat_max_len = {JOINED_LENGTH}")
@@ -151,7 +163,7 @@ class _Loader:
             row.id, row.uuid, row.parent_provider_id, row.root_provider_id
         )
         rows = self._rows(query.where(*self._in_trees(row.id)).order_by(row.id))
-        if self._root_ids is not None and not _are_listed(self._root_ids):
+        if self._root_ids is not None:
             rows = [each for each in rows if each[3] in self._root_ids]
         return (
             {provider_id: uuid for provider_id, uuid, _, _ in rows},
@@ -255,11 +267,10 @@ class _Loader:
 
     def _in_trees(self, provider_id: Any) -> list[sa.ColumnElement[bool]]:
         """Return the condition that a provider is in one of the trees, if it is one."""
-        conditions = in_trees(self._root_ids)
         if provider_id is models.ResourceProvider.id:
-            return conditions
+            return self._conditions
         members = sa.select(models.ResourceProvider.id)
-        return [provider_id.in_(members.where(each)) for each in conditions]
+        return [provider_id.in_(members.where(each)) for each in self._conditions]
 
     def _rows(self, query: sa.Executable) -> Sequence[Any]:
         return self._connection.execute(query).all()

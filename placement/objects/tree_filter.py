@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import inventory
-from placement.objects.snapshot import MOST_LISTED_ROOTS, Vocabulary, in_trees
+from placement.objects.snapshot import Vocabulary, in_trees
 from placement.search.model import SHARING, Request
 
 # Providers, with the root of the tree that each is in, by their ids.
@@ -44,9 +44,7 @@ class Relevant:
         They are the first ones in the order of a search. It is None where they cannot,
         and where to load so few of them would not be much quicker.
         """
-        if self.anchors is None or self.others:
-            return None
-        if count > min(len(self.anchors) // 2, MOST_LISTED_ROOTS):
+        if self.anchors is None or self.others or count > len(self.anchors) // 2:
             return None
         return frozenset(sorted(self.anchors)[:count])
 

@@ -50,7 +50,12 @@ class Candidate:
 
     def givers(self) -> list[Provider]:
         """Return the providers that something is taken from, each once."""
-        return list(self.amounts())
+        givers = {
+            provider: None
+            for slot, provider in zip(self.slots, self.providers, strict=True)
+            if slot.amounts
+        }
+        return list(givers)
 
 
 def search(

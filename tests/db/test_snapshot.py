@@ -167,10 +167,14 @@ def test_a_first_look_does_not_change_the_answer(
     load = snapshot.load
 
     def note(
-        session: Session, vocabulary: snapshot.Vocabulary, roots: frozenset[int] | None
+        session: Session,
+        vocabulary: snapshot.Vocabulary,
+        roots: frozenset[int] | None,
+        *,
+        in_a_row: bool = False,
     ) -> model.Snapshot:
         looks.append(None if roots is None else len(roots))
-        return load(session, vocabulary, roots)
+        return load(session, vocabulary, roots, in_a_row=in_a_row)
 
     monkeypatch.setattr(snapshot, "load", note)
     rng = random.Random(7)

@@ -1,5 +1,6 @@
 """The start of the service: where options come from, and what stops it."""
 
+import gc
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__MAX_RETRIES", "1")
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    """Leave the garbage collector as it was."""
+    threshold = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
 
 
 @pytest.fixture
@@ -260,6 +270,11 @@ class TestDatabase:
             legacy.execute(connection, "DELETE FROM traits WHERE name = 'HW_NIC_SRIOV'")
         application = start()
         assert ask(application, "/traits/HW_NIC_SRIOV").status_code == 204
+
+    def test_what_stays_is_nothing_to_collect(self, empty: api.Database) -> None:
+        migration.upgrade(empty)
+        start()
+        assert gc.get_freeze_count() > 10_000
 
     def test_a_database_that_lacks_nothing_is_not_written(
         self,
