@@ -71,6 +71,7 @@ def over_http(url: str) -> Iterator[Ask]:
         server = subprocess.Popen(
             [sys.executable, "-c", SERVER, *arguments, str(port)],
             stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         try:
             connection = _connect(port)

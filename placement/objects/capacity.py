@@ -57,20 +57,14 @@ def load_stocks(
     """
     uuids = {provider.id: provider.uuid for provider in providers}
     names = {class_id: name for name, class_id in class_ids.items()}
-    stored, taken = models.Inventory, models.Allocation
-    used = (
-        sa.select(sa.func.coalesce(sa.func.sum(taken.used), 0))
-        .where(taken.resource_provider_id == stored.resource_provider_id)
-        .where(taken.resource_class_id == stored.resource_class_id)
-        .scalar_subquery()
-    )
+    stored = models.Inventory
     stocks: dict[Place, Stock] = {}
     for chunk in lookup.chunks(uuids):
         query = (
             sa.select(
                 stored.resource_provider_id,
                 stored.resource_class_id,
-                used,
+                inventory.USED,
                 *[getattr(stored, name) for name in inventory.FIELDS],
             )
             .where(stored.resource_provider_id.in_(chunk))

@@ -53,6 +53,15 @@ FIELDS = [field.name for field in dataclasses.fields(Inventory)]
 LARGEST_AMOUNT = 0x7FFFFFFF
 # How far off a ratio may be that MariaDB gives: it has six digits then.
 TOLERANCE = 1e-5
+# What is used of the inventory that a row of a query is about.
+USED: sa.ScalarSelect[Any] = (
+    sa.select(sa.func.coalesce(sa.func.sum(models.Allocation.used), 0))
+    .where(
+        models.Allocation.resource_provider_id == models.Inventory.resource_provider_id
+    )
+    .where(models.Allocation.resource_class_id == models.Inventory.resource_class_id)
+    .scalar_subquery()
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

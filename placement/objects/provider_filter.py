@@ -252,19 +252,13 @@ def _stocks(
     It leaves out what is sure not to fit; what fits is for ``Stock`` to say.
     """
     row = models.Inventory
-    used = (
-        sa.select(sa.func.coalesce(sa.func.sum(models.Allocation.used), 0))
-        .where(models.Allocation.resource_provider_id == row.resource_provider_id)
-        .where(models.Allocation.resource_class_id == row.resource_class_id)
-        .scalar_subquery()
-    )
     amount = sa.case(dict(amounts), value=row.resource_class_id, else_=0)
     stock = (
         sa.select(
             row.resource_provider_id,
             row.resource_class_id,
             *[getattr(row, name) for name in inventory.FIELDS],
-            used.label("used"),
+            inventory.USED.label("used"),
             amount.label("amount"),
         )
         .join(

@@ -177,42 +177,25 @@ class _Loader:
             row.resource_provider_id,
             row.resource_class_id,
             *[getattr(row, name) for name in inventory.FIELDS],
+            inventory.USED,
         )
         rows = self._rows(
             query.where(*self._in_trees(row.resource_provider_id)).order_by(
                 row.resource_provider_id, row.resource_class_id
             )
         )
-        used = self._load_used()
         classes = self._vocabulary.classes
         known: dict[tuple[Any, ...], Stock] = {}
         stocks: dict[int, dict[str, Stock]] = {}
-        for provider_id, class_id, *fields in rows:
-            values = (*fields, used.get((provider_id, class_id), 0))
+        for provider_id, class_id, *fields, used in rows:
+            # Sums are decimal numbers on some databases.
+            values = (*fields, int(used))
             stock = known.get(values)
             if stock is None:
                 stock = known[values] = Stock(*values)
             if class_id in classes:
                 stocks.setdefault(provider_id, {})[classes[class_id]] = stock
         return stocks
-
-    def _load_used(self) -> dict[tuple[int, int], int]:
-        """Return the sums of the allocations, by ids of provider and class."""
-        row = models.Allocation
-        query = (
-            sa.select(
-                row.resource_provider_id,
-                row.resource_class_id,
-                sa.func.sum(row.used),
-            )
-            .where(*self._in_trees(row.resource_provider_id))
-            .group_by(row.resource_provider_id, row.resource_class_id)
-            .order_by(row.resource_provider_id, row.resource_class_id)
-        )
-        return {
-            (provider_id, class_id): int(used)
-            for provider_id, class_id, used in self._rows(query)
-        }
 
     def _load_traits(self) -> dict[int, _Traits]:
         """Return the traits by id of the provider."""

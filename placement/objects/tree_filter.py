@@ -181,13 +181,7 @@ class _Finder:
 
     def _with_room(self, amounts: Mapping[int, int]) -> sa.Executable:
         """Select the inventories that may have room for an amount, by class id."""
-        row, taken = models.Inventory, models.Allocation
-        used = (
-            sa.select(sa.func.coalesce(sa.func.sum(taken.used), 0))
-            .where(taken.resource_provider_id == row.resource_provider_id)
-            .where(taken.resource_class_id == row.resource_class_id)
-            .scalar_subquery()
-        )
+        row = models.Inventory
         amount = sa.case(dict(amounts), value=row.resource_class_id)
         roots = None
         if self._anchors is not None:
@@ -205,7 +199,7 @@ class _Finder:
             .where(*in_trees(roots))
             .where(row.resource_class_id.in_(sorted(amounts)))
             .where(row.max_unit >= amount)
-            .where(inventory.may_hold(row, used, amount))
+            .where(inventory.may_hold(row, inventory.USED, amount))
             .order_by(row.resource_provider_id, row.resource_class_id)
         )
 
