@@ -70,6 +70,8 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     if config.placement_database.sync_on_startup:
         migration.upgrade(database)
     synchronisation.synchronise(database)
+    # Servers may fork from here on.
+    database.rest()
     application = _assemble(config, database, enforcer)
     settle()
     return application

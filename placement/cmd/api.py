@@ -204,7 +204,7 @@ def _prepare_database(config: cfg.ConfigOpts) -> None:
             raise Unusable("the database has no tables: run placement-manage db sync")
         synchronisation.synchronise(database)
         # The processes to come open connections of their own.
-        database.engine.dispose()
+        database.rest()
     except (
         OSError,
         sa.exc.SQLAlchemyError,

@@ -156,6 +156,15 @@ class Database:
         self._writers = orm.sessionmaker(_with_preamble(engine, WRITE), autoflush=False)
         self.engine = engine
 
+    def rest(self) -> None:
+        """Close the connections, until they are needed again.
+
+        A process that forks must have none: neither SQLite nor a server can tell who
+        speaks on one that two processes share. A database in memory is kept.
+        """
+        if not _is_in_memory(self.engine.url):
+            self.engine.dispose()
+
     def read(self, work: Callable[[Session], T]) -> T:
         """Run ``work`` in a transaction that sees one moment and changes nothing.
 
@@ -257,19 +266,24 @@ def _with_installed_driver(url: sa.URL) -> sa.URL:
     return url
 
 
+def _is_in_memory(url: sa.URL) -> bool:
+    return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
+
+
 def _sqlite_engine(url: sa.URL, settings: conf.DatabaseSettings) -> sa.Engine:
     """Return an engine for the embedded database.
 
     oslo.db's own opens the file anew for each request and cannot begin a transaction
     as a writer.
     """
-    in_memory = url.database in (None, "", ":memory:")
+    in_memory = _is_in_memory(url)
     engine = sa.create_engine(
         url,
         connect_args={"timeout": SQLITE_PATIENCE, "check_same_thread": False},
-        # All threads share the one connection that holds an in-memory database.
-        poolclass=sa.pool.StaticPool if in_memory else sa.pool.QueuePool,
-        **({} if in_memory else {"max_overflow": -1}),
+        poolclass=sa.pool.QueuePool,
+        # A database in memory is that of one connection, which threads take in turn.
+        pool_size=1 if in_memory else 5,
+        max_overflow=0 if in_memory else -1,
     )
 
     @sa.event.listens_for(engine, "connect")

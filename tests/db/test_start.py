@@ -86,6 +86,12 @@ def connection(config: cfg.ConfigOpts) -> str:
     return str(config.placement_database.connection)
 
 
+def pool_of(database: api.Database) -> sa.pool.QueuePool:
+    pool = database.engine.pool
+    assert isinstance(pool, sa.pool.QueuePool)
+    return pool
+
+
 def start() -> Any:
     return app.start(conf.read_for_service())
 
@@ -270,6 +276,23 @@ class TestDatabase:
             legacy.execute(connection, "DELETE FROM traits WHERE name = 'HW_NIC_SRIOV'")
         application = start()
         assert ask(application, "/traits/HW_NIC_SRIOV").status_code == 204
+
+    def test_no_connection_is_open_when_a_server_may_fork(
+        self, empty: api.Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        migration.upgrade(empty)
+        opened: list[api.Database] = []
+        connect = api.connect
+
+        def note(settings: conf.DatabaseSettings) -> api.Database:
+            opened.append(connect(settings))
+            return opened[-1]
+
+        monkeypatch.setattr(api, "connect", note)
+        application = start()
+        assert [pool_of(database).checkedin() for database in opened] == [0]
+        assert ask(application, "/traits").status_code == 200
+        assert [pool_of(database).checkedin() for database in opened] == [1]
 
     def test_what_stays_is_nothing_to_collect(self, empty: api.Database) -> None:
         migration.upgrade(empty)

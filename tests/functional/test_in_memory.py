@@ -1,0 +1,38 @@
+"""A database in memory: one connection that all threads take in turn."""
+
+from functools import partial
+
+from placement import app, conf
+from placement.db import api, migration
+from placement.objects import synchronisation
+from tests import settings
+from tests.client import Client
+from tests.threads import at_once
+
+
+def test_threads_take_turns() -> None:
+    database = api.connect(conf.DatabaseSettings("sqlite://"))
+    migration.upgrade(database)
+    synchronisation.synchronise(database)
+    client = Client(app.build(settings.make_config(), database))
+
+    def make_some(thread: int) -> set[int]:
+        return {
+            client.call(
+                "POST", "/resource_providers", {"name": f"{thread}-{each}"}
+            ).status
+            for each in range(20)
+        } | {client.call("GET", "/resource_providers").status for _ in range(20)}
+
+    seen = at_once([partial(make_some, thread) for thread in range(4)])
+    assert seen == [{200}] * 4
+    assert len(client.get("/resource_providers")["resource_providers"]) == 80
+    database.engine.dispose()
+
+
+def test_it_is_kept_when_the_process_rests() -> None:
+    database = api.connect(conf.DatabaseSettings("sqlite://"))
+    migration.upgrade(database)
+    database.rest()
+    assert migration.version(database) == migration.HEAD
+    database.engine.dispose()
