@@ -146,8 +146,8 @@ class _Planter:
         self._ids = {node.name: number for number, node in enumerate(nodes, 1)}
         self._add_traits()
         vocabulary = snapshot.load_vocabulary(session)
-        self._classes = vocabulary.class_ids()
-        self._traits = vocabulary.trait_ids()
+        self._classes = vocabulary.class_ids
+        self._traits = vocabulary.trait_ids
         self._standard = [
             name for name in vocabulary.traits.values() if name.startswith("HW_CPU")
         ]

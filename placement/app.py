@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 JSON = "application/json"
+# What renderers return contains nothing twice over, so nothing that would not end.
+ENCODER = json.JSONEncoder(check_circular=False)
 # How many objects are made before the young ones are looked at for garbage, and how
 # often that is done before the older ones are.
 COLLECT_AFTER = (50_000, 20, 20)
@@ -340,7 +342,7 @@ def _render(
         view = View(version, request.script_name)
         response.content_type = JSON
         response.charset = None
-        response.body = json.dumps(renderer(reply.value, view)).encode("ascii")
+        response.body = ENCODER.encode(renderer(reply.value, view)).encode("ascii")
     else:
         del response.content_type
         response.content_length = 0

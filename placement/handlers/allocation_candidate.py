@@ -131,14 +131,15 @@ def _list_summarised(
 
 def _knows(vocabulary: Vocabulary, request: Request) -> bool:
     """Tell whether all that a request names exists."""
-    classes = (group.resources for group in request.groups)
-    traits = (
-        group.forbidden.union(*group.required, request.root_required)
-        for group in request.groups
+    groups = request.groups
+    classes = set().union(*(group.resources for group in groups))
+    traits = request.root_required.union(
+        request.root_forbidden,
+        *(group.forbidden.union(*group.required) for group in groups),
     )
-    return vocabulary.class_names.issuperset(
-        itertools.chain.from_iterable(classes)
-    ) and vocabulary.trait_names.issuperset(request.root_forbidden.union(*traits))
+    return (
+        classes <= vocabulary.class_ids.keys() and traits <= vocabulary.trait_ids.keys()
+    )
 
 
 def _check_names(
@@ -159,7 +160,7 @@ def _check_names(
         return
     for group in request.groups:
         for name in group.resources:
-            if name not in vocabulary.class_names:
+            if name not in vocabulary.class_ids:
                 raise errors.BadRequest(
                     "Invalid resource class in resources parameter: "
                     f"No such resource class {name}."
@@ -173,6 +174,6 @@ def _check_names(
 
 
 def _check_traits(names: frozenset[str], vocabulary: Vocabulary) -> None:
-    unknown = names - vocabulary.trait_names
+    unknown = names - vocabulary.trait_ids.keys()
     if unknown:
         raise errors.BadRequest(trait.UNKNOWN.format(name=min(unknown)))

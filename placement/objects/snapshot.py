@@ -1,6 +1,7 @@
 """All that one search needs, in a fixed number of queries."""
 
 import dataclasses
+import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -21,11 +22,14 @@ MOST_LISTED_ROOTS = 500
 # the most that MariaDB takes: a strict session refuses more.
 JOINED_LENGTH = 2**30
 
+# How many sets of traits are kept as they are decoded; hosts of a kind have the same.
+MOST_REMEMBERED = 5000
+
 # The names of traits, in the order of the vocabulary and as a set.
 _Traits: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
     """The names there are, by id.
 
@@ -34,39 +38,42 @@ class Vocabulary:
 
     classes: Mapping[int, str]
     traits: Mapping[int, str]
-
-    @property
-    def class_names(self) -> frozenset[str]:
-        """The names of all resource classes."""
-        return frozenset(self.classes.values())
-
-    @property
-    def trait_names(self) -> frozenset[str]:
-        """The names of all traits."""
-        return frozenset(self.traits.values())
-
-    def class_ids(self) -> dict[str, int]:
-        """Return the ids of resource classes by name."""
-        return {name: class_id for class_id, name in self.classes.items()}
-
-    def trait_ids(self) -> dict[str, int]:
-        """Return the ids of traits by name."""
-        return {name: trait_id for trait_id, name in self.traits.items()}
+    class_ids: Mapping[str, int]
+    trait_ids: Mapping[str, int]
 
 
 def load_vocabulary(session: Session) -> Vocabulary:
     """Return the names of all resource classes and traits."""
     connection = session.connection()
     classes = sa.select(models.ResourceClass.id, models.ResourceClass.name)
-    traits = sa.select(models.Trait.id, models.Trait.name).order_by(models.Trait.id)
-    by_age = sorted(
-        connection.execute(traits), key=lambda row: row.name.startswith(CUSTOM_PREFIX)
+    traits = sa.select(models.Trait.id, models.Trait.name)
+    return _vocabulary(
+        tuple(connection.execute(classes.order_by(models.ResourceClass.id)).all()),
+        tuple(connection.execute(traits.order_by(models.Trait.id)).all()),
     )
-    by_id = connection.execute(classes.order_by(models.ResourceClass.id))
+
+
+@functools.lru_cache(maxsize=2)
+def _vocabulary(
+    classes: tuple[sa.Row[tuple[int, str]], ...],
+    traits: tuple[sa.Row[tuple[int, str]], ...],
+) -> Vocabulary:
+    """Make a vocabulary of its rows; as long as they are the same, it is the same."""
+    by_age = sorted(traits, key=lambda row: row.name.startswith(CUSTOM_PREFIX))
     return Vocabulary(
-        classes={row.id: row.name for row in by_id},
+        classes={row.id: row.name for row in classes},
         traits={row.id: row.name for row in by_age},
+        class_ids={row.name: row.id for row in classes},
+        trait_ids={row.name: row.id for row in by_age},
     )
+
+
+@functools.lru_cache(maxsize=MOST_REMEMBERED)
+def _decode(vocabulary: Vocabulary, joined: str) -> _Traits:
+    """Return the traits whose ids the database has joined, in the order of age."""
+    ids = set(map(int, joined.split(SEPARATOR)))
+    names = tuple([name for key, name in vocabulary.traits.items() if key in ids])
+    return names, frozenset(names)
 
 
 def load(
@@ -200,20 +207,11 @@ class _Loader:
     def _load_traits(self) -> dict[int, _Traits]:
         """Return the traits by id of the provider."""
         row = models.ResourceProviderTrait
-        ages = {
-            str(trait_id): age for age, trait_id in enumerate(self._vocabulary.traits)
-        }
-        by_age = list(self._vocabulary.traits.values())
-        known: dict[str, _Traits] = {}
-        traits = {}
         ids = sa.cast(row.trait_id, sa.String(20))
-        for provider_id, joined in self._joined(sa.select(row), ids):
-            if joined not in known:
-                found = [ages[each] for each in joined.split(SEPARATOR) if each in ages]
-                names = tuple([by_age[age] for age in sorted(found)])
-                known[joined] = names, frozenset(names)
-            traits[provider_id] = known[joined]
-        return traits
+        return {
+            provider_id: _decode(self._vocabulary, joined)
+            for provider_id, joined in self._joined(sa.select(row), ids)
+        }
 
     def _load_aggregates(self) -> dict[int, frozenset[str]]:
         """Return the UUIDs of the aggregates by id of the provider."""

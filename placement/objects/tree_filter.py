@@ -122,14 +122,14 @@ class _Finder:
 
     def _providers_that_share(self) -> Members:
         row = models.ResourceProviderTrait
-        trait_id = self._vocabulary.trait_ids().get(SHARING)
+        trait_id = self._vocabulary.trait_ids.get(SHARING)
         query = _associated(row.trait_id).where(row.trait_id == trait_id)
         return {provider: root for provider, root, _ in self._rows(query)}
 
     def _having_traits(self) -> Iterator[Members]:
         """Yield who has each trait, or one of a list of traits, that is required."""
         row = models.ResourceProviderTrait
-        ids = self._vocabulary.trait_ids()
+        ids = self._vocabulary.trait_ids
         anywhere = {
             one_of for group in self._request.groups for one_of in group.required
         }
@@ -165,7 +165,7 @@ class _Finder:
     def _having_room(self) -> Iterator[Members]:
         """Yield who has room for the least that some group asks of each class."""
         least: dict[int, int] = {}
-        ids = self._vocabulary.class_ids()
+        ids = self._vocabulary.class_ids
         for group in self._request.groups:
             for name, amount in group.resources.items():
                 class_id = ids[name]

@@ -68,7 +68,7 @@ def associations(
 ) -> dict[type[models.Base], list[dict[str, Any]]]:
     """Return the rows that refer to providers."""
     vocabulary = snapshot.load_vocabulary(session)
-    class_ids, trait_ids = vocabulary.class_ids(), vocabulary.trait_ids()
+    class_ids, trait_ids = vocabulary.class_ids, vocabulary.trait_ids
     aggregates = {name: number for number, name in enumerate(forest.AGGREGATES, 1)}
     stocks = [
         (key, class_ids[name], vars(inventory))
