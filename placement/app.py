@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 JSON = "application/json"
-# What renderers return contains nothing twice over, so nothing that would not end.
+# No document of a renderer contains itself, so nothing has to look for that.
 ENCODER = json.JSONEncoder(check_circular=False)
 # How many objects are made before the young ones are looked at for garbage, and how
 # often that is done before the older ones are.
