@@ -198,13 +198,11 @@ def _prepare_database(config: cfg.ConfigOpts) -> None:
                 parents=True, exist_ok=True
             )
         database = db_api.connect(settings)
-        if is_embedded(config) or config.placement_database.sync_on_startup:
-            migration.upgrade(database)
-        if migration.version(database) is None:
-            raise Unusable("the database has no tables: run placement-manage db sync")
-        synchronisation.synchronise(database)
-        # The processes to come open connections of their own.
-        database.rest()
+        try:
+            _fill_database(config, database)
+        finally:
+            # The processes to come open connections of their own.
+            database.rest()
     except (
         OSError,
         sa.exc.SQLAlchemyError,
@@ -215,6 +213,18 @@ def _prepare_database(config: cfg.ConfigOpts) -> None:
             f"the database cannot be used: {_one_line(exc)} "
             f"({sa.make_url(settings.connection).render_as_string()})"
         ) from exc
+
+
+def _fill_database(config: cfg.ConfigOpts, database: db_api.Database) -> None:
+    """Give a database all that the service needs, its tables only if that is wanted.
+
+    :raises Unusable: it has no tables
+    """
+    if is_embedded(config) or config.placement_database.sync_on_startup:
+        migration.upgrade(database)
+    if migration.version(database) is None:
+        raise Unusable("the database has no tables: run placement-manage db sync")
+    synchronisation.synchronise(database)
 
 
 def _listen(host: str, port: int) -> socket.socket:

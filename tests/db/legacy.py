@@ -32,6 +32,7 @@ ORPHAN = "7c4f6d5e-92a0-4a6c-8f0e-3d9a5bb7c003"
 PROJECT, USER = "c9b1d5e0a4d54a3f8c3b7b1f0e5d6a7b", "a3e5c7d9b1f04f6e8d2c4b6a80917263"
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
+TIMES = ("created_at", "updated_at")
 CREATED = datetime.datetime(2018, 5, 30, 12, 30, 15)
 UPDATED = datetime.datetime(2018, 6, 1, 8, 0, 1)
 
@@ -75,7 +76,9 @@ def insert(connection: sa.Connection, table: str, *rows: dict[str, Any]) -> None
     """Insert rows one by one, so that their ids are in their order."""
     for row in rows:
         values = {"created_at": CREATED, "updated_at": None, **row}
-        columns: list[sa.ColumnClause[Any]] = [sa.column(name) for name in values]
+        columns: list[sa.ColumnClause[Any]] = [
+            sa.column(name, sa.DateTime() if name in TIMES else None) for name in values
+        ]
         connection.execute(sa.insert(sa.table(table, *columns)).values(values))
 
 
