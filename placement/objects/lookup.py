@@ -38,6 +38,22 @@ def has_text(
     return sa.false()
 
 
+def find_by_text(
+    session: Session,
+    query: sa.Select[*tuple[Any, ...]],
+    column: orm.InstrumentedAttribute[str],
+    text: str,
+) -> Any:
+    """Return the row that a query finds by a text, None if there is none.
+
+    :param column: one that the query selects
+    """
+    if not is_searchable(text):
+        return None
+    rows = session.connection().execute(query.where(column == text))
+    return next((row for row in rows if getattr(row, column.key) == text), None)
+
+
 def ids_by_text(
     session: Session,
     id_column: orm.InstrumentedAttribute[int],

@@ -106,12 +106,8 @@ def lock_by_name(session: Session, name: str) -> ResourceClass:
 
 def find_by_name(session: Session, name: str) -> ResourceClass | None:
     """Return a resource class, or None if there is none of that name."""
-    if not lookup.is_searchable(name):
-        return None
-    query = CLASSES.where(models.ResourceClass.name == name)
-    rows: Iterable[Any] = session.connection().execute(query)
-    found = [ResourceClass(*row) for row in rows]
-    return next((each for each in found if each.name == name), None)
+    row = lookup.find_by_text(session, CLASSES, models.ResourceClass.name, name)
+    return None if row is None else ResourceClass(*row)
 
 
 def create(session: Session, name: str) -> None:

@@ -108,12 +108,8 @@ def get_by_name(session: Session, name: str) -> Trait:
 
 def find_by_name(session: Session, name: str) -> Trait | None:
     """Return a trait, or None if there is none of that name."""
-    if not lookup.is_searchable(name):
-        return None
-    query = TRAITS.where(models.Trait.name == name)
-    rows: Iterable[Any] = session.connection().execute(query)
-    found = [Trait(*row) for row in rows]
-    return next((each for each in found if each.name == name), None)
+    row = lookup.find_by_text(session, TRAITS, models.Trait.name, name)
+    return None if row is None else Trait(*row)
 
 
 def create(session: Session, name: str) -> Trait:

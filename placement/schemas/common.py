@@ -59,7 +59,6 @@ class Schema:
         formats: jsonschema.FormatChecker = FORMATS,
     ) -> None:
         Validator.check_schema(document)
-        self.document = document
         self._validator = Validator(document, format_checker=formats)
 
     def check(self, document: Json, complaint: str) -> None:
