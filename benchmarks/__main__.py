@@ -20,7 +20,7 @@ from benchmarks.client import Ask
 from benchmarks.question import Question
 from placement import conf
 from placement.db import api, migration
-from placement.objects import synchronisation
+from placement.objects import standard_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _planted(kind: str, hosts: int) -> Iterator[tuple[str, api.Database]]:
         url = f"sqlite:///{directory}/placement.db"
         database = api.connect(conf.DatabaseSettings(url))
         migration.upgrade(database)
-        synchronisation.synchronise(database)
+        standard_name.synchronise(database)
         cloud.plant(database, cloud.KINDS[kind](hosts))
         yield url, database
         database.engine.dispose()

@@ -17,7 +17,7 @@ from placement import conf, context, errors, microversion, middleware, policy
 from placement.db import api as db_api
 from placement.db import migration
 from placement.microversion import Version
-from placement.objects import synchronisation
+from placement.objects import standard_name
 from placement.operation import Call, Operation, Reply
 from placement.routes import ROUTES
 from placement.schemas import common, query
@@ -71,7 +71,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     database = db_api.connect(conf.database_settings(config))
     if config.placement_database.sync_on_startup:
         migration.upgrade(database)
-    synchronisation.synchronise(database)
+    standard_name.synchronise(database)
     # Servers may fork from here on.
     database.rest()
     application = _assemble(config, database, enforcer)

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from placement import conf
 from placement.db import api, migration, models
-from placement.objects import synchronisation
+from placement.objects import standard_name
 
 KIND = os.environ.get("PLACEMENT_TEST_DATABASE", "sqlite")
 SERVERS = {
@@ -63,7 +63,7 @@ class Template:
         self._url = url
         self._database = connect(url)
         migration.upgrade(self._database)
-        synchronisation.synchronise(self._database)
+        standard_name.synchronise(self._database)
         if KIND == "sqlite":
             # Copied from here on: nothing may stay behind in its log.
             with self._database.engine.connect() as connection:

@@ -19,7 +19,7 @@ from oslo_log import log
 from placement import app, conf, policy
 from placement.db import api as db_api
 from placement.db import migration
-from placement.objects import synchronisation
+from placement.objects import standard_name
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -224,7 +224,7 @@ def _fill_database(config: cfg.ConfigOpts, database: db_api.Database) -> None:
         migration.upgrade(database)
     if migration.version(database) is None:
         raise Unusable("the database has no tables: run placement-manage db sync")
-    synchronisation.synchronise(database)
+    standard_name.synchronise(database)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from placement import conf
 from placement.cmd import online_data_migrations
 from placement.db import api, migration
-from placement.objects import synchronisation
+from placement.objects import standard_name
 
 PROGRAM = "placement-manage"
 DISTRIBUTION = "placement-server"
@@ -77,7 +77,7 @@ def migrate_online(database: api.Database, config: cfg.ConfigOpts) -> int:
 
 def sync_traits(database: api.Database, config: cfg.ConfigOpts) -> int:
     """Add the traits of the installed os-traits library, and print them."""
-    added = synchronisation.synchronise_traits(database)
+    added = standard_name.synchronise_traits(database)
     for name in added:
         print(f"added {name}")
     if not added:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from placement import conf
 from placement.db import api
-from placement.objects import repair
+from placement.objects import online_migration
 
 LOG = log.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def _repairs(settings: conf.Settings) -> dict[str, Repair]:
     """Return the repairs in the order in which they run, keyed by name."""
 
     def create_incomplete_consumers(session: Session, limit: int) -> int:
-        return repair.create_incomplete_consumers(
+        return online_migration.create_incomplete_consumers(
             session,
             limit,
             project=settings.incomplete_consumer_project_id,
@@ -54,7 +54,7 @@ def _repairs(settings: conf.Settings) -> dict[str, Repair]:
         )
 
     return {
-        "set_root_provider_ids": repair.set_root_provider_ids,
+        "set_root_provider_ids": online_migration.set_root_provider_ids,
         "create_incomplete_consumers": create_incomplete_consumers,
     }
 

@@ -9,7 +9,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement import conf
 from placement.db import api
-from placement.objects import repair
+from placement.objects import online_migration
 
 PROGRAM = "placement-status"
 
@@ -26,7 +26,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def check_roots(self) -> Result:
         """Tell whether each resource provider has a root."""
-        if self._connect().read(repair.has_providers_without_root):
+        if self._connect().read(online_migration.has_providers_without_root):
             return Result(
                 Code.FAILURE,
                 "There is at least one resource provider table record which misses "
@@ -36,7 +36,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def check_consumers(self) -> Result:
         """Tell whether each consumer that has allocations is recorded."""
-        count = self._connect().read(repair.count_incomplete_consumers)
+        count = self._connect().read(online_migration.count_incomplete_consumers)
         if count:
             return Result(
                 Code.WARNING,

@@ -4,7 +4,14 @@ import contextlib
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -23,6 +30,9 @@ T = TypeVar("T")
 
 # How long a SQLite connection waits for its turn to write, in seconds.
 SQLITE_PATIENCE = 30
+
+# Well below the number of parameters that any database takes in one statement.
+CHUNK = 5000
 
 # The drivers of each server, the one that is asked for and tested first.
 DRIVERS = {
@@ -87,6 +97,13 @@ def _driver_error(exc: Exception) -> object:
     """Return what the driver raised, from beneath oslo.db and SQLAlchemy."""
     inner = getattr(exc, "inner_exception", None) or exc
     return getattr(inner, "orig", None) or inner
+
+
+def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+    """Split values into lists that fit into one statement."""
+    listed = list(values)
+    for start in range(0, len(listed), size):
+        yield listed[start : start + size]
 
 
 def insert_missing(

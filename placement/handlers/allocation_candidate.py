@@ -6,9 +6,10 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 
 from placement import conf, errors
-from placement.objects import clock, snapshot, trait, tree_filter
-from placement.objects.snapshot import Vocabulary
-from placement.objects.tree_filter import Relevant
+from placement.objects import clock, trait
+from placement.objects.candidates import prefilter, snapshot
+from placement.objects.candidates.prefilter import Relevant
+from placement.objects.candidates.snapshot import Vocabulary
 from placement.operation import Call, Reply
 from placement.schemas.allocation_candidate import Answer, Question
 from placement.search import engine, rules
@@ -52,7 +53,7 @@ def load_and_find(
     the answer is the same as that of all trees then.
     """
     question: Question = call.query
-    relevant = tree_filter.list_relevant(call.session, question.request, vocabulary)
+    relevant = prefilter.list_relevant(call.session, question.request, vocabulary)
     some = _first_look(relevant, question, call.settings)
     if some:
         loaded = snapshot.load(call.session, vocabulary, some, in_a_row=True)

@@ -1,7 +1,12 @@
 """Resource providers."""
 
 from placement import errors
-from placement.objects import clock, provider_filter, resource_provider, tree
+from placement.objects import (
+    clock,
+    reparenting,
+    resource_provider,
+    resource_provider_filter,
+)
 from placement.objects.resource_provider import ResourceProvider
 from placement.operation import Call, Reply
 from placement.schemas import resource_provider as wire
@@ -12,7 +17,7 @@ def list_providers(call: Call[None]) -> Reply:
 
     :raises BadRequest: the query names a trait or resource class that is unknown
     """
-    providers = provider_filter.list_by_filters(call.session, call.query)
+    providers = resource_provider_filter.list_by_filters(call.session, call.query)
     return Reply(providers, modified=clock.newest(each.modified for each in providers))
 
 
@@ -50,7 +55,7 @@ def update_provider(call: Call[ResourceProvider], *, allow_reparenting: bool) ->
     """
     if "parent_provider_uuid" in call.body:
         try:
-            provider = tree.move(
+            provider = reparenting.move(
                 call.session,
                 call.subject,
                 call.body["parent_provider_uuid"],

@@ -7,13 +7,13 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import api, models
-from placement.objects import association, lookup, resource_provider
+from placement.objects import association, exact_text, resource_provider
 from placement.objects.resource_provider import ResourceProvider
 
 
 def ids_by_uuid(session: Session, uuids: Iterable[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID; unknown ones are left out."""
-    return lookup.ids_by_text(
+    return exact_text.ids_by_text(
         session, models.Aggregate.id, models.Aggregate.uuid, uuids
     )
 
@@ -54,7 +54,7 @@ def _ensure(session: Session, uuids: Sequence[str]) -> dict[str, int]:
     new = sorted(set(uuids) - ids.keys())
     if not new:
         return ids
-    for chunk in lookup.chunks(new):
+    for chunk in api.chunks(new):
         api.insert_missing(
             session, models.Aggregate, [{"uuid": uuid} for uuid in chunk]
         )

@@ -13,13 +13,13 @@ from sqlalchemy.orm import Session
 from placement import errors
 from placement.db import api, models
 from placement.objects import (
-    capacity,
+    claim,
     consumer,
-    lookup,
+    exact_text,
     resource_class,
     resource_provider,
 )
-from placement.objects.capacity import Claim, Place
+from placement.objects.claim import Claim, Place
 from placement.objects.consumer import Consumer
 from placement.objects.inventory import Inventory
 from placement.objects.resource_provider import ResourceProvider
@@ -70,7 +70,7 @@ class Held:
 
 def list_by_consumer(session: Session, uuid: str) -> Shares:
     """Return what a consumer uses, in the order of provider and class ids."""
-    if not lookup.is_searchable(uuid):
+    if not exact_text.is_searchable(uuid):
         return _shares([])
     rows = _load(session, models.Consumer.uuid == uuid)
     # MariaDB also finds what differs by case.
@@ -107,7 +107,7 @@ def check_providers(claims: Iterable[Claim], held: Held) -> None:
 
     :raises BadRequest: the first one that is not
     """
-    for uuid in capacity.provider_uuids(claims):
+    for uuid in claim.provider_uuids(claims):
         if uuid not in held.providers:
             raise errors.BadRequest(
                 f"Allocation for resource provider '{uuid}' that does not exist."
@@ -126,9 +126,9 @@ def replace_all(session: Session, claims: Collection[Claim], *, attempts: int) -
     :raises NotFound: there is no such resource class
     :raises Conflict: an amount does not fit
     """
-    consumers = [claim.consumer for claim in claims]
+    consumers = [each.consumer for each in claims]
     held = hold(
-        session, [each.uuid for each in consumers], capacity.provider_uuids(claims)
+        session, [each.uuid for each in consumers], claim.provider_uuids(claims)
     )
     consumer.check_generations(consumers, held.consumers)
     check_providers(claims, held)
@@ -155,17 +155,17 @@ def replace_held(
     :raises NotFound: there is no such resource class
     :raises Conflict: an amount does not fit
     """
-    class_ids = resource_class.ids_by_name(session, capacity.class_names(claims))
-    staying = [claim for claim in claims if claim.amounts]
+    class_ids = resource_class.ids_by_name(session, claim.class_names(claims))
+    staying = [each for each in claims if each.amounts]
     # Before anything is refused for want of room: who loses a race to make the same
     # consumer is told so, and not about the room that the winner has taken.
-    consumer.store(session, [claim.consumer for claim in staying], held.consumers)
-    stocks = capacity.load_stocks(session, held.providers.values(), class_ids)
+    consumer.store(session, [each.consumer for each in staying], held.consumers)
+    stocks = claim.load_stocks(session, held.providers.values(), class_ids)
     for (uuid, name), stored in inventories.items():
         if name in class_ids:
             known = stocks.get((uuid, name))
             stocks[uuid, name] = stored.stock(used=known.used if known else 0)
-    capacity.check_room(staying, stocks, _sum(held.rows))
+    claim.check_room(staying, stocks, _sum(held.rows))
     _delete(session, held.rows)
     _insert(session, staying, held, class_ids)
     consumer.remove(session, _leaving(claims, held))
@@ -242,10 +242,10 @@ def _list_rows(
 
     A consumer that another request has just made is neither.
     """
-    wanted = {uuid for uuid in uuids if lookup.is_searchable(uuid)}
+    wanted = {uuid for uuid in uuids if exact_text.is_searchable(uuid)}
     rows: list[Row] = []
     stray: list[Row] = []
-    for chunk in lookup.chunks(sorted(wanted)):
+    for chunk in api.chunks(sorted(wanted)):
         query = (
             sa.select(
                 models.Consumer.id,
@@ -285,7 +285,7 @@ def _lock_stray(session: Session, rows: Sequence[Row]) -> list[Row]:
     Other services have left them. They count as used until their consumer is written.
     """
     kept: set[int] = set()
-    for chunk in lookup.chunks(sorted(row.id for row in rows)):
+    for chunk in api.chunks(sorted(row.id for row in rows)):
         row = models.Allocation
         found = api.lock_rows(session, sa.select(row.id), row, chunk)
         kept.update(each.id for each in found)
@@ -313,12 +313,12 @@ def _insert(
     rows = [
         {
             "resource_provider_id": held.providers[uuid].id,
-            "consumer_id": claim.consumer.uuid,
+            "consumer_id": each.consumer.uuid,
             "resource_class_id": class_ids[name],
             "used": amount,
         }
-        for claim in claims
-        for uuid, amounts in claim.amounts.items()
+        for each in claims
+        for uuid, amounts in each.amounts.items()
         for name, amount in amounts.items()
     ]
     if rows:
@@ -327,7 +327,7 @@ def _insert(
 
 def _leaving(claims: Iterable[Claim], held: Held) -> list[consumer.Record]:
     """Return the consumers that are there and are to use nothing."""
-    emptied = [claim.consumer.uuid for claim in claims if not claim.amounts]
+    emptied = [each.consumer.uuid for each in claims if not each.amounts]
     return [held.consumers[uuid] for uuid in emptied if uuid in held.consumers]
 
 
@@ -339,9 +339,9 @@ def _record_change(
     Clients are told about providers that are named, and those of consumers that leave;
     not about those that a consumer has merely moved away from.
     """
-    leaving = {claim.consumer.uuid for claim in claims if not claim.amounts}
+    leaving = {each.consumer.uuid for each in claims if not each.amounts}
     left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}
-    told = left.union(capacity.provider_uuids(claims))
+    told = left.union(claim.provider_uuids(claims))
     quiet = {row.provider_uuid for row in held.rows} - told
     resource_provider.record_change(session, _pick(held.providers, quiet), bump=False)
     bumped = resource_provider.bump(session, _pick(held.providers, told))

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import api, models
-from placement.objects import generation, lookup
+from placement.objects import exact_text, generation
 
 RACE = "Another thread concurrently updated the data. Please retry your update"
 
@@ -87,9 +87,9 @@ def lock(session: Session, uuids: Collection[str]) -> dict[str, Record]:
         row.user_id,
         row.consumer_type_id,
     )
-    ids = lookup.ids_by_text(session, row.id, row.uuid, uuids)
+    ids = exact_text.ids_by_text(session, row.id, row.uuid, uuids)
     records: dict[str, Record] = {}
-    for chunk in lookup.chunks(sorted(ids.values())):
+    for chunk in api.chunks(sorted(ids.values())):
         for *known, project, user, kind in api.lock_rows(session, columns, row, chunk):
             row_id, uuid, number = known
             records[uuid] = Record(
@@ -192,15 +192,15 @@ def _find_or_create(
     :raises BadRequest: a name is not one that every database can store
     :raises Conflict: the database takes a name for another one
     """
-    found = lookup.ids_by_text(session, model.id, column, names)
+    found = exact_text.ids_by_text(session, model.id, column, names)
     missing = sorted(names - found.keys())
     if not missing:
         return found
-    if not all(map(lookup.is_searchable, missing)):
+    if not all(map(exact_text.is_searchable, missing)):
         raise errors.BadRequest("A project or user must not have a NUL in its name.")
     rows = [{column.key: name} for name in missing]
     api.insert_missing(session, model, rows)
-    found |= lookup.ids_by_text(session, model.id, column, missing)
+    found |= exact_text.ids_by_text(session, model.id, column, missing)
     for name in missing:
         if name not in found:
             raise errors.Conflict(
@@ -221,7 +221,7 @@ def _insert(session: Session, attributes: Mapping[str, Attributes]) -> None:
 
 def _change(session: Session, attributes: Mapping[int, Attributes]) -> None:
     """Set the attributes of consumers, given by id."""
-    for chunk in lookup.chunks(attributes, size=lookup.CHUNK // 5):
+    for chunk in api.chunks(attributes, size=api.CHUNK // 5):
         values = {
             name: sa.case(
                 {row_id: getattr(attributes[row_id], name) for row_id in chunk},

@@ -8,14 +8,14 @@ from sqlalchemy.orm import Session
 from placement import errors
 from placement.objects import (
     allocation,
-    capacity,
+    claim,
     consumer,
     inventory,
     resource_class,
     resource_provider,
 )
 from placement.objects.allocation import Held
-from placement.objects.capacity import Claim
+from placement.objects.claim import Claim
 from placement.objects.inventory import Inventory
 from placement.objects.resource_provider import ResourceProvider
 
@@ -50,11 +50,11 @@ def reshape(
     :raises Conflict: an amount does not fit
     :raises InventoryInUse: an inventory that is to go has allocations
     """
-    consumers = [claim.consumer for claim in claims]
+    consumers = [each.consumer for each in claims]
     held = allocation.hold(
         session,
         [each.uuid for each in consumers],
-        [*shapes, *capacity.provider_uuids(claims)],
+        [*shapes, *claim.provider_uuids(claims)],
     )
     _check_providers(shapes, held)
     consumer.check_generations(consumers, held.consumers)
@@ -84,7 +84,7 @@ def _check_classes(
     session: Session, shapes: Mapping[str, Shape], claims: Collection[Claim]
 ) -> None:
     names = [name for shape in shapes.values() for name in shape.class_names]
-    resource_class.lock_ids_by_name(session, [*names, *capacity.class_names(claims)])
+    resource_class.lock_ids_by_name(session, [*names, *claim.class_names(claims)])
 
 
 def _reshape(

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
-from placement.objects import lookup
+from placement.objects import exact_text
 
 # What is below is standard: it can neither be renamed nor deleted.
 FIRST_CUSTOM_ID = 10000
@@ -45,7 +45,7 @@ def ids_by_name(session: Session, names: Iterable[str]) -> dict[str, int]:
     :raises NotFound: there is no such class; it names the first one that is unknown
     """
     names = list(names)
-    ids = lookup.ids_by_text(
+    ids = exact_text.ids_by_text(
         session, models.ResourceClass.id, models.ResourceClass.name, names
     )
     for name in names:
@@ -97,7 +97,7 @@ def lock_by_name(session: Session, name: str) -> ResourceClass:
 
     :raises NotFound: there is no such class
     """
-    if lookup.is_searchable(name):
+    if exact_text.is_searchable(name):
         query = sa.select(models.ResourceClass.id)
         query = query.where(models.ResourceClass.name == name).with_for_update()
         session.connection().execute(query).all()
@@ -106,7 +106,7 @@ def lock_by_name(session: Session, name: str) -> ResourceClass:
 
 def find_by_name(session: Session, name: str) -> ResourceClass | None:
     """Return a resource class, or None if there is none of that name."""
-    row = lookup.find_by_text(session, CLASSES, models.ResourceClass.name, name)
+    row = exact_text.find_by_text(session, CLASSES, models.ResourceClass.name, name)
     return None if row is None else ResourceClass(*row)
 
 

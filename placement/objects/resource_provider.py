@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import api, models
-from placement.objects import generation, lookup
+from placement.objects import exact_text, generation
 
 UNKNOWN = "No resource provider with uuid {uuid} found"
 UNKNOWN_FOR_DELETE = f"{UNKNOWN} for delete"
@@ -83,7 +83,7 @@ def get_by_uuid(
     :param missing: what to say if there is none; may contain ``{uuid}``
     :raises NotFound: there is no such provider
     """
-    if lookup.is_searchable(uuid):
+    if exact_text.is_searchable(uuid):
         for provider in list_where(session, models.ResourceProvider.uuid == uuid):
             if provider.uuid == uuid:
                 return provider
@@ -110,7 +110,7 @@ def lock_by_uuids(
 
     They are locked in the order of their ids. Unknown ones are left out.
     """
-    ids = lookup.ids_by_text(
+    ids = exact_text.ids_by_text(
         session, models.ResourceProvider.id, models.ResourceProvider.uuid, uuids
     )
     return {provider.uuid: provider for provider in lock_by_ids(session, ids.values())}
@@ -122,7 +122,7 @@ def lock_by_ids(session: Session, ids: Iterable[int]) -> list[ResourceProvider]:
     They are locked, and returned, in the order of their ids.
     """
     providers = []
-    for chunk in lookup.chunks(sorted(ids)):
+    for chunk in api.chunks(sorted(ids)):
         row = models.ResourceProvider
         api.lock_rows(session, sa.select(row.id), row, chunk)
         # Only a statement that starts after the lock is granted sees what the

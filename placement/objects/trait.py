@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import models
-from placement.objects import association, lookup, resource_provider
+from placement.db import api, models
+from placement.objects import association, exact_text, resource_provider
 from placement.objects.resource_provider import ResourceProvider
 
 CUSTOM_PREFIX = "CUSTOM_"
@@ -59,7 +59,7 @@ TRAITS = sa.select(
 
 def ids_by_name(session: Session, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of traits by name; unknown ones are left out."""
-    return lookup.ids_by_text(session, models.Trait.id, models.Trait.name, names)
+    return exact_text.ids_by_text(session, models.Trait.id, models.Trait.name, names)
 
 
 def list_by_filters(session: Session, filters: Filters) -> list[Trait]:
@@ -72,11 +72,11 @@ def list_by_filters(session: Session, filters: Filters) -> list[Trait]:
 
 def _conditions(filters: Filters) -> Iterator[sa.ColumnElement[bool]]:
     """Yield what the database looks at: enough to leave out most others."""
-    if filters.names is not None and len(filters.names) <= lookup.CHUNK:
-        yield models.Trait.name.in_(filter(lookup.is_searchable, filters.names))
+    if filters.names is not None and len(filters.names) <= api.CHUNK:
+        yield models.Trait.name.in_(filter(exact_text.is_searchable, filters.names))
     if filters.prefix is not None:
         prefix = filters.prefix[: LONGEST_NAME + 1]
-        if lookup.is_searchable(prefix):
+        if exact_text.is_searchable(prefix):
             yield models.Trait.name.startswith(prefix, autoescape=True)
         else:
             yield sa.false()
@@ -108,7 +108,7 @@ def get_by_name(session: Session, name: str) -> Trait:
 
 def find_by_name(session: Session, name: str) -> Trait | None:
     """Return a trait, or None if there is none of that name."""
-    row = lookup.find_by_text(session, TRAITS, models.Trait.name, name)
+    row = exact_text.find_by_text(session, TRAITS, models.Trait.name, name)
     return None if row is None else Trait(*row)
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement.db import models
-from placement.objects import lookup
+from placement.objects import exact_text
 
 # What a consumer's type is called if it has none.
 UNKNOWN_TYPE = "unknown"
@@ -64,7 +64,7 @@ def _owned_by(
     session: Session, project_id: str, user_id: str | None
 ) -> sa.ColumnElement[bool] | None:
     """Return which consumers a project or user has; None if nobody knows them."""
-    projects = lookup.ids_by_text(
+    projects = exact_text.ids_by_text(
         session, models.Project.id, models.Project.external_id, [project_id]
     )
     if not projects:
@@ -72,7 +72,7 @@ def _owned_by(
     owned = models.Consumer.project_id == projects[project_id]
     if user_id is None:
         return owned
-    users = lookup.ids_by_text(
+    users = exact_text.ids_by_text(
         session, models.User.id, models.User.external_id, [user_id]
     )
     return owned & (models.Consumer.user_id == users[user_id]) if users else None

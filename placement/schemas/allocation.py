@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 from placement.objects.allocation import Share
-from placement.objects.capacity import Claim
+from placement.objects.claim import Claim
 from placement.objects.consumer import Consumer, WantedConsumer
 from placement.schemas.common import (
     RESOURCE_CLASS_PATTERN,

@@ -2,7 +2,7 @@
 
 import re
 
-from placement.objects.capacity import Claim
+from placement.objects.claim import Claim
 from placement.objects.reshaper import Shape
 from placement.schemas import allocation, inventory
 from placement.schemas.allocation import by_uuid, closed_object

@@ -5,8 +5,8 @@ import uuid
 from collections.abc import Callable, Iterable
 
 from placement.microversion import ByVersion, Version
-from placement.objects.provider_filter import Filters
 from placement.objects.resource_provider import ResourceProvider
+from placement.objects.resource_provider_filter import Filters
 from placement.schemas import query
 from placement.schemas.common import UUID, Json, Schema, View, extend
 from placement.schemas.query import Grammar, Pairs

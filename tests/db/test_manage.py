@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from placement.cmd import manage, online_data_migrations
 from placement.db import api, migration, models
-from placement.objects import repair
+from placement.objects import online_migration
 from tests import programs
 from tests.db import legacy
 
@@ -315,8 +315,8 @@ class TestOnlineDataMigrations:
                 (" create_incomplete_consumers ", "      5      ", "     5     "),
             )
         )
-        assert not broken.read(repair.has_providers_without_root)
-        assert broken.read(repair.count_incomplete_consumers) == 0
+        assert not broken.read(online_migration.has_providers_without_root)
+        assert broken.read(online_migration.count_incomplete_consumers) == 0
 
     def test_a_limit_is_for_all_migrations_together(
         self, broken: api.Database, capsys: pytest.CaptureFixture[str]
@@ -360,7 +360,7 @@ class TestOnlineDataMigrations:
             "Must supply a positive value for max_count\n",
             "",
         )
-        assert broken.read(repair.has_providers_without_root)
+        assert broken.read(online_migration.has_providers_without_root)
 
     def test_a_failure_does_not_stop_the_other_migrations(
         self,
@@ -372,7 +372,7 @@ class TestOnlineDataMigrations:
         def fail(*_arguments: object) -> int:
             raise LookupError("out of order")
 
-        monkeypatch.setattr(repair, "set_root_provider_ids", fail)
+        monkeypatch.setattr(online_migration, "set_root_provider_ids", fail)
         assert manage.main(["db", "online_data_migrations"]) == 2
         assert capsys.readouterr().out == (
             "Running batches of 50 until complete\n"
@@ -393,7 +393,7 @@ class TestOnlineDataMigrations:
         def fail(*_arguments: object) -> int:
             raise LookupError("out of order")
 
-        monkeypatch.setattr(repair, "set_root_provider_ids", fail)
+        monkeypatch.setattr(online_migration, "set_root_provider_ids", fail)
         command = ["db", "online_data_migrations", "--max-count", "50"]
         assert [manage.main(command) for _ in range(2)] == [1, 2]
 
@@ -449,6 +449,8 @@ def test_the_arguments_of_the_program_are_those_of_the_process(
 def test_the_largest_limit_suits_every_database(database: api.Database) -> None:
     limit = online_data_migrations.MOST
     assert (
-        database.write(lambda session: repair.set_root_provider_ids(session, limit))
+        database.write(
+            lambda session: online_migration.set_root_provider_ids(session, limit)
+        )
         == 0
     )

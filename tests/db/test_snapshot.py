@@ -13,7 +13,7 @@ from placement import conf
 from placement.db import models
 from placement.db.api import Database
 from placement.handlers import allocation_candidate as handler
-from placement.objects import snapshot, tree_filter
+from placement.objects.candidates import prefilter, snapshot
 from placement.operation import Call
 from placement.schemas.allocation_candidate import Question
 from placement.search import engine, model
@@ -129,7 +129,7 @@ def planted(database: Database) -> Database:
 
 def search(session: Session, request: model.Request) -> set[oracle.Found]:
     vocabulary = snapshot.load_vocabulary(session)
-    relevant = tree_filter.list_relevant(session, request, vocabulary)
+    relevant = prefilter.list_relevant(session, request, vocabulary)
     loaded = snapshot.load(session, vocabulary, relevant.roots)
     found = list(engine.search(loaded, request))
     for candidate in found:
@@ -268,7 +268,7 @@ def test_trees_that_lack_something_are_left_out(planted: Database) -> None:
 
     def load(session: Session) -> model.Snapshot:
         vocabulary = snapshot.load_vocabulary(session)
-        relevant = tree_filter.list_relevant(session, request, vocabulary)
+        relevant = prefilter.list_relevant(session, request, vocabulary)
         return snapshot.load(session, vocabulary, relevant.roots)
 
     loaded = planted.read(load)

@@ -16,7 +16,7 @@ from oslo_db import exception as db_exc
 
 from placement import app, conf
 from placement.db import api, migration
-from placement.objects import synchronisation
+from placement.objects import standard_name
 from tests import programs
 from tests.db import legacy
 
@@ -307,7 +307,7 @@ class TestDatabase:
     ) -> None:
         migration.upgrade(empty)
         legacy.fill(empty)
-        synchronisation.synchronise(empty)
+        standard_name.synchronise(empty)
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
         ready.clear()
         application = start()

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from placement import app, conf
 from placement.cmd import online_data_migrations
 from placement.db import api, migration
-from placement.objects import synchronisation
+from placement.objects import standard_name
 from tests import backends, settings
 from tests.client import Client
 from tests.db import legacy
@@ -60,7 +60,7 @@ def send(
 def take_over(database: api.Database) -> "WSGIApplication":
     """Do what an operator does, and return the service."""
     migration.upgrade(database)
-    synchronisation.synchronise(database)
+    standard_name.synchronise(database)
     return app.build(settings.make_config(), database)
 
 

@@ -4,7 +4,7 @@ from functools import partial
 
 from placement import app, conf
 from placement.db import api, migration
-from placement.objects import synchronisation
+from placement.objects import standard_name
 from tests import settings
 from tests.client import Client
 from tests.threads import at_once
@@ -13,7 +13,7 @@ from tests.threads import at_once
 def test_threads_take_turns() -> None:
     database = api.connect(conf.DatabaseSettings("sqlite://"))
     migration.upgrade(database)
-    synchronisation.synchronise(database)
+    standard_name.synchronise(database)
     client = Client(app.build(settings.make_config(), database))
 
     def make_some(thread: int) -> set[int]:

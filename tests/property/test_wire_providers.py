@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from placement.microversion import MAXIMUM, VERSIONS, Version
 from placement.objects.inventory import Inventory
-from placement.objects.provider_filter import Filters
 from placement.objects.resource_class import ResourceClass
 from placement.objects.resource_provider import ResourceProvider
+from placement.objects.resource_provider_filter import Filters
 from placement.objects.trait import Filters as TraitFilters
 from placement.objects.trait import Trait
 from placement.schemas import (

@@ -1,4 +1,4 @@
-"""Trees of resource providers, and moving from one to another."""
+"""Moving resource providers, with what is below them, from one tree to another."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import api, models
-from placement.objects import lookup, resource_provider
+from placement.objects import resource_provider
 from placement.objects.resource_provider import ResourceProvider
 
 
@@ -114,6 +114,6 @@ def _set_root(
     session: Session, subtree: Iterable[ResourceProvider], root: ResourceProvider
 ) -> None:
     row = models.ResourceProvider
-    for chunk in lookup.chunks(provider.id for provider in subtree):
+    for chunk in api.chunks(provider.id for provider in subtree):
         update = sa.update(row).where(row.id.in_(chunk))
         session.connection().execute(update.values(root_provider_id=root.id))

@@ -9,11 +9,11 @@ from sqlalchemy import orm
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import models
+from placement.db import api, models
 from placement.objects import (
     aggregate,
+    exact_text,
     inventory,
-    lookup,
     resource_class,
     resource_provider,
     trait,
@@ -83,7 +83,7 @@ def _named(session: Session, filters: Filters) -> list[Condition]:
     row = models.ResourceProvider
     wanted = [(row.name, filters.name), (row.uuid, filters.uuid)]
     return [
-        lookup.has_text(session, column, text)
+        exact_text.has_text(session, column, text)
         for column, text in wanted
         if text is not None
     ]
@@ -172,7 +172,7 @@ def _having_one_of_each(
     provider_id = member.class_.resource_provider_id
     distinct = sorted({tuple(sorted(group)) for group in groups})
     conditions: list[Condition] = []
-    for chunk in lookup.chunks(distinct, GROUPS_AT_ONCE):
+    for chunk in api.chunks(distinct, GROUPS_AT_ONCE):
         having = sa.select(provider_id)
         having = having.where(_among(member, {key for group in chunk for key in group}))
         if len(chunk) > 1:
@@ -238,7 +238,7 @@ def _with_room(
         if Stock(*stock).fits(amounts[class_id]):
             fitting[provider_id] = fitting.get(provider_id, 0) + 1
     ids = {key for key, count in fitting.items() if count == len(amounts)}
-    if len(ids) <= lookup.CHUNK:
+    if len(ids) <= api.CHUNK:
         conditions = [models.ResourceProvider.id.in_(ids)]
     providers = resource_provider.list_where(session, *conditions)
     return [provider for provider in providers if provider.id in ids]

@@ -3,7 +3,7 @@
 import pytest
 
 from placement import errors
-from placement.objects.capacity import Claim, Place, check_room
+from placement.objects.claim import Claim, Place, check_room
 from placement.objects.consumer import WantedConsumer
 from placement.search.model import Stock
 

@@ -4,24 +4,14 @@ MariaDB and MySQL take texts for equal that differ in case or trailing blanks, s
 the database finds is compared once more here.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 from sqlalchemy.orm import Session
 
-T = TypeVar("T")
-
-# Well below the number of parameters that any database takes in one statement.
-CHUNK = 5000
-
-
-def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
-    """Split values into lists that fit into one statement."""
-    listed = list(values)
-    for start in range(0, len(listed), size):
-        yield listed[start : start + size]
+from placement.db import api
 
 
 def is_searchable(text: str) -> bool:
@@ -63,7 +53,7 @@ def ids_by_text(
     """Return the ids of the rows that have one of the texts, by text, in id order."""
     wanted = {text for text in texts if is_searchable(text)}
     found: dict[str, int] = {}
-    for chunk in chunks(sorted(wanted)):
+    for chunk in api.chunks(sorted(wanted)):
         query = sa.select(text_column, id_column).where(text_column.in_(chunk))
         rows = session.connection().execute(query.order_by(id_column))
         found.update({text: row_id for text, row_id in rows if text in wanted})

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import inventory
-from placement.objects.snapshot import Vocabulary, in_trees
+from placement.objects.candidates.snapshot import Vocabulary, in_trees
 from placement.search.model import SHARING, Request
 
 # Providers, with the root of the tree that each is in, by their ids.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from placement.db.api import Database
-from placement.objects import provider_filter
+from placement.objects import resource_provider_filter
 from placement.objects.inventory import Inventory
-from placement.objects.provider_filter import Filters
+from placement.objects.resource_provider_filter import Filters
 from tests.client import Client, new_uuid
 
 if TYPE_CHECKING:
@@ -150,7 +150,9 @@ def test_filters_find_what_they_ask_for(
     found_some = 0
     for _ in range(300):
         filters = make_filters(chance, hosts, [*aggregates, new_uuid()])
-        found = database.read(partial(provider_filter.list_by_filters, filters=filters))
+        found = database.read(
+            partial(resource_provider_filter.list_by_filters, filters=filters)
+        )
         expected = [host.uuid for host in hosts if host.passes(filters)]
         assert [provider.uuid for provider in found] == expected, filters
         found_some += bool(expected)

@@ -1,4 +1,4 @@
-"""Capacity and constraints: whether there is room for what consumers claim."""
+"""What consumers claim, and whether there is room for it: capacity and constraints."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import models
-from placement.objects import inventory, lookup
+from placement.db import api, models
+from placement.objects import inventory
 from placement.objects.consumer import WantedConsumer
 from placement.objects.inventory import Inventory
 from placement.objects.resource_provider import ResourceProvider
@@ -59,7 +59,7 @@ def load_stocks(
     names = {class_id: name for name, class_id in class_ids.items()}
     stored = models.Inventory
     stocks: dict[Place, Stock] = {}
-    for chunk in lookup.chunks(uuids):
+    for chunk in api.chunks(uuids):
         query = (
             sa.select(
                 stored.resource_provider_id,

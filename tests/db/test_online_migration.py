@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import api, models
-from placement.objects import repair
+from placement.objects import online_migration
 from tests.db import legacy
 
 PROJECT, USER = "the project of nobody", "the user of nobody"
@@ -12,14 +12,16 @@ PROJECT, USER = "the project of nobody", "the user of nobody"
 
 def create_consumers(database: api.Database, limit: int) -> int:
     return database.write(
-        lambda session: repair.create_incomplete_consumers(
+        lambda session: online_migration.create_incomplete_consumers(
             session, limit, project=PROJECT, user=USER
         )
     )
 
 
 def set_roots(database: api.Database, limit: int) -> int:
-    return database.write(lambda session: repair.set_root_provider_ids(session, limit))
+    return database.write(
+        lambda session: online_migration.set_root_provider_ids(session, limit)
+    )
 
 
 @pytest.fixture
@@ -71,10 +73,10 @@ def consumers(database: api.Database) -> list[tuple[str, str, str, int, int | No
 def test_a_provider_without_root_becomes_its_own(
     database: api.Database, rootless: list[str]
 ) -> None:
-    assert database.read(repair.has_providers_without_root)
+    assert database.read(online_migration.has_providers_without_root)
     assert set_roots(database, 50) == len(rootless)
     assert all(root == own for own, root in roots(database))
-    assert not database.read(repair.has_providers_without_root)
+    assert not database.read(online_migration.has_providers_without_root)
 
 
 def test_roots_are_set_in_batches(database: api.Database, rootless: list[str]) -> None:
@@ -97,10 +99,10 @@ def test_roots_that_are_set_stay(database: api.Database, rootless: list[str]) ->
 def test_consumers_without_record_get_one(
     database: api.Database, orphans: list[str]
 ) -> None:
-    assert database.read(repair.count_incomplete_consumers) == len(orphans)
+    assert database.read(online_migration.count_incomplete_consumers) == len(orphans)
     assert create_consumers(database, 50) == len(orphans)
     assert consumers(database) == [(uuid, PROJECT, USER, 0, None) for uuid in orphans]
-    assert database.read(repair.count_incomplete_consumers) == 0
+    assert database.read(online_migration.count_incomplete_consumers) == 0
 
 
 def test_consumers_are_created_in_batches(

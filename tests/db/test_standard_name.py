@@ -6,8 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import api, migration, models
-from placement.objects import synchronisation
-from placement.objects.synchronisation import Added
+from placement.objects import standard_name
+from placement.objects.standard_name import Added
 from tests import backends
 from tests.db import legacy
 
@@ -27,7 +27,7 @@ def rows(database: api.Database, model: type[models.Base]) -> list[sa.Row[tuple[
 
 
 def test_the_class_ids_are_the_places_in_the_library(migrated: api.Database) -> None:
-    added = synchronisation.synchronise(migrated)
+    added = standard_name.synchronise(migrated)
     classes = {
         row.id: (row.name, row.created_at is not None, row.updated_at)
         for row in rows(migrated, models.ResourceClass)
@@ -41,7 +41,7 @@ def test_the_class_ids_are_the_places_in_the_library(migrated: api.Database) -> 
 
 
 def test_all_traits_of_the_library_are_added(migrated: api.Database) -> None:
-    added = synchronisation.synchronise(migrated)
+    added = standard_name.synchronise(migrated)
     traits = rows(migrated, models.Trait)
     assert {row.name for row in traits} == set(os_traits.get_traits())
     assert all(row.created_at and row.updated_at is None for row in traits)
@@ -49,14 +49,14 @@ def test_all_traits_of_the_library_are_added(migrated: api.Database) -> None:
 
 
 def test_a_second_time_nothing_is_written(migrated: api.Database) -> None:
-    synchronisation.synchronise(migrated)
+    standard_name.synchronise(migrated)
     seen: list[str] = []
 
     def note(_conn: object, _cursor: object, statement: str, *_rest: object) -> None:
         seen.append(statement)
 
     sa.event.listen(migrated.engine, "before_cursor_execute", note)
-    assert synchronisation.synchronise(migrated) == Added([], [])
+    assert standard_name.synchronise(migrated) == Added([], [])
     assert seen
     assert not [line for line in seen if line.startswith(CHANGES)]
 
@@ -65,7 +65,7 @@ def test_only_what_is_missing_is_added(migrated: api.Database) -> None:
     legacy.fill(migrated)
     before = {row.id: row for row in rows(migrated, models.ResourceClass)}
     traits_before = rows(migrated, models.Trait)
-    added = synchronisation.synchronise(migrated)
+    added = standard_name.synchronise(migrated)
     assert list(added.resource_classes) == os_resource_classes.STANDARDS[18:]
     assert set(added.traits) == set(os_traits.get_traits()) - {
         "HW_CPU_X86_AVX2",
@@ -79,13 +79,13 @@ def test_only_what_is_missing_is_added(migrated: api.Database) -> None:
 def test_names_that_left_the_libraries_stay(
     migrated: api.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    synchronisation.synchronise(migrated)
+    standard_name.synchronise(migrated)
     before = rows(migrated, models.ResourceClass), rows(migrated, models.Trait)
     monkeypatch.setattr(
         os_resource_classes, "STANDARDS", os_resource_classes.STANDARDS[:5]
     )
     monkeypatch.setattr(os_traits, "get_traits", lambda: ["HW_CPU_X86_AVX2"])
-    assert synchronisation.synchronise(migrated) == Added([], [])
+    assert standard_name.synchronise(migrated) == Added([], [])
     after = rows(migrated, models.ResourceClass), rows(migrated, models.Trait)
     assert after == before
 
@@ -97,7 +97,7 @@ def test_a_class_whose_id_is_taken_is_left_out_and_told_of(
         legacy.insert(
             connection, "resource_classes", {"id": 3, "name": "SOMETHING_ELSE"}
         )
-    added = synchronisation.synchronise(migrated)
+    added = standard_name.synchronise(migrated)
     assert "PCI_DEVICE" not in added.resource_classes
     assert len(added.resource_classes) == len(os_resource_classes.STANDARDS) - 1
     assert "PCI_DEVICE" in caplog.text
@@ -107,20 +107,20 @@ def test_a_class_whose_id_is_taken_is_left_out_and_told_of(
 def test_the_loser_of_a_race_adds_nothing(
     migrated: api.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    missing = synchronisation.list_missing_resource_classes
+    missing = standard_name.list_missing_resource_classes
     looked: list[bool] = []
 
     def look_and_be_overtaken(session: sa.orm.Session) -> list[str]:
         answer = missing(session)
         if not looked:
             looked.append(True)
-            synchronisation.synchronise_resource_classes(migrated)
+            standard_name.synchronise_resource_classes(migrated)
         return answer
 
     monkeypatch.setattr(
-        synchronisation, "list_missing_resource_classes", look_and_be_overtaken
+        standard_name, "list_missing_resource_classes", look_and_be_overtaken
     )
-    migrated.write(synchronisation.add_missing_resource_classes)
+    migrated.write(standard_name.add_missing_resource_classes)
     names = [row.name for row in rows(migrated, models.ResourceClass)]
     assert names == os_resource_classes.STANDARDS
 
@@ -131,7 +131,7 @@ def test_the_sql_mode_is_as_before_afterwards(migrated: api.Database) -> None:
         return str(session.scalar(sa.text("SELECT @@SESSION.sql_mode")))
 
     before = migrated.write(mode)
-    synchronisation.synchronise(migrated)
+    standard_name.synchronise(migrated)
     assert migrated.write(mode) == before
     assert "TRADITIONAL" in before
     assert "NO_AUTO_VALUE_ON_ZERO" not in before
@@ -148,6 +148,6 @@ def test_the_sql_mode_is_as_before_after_a_failure(
     with migrated.engine.connect() as connection:
         session = sa.orm.Session(connection)
         with pytest.raises(LookupError):
-            synchronisation.add_missing_resource_classes(session)
+            standard_name.add_missing_resource_classes(session)
         mode = session.scalar(sa.text("SELECT @@SESSION.sql_mode"))
         assert "NO_AUTO_VALUE_ON_ZERO" not in str(mode)

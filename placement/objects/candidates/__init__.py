@@ -1,0 +1,1 @@
+"""Allocation candidates: what is loaded for a search, and what is done with it."""
