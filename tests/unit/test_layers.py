@@ -33,6 +33,7 @@ LIBRARIES = {
     "oslo_policy": {"policy", "app", "conf"},
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))
+CONSUMERS = PACKAGE.with_name("placement_consumers")
 
 
 def layer_of(path: Path) -> str:
@@ -83,3 +84,15 @@ def test_a_library_is_used_in_its_place_only(library: str) -> None:
         if any(name.split(".")[0] == library for name in imports_of(path))
     }
     assert users <= LIBRARIES[library]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.name))
+def test_the_service_knows_nothing_of_programs_that_use_it(path: Path) -> None:
+    roots = {name.split(".")[0] for name in imports_of(path)}
+    assert CONSUMERS.name not in roots
+
+
+def test_requests_are_made_without_knowing_of_http() -> None:
+    for path in (CONSUMERS / "scheduling").glob("*.py"):
+        roots = {name.split(".")[0] for name in imports_of(path)}
+        assert not roots & {"keystoneauth1", "requests", "urllib3", "http"}

@@ -1,0 +1,794 @@
+"""The Placement API over HTTP, for programs that use it.
+
+::
+
+    from placement_consumers import client
+
+    placement = client.from_config(config)              # an oslo.config [placement]
+    placement = client.from_environment(url=..., token=...)    # or OS_* variables
+
+    found = placement.list_candidates("resources=VCPU:1")
+    placement.change_traits(provider, lambda traits: traits | {"CUSTOM_GOLD"})
+
+Every operation names the lowest microversion that it needs, and sends that one unless
+it is told another; none is ever "latest". What Placement refuses is raised, one
+exception for each kind (``BadRequest``, ``Unauthorized``, ``Forbidden``, ``NotFound``,
+``NotSupported``, ``Conflict``, ``Unavailable``, ``Timeout``, all of them
+``PlacementError``), with status, code, detail and request id. What is not here is a
+path away: ``get``, ``put``, ``post`` and ``delete`` take any.
+
+A client keeps one session, with its connections and its token: make one for a process
+and share it. ``for_request`` gives the same client on behalf of one inbound request.
+"""
+
+import copy
+import dataclasses
+import functools
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self, TypeVar
+from urllib.parse import quote, urlencode
+
+from keystoneauth1 import exceptions as keystone
+from oslo_config import cfg
+
+from placement_consumers import access
+from placement_consumers.access import Access, Misconfigured, register_options
+from placement_consumers.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    NotFound,
+    NotSupported,
+    PlacementError,
+    Timeout,
+    Unauthorized,
+    Unavailable,
+    kind_of,
+)
+
+__all__ = [
+    "Client",
+    "from_config",
+    "from_environment",
+    "register_options",
+    "Access",
+    "Misconfigured",
+    "PlacementError",
+    "BadRequest",
+    "Unauthorized",
+    "Forbidden",
+    "NotFound",
+    "NotSupported",
+    "Conflict",
+    "Unavailable",
+    "Timeout",
+    "Answer",
+    "Provider",
+    "Inventory",
+    "Inventories",
+    "Traits",
+    "Aggregates",
+    "Allocations",
+    "Candidate",
+    "Candidates",
+    "Json",
+    "encode_query",
+]
+
+Json = Any
+T = TypeVar("T")
+
+# Attempts at a read-change-write whose generation is out of date, in all.
+ATTEMPTS = 5
+# The longest pause before the second attempt; twice as long before each further one.
+PAUSE_SECONDS = 0.05
+# What a page that is no document of Placement tells of itself, at most.
+EXCERPT_CHARACTERS = 200
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """What Placement answered: ``document`` is None where there is none."""
+
+    status: int
+    document: Json
+    request_id: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Provider:
+    """A resource provider. A root has no parent, and is its own root."""
+
+    uuid: str
+    name: str
+    generation: int
+    parent_uuid: str | None
+    root_uuid: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a provider has of one resource class, and how it may be given out."""
+
+    total: int
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = 0x7FFFFFFF
+    step_size: int = 1
+    allocation_ratio: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Inventories:
+    """The inventories of a provider by class, as of a generation of it."""
+
+    generation: int
+    by_class: dict[str, Inventory]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Traits:
+    """The traits of a provider, as of a generation of it."""
+
+    generation: int
+    names: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Aggregates:
+    """The aggregates of a provider, by UUID, as of a generation of it."""
+
+    generation: int
+    uuids: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Allocations:
+    """What a consumer holds: amounts by class, by the UUID of the provider.
+
+    A consumer that holds nothing has no generation, project or user.
+    """
+
+    by_provider: dict[str, dict[str, int]]
+    generation: int | None = None
+    project_id: str | None = None
+    user_id: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to serve a request, in the form in which it is claimed.
+
+    ``mappings`` are the providers of each group, by the group's suffix.
+    """
+
+    allocations: Json
+    mappings: dict[str, list[str]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Candidates:
+    """The ways to serve a request, and what is known of the providers in their trees.
+
+    ``summaries`` are by the UUID of the provider, as Placement describes them:
+    ``resources``, ``traits``, ``parent_provider_uuid``, ``root_provider_uuid``.
+    """
+
+    found: tuple[Candidate, ...]
+    summaries: dict[str, Json]
+
+
+class Client:
+    """Somebody who talks to Placement. It may be shared between threads."""
+
+    def __init__(
+        self, way: Access, *, pause: Callable[[float], object] = time.sleep
+    ) -> None:
+        self._way = way
+        self._pause = pause
+        self._headers: dict[str, str] = {}
+
+    def for_request(self, request_id: str | None) -> Self:
+        """Return this client as it acts for an inbound request.
+
+        Placement is told the id of that request, and has it in its log.
+        """
+        other = copy.copy(self)
+        other._headers = {"X-OpenStack-Request-ID": request_id} if request_id else {}
+        return other
+
+    # Any request
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        version: str,
+        query: str | Mapping[str, str] = "",
+        body: Json = None,
+    ) -> Answer:
+        """Send a request, and return what is answered.
+
+        :param path: what comes after the endpoint, percent-encoded: ``path_of`` does it
+        :param query: parameters, or a query string that is percent-encoded already
+        :raises PlacementError: the answer is not one of 2xx, or there is none
+        """
+        text = query if isinstance(query, str) else encode_query(query)
+        headers = {
+            "Accept": "application/json",
+            "OpenStack-API-Version": f"placement {version}",
+            **self._headers,
+        }
+        try:
+            response = self._way.adapter.request(
+                f"{path}?{text}" if text else path,
+                method,
+                raise_exc=False,
+                headers=headers,
+                timeout=(self._way.connect_seconds, self._way.answer_seconds),
+                **({} if body is None else {"json": body}),
+            )
+        except keystone.ClientException as exc:
+            raise _unanswered(exc) from exc
+        return _read(response)
+
+    def get(
+        self, path: str, *, version: str, query: str | Mapping[str, str] = ""
+    ) -> Json:
+        """Return the document at a path."""
+        return self.request("GET", path, version=version, query=query).document
+
+    def put(self, path: str, body: Json = None, *, version: str) -> Answer:
+        """Put a document at a path."""
+        return self.request("PUT", path, version=version, body=body)
+
+    def post(self, path: str, body: Json, *, version: str) -> Answer:
+        """Post a document to a path."""
+        return self.request("POST", path, version=version, body=body)
+
+    def delete(self, path: str, *, version: str) -> Answer:
+        """Delete what is at a path."""
+        return self.request("DELETE", path, version=version)
+
+    def retry_lost_races(self, work: Callable[[], T]) -> T:
+        """Do work that reads, changes and writes, again if somebody else was faster.
+
+        ``work`` is called again from the start, so it must read what it changes. After
+        four more attempts the conflict is raised, and any other one at once.
+        """
+        for attempt in range(ATTEMPTS - 1):
+            try:
+                return work()
+            except Conflict as exc:
+                if not exc.lost_race:
+                    raise
+            self.pause(attempt)
+        return work()
+
+    def pause(self, attempt: int) -> None:
+        """Wait a short random time after an attempt, the longer the more there were."""
+        self._pause(random.uniform(0, PAUSE_SECONDS * 2**attempt))
+
+    # Resource providers
+
+    def list_providers(
+        self,
+        *,
+        name: str | None = None,
+        uuid: str | None = None,
+        in_tree: str | None = None,
+        member_of: str | None = None,
+        required: str | None = None,
+        resources: str | None = None,
+        version: str = "1.14",
+    ) -> list[Provider]:
+        """List the resource providers that meet all filters that are given."""
+        filters = {
+            "name": name,
+            "uuid": uuid,
+            "in_tree": in_tree,
+            "member_of": member_of,
+            "required": required,
+            "resources": resources,
+        }
+        query = {key: value for key, value in filters.items() if value is not None}
+        document = self.get("/resource_providers", version=version, query=query)
+        return _providers(document)
+
+    def get_provider(self, uuid: str, *, version: str = "1.14") -> Provider:
+        """Return a resource provider.
+
+        :raises NotFound: there is none
+        """
+        path = path_of("resource_providers", uuid)
+        return _provider(self.get(path, version=version))
+
+    def create_provider(
+        self,
+        name: str,
+        *,
+        uuid: str | None = None,
+        parent: str | None = None,
+        version: str = "1.20",
+    ) -> Provider:
+        """Create a resource provider; without a UUID, Placement chooses one.
+
+        :param version: 1.20 or later, which answer with the provider
+        :raises Conflict: the name or the UUID is taken
+        """
+        members = {"name": name, "uuid": uuid, "parent_provider_uuid": parent}
+        body = {key: value for key, value in members.items() if value is not None}
+        return _provider(
+            self.post("/resource_providers", body, version=version).document
+        )
+
+    def delete_provider(self, uuid: str, *, version: str = "1.23") -> None:
+        """Delete a resource provider.
+
+        :raises NotFound: there is none
+        :raises Conflict: it has allocations or children (``in_use``)
+        """
+        self.delete(path_of("resource_providers", uuid), version=version)
+
+    # Inventories
+
+    def get_inventories(self, provider: str, *, version: str = "1.0") -> Inventories:
+        """Return what a provider has.
+
+        :raises NotFound: there is no such provider
+        """
+        path = path_of("resource_providers", provider, "inventories")
+        return _inventories(self.get(path, version=version))
+
+    def replace_inventories(
+        self,
+        provider: str,
+        generation: int,
+        inventories: Mapping[str, Inventory],
+        *,
+        version: str = "1.26",
+    ) -> Inventories:
+        """Make these the inventories of a provider, whatever it had.
+
+        :param inventories: by resource class; the classes must exist
+        :raises Conflict: the generation is out of date (``lost_race``), or a class
+            that is left out has allocations (``in_use``)
+        """
+        body = {
+            "resource_provider_generation": generation,
+            "inventories": {
+                resource_class: dataclasses.asdict(inventory)
+                for resource_class, inventory in inventories.items()
+            },
+        }
+        path = path_of("resource_providers", provider, "inventories")
+        return _inventories(self.put(path, body, version=version).document)
+
+    def change_inventories(
+        self,
+        provider: str,
+        change: Callable[[Mapping[str, Inventory]], Mapping[str, Inventory]],
+        *,
+        version: str = "1.26",
+    ) -> Inventories:
+        """Change what a provider has, also while others change it.
+
+        :param change: takes the inventories by class and returns what they are to be;
+            called again if a race is lost. Nothing is written if nothing changes
+        """
+
+        def work() -> Inventories:
+            known = self.get_inventories(provider, version=version)
+            wanted = dict(change(dict(known.by_class)))
+            if wanted == known.by_class:
+                return known
+            return self.replace_inventories(
+                provider, known.generation, wanted, version=version
+            )
+
+        return self.retry_lost_races(work)
+
+    def delete_inventory(
+        self, provider: str, resource_class: str, *, version: str = "1.29"
+    ) -> None:
+        """Take one class out of what a provider has, again if a race is lost.
+
+        :raises NotFound: the provider does not have it
+        :raises Conflict: it has allocations (``in_use``), which is not tried again
+        """
+        path = path_of("resource_providers", provider, "inventories", resource_class)
+        self.retry_lost_races(lambda: self.delete(path, version=version))
+
+    # Resource classes
+
+    def create_resource_class(self, name: str, *, version: str = "1.29") -> None:
+        """Create a custom resource class.
+
+        :raises Conflict: it exists
+        """
+        self.post("/resource_classes", {"name": name}, version=version)
+
+    def ensure_resource_class(self, name: str, *, version: str = "1.7") -> bool:
+        """Make a custom resource class exist; tell whether it did not."""
+        return self._ensure(path_of("resource_classes", name), version)
+
+    def delete_resource_class(self, name: str, *, version: str = "1.29") -> None:
+        """Delete a custom resource class.
+
+        :raises NotFound: there is none
+        :raises Conflict: a provider has inventory of it (``in_use``)
+        """
+        self.delete(path_of("resource_classes", name), version=version)
+
+    # Traits
+
+    def list_traits(
+        self, names: Iterable[str] | None = None, *, version: str = "1.6"
+    ) -> frozenset[str]:
+        """Return the traits that exist, all or those among some names."""
+        query = {} if names is None else {"name": f"in:{','.join(sorted(names))}"}
+        return _names(self.get("/traits", version=version, query=query))
+
+    def ensure_trait(self, name: str, *, version: str = "1.6") -> bool:
+        """Make a custom trait exist; tell whether it did not.
+
+        :raises BadRequest: it is no custom trait
+        """
+        return self._ensure(path_of("traits", name), version)
+
+    def get_traits(self, provider: str, *, version: str = "1.6") -> Traits:
+        """Return the traits of a provider.
+
+        :raises NotFound: there is no such provider
+        """
+        path = path_of("resource_providers", provider, "traits")
+        return _traits(self.get(path, version=version))
+
+    def replace_traits(
+        self,
+        provider: str,
+        generation: int,
+        names: Iterable[str],
+        *,
+        version: str = "1.6",
+    ) -> Traits:
+        """Make these the traits of a provider, whatever it had.
+
+        :raises BadRequest: a trait does not exist
+        :raises Conflict: the generation is out of date (``lost_race``)
+        """
+        body = {"resource_provider_generation": generation, "traits": sorted(names)}
+        path = path_of("resource_providers", provider, "traits")
+        return _traits(self.put(path, body, version=version).document)
+
+    def change_traits(
+        self,
+        provider: str,
+        change: Callable[[frozenset[str]], Iterable[str]],
+        *,
+        version: str = "1.6",
+    ) -> Traits:
+        """Change the traits of a provider, also while others change it.
+
+        :param change: takes the traits and returns what they are to be; called again
+            if a race is lost. Nothing is written if nothing changes
+        """
+
+        def work() -> Traits:
+            known = self.get_traits(provider, version=version)
+            wanted = frozenset(change(known.names))
+            if wanted == known.names:
+                return known
+            return self.replace_traits(
+                provider, known.generation, wanted, version=version
+            )
+
+        return self.retry_lost_races(work)
+
+    # Aggregates
+
+    def get_aggregates(self, provider: str, *, version: str = "1.19") -> Aggregates:
+        """Return the aggregates that a provider is in.
+
+        :raises NotFound: there is no such provider
+        """
+        path = path_of("resource_providers", provider, "aggregates")
+        return _aggregates(self.get(path, version=version))
+
+    def replace_aggregates(
+        self,
+        provider: str,
+        generation: int,
+        uuids: Iterable[str],
+        *,
+        version: str = "1.19",
+    ) -> Aggregates:
+        """Make these the aggregates that a provider is in, whatever it was in.
+
+        :raises Conflict: the generation is out of date (``lost_race``)
+        """
+        body = {"resource_provider_generation": generation, "aggregates": sorted(uuids)}
+        path = path_of("resource_providers", provider, "aggregates")
+        return _aggregates(self.put(path, body, version=version).document)
+
+    def change_aggregates(
+        self,
+        provider: str,
+        change: Callable[[frozenset[str]], Iterable[str]],
+        *,
+        version: str = "1.19",
+    ) -> Aggregates:
+        """Change the aggregates that a provider is in, also while others change it.
+
+        :param change: takes the UUIDs and returns what they are to be; called again if
+            a race is lost. Nothing is written if nothing changes
+        """
+
+        def work() -> Aggregates:
+            known = self.get_aggregates(provider, version=version)
+            wanted = frozenset(change(known.uuids))
+            if wanted == known.uuids:
+                return known
+            return self.replace_aggregates(
+                provider, known.generation, wanted, version=version
+            )
+
+        return self.retry_lost_races(work)
+
+    # Allocations
+
+    def get_allocations(self, consumer: str, *, version: str = "1.28") -> Allocations:
+        """Return what a consumer holds, which may be nothing."""
+        return _allocations(self.get(path_of("allocations", consumer), version=version))
+
+    def claim(
+        self,
+        consumer: str,
+        candidate: Candidate,
+        *,
+        project_id: str,
+        user_id: str,
+        consumer_type: str | None = None,
+        version: str = "1.36",
+    ) -> None:
+        """Give a candidate to a consumer that holds nothing yet.
+
+        :param consumer_type: from version 1.38 on, which wants one; ``INSTANCE``
+        :raises Conflict: there is no room any more; or ``lost_race``, which is final
+            where the detail says "consumer generation conflict": the consumer holds
+            something
+        """
+        body = {
+            "allocations": candidate.allocations,
+            "mappings": candidate.mappings,
+            "project_id": project_id,
+            "user_id": user_id,
+            "consumer_generation": None,
+        }
+        if consumer_type is not None:
+            body["consumer_type"] = consumer_type
+        self.put(path_of("allocations", consumer), body, version=version)
+
+    def delete_allocations(self, consumer: str, *, version: str = "1.0") -> None:
+        """Take away all that a consumer holds.
+
+        :raises NotFound: it holds nothing
+        """
+        self.delete(path_of("allocations", consumer), version=version)
+
+    def list_allocations_of_provider(
+        self, provider: str, *, version: str = "1.0"
+    ) -> dict[str, dict[str, int]]:
+        """Return what is held of a provider: amounts by class, by consumer.
+
+        :raises NotFound: there is no such provider
+        """
+        path = path_of("resource_providers", provider, "allocations")
+        return _resources(self.get(path, version=version))
+
+    # Allocation candidates
+
+    def list_candidates(
+        self, query: str | Mapping[str, str], *, version: str = "1.36"
+    ) -> Candidates:
+        """Return the ways to serve a request, in Placement's order.
+
+        :raises BadRequest: the query is wrong, or names what does not exist
+        """
+        path = "/allocation_candidates"
+        return _candidates(self.get(path, version=version, query=query))
+
+    def get_explanation(
+        self, query: str | Mapping[str, str], *, version: str = "1.36"
+    ) -> dict[str, Json] | None:
+        """Return why a request has the candidates that it has, or None.
+
+        It is an answer of the ledger API. Most services have none, and nobody's work
+        depends on it, so whatever goes wrong means that there is none.
+        """
+        try:
+            document = self.get("/ledger/v1/explanation", version=version, query=query)
+        except PlacementError:
+            return None
+        return document if isinstance(document, dict) else None
+
+    def _ensure(self, path: str, version: str) -> bool:
+        return self.put(path, version=version).status == 201
+
+
+def from_config(config: cfg.ConfigOpts, group: str = access.GROUP) -> Client:
+    """Return a client for what a group of a configuration describes.
+
+    :raises Misconfigured: no ``auth_type`` is given, or it lacks what it needs
+    """
+    return Client(access.from_config(config, group))
+
+
+def from_environment(*, url: str | None = None, token: str | None = None) -> Client:
+    """Return a client for what the ``OS_*`` variables of a terminal describe.
+
+    :raises Misconfigured: something that is needed is not there
+    """
+    return Client(access.from_environment(url=url, token=token))
+
+
+def path_of(*names: str) -> str:
+    """Return the path that consists of some names, percent-encoded."""
+    return "".join(f"/{quote(name, safe='')}" for name in names)
+
+
+def encode_query(query: Mapping[str, str]) -> str:
+    """Return a query string, percent-encoded, its parameters sorted by name."""
+    return urlencode(sorted(query.items()), quote_via=quote, safe="")
+
+
+def _parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
+    """Make a parser raise ``Unavailable`` for what is no document of Placement."""
+
+    @functools.wraps(parse)
+    def wary(document: Json) -> T:
+        try:
+            return parse(document)
+        except (AttributeError, LookupError, TypeError, ValueError) as exc:
+            raise Unavailable(
+                f"what answers is not Placement: {_excerpt(str(document))}"
+            ) from exc
+
+    return wary
+
+
+@_parser
+def _provider(document: Json) -> Provider:
+    return Provider(
+        document["uuid"],
+        document["name"],
+        document["generation"],
+        document.get("parent_provider_uuid"),
+        document.get("root_provider_uuid"),
+    )
+
+
+@_parser
+def _providers(document: Json) -> list[Provider]:
+    return [_provider(each) for each in document["resource_providers"]]
+
+
+@_parser
+def _inventories(document: Json) -> Inventories:
+    fields = [field.name for field in dataclasses.fields(Inventory)]
+    return Inventories(
+        document["resource_provider_generation"],
+        {
+            resource_class: Inventory(**{name: each[name] for name in fields})
+            for resource_class, each in document["inventories"].items()
+        },
+    )
+
+
+@_parser
+def _names(document: Json) -> frozenset[str]:
+    return frozenset(document["traits"])
+
+
+@_parser
+def _traits(document: Json) -> Traits:
+    return Traits(document["resource_provider_generation"], _names(document))
+
+
+@_parser
+def _aggregates(document: Json) -> Aggregates:
+    return Aggregates(
+        document["resource_provider_generation"], frozenset(document["aggregates"])
+    )
+
+
+@_parser
+def _resources(document: Json) -> dict[str, dict[str, int]]:
+    return {
+        holder: dict(each["resources"])
+        for holder, each in document["allocations"].items()
+    }
+
+
+@_parser
+def _allocations(document: Json) -> Allocations:
+    return Allocations(
+        _resources(document),
+        document.get("consumer_generation"),
+        document.get("project_id"),
+        document.get("user_id"),
+    )
+
+
+@_parser
+def _candidates(document: Json) -> Candidates:
+    found = tuple(
+        Candidate(each["allocations"], each.get("mappings", {}))
+        for each in document["allocation_requests"]
+    )
+    return Candidates(found, dict(document["provider_summaries"]))
+
+
+def _unanswered(exc: keystone.ClientException) -> PlacementError:
+    """Return what it means that a request, or the one for a token, had no answer."""
+    if isinstance(exc, keystone.ConnectTimeout) or "timed out" in str(exc):
+        return Timeout(str(exc))
+    if isinstance(exc, keystone.HttpError):
+        return kind_of(exc.http_status)(
+            f"Keystone: {exc.message}",
+            status=exc.http_status,
+            request_id=exc.request_id,
+        )
+    return Unavailable(str(exc))
+
+
+def _read(response: Any) -> Answer:
+    """Return what a response says.
+
+    :raises PlacementError: it says no, or is none of Placement's
+    """
+    request_id = response.headers.get("X-OpenStack-Request-ID")
+    document = _document(response)
+    status = response.status_code
+    if 200 <= status < 300:
+        if document is None and response.content:
+            raise Unavailable(
+                f"{response.url} does not answer as Placement does: "
+                f"{_excerpt(response.text)}",
+                status=status,
+                request_id=request_id,
+            )
+        return Answer(status, document, request_id)
+    error = _error(document)
+    raise kind_of(status)(
+        error.get("detail") or _excerpt(response.text) or response.reason,
+        status=status,
+        code=error.get("code", ""),
+        request_id=error.get("request_id") or request_id,
+    )
+
+
+def _document(response: Any) -> Json:
+    try:
+        return response.json()
+    except ValueError:
+        return None
+
+
+def _error(document: Json) -> dict[str, Any]:
+    """Return the first error of an error document, or what is known without one."""
+    try:
+        error = document["errors"][0]
+    except (TypeError, KeyError, IndexError):
+        return {}
+    return error if isinstance(error, dict) else {}
+
+
+def _excerpt(text: str) -> str:
+    words = " ".join(text.split())
+    return (
+        words if len(words) <= EXCERPT_CHARACTERS else f"{words[:EXCERPT_CHARACTERS]}…"
+    )

@@ -1,0 +1,124 @@
+"""Every way in which Placement says no, or nothing: one exception for each kind."""
+
+from http import HTTPStatus
+
+CONCURRENT_UPDATE = "placement.concurrent_update"
+INVENTORY_IN_USE = "placement.inventory.inuse"
+PROVIDER_IN_USE = "placement.resource_provider.inuse"
+CANNOT_DELETE_PARENT = "placement.resource_provider.cannot_delete_parent"
+DUPLICATE_NAME = "placement.duplicate_name"
+
+# Conflicts carry a code since microversion 1.23. Before it, these words tell that a
+# generation was out of date.
+LOST_RACE_WORDS = ("generation", "update conflict")
+
+
+class PlacementError(Exception):
+    """Placement did not do what it was asked.
+
+    ``status`` is that of the answer, None where there was none. ``code`` and
+    ``detail`` are those of the error document; ``code`` is empty where the document
+    has none, as before microversion 1.23. ``request_id`` finds the request in the log
+    of the service.
+    """
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int | None = None,
+        code: str = "",
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.status = status
+        self.code = code
+        self.request_id = request_id
+
+    def __str__(self) -> str:
+        marks = [
+            f"HTTP {self.status}" if self.status else "",
+            self.code,
+            f"request {self.request_id}" if self.request_id else "",
+        ]
+        known = ", ".join(mark for mark in marks if mark)
+        return f"{self.detail} ({known})" if known else self.detail
+
+
+class BadRequest(PlacementError):
+    """The request cannot be understood, or names what does not exist (400)."""
+
+
+class Unauthorized(PlacementError):
+    """Nobody knows the caller: the token or the password is wrong (401)."""
+
+
+class Forbidden(PlacementError):
+    """Policy does not let this caller do this (403)."""
+
+
+class NotFound(PlacementError):
+    """What the path names does not exist (404)."""
+
+
+class NotSupported(PlacementError):
+    """The service is too old for the microversion, or is no Placement (405, 406)."""
+
+
+class Conflict(PlacementError):
+    """The stored state forbids it (409). ``code`` tells which state."""
+
+    @property
+    def in_use(self) -> bool:
+        """Whether allocations, inventories or children stand in the way.
+
+        Deleting the inventory of one class says so in its detail only: its code is
+        that of a lost race.
+        """
+        return (
+            self.code in (INVENTORY_IN_USE, PROVIDER_IN_USE, CANNOT_DELETE_PARENT)
+            or self.detail.rstrip().endswith("in use.")
+            or "Class is in use in inventory" in self.detail
+        )
+
+    @property
+    def lost_race(self) -> bool:
+        """Whether a generation was out of date, so that reading again may help."""
+        if self.in_use:
+            return False
+        if self.code:
+            return self.code == CONCURRENT_UPDATE
+        detail = self.detail.lower()
+        return any(words in detail for words in LOST_RACE_WORDS)
+
+
+class Unavailable(PlacementError):
+    """Placement could not be asked, or could not answer: no connection, or 5xx."""
+
+
+class Timeout(Unavailable):
+    """There was no answer in time. What was asked for may have been done all the same.
+
+    ``status`` is None, or 504 where something in between gave up.
+    """
+
+
+KINDS: dict[int, type[PlacementError]] = {
+    HTTPStatus.BAD_REQUEST: BadRequest,
+    HTTPStatus.UNAUTHORIZED: Unauthorized,
+    HTTPStatus.FORBIDDEN: Forbidden,
+    HTTPStatus.NOT_FOUND: NotFound,
+    HTTPStatus.METHOD_NOT_ALLOWED: NotSupported,
+    HTTPStatus.NOT_ACCEPTABLE: NotSupported,
+    HTTPStatus.CONFLICT: Conflict,
+    HTTPStatus.REQUEST_TIMEOUT: Timeout,
+    HTTPStatus.TOO_MANY_REQUESTS: Unavailable,
+    HTTPStatus.GATEWAY_TIMEOUT: Timeout,
+}
+
+
+def kind_of(status: int) -> type[PlacementError]:
+    """Return the exception for the status of an answer."""
+    default = Unavailable if status >= HTTPStatus.INTERNAL_SERVER_ERROR else None
+    return KINDS.get(status, default or PlacementError)

@@ -1,0 +1,86 @@
+"""An application behind a real socket, and what it was asked there."""
+
+import dataclasses
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+from wsgiref import simple_server
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """A request: its path as it is meant, its query as it was sent."""
+
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+
+    @property
+    def line(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def version(self) -> str:
+        return self.headers.get("openstack-api-version", "").removeprefix("placement ")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Served:
+    """Where an application is, and what it was asked so far."""
+
+    url: str
+    calls: list[Call] = dataclasses.field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        return [call.line for call in self.calls]
+
+
+class _Server(ThreadingMixIn, simple_server.WSGIServer):
+    daemon_threads = True
+
+
+class _Handler(simple_server.WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        pass
+
+
+@contextmanager
+def serving(application: "WSGIApplication") -> Iterator[Served]:
+    """Serve an application on a free port."""
+    calls: list[Call] = []
+
+    def recording(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        calls.append(_call(environ))
+        return application(environ, start_response)
+
+    server = simple_server.make_server(
+        "127.0.0.1", 0, recording, server_class=_Server, handler_class=_Handler
+    )
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield Served(f"http://127.0.0.1:{server.server_port}", calls)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _call(environ: "WSGIEnvironment") -> Call:
+    headers = {
+        name.removeprefix("HTTP_").replace("_", "-").lower(): value
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    }
+    path = unquote(environ["PATH_INFO"])
+    return Call(environ["REQUEST_METHOD"], path, environ["QUERY_STRING"], headers)
