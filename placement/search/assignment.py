@@ -1,42 +1,26 @@
-"""The search at one anchor: which provider serves which slot.
+"""The search at one anchor: backtracking over the decisions, with backjumping.
 
-It goes forward as if there were no dead ends. When it has run into one, it asks how far
-back the reason lies, and remembers what it looked like.
+It goes forward without looking ahead. At a dead end it proves how far back the reason
+lies, jumps back to there, and records the canonical form of the node as a nogood.
 """
 
-import random
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeAlias
 
 from placement.search import bounds, rules
-from placement.search.decision import Decision, Tally, decide_all
+from placement.search.decision import Decision, decide_all
 from placement.search.model import Provider
-from placement.search.plan import Plan, Slot
+from placement.search.plan import Slot
+from placement.search.search import Search
 from placement.search.state import Domains, State
-from placement.search.symmetry import Numbers, Symmetry
+from placement.search.symmetry import Symmetry
 
 # The providers of all slots, by number of the slot.
 Picks: TypeAlias = tuple[Provider, ...]
 
-# How many dead ends are remembered at one anchor.
-MEMORY = 100_000
-
-
-class Search:
-    """What the anchors of one search have in common.
-
-    ``barren`` are the shapes of anchors that had no answer.
-    """
-
-    def __init__(
-        self, plan: Plan, shuffle: random.Random | None, tally: Tally | None
-    ) -> None:
-        self.plan = plan
-        self.shuffle = shuffle
-        self.tally = tally or Tally()
-        self.numbers: Numbers = {}
-        self.barren: set[Hashable] = set()
+# How many nogoods are recorded at one anchor.
+MOST_NOGOODS = 100_000
 
 
 def assign(
@@ -44,7 +28,7 @@ def assign(
 ) -> Iterator[Picks]:
     """Yield every way to serve all slots, each once.
 
-    :param domains: what each slot may be served by, none empty
+    :param domains: the providers that may serve each slot, none empty
     :param wanted: the bits that the picks together must have
     """
     state = State(search.plan, domains, wanted)
@@ -52,22 +36,23 @@ def assign(
         search.tally.refuse(rules.leaves_room)
         return
     symmetry = None
-    if search.barren:
+    if search.unsatisfiable:
         symmetry = Symmetry(state, domains, root.uuid, search.numbers)
-        if symmetry.shape() in search.barren:
+        if symmetry.shape() in search.unsatisfiable:
             return
     assignment = Assignment(search, root, state, symmetry)
     yield from assignment.results()
-    if assignment.is_barren:
-        search.barren.add(assignment.symmetry.shape())
+    if assignment.is_unsatisfiable:
+        search.unsatisfiable.add(assignment.symmetry.shape())
 
 
 class Assignment:
-    """A walk through the tree of decisions at one anchor.
+    """A depth-first walk through the tree of decisions at one anchor.
 
-    A *node* is what the decisions before a level have led to. ``_fertile`` tells of
-    each node on the way whether it has led to an answer, ``_troubled`` whether one of
-    its branches was a dead end; levels before ``_proven`` were looked at by ``bounds``.
+    A *node* is a partial assignment: the decisions before a level. For each node on the
+    current path, ``_has_answer`` tells whether it has led to an answer, and
+    ``_has_failed`` whether one of its branches was a dead end. The nodes of levels
+    before ``_proven`` are known to pass the relaxation of ``bounds``.
     """
 
     def __init__(
@@ -87,16 +72,16 @@ class Assignment:
         state.serve_in_order(self._open_slots[0])
         depth = len(self._decisions)
         self._chosen: list[Provider] = []
-        self._fertile = [False] * depth
-        self._troubled = [False] * depth
+        self._has_answer = [False] * depth
+        self._has_failed = [False] * depth
         self._domains: list[Domains] = [state.domains] * depth
         self._proven = 0
-        self._dead_ends: set[Hashable] = set()
-        self.is_barren = False
+        self._nogoods: set[Hashable] = set()
+        self.is_unsatisfiable = False
 
     @property
     def symmetry(self) -> Symmetry:
-        """What can stand in for what here: looked at when there is need."""
+        """Which providers are interchangeable here, worked out on first use."""
         if self._symmetry is None:
             self._symmetry = Symmetry(
                 self._state,
@@ -122,14 +107,14 @@ class Assignment:
                 self._decisions[level].undo(self._state, choice)
             else:
                 self._chosen.append(choice)
-                if self._is_hopeless(level + 1):
+                if self._is_dead_end(level + 1):
                     self._step_back()
                 else:
                     branches.append(self._branches(level + 1))
 
     def _branches(self, level: int) -> Iterator[Provider]:
-        """Enter a node, and return what there is to choose from."""
-        self._fertile[level] = self._troubled[level] = False
+        """Enter a node, and return an iterator over its choices."""
+        self._has_answer[level] = self._has_failed[level] = False
         self._domains[level] = self._state.domains
         self._proven = min(self._proven, level)
         options = self._decisions[level].options(self._state)
@@ -139,61 +124,61 @@ class Assignment:
 
     def _note_answer(self) -> None:
         for level in range(len(self._chosen), -1, -1):
-            if self._fertile[level]:
+            if self._has_answer[level]:
                 break
-            self._fertile[level] = True
+            self._has_answer[level] = True
 
     def _step_back(self) -> None:
-        """Take the last decision back; the node before it has a dead branch."""
+        """Take the last decision back: its node has a failed branch now."""
         level = len(self._chosen) - 1
         self._decisions[level].undo(self._state, self._chosen.pop())
-        self._troubled[level] = True
+        self._has_failed[level] = True
 
     def _leave(self, level: int) -> int:
-        """Leave a node whose branches are exhausted, and all that it proves hopeless.
+        """Leave a node whose branches are exhausted, and those above that fail too.
 
         :returns: the level of the first node that was left
         """
-        if self._fertile[level]:
+        if self._has_answer[level]:
             if level:
                 self._decisions[level - 1].undo(self._state, self._chosen.pop())
             return level
-        self._remember(level)
-        first = self._first_hopeless(level)
+        self._record(level)
+        first = self._first_dead_end(level)
         while len(self._chosen) > first:
             self._step_back()
         if first < level:
-            self._remember(first)
+            self._record(first)
         if first:
             self._step_back()
         else:
-            self.is_barren = True
+            self.is_unsatisfiable = True
         return first
 
-    def _remember(self, level: int) -> None:
-        if len(self._dead_ends) < MEMORY:
-            self._dead_ends.add(self._key(level))
+    def _record(self, level: int) -> None:
+        if len(self._nogoods) < MOST_NOGOODS:
+            self._nogoods.add(self._key(level))
 
     def _key(self, level: int) -> Hashable:
         return self.symmetry.key(self._state, level, self._open_slots[level])
 
-    def _is_hopeless(self, level: int) -> bool:
-        """Tell whether a node that was just reached is known to lead nowhere."""
-        if self._dead_ends and self._key(level) in self._dead_ends:
+    def _is_dead_end(self, level: int) -> bool:
+        """Tell whether a node that was just reached is known to have no answer."""
+        if self._nogoods and self._key(level) in self._nogoods:
             return True
-        if not self._troubled[level - 1]:
+        if not self._has_failed[level - 1]:
             return False
         self._domains[level] = self._state.domains
         return not self._is_possible(level)
 
-    def _first_hopeless(self, level: int) -> int:
-        """Return the first level on the way to a dead end that is one already."""
+    def _first_dead_end(self, level: int) -> int:
+        """Return the first level on the path to a dead end that is one already."""
         if level == 0 or self._is_possible(level):
             return level
         low, high = self._proven, level
         while low < high:
             middle = (low + high) // 2
-            if self._fertile[middle] or self._is_possible(middle):
+            if self._has_answer[middle] or self._is_possible(middle):
                 low = middle + 1
             else:
                 high = middle
@@ -201,7 +186,7 @@ class Assignment:
         return high
 
     def _is_possible(self, level: int) -> bool:
-        """Tell whether what was decided before a level leaves enough for the rest."""
+        """Tell whether the decisions before a level pass the relaxation."""
         self._search.tally.proofs += 1
         plan = self._search.plan
         taken: Counter[tuple[int, Provider]] = Counter()

@@ -1,7 +1,8 @@
-"""Proofs that nothing fits, by looking at less than all that matters.
+"""Relaxations: proofs that nothing fits, which look at a part of the constraints.
 
-Each contended class is looked at by itself: slots and providers are guests and rooms.
-What is impossible then is impossible; what is possible may turn out not to be.
+Each contended class is looked at by itself, as a packing problem: the slots that demand
+it are items, the providers are bins. If a relaxation has no answer, the problem has
+none; if it has one, the problem may still have none.
 """
 
 import bisect
@@ -16,34 +17,34 @@ from placement.search.model import Provider
 from placement.search.plan import Plan, Slot
 from placement.search.state import Domains
 
-# Sums of amounts up to that many units are told apart.
+# The sums of amounts are enumerated for bins of up to that many units.
 MOST_UNITS = 1 << 14
 
-# How much a provider has left of a contended class, by its number.
+# How much of a contended class, given by number, a provider has left.
 Left: TypeAlias = Callable[[int, Provider], int]
 
 
 def is_possible(
     plan: Plan, slots: Sequence[Slot], domains: Domains, left: Left
 ) -> bool:
-    """Tell whether providers may have enough left for all of some slots."""
-    wishes = _wishes(slots, domains, left)
+    """Tell whether providers may have enough left to serve some slots together."""
+    remaining = _remaining(slots, domains, left)
     for which in range(len(plan.contended)):
-        guests = [
-            (amount, wishes[slot.number])
+        items = [
+            (amount, remaining[slot.number])
             for slot in slots
             for demanded, amount in slot.demands
             if demanded == which
         ]
-        if not _have_places(guests, functools.partial(left, which)):
+        if not _may_be_packed(items, functools.partial(left, which)):
             return False
     return True
 
 
 def are_enough(plan: Plan, domains: Domains) -> bool:
-    """Tell whether there may be enough, as quickly as that can be told.
+    """Tell whether there may be enough for all slots, by the quickest relaxation.
 
-    Each provider is asked how many of the smallest demand it could take.
+    It counts how many of the smallest demand each provider could take.
     """
     for which in range(len(plan.contended)):
         amounts, domain_by_id = [], {}
@@ -65,11 +66,11 @@ def are_enough(plan: Plan, domains: Domains) -> bool:
     return True
 
 
-def _wishes(
+def _remaining(
     slots: Sequence[Slot], domains: Domains, left: Left
 ) -> dict[int, Sequence[Provider]]:
-    """Return who has enough left for each slot by itself, by its number."""
-    wishes: dict[int, Sequence[Provider]] = {}
+    """Return what is left of the domain of each slot by itself, by its number."""
+    remaining: dict[int, Sequence[Provider]] = {}
     known: dict[tuple[int, tuple[tuple[int, int], ...]], Sequence[Provider]] = {}
     for slot in slots:
         domain = domains[slot.number]
@@ -82,112 +83,117 @@ def _wishes(
                     amount <= left(which, provider) for which, amount in slot.demands
                 )
             ]
-        wishes[slot.number] = known[key]
-    return wishes
+        remaining[slot.number] = known[key]
+    return remaining
 
 
-def _have_places(
-    guests: Sequence[tuple[int, Sequence[Provider]]],
+def _may_be_packed(
+    items: Sequence[tuple[int, Sequence[Provider]]],
     left: Callable[[Provider], int],
 ) -> bool:
-    """Tell whether guests find rooms, each one with those it would like.
+    """Tell whether a relaxation packs items into bins, each into one of its domain.
 
-    :param guests: the amount that each needs, and the providers it may go to
+    :param items: the amount of each, and its domain
     """
-    if not all(wishes for _, wishes in guests):
+    if not all(domain for _, domain in items):
         return False
-    amounts = sorted(amount for amount, _ in guests)
-    distinct = {id(wishes): wishes for _, wishes in guests}.values()
-    rooms = {provider: left(provider) for wishes in distinct for provider in wishes}
-    if guests and sum(amounts) > _most_taken(amounts, rooms.values()):
+    amounts = sorted(amount for amount, _ in items)
+    distinct = {id(domain): domain for _, domain in items}.values()
+    sizes = {provider: left(provider) for domain in distinct for provider in domain}
+    if items and sum(amounts) > _most_filled(amounts, sizes.values()):
         return False
-    by_amount = sorted(guests, key=lambda guest: guest[0])
-    # Many small guests hide that the large ones alone are too many.
+    by_amount = sorted(items, key=lambda item: item[0])
+    # Many small items hide that the large ones alone are too many.
     return all(
-        _have_seats(by_amount[bisect.bisect_left(amounts, least) :], rooms)
+        _may_be_counted_in(by_amount[bisect.bisect_left(amounts, least) :], sizes)
         for least in sorted(set(amounts))
     )
 
 
-def _have_seats(
-    guests: Sequence[tuple[int, Sequence[Provider]]], rooms: Mapping[Provider, int]
+def _may_be_counted_in(
+    items: Sequence[tuple[int, Sequence[Provider]]], sizes: Mapping[Provider, int]
 ) -> bool:
-    """Tell whether guests, the smallest first, find rooms by their number."""
-    sums = list(itertools.accumulate(amount for amount, _ in guests))
-    # No provider takes more guests than it could take of the smallest.
-    places = {
-        provider: bisect.bisect_right(sums, room) for provider, room in rooms.items()
+    """Tell whether items, the smallest first, can be matched to bins by number."""
+    sums = list(itertools.accumulate(amount for amount, _ in items))
+    # No bin takes more items than it could take of the smallest ones.
+    counts = {
+        provider: bisect.bisect_right(sums, size) for provider, size in sizes.items()
     }
-    return _is_matchable([wishes for _, wishes in guests], places)
+    return _is_matchable([domain for _, domain in items], counts)
 
 
-def _most_taken(amounts: Sequence[int], rooms: Collection[int]) -> int:
-    """Return how much guests can take of rooms at most: each takes all of its amount.
+def _most_filled(amounts: Sequence[int], sizes: Collection[int]) -> int:
+    """Return how much of the bins items can fill at most, each with all of its amount.
 
-    What is left of a room when no sum of amounts fills it is taken by nobody.
+    What is left of a bin when no sum of amounts fills it is lost.
     """
     unit = math.gcd(*amounts)
-    largest = max(rooms) // unit
+    largest = max(sizes) // unit
     if largest > MOST_UNITS:
-        return sum(room // unit for room in rooms) * unit
-    # The bits of the sums there are, in units.
+        return sum(size // unit for size in sizes) * unit
+    # A bit for each sum that some of the amounts have, in units.
     sums = 1
     for amount in amounts:
         sums |= sums << amount // unit
         sums &= (2 << largest) - 1
-    fillings = {
-        room: (sums & (2 << room // unit) - 1).bit_length() - 1 for room in {*rooms}
+    filled = {
+        size: (sums & (2 << size // unit) - 1).bit_length() - 1 for size in {*sizes}
     }
-    return sum(fillings[room] for room in rooms) * unit
+    return sum(filled[size] for size in sizes) * unit
 
 
 def _is_matchable(
-    wishes: Sequence[Sequence[Provider]], places: Mapping[Provider, int]
+    domains: Sequence[Sequence[Provider]], counts: Mapping[Provider, int]
 ) -> bool:
-    """Tell whether all guests find a place, others moving along where one is full."""
-    holders: dict[Provider, list[int]] = {provider: [] for provider in places}
-    host: dict[int, Provider] = {}
+    """Tell whether all items can be matched to bins at once, by augmenting paths.
+
+    :param domains: the bins that each item may be matched to
+    :param counts: how many items each bin takes
+    """
+    contents: dict[Provider, list[int]] = {provider: [] for provider in counts}
+    bin_of: dict[int, Provider] = {}
     return all(
-        _seat(guest, wishes, places, holders, host) for guest in range(len(wishes))
+        _augment(item, domains, counts, contents, bin_of)
+        for item in range(len(domains))
     )
 
 
-def _seat(
-    guest: int,
-    wishes: Sequence[Sequence[Provider]],
-    places: Mapping[Provider, int],
-    holders: dict[Provider, list[int]],
-    host: dict[int, Provider],
+def _augment(
+    item: int,
+    domains: Sequence[Sequence[Provider]],
+    counts: Mapping[Provider, int],
+    contents: dict[Provider, list[int]],
+    bin_of: dict[int, Provider],
 ) -> bool:
-    """Find a place for one more guest: the shortest row of moves to a free one."""
-    seeker_of: dict[Provider, int] = {}
-    seekers = deque([guest])
-    while seekers:
-        seeker = seekers.popleft()
-        for provider in wishes[seeker]:
-            if provider in seeker_of:
+    """Match one more item, along the shortest path of moves to a bin with room."""
+    reached_by: dict[Provider, int] = {}
+    reached = deque([item])
+    while reached:
+        mover = reached.popleft()
+        for provider in domains[mover]:
+            if provider in reached_by:
                 continue
-            seeker_of[provider] = seeker
-            if len(holders[provider]) < places[provider]:
-                _move(provider, seeker_of, holders, host)
+            reached_by[provider] = mover
+            if len(contents[provider]) < counts[provider]:
+                _move(provider, reached_by, contents, bin_of)
                 return True
-            seekers.extend(holders[provider])
+            reached.extend(contents[provider])
     return False
 
 
 def _move(
     free: Provider,
-    seeker_of: Mapping[Provider, int],
-    holders: dict[Provider, list[int]],
-    host: dict[int, Provider],
+    reached_by: Mapping[Provider, int],
+    contents: dict[Provider, list[int]],
+    bin_of: dict[int, Provider],
 ) -> None:
-    """Let the seeker of a free place move there, and so on with the place it leaves."""
+    """Move items along a path, from its end: each to the bin that the next has left."""
     while True:
-        seeker = seeker_of[free]
-        former = host.get(seeker)
-        host[seeker] = free
-        holders[free].append(seeker)
+        mover = reached_by[free]
+        former = bin_of.get(mover)
+        bin_of[mover] = free
+        contents[free].append(mover)
         if former is None:
             return
-        holders[former].remove(seeker)
+        contents[former].remove(mover)
         free = former

@@ -1,32 +1,19 @@
 """The decisions that a search takes at one anchor, one after the other."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from placement.search import rules
 from placement.search.model import Provider
 from placement.search.plan import Slot
 from placement.search.state import State
-
-
-class Tally:
-    """What a search did, for those who want to know: refusals by rule, and work."""
-
-    def __init__(self) -> None:
-        self.refusals: Counter[str] = Counter()
-        self.picks = 0
-        self.proofs = 0
-
-    def refuse(self, rule: Callable[..., object]) -> None:
-        """Count a refusal."""
-        self.refusals[rule.__name__] += 1
+from placement.search.tally import Tally
 
 
 class Decision(Protocol):
-    """What there is to choose from, and what a choice does.
+    """A variable to give a value to: the slot's provider, or a subtree's top.
 
-    ``slot`` is the one that the choice serves, if it does serve one.
+    ``slot`` is the one that the choice serves, None if it is that of a top.
     """
 
     slot: Slot | None
@@ -42,9 +29,9 @@ class Decision(Protocol):
 
 
 class Serve:
-    """Decide who serves a slot.
+    """Decide which provider serves a slot.
 
-    :param previous: the slot served last by somebody of whom the same was wanted
+    :param previous: the last slot before this one that has the same want
     """
 
     def __init__(
@@ -61,9 +48,9 @@ class Serve:
         self._tally = tally
 
     def options(self, state: State) -> Sequence[Provider]:
-        """Return who may serve the slot.
+        """Return the domain of the slot.
 
-        Those who are likely to have nothing left any more come last.
+        Providers that probably have nothing left any more come last.
         """
         domain = state.domains[self._slot.number]
         last = state.picks[self._previous.number] if self._previous else None
@@ -73,7 +60,7 @@ class Serve:
         return [*domain[following:], *domain[:following]]
 
     def make(self, state: State, provider: Provider) -> bool:
-        """Let a provider serve the slot."""
+        """Let a provider serve the slot, unless a rule refuses that."""
         for rule in self._rules:
             if not rule(state, self._slot, provider):
                 self._tally.refuse(rule)
@@ -87,12 +74,12 @@ class Serve:
         state.remove(self._slot, provider)
 
 
-class Crown:
-    """Decide which provider is the ancestor of all who serve a ``same_subtree``.
+class ChooseTop:
+    """Decide the provider that is the ancestor of all picks for a ``same_subtree``.
 
     Each answer has exactly one such provider, so deciding it first neither adds nor
-    loses answers, and it leaves the slots with those below it. It is decided before any
-    of them is served.
+    loses answers. It leaves to the domains only what is below it, and is decided before
+    any of the slots is served.
     """
 
     def __init__(self, which: int, members: Sequence[int], tally: Tally) -> None:
@@ -102,14 +89,14 @@ class Crown:
         self._tally = tally
 
     def options(self, state: State) -> Sequence[Provider]:
-        """Return who may serve one of the slots."""
-        eligible: dict[Provider, None] = {}
+        """Return the providers that may serve any one of the slots."""
+        united: dict[Provider, None] = {}
         for member in self._members:
-            eligible.update(dict.fromkeys(state.domains[member]))
-        return list(eligible)
+            united.update(dict.fromkeys(state.domains[member]))
+        return list(united)
 
     def make(self, state: State, provider: Provider) -> bool:
-        """Leave the slots with those below a provider, if there are any for each."""
+        """Restrict the domains to what is below a provider, if none gets empty."""
         narrowed: dict[int, Sequence[Provider]] = {}
         domains = list(state.domains)
         for member in self._members:
@@ -126,44 +113,45 @@ class Crown:
         if not any(rules.may_be_top(state, slot, provider) for slot in slots):
             self._tally.refuse(rules.leaves_room)
             return False
-        state.crown(self._which, provider, domains)
+        state.set_top(self._which, provider, domains)
         return True
 
     def undo(self, state: State, provider: Provider) -> None:
-        """Give the slots back what they could be served by."""
-        state.uncrown(self._which)
+        """Give the slots their domains back."""
+        state.unset_top(self._which)
 
 
 def decide_all(
     state: State, pick_rules: Sequence[rules.PickRule], tally: Tally
 ) -> Iterator[Decision]:
-    """Return the decisions to take: what leaves least to choose from comes first.
+    """Yield the decisions to take, in a static order: the smallest domain first.
 
-    The top of each ``same_subtree`` is decided before any slot that it binds.
+    The top of each ``same_subtree`` is decided before any slot that it constrains.
     """
-    crowned: set[int] = set()
+    topped: set[int] = set()
     last_by_want: dict[int, Slot] = {}
     for slot in _in_order_of_serving(state):
         for which in slot.subtrees:
-            if which not in crowned:
-                crowned.add(which)
-                yield Crown(which, state.plan.subtrees[which], tally)
+            if which not in topped:
+                topped.add(which)
+                yield ChooseTop(which, state.plan.subtrees[which], tally)
         yield Serve(slot, last_by_want.get(slot.want), pick_rules, tally)
         last_by_want[slot.want] = slot
 
 
 def _in_order_of_serving(state: State) -> Sequence[Slot]:
-    """Return the slots: those first that are bound together, or are hard to serve.
+    """Return the slots, those first that a ``same_subtree`` constrains together.
 
-    It is hard to serve who has few to choose from, or wants much.
+    Among them, and then among all, the smallest domain comes first, and of equal ones
+    the slot that demands most.
     """
     slots = state.plan.slots
     together = [[slots[member] for member in each] for each in state.plan.subtrees]
     ordered: dict[Slot, None] = {}
     for some in [*together, slots]:
-        by_hardness = sorted(
+        hardest_first = sorted(
             some,
             key=lambda slot: (len(state.domains[slot.number]), -slot.share),
         )
-        ordered.update(dict.fromkeys(by_hardness))
+        ordered.update(dict.fromkeys(hardest_first))
     return list(ordered)

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from placement.search import assignment, plan, rules
-from placement.search.assignment import Picks, Search
-from placement.search.decision import Tally
+from placement.search.assignment import Picks
 from placement.search.model import Group, Provider, Request, Snapshot, Tree
 from placement.search.plan import Slot, Want
+from placement.search.search import Search
 from placement.search.state import Domains
+from placement.search.tally import Tally
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ class Candidate:
     providers: Picks
 
     def amounts(self) -> dict[Provider, dict[str, int]]:
-        """Return what is taken from whom: by provider, then by resource class."""
+        """Return what is taken, by provider and then by resource class."""
         amounts: dict[Provider, dict[str, int]] = {}
         for slot, provider in zip(self.slots, self.providers, strict=True):
             if slot.amounts:
@@ -40,7 +41,7 @@ class Candidate:
         return amounts
 
     def mappings(self) -> dict[str, list[Provider]]:
-        """Return who serves each group, each provider once, by suffix."""
+        """Return the providers that serve each group, each once, by suffix."""
         mappings: dict[str, list[Provider]] = {}
         for slot, provider in zip(self.slots, self.providers, strict=True):
             serving = mappings.setdefault(slot.suffix, [])
@@ -73,7 +74,7 @@ def search(
         next; otherwise each anchor gives one in turn
     :param shuffle: makes the order a random one
     :param most: how many candidates to generate; those that take from several
-        providers of a tree, where that is not wanted, are among them
+        providers of a tree count as well where they are dropped afterwards
     :param tally: counts what was refused and done, to explain an empty answer
     """
     if most is None or request.nested:
@@ -111,6 +112,30 @@ def _generate(
         yield Candidate(made.slots, picks)
 
 
+def serving(
+    snapshot: Snapshot,
+    request: Request,
+    trees: Iterable[Tree] | None = None,
+) -> Iterator[tuple[Tree, bool | None]]:
+    """Tell of each tree whether some candidate has its root as the anchor.
+
+    It is asked of each tree by itself: a candidate of sharing providers alone counts
+    for every tree that they share with.
+
+    :param trees: the trees to ask about; None means all
+    :returns: the trees in their order, each with the answer; None if it is not decided
+    """
+    made = plan.make(snapshot, request)
+    trees = snapshot.trees if trees is None else trees
+    if made is None:
+        yield from ((tree, False) for tree in trees)
+        return
+    common = Search(made, None, None)
+    anchors = Anchors(snapshot, request, common, distinct=False)
+    for tree in trees:
+        yield tree, anchors.serves(tree)
+
+
 def has_member(snapshot: Snapshot, group: Group) -> bool:
     """Tell whether some provider is in all the aggregates that a group wants."""
     return any(
@@ -131,7 +156,7 @@ def is_served(snapshot: Snapshot, request: Request, group: Group) -> bool:
 def round_robin(streams: Iterable[Iterator[T]]) -> Iterator[T]:
     """Yield one item of each stream in turn, until all are exhausted.
 
-    No stream is begun before it is its turn.
+    No stream is begun before its turn has come.
     """
     rest: deque[Iterator[T]] = deque()
     for stream in streams:
@@ -148,9 +173,20 @@ def round_robin(streams: Iterable[Iterator[T]]) -> Iterator[T]:
 
 
 class Anchors:
-    """The anchors of one search, and who may serve what at each."""
+    """The anchors of one search, and the domains of the slots at each.
 
-    def __init__(self, snapshot: Snapshot, request: Request, search: Search) -> None:
+    :param distinct: whether candidates that an earlier anchor has may be left out
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        request: Request,
+        search: Search,
+        *,
+        distinct: bool = True,
+    ) -> None:
+        self._distinct = distinct
         self._snapshot = snapshot
         self._request = request
         self._search = search
@@ -172,6 +208,12 @@ class Anchors:
             else:
                 self._search.tally.refuse(rules.suits_root)
 
+    def serves(self, tree: Tree) -> bool:
+        """Tell whether an anchor has a candidate."""
+        return rules.suits_root(tree.root, self._request) and any(
+            True for _ in self.results(tree)
+        )
+
     def results(self, tree: Tree) -> Iterator[Picks]:
         """Yield the picks of every candidate at an anchor, each once."""
         by_want = self._domains(tree)
@@ -181,7 +223,7 @@ class Anchors:
         domains = [by_want[slot.want] for slot in plan.slots]
         wanted = self._wanted(domains)
         if self._free and not wanted:
-            # Nothing binds the picks to each other.
+            # No constraint is about more than one pick.
             yield from itertools.product(*self._shuffled(domains))
         else:
             yield from assignment.assign(self._search, tree.root, domains, wanted)
@@ -192,7 +234,7 @@ class Anchors:
         return [self._search.shuffle.sample(each, len(each)) for each in domains]
 
     def _domains(self, tree: Tree) -> list[list[Provider]] | None:
-        """Return who may be picked for each want; None if nobody may for one."""
+        """Return the domain of each want; None if one is empty."""
         attached = self._attached_to(tree)
         domains = []
         for number, want in enumerate(self._search.plan.wants):
@@ -212,7 +254,7 @@ class Anchors:
         return domains
 
     def _admits(self, number: int, want: Want, anchor: Provider) -> bool:
-        """Tell whether an anchor admits of any pick, whoever it may be."""
+        """Tell whether an anchor permits any pick at all for a want."""
         for rule in self._anchor_rules[number]:
             if not rule(anchor, want):
                 self._search.tally.refuse(rule)
@@ -220,13 +262,13 @@ class Anchors:
         return True
 
     def _members_for(self, number: int, want: Want, tree: Tree) -> list[Provider]:
-        """Return the members of a tree who suit."""
-        binding = self._rules[number]
+        """Return the members of a tree that suit a want."""
+        applying = self._rules[number]
         if want.spreads and want.member_of and rules.is_member(tree.root, want):
-            binding = tuple(rule for rule in binding if rule != rules.is_member)
+            applying = tuple(rule for rule in applying if rule != rules.is_member)
         suitable = []
         for provider in tree.members:
-            broken = rules.refusal(provider, want, binding)
+            broken = rules.refusal(provider, want, applying)
             if broken:
                 self._search.tally.refuse(broken)
             else:
@@ -234,7 +276,7 @@ class Anchors:
         return suitable
 
     def _suits(self, number: int, want: Want, provider: Provider) -> bool:
-        """Tell whether a provider of another tree suits. That is so at any anchor."""
+        """Tell whether a provider of another tree suits: the same at every anchor."""
         known = self._suitable[number]
         if provider not in known:
             broken = rules.refusal(provider, want, self._rules[number])
@@ -255,10 +297,10 @@ class Anchors:
         return attached
 
     def _wanted(self, domains: Domains) -> int:
-        """Return the bits that the picks must have together, and may fail to have."""
+        """Return the bits that the picks must have together and may lack."""
         plan = self._search.plan
         wanted = (1 << len(plan.spread_traits)) - 1
-        if self._snapshot.sharing and self._have_met(domains):
+        if self._distinct and self._snapshot.sharing and self._have_met(domains):
             wanted |= plan.bound
         for slot, domain in zip(plan.slots, domains, strict=True):
             if not wanted:
@@ -272,10 +314,10 @@ class Anchors:
         return wanted
 
     def _have_met(self, domains: Domains) -> bool:
-        """Tell whether the same sharing providers could be picked before.
+        """Tell whether an earlier anchor had the same sharing providers to pick from.
 
-        Then they have been picked together in every way, and some pick here must be of
-        a provider that is bound to its tree.
+        Then all their combinations come up there, and some pick here must be of a
+        provider that serves this tree only.
         """
         sharing = tuple(
             frozenset(provider for provider in domain if provider.shares)

@@ -86,7 +86,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Provider:
-    """A resource provider, as one moment has it.
+    """A resource provider, as it was at one moment.
 
     ``stocks`` are its inventories by resource class. ``trait_names`` has its traits
     in the order in which they came into existence. ``position`` counts the members of
@@ -135,7 +135,7 @@ class Tree:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """All that a search looks at, as one moment has it.
+    """Everything that a search looks at, as it was at one moment.
 
     ``sharing`` are the providers that serve other trees as well, ``homes`` the trees
     by the UUID of each of their members.
@@ -159,7 +159,7 @@ def snapshot_of(trees: Iterable[Tree]) -> Snapshot:
 def walk(parents: Mapping[K, K | None]) -> Iterator[list[tuple[K, int]]]:
     """Yield the members of each tree by position, with the position after their last.
 
-    :param parents: the parent of everybody, None for a root
+    :param parents: the parent of each member, None for a root
     """
     children: dict[K | None, list[K]] = {}
     for member, parent in parents.items():

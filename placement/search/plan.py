@@ -1,4 +1,4 @@
-"""A request, made ready to be searched for."""
+"""A request, made ready for the search: its variables and its constraints."""
 
 import dataclasses
 import itertools
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from placement.search.model import Group, Provider, Request, Snapshot
 
-# What ``group_policy=isolate`` makes of each provider: something that has one seat,
-# and each suffixed group takes a seat. So it is a class like those of resources.
-SEAT = "group_policy=isolate"
+# ``group_policy=isolate`` as one more resource class: each provider has one unit of it,
+# and each suffixed group takes one.
+ISOLATION = "group_policy=isolate"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Want:
-    """What a provider must be like to be picked, whoever else is.
+    """The unary constraints on a slot: what its provider must be like by itself.
 
     ``spreads`` says that the want is one of the group without suffix, which looks at
     the anchor as well. ``root_uuid`` is that of the only tree to pick from.
@@ -31,12 +31,12 @@ class Want:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Slot:
-    """A place for one provider in a candidate.
+    """A variable of the search: one provider in a candidate, not yet known.
 
     A suffixed group has one slot, the group without suffix one for each class.
-    ``want`` counts the plan's wants. ``demands`` are the amounts by number of a
-    contended class, and ``share`` is how much that is of what all slots demand.
-    ``subtrees`` are the numbers of the ``same_subtree`` it is named in.
+    ``want`` is the number of its want in the plan. ``demands`` are the amounts by
+    number of a contended class, and ``share`` is how much that is of what all slots
+    demand. ``subtrees`` are the numbers of the ``same_subtree`` it is named in.
     """
 
     number: int
@@ -50,7 +50,7 @@ class Slot:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """A request, made ready to be searched for.
+    """The variables of a request, and what constrains them.
 
     A class is ``contended`` if several slots want some of it: only then can one pick
     leave too little for another. ``subtrees`` has the numbers of the slots that each
@@ -68,7 +68,7 @@ class Plan:
     def room(self, which: int, provider: Provider) -> int:
         """Return how much of a contended class a provider has for a candidate."""
         name = self.contended[which]
-        return 1 if name == SEAT else provider.stocks[name].room
+        return 1 if name == ISOLATION else provider.stocks[name].room
 
     @property
     def bound(self) -> int:
@@ -76,9 +76,9 @@ class Plan:
         return 1 << len(self.spread_traits)
 
     def bits_of(self, slot: Slot, provider: Provider) -> int:
-        """Return what a pick has of what picks may have to have together, as bits.
+        """Return what a pick contributes to the constraints on all picks together.
 
-        There is one for each of the spread traits, and ``bound``.
+        There is a bit for each of the spread traits, and ``bound``.
         """
         bits = 0 if provider.shares else self.bound
         if not slot.suffix:
@@ -134,9 +134,10 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
 
 
 def _is_servable(group: Group, snapshot: Snapshot) -> bool:
-    """Tell whether the data, and what the group says, leave it a chance.
+    """Tell whether a group can be served as far as its own words tell.
 
-    A group without resources has to say something positive.
+    A group without resources must ask for a trait or an aggregate; ``in_tree`` must
+    name a provider that exists.
     """
     if group.in_tree is not None and group.in_tree not in snapshot.homes:
         return False
@@ -149,7 +150,7 @@ def _spreads(group: Group) -> bool:
 
 
 def _wants(group: Group, snapshot: Snapshot) -> Iterator[Want]:
-    """Return what the providers of a group must be like, one want for each slot."""
+    """Yield the wants of a group, one for each slot."""
     root_uuid = None
     if group.in_tree is not None and group.resources:
         # Without resources, the parameter has no effect.
@@ -168,8 +169,8 @@ def _wants(group: Group, snapshot: Snapshot) -> Iterator[Want]:
 
 
 def _demands(suffix: str, want: Want, request: Request) -> list[tuple[str, int]]:
-    seats = [(SEAT, 1)] if suffix and request.isolate else []
-    return [*want.resources, *seats]
+    isolated = [(ISOLATION, 1)] if suffix and request.isolate else []
+    return [*want.resources, *isolated]
 
 
 def _contended(demands: Iterable[Iterable[tuple[str, int]]]) -> list[str]:
@@ -178,9 +179,9 @@ def _contended(demands: Iterable[Iterable[tuple[str, int]]]) -> list[str]:
 
 
 def _subtrees(suffixes: list[str], request: Request) -> Iterator[tuple[int, ...]]:
-    """Return the numbers of the slots that each ``same_subtree`` binds to each other.
+    """Yield the numbers of the slots that each ``same_subtree`` constrains.
 
-    One that names a single group binds nothing.
+    One that names a single group constrains nothing.
     """
     for names in dict.fromkeys(request.same_subtree):
         if len(names) > 1:

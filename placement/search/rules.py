@@ -1,7 +1,7 @@
-"""The rules of allocation candidates, one function each.
+"""The constraints on allocation candidates, one function each.
 
-The first are about one provider that is to be picked; the others about a pick beside
-those that are made. All can only get worse by further picks.
+The first are unary: they are about one provider by itself. The others are about a pick
+beside those that were made before. Once a pick breaks one, further picks never mend it.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def has_no_forbidden_trait(provider: Provider, want: Want) -> bool:
 def is_member(provider: Provider, want: Want | Group) -> bool:
     """``member_of``: a provider is in each aggregate, or one of those after ``in:``.
 
-    For the group without suffix, the root of a tree speaks for all members.
+    For the group without suffix, a tree whose root is a member counts as a whole.
     """
     return not any(one_of.isdisjoint(provider.aggregates) for one_of in want.member_of)
 
@@ -56,7 +56,7 @@ def is_in_tree(provider: Provider, want: Want) -> bool:
 
 
 def rules_of(want: Want) -> tuple[ProviderRule, ...]:
-    """Return the rules that a want has anything to say for."""
+    """Return the rules that can refuse a provider for a want."""
     rules: dict[ProviderRule, object] = {
         is_in_tree: want.root_uuid,
         is_member: want.member_of,
@@ -95,7 +95,7 @@ def leaves_room(state: State, slot: Slot, provider: Provider) -> bool:
     """A provider has room for what all groups take from it together.
 
     ``group_policy=isolate``: no provider serves two suffixed groups. Each provider
-    has one seat for them.
+    has one unit of :data:`plan.ISOLATION` for them.
     """
     return all(
         amount <= state.left_of(which, provider) for which, amount in slot.demands
@@ -105,7 +105,7 @@ def leaves_room(state: State, slot: Slot, provider: Provider) -> bool:
 def reaches_top(state: State, slot: Slot, provider: Provider) -> bool:
     """``same_subtree``: one of the providers is an ancestor of all, or the same.
 
-    Which one was decided before; somebody must still pick it.
+    Which one was decided before; one of the slots must still be served by it.
     """
     for which in slot.subtrees:
         top = state.tops[which]

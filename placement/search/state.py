@@ -8,16 +8,17 @@ from typing import TypeAlias
 from placement.search.model import Provider
 from placement.search.plan import Plan, Slot
 
-# What each slot may be served by, by number of the slot.
+# The providers that may still serve each slot, by number of the slot.
 Domains: TypeAlias = Sequence[Sequence[Provider]]
 
 
 class State:
-    """The picks made so far at one anchor, and what they leave for others.
+    """The partial assignment at one anchor, and what it leaves for the rest.
 
-    ``picks`` are by number of the slot; ``tops``, by number of the ``same_subtree``,
-    are the providers decided to be the ancestor of all picks that it binds. ``wanted``
-    has a bit for each quality that some pick must have, ``have`` those they do have.
+    ``picks`` are by number of the slot, None where none was made; ``tops``, by number
+    of the ``same_subtree``, are the providers decided to be the ancestor of all picks
+    that it constrains. ``wanted`` has a bit for each quality that some pick must have,
+    ``have`` those that the picks do have.
     """
 
     def __init__(self, plan: Plan, domains: Domains, wanted: int) -> None:
@@ -27,30 +28,30 @@ class State:
         self.have = 0
         self.picks: list[Provider | None] = [None] * len(plan.slots)
         self.tops: list[Provider | None] = [None] * len(plan.subtrees)
-        self._hopes = [0] * len(plan.slots)
+        self._reachable = [0] * len(plan.slots)
         self._choices: list[Sequence[frozenset[int]]] = [()] * len(plan.slots)
         self._left: list[dict[Provider, int]] = [{} for _ in plan.contended]
         self._givers: dict[str, list[Provider]] = {}
         self._had: list[int] = []
-        self._wider: list[Domains] = []
+        self._domains_before: list[Domains] = []
         self._bits: dict[tuple[bool, Provider], int] = {}
 
     def serve_in_order(self, order: Sequence[Slot]) -> None:
-        """Take note of the order in which slots are going to be served."""
+        """Prepare for slots to be served in an order."""
         if not self.wanted:
             return
-        hope = 0
+        reachable = 0
         choices: list[frozenset[int]] = []
         for slot in reversed(order):
-            self._hopes[slot.number] = hope
+            self._reachable[slot.number] = reachable
             self._choices[slot.number] = choices[::-1]
             domain = self.domains[slot.number]
             choices.append(frozenset(self.bits_of(slot, each) for each in domain))
-            hope = functools.reduce(operator.or_, choices[-1], hope)
+            reachable = functools.reduce(operator.or_, choices[-1], reachable)
 
     def may_follow(self, slot: Slot, bits: int) -> bool:
-        """Tell whether the slots after one may contribute some bits, by a pick each."""
-        if bits & ~self._hopes[slot.number]:
+        """Tell whether the slots after one may contribute bits, each by one pick."""
+        if bits & ~self._reachable[slot.number]:
             return False
         missing = bits.bit_count()
         for choices in self._choices[slot.number]:
@@ -78,7 +79,7 @@ class State:
         return givers[-1] if givers else None
 
     def givers(self) -> frozenset[tuple[str, Provider]]:
-        """Return who gives in each tree, if that binds the rest of the tree."""
+        """Return the provider that gives in each tree, where only one may."""
         return frozenset(
             (root_uuid, givers[-1])
             for root_uuid, givers in self._givers.items()
@@ -106,13 +107,13 @@ class State:
         if slot.amounts and not self.plan.nested:
             self._givers[provider.root_uuid].pop()
 
-    def crown(self, which: int, top: Provider, domains: Domains) -> None:
-        """Decide the top of a ``same_subtree``, and what that leaves to the slots."""
+    def set_top(self, which: int, top: Provider, domains: Domains) -> None:
+        """Decide the top of a ``same_subtree``, and so the domains of the slots."""
         self.tops[which] = top
-        self._wider.append(self.domains)
+        self._domains_before.append(self.domains)
         self.domains = domains
 
-    def uncrown(self, which: int) -> None:
+    def unset_top(self, which: int) -> None:
         """Take the last such decision back."""
         self.tops[which] = None
-        self.domains = self._wider.pop()
+        self.domains = self._domains_before.pop()

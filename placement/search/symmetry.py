@@ -1,7 +1,7 @@
-"""What is the same but for its name: providers, dead ends, and whole trees.
+"""Canonical forms under symmetry: of providers, of nodes, and of whole anchors.
 
-Nothing here leaves out an answer. It tells that a search has failed before, with other
-providers that are like these in all that matters to the request.
+Nothing here leaves out an answer. Equal forms tell that the search has failed before,
+at a node or anchor that differs from this one in the names of its providers only.
 """
 
 from collections import Counter
@@ -9,23 +9,24 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeAlias
 
 from placement.search.model import Provider
-from placement.search.plan import SEAT, Slot
+from placement.search.plan import ISOLATION, Slot
 from placement.search.state import Domains, State
 
-# Numbers for descriptions, so that equal ones are compared once.
+# A number for each description, so that long ones are compared once only.
 Numbers: TypeAlias = dict[Hashable, int]
-# What has become of a provider: the amounts taken, by number of the contended class,
-# and the numbers of each ``same_subtree`` that it is the top of, and whether a pick is.
+# What was decided about a provider: the amounts taken, by number of the contended
+# class, and the numbers of each ``same_subtree`` that it is the top of, with whether it
+# was picked.
 Mark: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, bool], ...]]
 
 
 class Symmetry:
-    """Which providers at one anchor can stand in for each other.
+    """Which providers at one anchor are interchangeable.
 
-    Two can if all slots see the same in them. If ``same_subtree`` makes their place in
-    the tree matter, all who are below them must stand in for each other as well.
+    Two are if no slot can tell them apart. If ``same_subtree`` makes their place in the
+    tree matter, what is below them must be interchangeable as well.
 
-    :param domains: what each slot may be served by, before any decision
+    :param domains: those of the slots before any decision
     :param numbers: those of the whole search
     """
 
@@ -54,7 +55,7 @@ class Symmetry:
         return self._numbers.setdefault(description, len(self._numbers))
 
     def _profile_all(self, state: State, domains: Domains) -> dict[Provider, int]:
-        """Return a number for all that the slots see in each provider."""
+        """Return a number for all that slots can tell about each provider."""
         seen: dict[Provider, int] = {}
         bits: dict[Provider, int] = {}
         for slot in {slot.want: slot for slot in self._plan.slots}.values():
@@ -63,15 +64,15 @@ class Symmetry:
                 bits[provider] = bits.get(provider, 0) | state.bits_of(slot, provider)
         return {
             provider: self._number(
-                (wants, bits[provider], self._rooms(provider), self._tree(provider))
+                (wants, bits[provider], self._sizes(provider), self._tree(provider))
             )
             for provider, wants in seen.items()
         }
 
-    def _rooms(self, provider: Provider) -> tuple[int, ...]:
+    def _sizes(self, provider: Provider) -> tuple[int, ...]:
         return tuple(
             self._plan.room(which, provider)
-            if name == SEAT or name in provider.stocks
+            if name == ISOLATION or name in provider.stocks
             else 0
             for which, name in enumerate(self._plan.contended)
         )
@@ -83,7 +84,7 @@ class Symmetry:
         return provider.root_uuid
 
     def _look_at_tree(self) -> None:
-        """Note who is next above each member, and number its form: it and all below."""
+        """Find the next member above each one, and number the form of its subtree."""
         below: dict[Provider | None, list[int]] = {}
         path: list[Provider] = []
         for provider in self._members:
@@ -98,23 +99,23 @@ class Symmetry:
             below.setdefault(self._above[provider], []).append(form)
 
     def shape(self) -> Hashable:
-        """Return what the anchor is like: equal ones have the same answers.
+        """Return the canonical form of the anchor.
 
-        The names of the providers in the answers apart, that is.
+        Anchors of equal form have the same answers but for the names of providers.
         """
         if not self._plan.subtrees:
             alike = Counter(self._profiles.values())
             return self._wanted, frozenset(alike.items())
-        strangers = frozenset(
+        foreign = frozenset(
             (provider.uuid, profile)
             for provider, profile in self._profiles.items()
             if provider.root_uuid != self._root_uuid
         )
         tops = (self._forms[top] for top, above in self._above.items() if not above)
-        return self._wanted, strangers, frozenset(Counter(tops).items())
+        return self._wanted, foreign, frozenset(Counter(tops).items())
 
     def key(self, state: State, level: int, slots: Sequence[Slot]) -> Hashable:
-        """Return what matters of a state: equal ones have the same dead ends.
+        """Return the canonical form of a node: of equal ones, all or none have answers.
 
         :param slots: those that are still to be served
         """
@@ -130,7 +131,7 @@ class Symmetry:
         return level, state.have, state.givers(), self._describe(marks)
 
     def _taken(self, state: State, slots: Sequence[Slot]) -> dict[Provider, list[int]]:
-        """Return what is taken from whom, of the classes that some slots demand."""
+        """Return what is taken of each provider, of the classes that slots demand."""
         matters = {which for slot in slots for which, _ in slot.demands}
         taken: dict[Provider, list[int]] = {}
         for slot, provider in zip(self._plan.slots, state.picks, strict=True):
@@ -145,27 +146,27 @@ class Symmetry:
         return taken
 
     def _is_picked(self, state: State, which: int) -> bool:
-        """Tell whether somebody picked the top of a ``same_subtree``."""
+        """Tell whether the top of a ``same_subtree`` was picked for a slot of it."""
         members = self._plan.subtrees[which]
         return any(state.picks[member] is state.tops[which] for member in members)
 
     def _describe(self, marks: Mapping[Provider, Mark]) -> Hashable:
         """Describe providers with their marks, but without their names."""
         if not self._plan.nested:
-            # Who gives first decides for its tree, so each one is of its own kind.
+            # The first giver of a tree excludes the others: none are interchangeable.
             return frozenset(marks.items())
         if not self._plan.subtrees:
             kinds = ((self._profiles[each], mark) for each, mark in marks.items())
             return frozenset(Counter(kinds).items())
-        strangers = frozenset(
+        foreign = frozenset(
             (provider, mark)
             for provider, mark in marks.items()
             if provider.root_uuid != self._root_uuid
         )
-        return strangers, self._describe_tree(marks)
+        return foreign, self._describe_tree(marks)
 
     def _describe_tree(self, marks: Mapping[Provider, Mark]) -> Hashable:
-        """Describe the members with marks, and those above them, from below."""
+        """Describe the members with marks and their ancestors, from the leaves up."""
         changed: set[Provider] = set()
         for provider in marks.keys() & self._above.keys():
             above: Provider | None = provider

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from placement.search import engine, model
-from placement.search.decision import Tally
+from placement.search.tally import Tally
 
 Stocks = Mapping[str, model.Stock]
 
@@ -387,7 +387,9 @@ def test_a_root_that_does_not_suit_is_counted() -> None:
     assert tally.refusals == {"suits_root": 2}
 
 
-def test_sharing_providers_are_not_combined_anew_at_each_anchor() -> None:
+def shared_cloud(count: int) -> model.Snapshot:
+    """Return five providers that share with a number of trees."""
+
     def provider(name: str, stocks: Stocks, traits: frozenset[str]) -> model.Tree:
         only = model.Provider(
             name, None, name, stocks, (), traits, frozenset({"A"}), 0, 1
@@ -396,11 +398,35 @@ def test_sharing_providers_are_not_combined_anew_at_each_anchor() -> None:
 
     sharing = frozenset({model.SHARING})
     plenty = {"GPU": model.Stock(100)}
-    cloud = model.snapshot_of(
+    return model.snapshot_of(
         [provider(f"s{n}", plenty, sharing) for n in range(5)]
-        + [provider(f"c{n}", {}, frozenset()) for n in range(200)]
+        + [provider(f"c{n}", {}, frozenset()) for n in range(count)]
     )
-    found, tally = ask(cloud, model.Request(groups(3)))
+
+
+def test_sharing_providers_are_not_combined_anew_at_each_anchor() -> None:
+    found, tally = ask(shared_cloud(200), model.Request(groups(3)))
     assert len(found) == 5**3
     # Combined once, and after that seen to be the same again.
     assert tally.picks <= 5 + 5**2 + 5**3
+
+
+def test_every_tree_that_sharing_providers_serve_is_one_that_serves() -> None:
+    answers = engine.serving(shared_cloud(20), model.Request(groups(3)))
+    assert [serves for _, serves in answers] == [True] * 25
+
+
+def test_each_tree_is_asked_by_itself_whether_it_serves() -> None:
+    cloud = model.snapshot_of(
+        [*hosts(1, [ONE] * 2).trees, numa_host("other", functions=1, nodes=1)]
+    )
+    request = model.Request(groups(2), isolate=True)
+    answers = engine.serving(cloud, request)
+    assert [(tree.root.uuid, serves) for tree, serves in answers] == [
+        ("host0", True),
+        ("other", False),
+    ]
+    only = engine.serving(cloud, request, cloud.trees[1:])
+    assert [tree.root.uuid for tree, _ in only] == ["other"]
+    rooted = model.Request(groups(1), root_required=NUMA)
+    assert not any(serves for _, serves in engine.serving(cloud, rooted))
