@@ -18,9 +18,10 @@ from typing import Any
 from benchmarks import client, cloud, question
 from benchmarks.client import Ask
 from benchmarks.question import Question
-from placement import conf
-from placement.db import api, migration
+from placement.db import migration
 from placement.objects import standard_name
+from placement_foundation import option, storage
+from placement_foundation.storage import Database
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,12 +86,12 @@ def _parse() -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def _planted(kind: str, hosts: int) -> Iterator[tuple[str, api.Database]]:
+def _planted(kind: str, hosts: int) -> Iterator[tuple[str, Database]]:
     """Give a SQLite database with a cloud in it."""
     with tempfile.TemporaryDirectory() as directory:
         url = f"sqlite:///{directory}/placement.db"
-        database = api.connect(conf.DatabaseSettings(url))
-        migration.upgrade(database)
+        database = storage.connect(option.DatabaseSettings(url))
+        migration.SCHEMA.upgrade(database)
         standard_name.synchronise(database)
         cloud.plant(database, cloud.KINDS[kind](hosts))
         yield url, database

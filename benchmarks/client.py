@@ -16,7 +16,7 @@ import webob
 from oslo_config import cfg
 
 from placement import app, conf
-from placement.db.api import Database
+from placement_foundation.storage import Database
 
 # Method, path and body to status and document.
 Ask: TypeAlias = Callable[[str, str, Any], tuple[int, bytes]]

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement.db import models
-from placement.db.api import Database
 from placement.objects.candidates import snapshot
 from placement.search.model import SHARING
+from placement_foundation.storage import Database
 
 NAMESPACE = uuid.UUID("9c5f5f9e-3e0a-4d6e-8a44-6f1c1f4b2a10")
 CHUNK = 20_000

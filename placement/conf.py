@@ -10,7 +10,8 @@ from keystonemiddleware import opts as keystone_opts
 from oslo_config import cfg
 from oslo_log import log
 from oslo_middleware import cors, http_proxy_to_wsgi
-from oslo_policy import opts as policy_opts
+
+from placement_foundation import option
 
 PROJECT = "placement"
 
@@ -39,100 +40,6 @@ PATH_OPTIONS = [
     ),
 ]
 
-API_OPTIONS = [
-    cfg.StrOpt(
-        "auth_strategy",
-        default="keystone",
-        choices=[
-            ("keystone", "tokens are validated by the identity service"),
-            ("noauth2", "whoever reaches the service is believed: for tests only"),
-        ],
-        deprecated_group="DEFAULT",
-        help="How callers prove who they are.",
-    ),
-]
-
-DATABASE_OPTIONS = [
-    cfg.StrOpt(
-        "connection",
-        secret=True,
-        required=True,
-        help="The database, as an SQLAlchemy URL: "
-        "mysql+pymysql://user:password@host/placement?charset=utf8mb4, "
-        "postgresql+psycopg://user:password@host/placement or "
-        "sqlite:////var/lib/placement/placement.db.",
-    ),
-    cfg.StrOpt(
-        "connection_parameters",
-        default="",
-        help="Appended to the query of the URL: a=b&c=d.",
-    ),
-    cfg.BoolOpt(
-        "sqlite_synchronous",
-        default=True,
-        help="Whether SQLite waits until a commit is on disk. Without it, a commit "
-        "may be lost when the machine fails.",
-    ),
-    cfg.StrOpt(
-        "slave_connection",
-        secret=True,
-        help="A read replica of the database. Accepted for compatibility and not "
-        "used: every answer comes from the one database, so that none is out of date.",
-    ),
-    cfg.StrOpt(
-        "mysql_sql_mode",
-        default="TRADITIONAL",
-        help="The SQL mode of each MySQL session. An empty value sets the empty mode.",
-    ),
-    cfg.IntOpt(
-        "connection_recycle_time",
-        default=3600,
-        help="Connections older than this many seconds are replaced before use.",
-    ),
-    cfg.IntOpt(
-        "max_pool_size",
-        help="Connections that each process keeps open. 5 if unset. Does not apply to "
-        "SQLite.",
-    ),
-    cfg.IntOpt(
-        "max_overflow",
-        help="Connections that each process may open beyond max_pool_size. 10 if "
-        "unset. Does not apply to SQLite.",
-    ),
-    cfg.IntOpt(
-        "pool_timeout",
-        help="Seconds to wait for a connection of the pool. 30 if unset. Does not "
-        "apply to SQLite.",
-    ),
-    cfg.IntOpt(
-        "max_retries",
-        default=10,
-        help="Attempts to connect when the service starts; -1 is for ever.",
-    ),
-    cfg.IntOpt(
-        "retry_interval",
-        default=10,
-        help="Seconds between those attempts.",
-    ),
-    cfg.IntOpt(
-        "connection_debug",
-        default=0,
-        min=0,
-        max=100,
-        help="How much of its SQL the service logs: from 50 on the statements, at 100 "
-        "the rows as well.",
-    ),
-    cfg.BoolOpt(
-        "connection_trace",
-        default=False,
-        help="Add the place in the code to each statement, as a comment.",
-    ),
-    cfg.BoolOpt(
-        "sync_on_startup",
-        default=False,
-        help="Migrate the schema to the newest revision when the service starts.",
-    ),
-]
 
 PLACEMENT_OPTIONS = [
     cfg.BoolOpt(
@@ -188,35 +95,16 @@ WORKAROUND_OPTIONS = [
     ),
 ]
 
-# Options of older releases, which configuration files may still carry.
-RETIRED_POLICY_OPTIONS = [
-    cfg.BoolOpt(
-        "enforce_scope",
-        default=True,
-        help="Accepted for compatibility: scopes are always enforced.",
-    ),
-]
-
-
-def _policy_options() -> list[cfg.Opt]:
-    """Return the options of oslo.policy, which before its release 6 had all of ours."""
-    options = [option for _, group in policy_opts.list_opts() for option in group]
-    known = {option.name for option in options}
-    return [
-        *options,
-        *(option for option in RETIRED_POLICY_OPTIONS if option.name not in known),
-    ]
-
 
 OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("DEFAULT", PATH_OPTIONS),
-    ("api", API_OPTIONS),
-    ("placement_database", DATABASE_OPTIONS),
+    ("api", option.API_OPTIONS),
+    ("placement_database", option.DATABASE_OPTIONS),
     ("placement", PLACEMENT_OPTIONS),
     ("workarounds", WORKAROUND_OPTIONS),
     ("oslo_middleware", http_proxy_to_wsgi.OPTS),
     ("cors", cors.CORS_OPTS),
-    ("oslo_policy", _policy_options()),
+    ("oslo_policy", option.policy_options()),
 ]
 
 CORS_DEFAULTS = {
@@ -239,24 +127,6 @@ CORS_DEFAULTS = {
     ],
     "allow_methods": ["GET", "PUT", "POST", "DELETE", "PATCH"],
 }
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class DatabaseSettings:
-    """How to reach the database: the options of ``[placement_database]``."""
-
-    connection: str
-    connection_parameters: str = ""
-    sqlite_synchronous: bool = True
-    mysql_sql_mode: str | None = "TRADITIONAL"
-    connection_recycle_time: int = 3600
-    max_pool_size: int | None = None
-    max_overflow: int | None = None
-    pool_timeout: int | None = None
-    max_retries: int = 10
-    retry_interval: int = 10
-    connection_debug: int = 0
-    connection_trace: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -335,18 +205,11 @@ def read(
     return config
 
 
-def database_settings(config: cfg.ConfigOpts) -> DatabaseSettings:
+def database_settings(config: cfg.ConfigOpts) -> option.DatabaseSettings:
     """Return how to reach the database."""
-    return DatabaseSettings(**_values(DatabaseSettings, config.placement_database))
+    return option.database_settings(config.placement_database)
 
 
 def settings(config: cfg.ConfigOpts) -> Settings:
     """Return what handlers need to know."""
-    return Settings(**_values(Settings, config.placement))
-
-
-def _values(kind: type, group: Any) -> dict[str, Any]:
-    """Return the values of the options that have the names of a class's fields."""
-    return {
-        field.name: getattr(group, field.name) for field in dataclasses.fields(kind)
-    }
+    return Settings(**option.values(Settings, config.placement))

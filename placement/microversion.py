@@ -1,13 +1,9 @@
 """The microversions of the API, and which of them a request asks for."""
 
-import bisect
-from collections.abc import Mapping, MutableMapping
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import MutableMapping
 
-import microversion_parse
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
+from placement_foundation import version
+from placement_foundation.version import Version
 
 SERVICE = "placement"
 
@@ -54,82 +50,14 @@ VERSIONS = {
     (1, 39): "any of several traits, required may be repeated",
 }
 
-
-class Version(NamedTuple):
-    """A microversion; compares as numbers do."""
-
-    major: int
-    minor: int
-
-    def __str__(self) -> str:
-        return f"{self.major}.{self.minor}"
-
-
 MINIMUM = Version(*min(VERSIONS))
 MAXIMUM = Version(*max(VERSIONS))
-
-
-class Malformed(ValueError):
-    """The header names this service, but no microversion can be read from it."""
-
-
-class Unavailable(ValueError):
-    """The header asks for a microversion that this service does not have."""
 
 
 def negotiate(headers: MutableMapping[str, str]) -> Version:
     """Return the microversion that a request's headers ask for.
 
-    :raises Malformed: the text is not a version
-    :raises Unavailable: the version is not one of ``VERSIONS``
+    :raises version.Malformed: the text is not a version
+    :raises version.Unavailable: the version is not one of ``VERSIONS``
     """
-    text = microversion_parse.get_version(headers, SERVICE)
-    if not text:
-        return MINIMUM
-    if text == "latest":
-        return MAXIMUM
-    try:
-        version = Version(*microversion_parse.parse_version_string(text))
-    except TypeError as exc:
-        raise Malformed(
-            f"Invalid microversion: invalid version string: {text}; {exc}"
-        ) from exc
-    if version not in VERSIONS:
-        raise Unavailable(f"Invalid microversion: Unacceptable version header: {text}")
-    return version
-
-
-class ByVersion(Generic[T_co]):
-    """A value with a history: what it was from each microversion on.
-
-    Before its first microversion the value does not exist (``None``).
-    """
-
-    def __init__(self, history: Mapping[tuple[int, int], T_co]) -> None:
-        self._since = [Version(*version) for version in history]
-        self._values = list(history.values())
-        if self._since != sorted(self._since):
-            raise ValueError("microversions are listed oldest first")
-
-    def at(self, version: Version) -> T_co | None:
-        """Return the value at a microversion."""
-        age = bisect.bisect_right(self._since, version)
-        return self._values[age - 1] if age else None
-
-    def values(self) -> list[T_co]:
-        """Return every value there ever was, oldest first."""
-        return list(self._values)
-
-    def versions(self) -> list[Version]:
-        """Return the microversions at which the value changed, oldest first."""
-        return list(self._since)
-
-
-def always(value: T) -> ByVersion[T]:
-    """Return a value that never changed."""
-    return ByVersion({MINIMUM: value})
-
-
-def since(major: int, minor: int, value: T) -> ByVersion[T]:
-    """Return a value that did not exist before a microversion."""
-    return ByVersion({(major, minor): value})
+    return version.negotiate(headers, SERVICE, VERSIONS)

@@ -1,95 +1,10 @@
-"""What a row of the route table says, what it is asked, and what it answers."""
+"""What a handler of this service gets."""
 
-import dataclasses
-import datetime
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
-from sqlalchemy.orm import Session
-
-from placement import conf, errors
-from placement.microversion import ByVersion, always
-from placement.schemas.common import Json, Schema, View
-from placement.schemas.query import Pairs
+from placement import conf
+from placement_foundation import operation
 
 S = TypeVar("S")
 
-OK = always(200)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Call(Generic[S]):
-    """A request, checked and parsed: what a handler gets.
-
-    ``subject`` is what the path names, loaded; ``path`` has the parameters of the
-    path as text; ``query`` is what the row's ``query`` made of the query string;
-    ``body`` is a document that the row's schema has accepted.
-    """
-
-    session: Session
-    settings: conf.Settings
-    subject: S
-    path: Mapping[str, str]
-    query: Any = None
-    body: Json = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Reply:
-    """What a handler answers.
-
-    ``location`` is a path of the API. ``modified`` is when the value last changed, in
-    UTC. ``created`` says that an operation which may find or make something made it:
-    the status is 201 then, whatever the row says.
-    """
-
-    value: Any = None
-    location: str | None = None
-    modified: datetime.datetime | None = None
-    created: bool = False
-
-
-Handler: TypeAlias = Callable[..., Reply]
-Renderer: TypeAlias = Callable[[Any, View], Json]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """A method of a path: everything about it except what it does.
-
-    ``handler`` does it, from its first microversion on; it is called with a ``Call``
-    and the row's ``flags`` as keywords. ``absent`` is the error that answers before
-    that microversion.
-
-    ``policy`` is the rule that must let the caller in; None admits everybody.
-    ``policy_project`` is the query parameter that names the project which the rule is
-    about; None means the caller's own.
-
-    ``subject`` loads what the path names: it gets the session and the parameters of
-    the path. ``query`` parses the query string; where there is none at a microversion,
-    the query string is ignored. ``body`` is the schema of the body; where there is
-    none, the body is ignored.
-
-    ``status`` is that of success, ``reply`` renders the handler's value and ``dated``
-    is the microversion from which the reply carries ``Cache-Control`` and, when the
-    handler knows it, ``Last-Modified``.
-
-    ``media_type_first`` and ``body_first`` move a step: media types are looked at
-    before the microversion, the body before the subject. ``accepts_anything`` leaves
-    one out: the reply is JSON whatever the caller wants.
-    """
-
-    handler: ByVersion[Handler]
-    policy: str | None
-    policy_project: str | None = None
-    subject: Callable[..., Any] | None = None
-    query: ByVersion[Callable[[Pairs], Any]] | None = None
-    body: ByVersion[Schema | None] | None = None
-    flags: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
-    status: ByVersion[int] = OK
-    reply: ByVersion[Renderer | None] | None = None
-    dated: tuple[int, int] | None = None
-    absent: type[errors.PlacementError] = errors.NotFound
-    media_type_first: bool = False
-    body_first: bool = False
-    accepts_anything: bool = False
+Call: TypeAlias = operation.Call[S, conf.Settings]

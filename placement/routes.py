@@ -19,10 +19,8 @@ from placement.handlers import (
     usage,
 )
 from placement.handlers import resource_provider as provider
-from placement.microversion import ByVersion, always, since
 from placement.objects import consumer, resource_provider
 from placement.objects import inventory as inventory_ledger
-from placement.operation import Operation
 from placement.schemas import aggregate as aggregate_wire
 from placement.schemas import allocation as allocation_wire
 from placement.schemas import allocation_candidate as candidate_wire
@@ -33,6 +31,8 @@ from placement.schemas import resource_provider as provider_wire
 from placement.schemas import root as root_wire
 from placement.schemas import trait as trait_wire
 from placement.schemas import usage as usage_wire
+from placement_foundation.operation import Operation
+from placement_foundation.version import ByVersion, always, since
 
 ROUTES: dict[str, dict[str, Operation]] = {
     "/": {

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from placement import conf
-from placement.db import api, migration, models
+from placement.db import migration, models
 from placement.objects import standard_name
+from placement_foundation import option, storage
+from placement_foundation.storage import Database
 
 KIND = os.environ.get("PLACEMENT_TEST_DATABASE", "sqlite")
 SERVERS = {
@@ -30,10 +31,12 @@ SERVERS = {
 }
 
 
-def connect(url: str) -> api.Database:
+def connect(url: str) -> Database:
     """Return the database of a URL, which must be there."""
     # Tests wait for no server that is not there.
-    return api.connect(conf.DatabaseSettings(url, max_retries=1, retry_interval=1))
+    return storage.connect(
+        option.DatabaseSettings(url, max_retries=1, retry_interval=1)
+    )
 
 
 @contextmanager
@@ -62,7 +65,7 @@ class Template:
     def __init__(self, url: str) -> None:
         self._url = url
         self._database = connect(url)
-        migration.upgrade(self._database)
+        migration.SCHEMA.upgrade(self._database)
         standard_name.synchronise(self._database)
         if KIND == "sqlite":
             # Copied from here on: nothing may stay behind in its log.
@@ -75,7 +78,7 @@ class Template:
         self._database.engine.dispose()
 
     @contextmanager
-    def fresh(self, directory: Path) -> Iterator[api.Database]:
+    def fresh(self, directory: Path) -> Iterator[Database]:
         """Give a database as it was in the beginning.
 
         For SQLite it is a file of its own, for a server the one of this process with

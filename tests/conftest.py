@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from placement import app
-from placement.db.api import Database
+from placement_foundation.storage import Database
 from tests import backends, settings
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.db.api import Database
+from placement_foundation.storage import Database
 
 
 @contextmanager

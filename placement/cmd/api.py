@@ -17,9 +17,11 @@ from oslo_db import exception as db_exc
 from oslo_log import log
 
 from placement import app, conf, policy
-from placement.db import api as db_api
 from placement.db import migration
 from placement.objects import standard_name
+from placement_foundation import storage
+from placement_foundation.log import set_up_logging
+from placement_foundation.storage import Database
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -83,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{PROGRAM}: {exc}", file=sys.stderr)
         return 1
     _announce(config, listener, asked.workers)
-    app.set_up_logging(config)
+    set_up_logging(config, conf.PROJECT)
     Server(config, listener, asked.workers).run()
     return 0
 
@@ -197,7 +199,7 @@ def _prepare_database(config: cfg.ConfigOpts) -> None:
             Path(str(sa.make_url(settings.connection).database)).parent.mkdir(
                 parents=True, exist_ok=True
             )
-        database = db_api.connect(settings)
+        database = storage.connect(settings)
         try:
             _fill_database(config, database)
         finally:
@@ -215,14 +217,14 @@ def _prepare_database(config: cfg.ConfigOpts) -> None:
         ) from exc
 
 
-def _fill_database(config: cfg.ConfigOpts, database: db_api.Database) -> None:
+def _fill_database(config: cfg.ConfigOpts, database: Database) -> None:
     """Give a database all that the service needs, its tables only if that is wanted.
 
     :raises Unusable: it has no tables
     """
     if is_embedded(config) or config.placement_database.sync_on_startup:
-        migration.upgrade(database)
-    if migration.version(database) is None:
+        migration.SCHEMA.upgrade(database)
+    if migration.SCHEMA.version(database) is None:
         raise Unusable("the database has no tables: run placement-manage db sync")
     standard_name.synchronise(database)
 

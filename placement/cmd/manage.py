@@ -10,8 +10,10 @@ from oslo_config import cfg
 
 from placement import conf
 from placement.cmd import online_data_migrations
-from placement.db import api, migration
+from placement.db import migration
 from placement.objects import standard_name
+from placement_foundation import storage
+from placement_foundation.storage import Database
 
 PROGRAM = "placement-manage"
 DISTRIBUTION = "placement-server"
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(config: cfg.ConfigOpts) -> int:
-    database = api.connect(conf.database_settings(config))
+    database = storage.connect(conf.database_settings(config))
     try:
         exit_code: int = config.category.run(database, config)
         return exit_code
@@ -50,32 +52,32 @@ def _run(config: cfg.ConfigOpts) -> int:
         database.engine.dispose()
 
 
-def sync(database: api.Database, config: cfg.ConfigOpts) -> int:
+def sync(database: Database, config: cfg.ConfigOpts) -> int:
     """Migrate the schema to the newest revision."""
-    migration.upgrade(database)
+    migration.SCHEMA.upgrade(database)
     return 0
 
 
-def version(database: api.Database, config: cfg.ConfigOpts) -> int:
+def version(database: Database, config: cfg.ConfigOpts) -> int:
     """Print the revision of the schema."""
-    print(migration.version(database))
+    print(migration.SCHEMA.version(database))
     return 0
 
 
-def stamp(database: api.Database, config: cfg.ConfigOpts) -> int:
+def stamp(database: Database, config: cfg.ConfigOpts) -> int:
     """Record a revision of the schema without migrating."""
-    migration.stamp(database, config.category.revision)
+    migration.SCHEMA.stamp(database, config.category.revision)
     return 0
 
 
-def migrate_online(database: api.Database, config: cfg.ConfigOpts) -> int:
+def migrate_online(database: Database, config: cfg.ConfigOpts) -> int:
     """Repair what older releases left out of the data."""
     return online_data_migrations.run(
         database, conf.settings(config), config.category.max_count
     )
 
 
-def sync_traits(database: api.Database, config: cfg.ConfigOpts) -> int:
+def sync_traits(database: Database, config: cfg.ConfigOpts) -> int:
     """Add the traits of the installed os-traits library, and print them."""
     added = standard_name.synchronise_traits(database)
     for name in added:
@@ -121,7 +123,7 @@ def _add_traits(actions: Any) -> None:
 
 
 def _add_action(
-    actions: Any, name: str, run: Callable[[api.Database, cfg.ConfigOpts], int]
+    actions: Any, name: str, run: Callable[[Database, cfg.ConfigOpts], int]
 ) -> argparse.ArgumentParser:
     purpose = run.__doc__
     parser: argparse.ArgumentParser = actions.add_parser(

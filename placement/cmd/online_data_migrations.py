@@ -8,8 +8,8 @@ from oslo_log import log
 from sqlalchemy.orm import Session
 
 from placement import conf
-from placement.db import api
 from placement.objects import online_migration
+from placement_foundation.storage import Database
 
 LOG = log.getLogger(__name__)
 
@@ -23,7 +23,7 @@ Repair: TypeAlias = Callable[[Session, int], int]
 DONE, MORE, FAILED, BAD_MAX_COUNT = 0, 1, 2, 127
 
 
-def run(database: api.Database, settings: conf.Settings, max_count: str | None) -> int:
+def run(database: Database, settings: conf.Settings, max_count: str | None) -> int:
     """Repair at most so many rows, or all if it is None, and return the exit code."""
     if max_count is None:
         return _run_all(database, _repairs(settings))
@@ -60,7 +60,7 @@ def _repairs(settings: conf.Settings) -> dict[str, Repair]:
 
 
 def _run_one_batch(
-    database: api.Database, repairs: Mapping[str, Repair], limit: int
+    database: Database, repairs: Mapping[str, Repair], limit: int
 ) -> int:
     done, failed = _run_batch(database, repairs, limit)
     _print_table(done)
@@ -69,7 +69,7 @@ def _run_one_batch(
     return _judge(failed)
 
 
-def _run_all(database: api.Database, repairs: Mapping[str, Repair]) -> int:
+def _run_all(database: Database, repairs: Mapping[str, Repair]) -> int:
     print(f"Running batches of {BATCH_SIZE} until complete")
     totals: dict[str, int] = {}
     while True:
@@ -83,7 +83,7 @@ def _run_all(database: api.Database, repairs: Mapping[str, Repair]) -> int:
 
 
 def _run_batch(
-    database: api.Database, repairs: Mapping[str, Repair], limit: int
+    database: Database, repairs: Mapping[str, Repair], limit: int
 ) -> tuple[dict[str, int], bool]:
     """Run repairs until the limit is used up, each in a transaction of its own.
 
@@ -107,7 +107,7 @@ def _run_batch(
     return done, failed
 
 
-def _run_once(database: api.Database, repair_some: Repair, limit: int) -> int:
+def _run_once(database: Database, repair_some: Repair, limit: int) -> int:
     return database.write(lambda session: repair_some(session, limit))
 
 

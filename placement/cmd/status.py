@@ -8,8 +8,9 @@ from oslo_upgradecheck import common_checks, upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement import conf
-from placement.db import api
 from placement.objects import online_migration
+from placement_foundation import storage
+from placement_foundation.storage import Database
 
 PROGRAM = "placement-status"
 
@@ -22,7 +23,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def __init__(self, config: cfg.ConfigOpts) -> None:
         super().__init__()
         self._config = config
-        self._database: api.Database | None = None
+        self._database: Database | None = None
 
     def check_roots(self) -> Result:
         """Tell whether each resource provider has a root."""
@@ -54,9 +55,9 @@ class Checks(upgradecheck.UpgradeCommands):
         if self._database:
             self._database.engine.dispose()
 
-    def _connect(self) -> api.Database:
+    def _connect(self) -> Database:
         if self._database is None:
-            self._database = api.connect(conf.database_settings(self._config))
+            self._database = storage.connect(conf.database_settings(self._config))
         return self._database
 
     _upgrade_checks = (

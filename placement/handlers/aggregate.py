@@ -3,8 +3,9 @@
 from placement import errors
 from placement.objects import aggregate, clock, resource_provider
 from placement.objects.resource_provider import ResourceProvider
-from placement.operation import Call, Reply
+from placement.operation import Call
 from placement.schemas import aggregate as wire
+from placement_foundation.operation import Reply
 
 
 def list_aggregates(call: Call[ResourceProvider]) -> Reply:

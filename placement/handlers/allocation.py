@@ -3,8 +3,9 @@
 from placement import errors
 from placement.objects import allocation
 from placement.objects.resource_provider import ResourceProvider
-from placement.operation import Call, Reply
+from placement.operation import Call
 from placement.schemas import allocation as wire
+from placement_foundation.operation import Reply
 
 
 def list_by_consumer(call: Call[None]) -> Reply:

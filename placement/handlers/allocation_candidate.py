@@ -10,11 +10,12 @@ from placement.objects import clock, trait
 from placement.objects.candidates import prefilter, snapshot
 from placement.objects.candidates.prefilter import Relevant
 from placement.objects.candidates.snapshot import Vocabulary
-from placement.operation import Call, Reply
+from placement.operation import Call
 from placement.schemas.allocation_candidate import Answer, Question
 from placement.search import engine, rules
 from placement.search.engine import Candidate
 from placement.search.model import Provider, Request, Snapshot
+from placement_foundation.operation import Reply
 
 NOTHING = Answer((), (), frozenset())
 # How many trees the first look takes beyond those that are wanted.

@@ -6,8 +6,9 @@ from placement import errors
 from placement.objects import clock, inventory, resource_provider
 from placement.objects.inventory import Inventory
 from placement.objects.resource_provider import ResourceProvider
-from placement.operation import Call, Reply
+from placement.operation import Call
 from placement.schemas import inventory as wire
+from placement_foundation.operation import Reply
 
 OUT_OF_DATE = "resource provider generation conflict"
 

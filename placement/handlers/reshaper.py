@@ -2,8 +2,9 @@
 
 from placement import errors
 from placement.objects import reshaper
-from placement.operation import Call, Reply
+from placement.operation import Call
 from placement.schemas import reshaper as wire
+from placement_foundation.operation import Reply
 
 
 def reshape(call: Call[None]) -> Reply:

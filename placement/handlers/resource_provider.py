@@ -8,8 +8,9 @@ from placement.objects import (
     resource_provider_filter,
 )
 from placement.objects.resource_provider import ResourceProvider
-from placement.operation import Call, Reply
+from placement.operation import Call
 from placement.schemas import resource_provider as wire
+from placement_foundation.operation import Reply
 
 
 def list_providers(call: Call[None]) -> Reply:

@@ -2,7 +2,8 @@
 
 import datetime
 
-from placement.operation import Call, Reply
+from placement.operation import Call
+from placement_foundation.operation import Reply
 
 
 def show_versions(call: Call[None]) -> Reply:

@@ -3,8 +3,9 @@
 from placement import errors
 from placement.objects import clock, resource_provider, trait
 from placement.objects.resource_provider import ResourceProvider
-from placement.operation import Call, Reply
+from placement.operation import Call
 from placement.schemas import trait as wire
+from placement_foundation.operation import Reply
 
 
 def list_traits(call: Call[None]) -> Reply:

@@ -2,8 +2,9 @@
 
 from placement.objects import clock, usage
 from placement.objects.resource_provider import ResourceProvider
-from placement.operation import Call, Reply
+from placement.operation import Call
 from placement.schemas import usage as wire
+from placement_foundation.operation import Reply
 
 
 def list_provider_usages(call: Call[ResourceProvider]) -> Reply:

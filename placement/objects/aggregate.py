@@ -6,9 +6,10 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import api, models
+from placement.db import models
 from placement.objects import association, exact_text, resource_provider
 from placement.objects.resource_provider import ResourceProvider
+from placement_foundation import storage
 
 
 def ids_by_uuid(session: Session, uuids: Iterable[str]) -> dict[str, int]:
@@ -54,8 +55,8 @@ def _ensure(session: Session, uuids: Sequence[str]) -> dict[str, int]:
     new = sorted(set(uuids) - ids.keys())
     if not new:
         return ids
-    for chunk in api.chunks(new):
-        api.insert_missing(
+    for chunk in storage.chunks(new):
+        storage.insert_missing(
             session, models.Aggregate, [{"uuid": uuid} for uuid in chunk]
         )
     ids |= ids_by_uuid(session, new)

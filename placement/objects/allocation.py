@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import api, models
+from placement.db import models
 from placement.objects import (
     claim,
     consumer,
@@ -23,6 +23,7 @@ from placement.objects.claim import Claim, Place
 from placement.objects.consumer import Consumer
 from placement.objects.inventory import Inventory
 from placement.objects.resource_provider import ResourceProvider
+from placement_foundation import storage
 
 STORED: Mapping[Place, Inventory] = types.MappingProxyType({})
 
@@ -245,7 +246,7 @@ def _list_rows(
     wanted = {uuid for uuid in uuids if exact_text.is_searchable(uuid)}
     rows: list[Row] = []
     stray: list[Row] = []
-    for chunk in api.chunks(sorted(wanted)):
+    for chunk in storage.chunks(sorted(wanted)):
         query = (
             sa.select(
                 models.Consumer.id,
@@ -285,9 +286,9 @@ def _lock_stray(session: Session, rows: Sequence[Row]) -> list[Row]:
     Other services have left them. They count as used until their consumer is written.
     """
     kept: set[int] = set()
-    for chunk in api.chunks(sorted(row.id for row in rows)):
+    for chunk in storage.chunks(sorted(row.id for row in rows)):
         row = models.Allocation
-        found = api.lock_rows(session, sa.select(row.id), row, chunk)
+        found = storage.lock_rows(session, sa.select(row.id), row.id, chunk)
         kept.update(each.id for each in found)
     return [row for row in rows if row.id in kept]
 
@@ -301,7 +302,7 @@ def _sum(rows: Iterable[Row]) -> dict[Place, int]:
 
 def _delete(session: Session, rows: Iterable[Row]) -> None:
     uuids = sorted({row.consumer_uuid for row in rows})
-    api.delete_each(session, models.Allocation.consumer_id, uuids)
+    storage.delete_each(session, models.Allocation.consumer_id, uuids)
 
 
 def _insert(

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 from sqlalchemy.orm import Session
 
-from placement.db import api
+from placement_foundation import storage
 
 
 def replace(
@@ -23,7 +23,7 @@ def replace(
     connection = session.connection()
     mine = row.resource_provider_id == provider_id
     known = set(connection.execute(sa.select(member).where(mine)).scalars())
-    for chunk in api.chunks(sorted(known - wanted)):
+    for chunk in storage.chunks(sorted(known - wanted)):
         connection.execute(sa.delete(row).where(mine, member.in_(chunk)))
     new = [
         {"resource_provider_id": provider_id, member.key: key}

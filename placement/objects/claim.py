@@ -8,12 +8,13 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import api, models
+from placement.db import models
 from placement.objects import inventory
 from placement.objects.consumer import WantedConsumer
 from placement.objects.inventory import Inventory
 from placement.objects.resource_provider import ResourceProvider
 from placement.search.model import Stock
+from placement_foundation import storage
 
 # The UUID of a provider and the name of a resource class.
 Place: TypeAlias = tuple[str, str]
@@ -59,7 +60,7 @@ def load_stocks(
     names = {class_id: name for name, class_id in class_ids.items()}
     stored = models.Inventory
     stocks: dict[Place, Stock] = {}
-    for chunk in api.chunks(uuids):
+    for chunk in storage.chunks(uuids):
         query = (
             sa.select(
                 stored.resource_provider_id,

@@ -11,8 +11,9 @@ from sqlalchemy import orm
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import api, models
+from placement.db import models
 from placement.objects import exact_text, generation
+from placement_foundation import storage
 
 RACE = "Another thread concurrently updated the data. Please retry your update"
 
@@ -89,8 +90,10 @@ def lock(session: Session, uuids: Collection[str]) -> dict[str, Record]:
     )
     ids = exact_text.ids_by_text(session, row.id, row.uuid, uuids)
     records: dict[str, Record] = {}
-    for chunk in api.chunks(sorted(ids.values())):
-        for *known, project, user, kind in api.lock_rows(session, columns, row, chunk):
+    for chunk in storage.chunks(sorted(ids.values())):
+        for *known, project, user, kind in storage.lock_rows(
+            session, columns, row.id, chunk
+        ):
             row_id, uuid, number = known
             records[uuid] = Record(
                 row_id, uuid, number, Attributes(project, user, kind)
@@ -144,7 +147,7 @@ def store(
 def remove(session: Session, records: Iterable[Record]) -> None:
     """Delete consumers that have no allocations left."""
     ids = sorted(record.id for record in records)
-    api.delete_each(session, models.Consumer.id, ids)
+    storage.delete_each(session, models.Consumer.id, ids)
 
 
 def _attributes(
@@ -199,7 +202,7 @@ def _find_or_create(
     if not all(map(exact_text.is_searchable, missing)):
         raise errors.BadRequest("A project or user must not have a NUL in its name.")
     rows = [{column.key: name} for name in missing]
-    api.insert_missing(session, model, rows)
+    storage.insert_missing(session, model, rows)
     found |= exact_text.ids_by_text(session, model.id, column, missing)
     for name in missing:
         if name not in found:
@@ -221,7 +224,7 @@ def _insert(session: Session, attributes: Mapping[str, Attributes]) -> None:
 
 def _change(session: Session, attributes: Mapping[int, Attributes]) -> None:
     """Set the attributes of consumers, given by id."""
-    for chunk in api.chunks(attributes, size=api.CHUNK // 5):
+    for chunk in storage.chunks(attributes, size=storage.CHUNK // 5):
         values = {
             name: sa.case(
                 {row_id: getattr(attributes[row_id], name) for row_id in chunk},

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 from sqlalchemy.orm import Session
 
-from placement.db import api
+from placement_foundation import storage
 
 
 def is_searchable(text: str) -> bool:
@@ -53,7 +53,7 @@ def ids_by_text(
     """Return the ids of the rows that have one of the texts, by text, in id order."""
     wanted = {text for text in texts if is_searchable(text)}
     found: dict[str, int] = {}
-    for chunk in api.chunks(sorted(wanted)):
+    for chunk in storage.chunks(sorted(wanted)):
         query = sa.select(text_column, id_column).where(text_column.in_(chunk))
         rows = session.connection().execute(query.order_by(id_column))
         found.update({text: row_id for text, row_id in rows if text in wanted})

@@ -7,7 +7,8 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import api, models
+from placement.db import models
+from placement_foundation import storage
 
 
 class Known(Protocol):
@@ -33,7 +34,7 @@ def bump(
     :param complaint: what to say if somebody else has changed one of them
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
-    for chunk in api.chunks(values):
+    for chunk in storage.chunks(values):
         known = [(value.id, value.generation) for value in chunk]
         update = (
             sa.update(row)

@@ -9,10 +9,11 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import api, models
+from placement.db import models
 from placement.objects import resource_class, resource_provider
 from placement.objects.resource_provider import ResourceProvider
 from placement.search.model import Stock
+from placement_foundation import storage
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -227,7 +228,7 @@ def _bump(session: Session, provider: ResourceProvider) -> int:
 def _known_keys(session: Session, providers: Iterable[ResourceProvider]) -> set[Key]:
     row = models.Inventory
     known: set[Key] = set()
-    for chunk in api.chunks(provider.id for provider in providers):
+    for chunk in storage.chunks(provider.id for provider in providers):
         query = sa.select(row.resource_provider_id, row.resource_class_id)
         query = query.where(row.resource_provider_id.in_(chunk))
         known.update(
@@ -251,7 +252,7 @@ def _remove(
                 f"'{provider.uuid}' in use."
             )
     row = models.Inventory
-    for chunk in api.chunks(sorted(keys)):
+    for chunk in storage.chunks(sorted(keys)):
         delete = (
             sa.delete(row)
             # MariaDB uses an index for the first condition only.
@@ -275,7 +276,7 @@ def _classes_in_use(session: Session, keys: Collection[Key]) -> dict[int, list[s
         .where(taken.resource_class_id == stored.resource_class_id)
     )
     used: dict[int, list[str]] = {}
-    for chunk in api.chunks({provider_id for provider_id, _ in keys}):
+    for chunk in storage.chunks({provider_id for provider_id, _ in keys}):
         query = (
             sa.select(
                 stored.resource_provider_id,

@@ -5,7 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from placement.db import api, models
+from placement.db import models
+from placement_foundation import storage
 
 
 def has_providers_without_root(session: Session) -> bool:
@@ -63,7 +64,7 @@ def create_incomplete_consumers(
         "user_id": _id_of(session, models.User, user),
     }
     rows = [{"uuid": uuid, "generation": 0, **owner} for uuid in uuids]
-    api.insert_missing(session, models.Consumer, rows)
+    storage.insert_missing(session, models.Consumer, rows)
     return len(uuids)
 
 
@@ -81,6 +82,6 @@ def _consumers_without_record() -> sa.Select[Any]:
 def _id_of(
     session: Session, model: type[models.Project | models.User], external_id: str
 ) -> int:
-    api.insert_missing(session, model, [{"external_id": external_id}])
+    storage.insert_missing(session, model, [{"external_id": external_id}])
     query = sa.select(model.id).where(model.external_id == external_id)
     return session.scalars(query).one()

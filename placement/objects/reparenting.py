@@ -6,9 +6,11 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import api, models
+from placement.db import models
 from placement.objects import resource_provider
 from placement.objects.resource_provider import ResourceProvider
+from placement_foundation import storage
+from placement_foundation.storage import LostRaceError
 
 
 def move(
@@ -55,7 +57,7 @@ def lock_trees(session: Session, uuids: Iterable[str]) -> dict[str, ResourceProv
     # A tree may grow before its lock is granted, and no more from then on: whoever adds
     # to it locks the parent. To lock the rest now would be out of order.
     if not _member_ids(session, wanted) <= members:
-        raise api.LostRaceError("a tree grew before it was locked")
+        raise LostRaceError("a tree grew before it was locked")
     return {provider.uuid: provider for provider in providers}
 
 
@@ -114,6 +116,6 @@ def _set_root(
     session: Session, subtree: Iterable[ResourceProvider], root: ResourceProvider
 ) -> None:
     row = models.ResourceProvider
-    for chunk in api.chunks(provider.id for provider in subtree):
+    for chunk in storage.chunks(provider.id for provider in subtree):
         update = sa.update(row).where(row.id.in_(chunk))
         session.connection().execute(update.values(root_provider_id=root.id))

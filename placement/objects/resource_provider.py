@@ -10,8 +10,9 @@ from sqlalchemy import orm
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import api, models
+from placement.db import models
 from placement.objects import exact_text, generation
+from placement_foundation import storage
 
 UNKNOWN = "No resource provider with uuid {uuid} found"
 UNKNOWN_FOR_DELETE = f"{UNKNOWN} for delete"
@@ -122,9 +123,9 @@ def lock_by_ids(session: Session, ids: Iterable[int]) -> list[ResourceProvider]:
     They are locked, and returned, in the order of their ids.
     """
     providers = []
-    for chunk in api.chunks(sorted(ids)):
+    for chunk in storage.chunks(sorted(ids)):
         row = models.ResourceProvider
-        api.lock_rows(session, sa.select(row.id), row, chunk)
+        storage.lock_rows(session, sa.select(row.id), row.id, chunk)
         # Only a statement that starts after the lock is granted sees what the
         # former holder committed.
         providers += list_where(session, row.id.in_(chunk))

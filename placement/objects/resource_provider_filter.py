@@ -9,7 +9,7 @@ from sqlalchemy import orm
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import api, models
+from placement.db import models
 from placement.objects import (
     aggregate,
     exact_text,
@@ -20,6 +20,7 @@ from placement.objects import (
 )
 from placement.objects.resource_provider import ResourceProvider
 from placement.search.model import Stock
+from placement_foundation import storage
 
 Condition = sa.ColumnElement[bool]
 
@@ -172,7 +173,7 @@ def _having_one_of_each(
     provider_id = member.class_.resource_provider_id
     distinct = sorted({tuple(sorted(group)) for group in groups})
     conditions: list[Condition] = []
-    for chunk in api.chunks(distinct, GROUPS_AT_ONCE):
+    for chunk in storage.chunks(distinct, GROUPS_AT_ONCE):
         having = sa.select(provider_id)
         having = having.where(_among(member, {key for group in chunk for key in group}))
         if len(chunk) > 1:
@@ -238,7 +239,7 @@ def _with_room(
         if Stock(*stock).fits(amounts[class_id]):
             fitting[provider_id] = fitting.get(provider_id, 0) + 1
     ids = {key for key, count in fitting.items() if count == len(amounts)}
-    if len(ids) <= api.CHUNK:
+    if len(ids) <= storage.CHUNK:
         conditions = [models.ResourceProvider.id.in_(ids)]
     providers = resource_provider.list_where(session, *conditions)
     return [provider for provider in providers if provider.id in ids]

@@ -10,7 +10,9 @@ import sqlalchemy as sa
 from oslo_log import log
 from sqlalchemy.orm import Session
 
-from placement.db import api, models
+from placement.db import models
+from placement_foundation import storage
+from placement_foundation.storage import Database
 
 LOG = log.getLogger(__name__)
 
@@ -23,7 +25,7 @@ class Added:
     resource_classes: Sequence[str] = ()
 
 
-def synchronise(database: api.Database) -> Added:
+def synchronise(database: Database) -> Added:
     """Add the standard traits and resource classes that a database lacks.
 
     Nothing is ever removed or renamed. A database that lacks nothing is only read.
@@ -31,14 +33,14 @@ def synchronise(database: api.Database) -> Added:
     return Added(synchronise_traits(database), synchronise_resource_classes(database))
 
 
-def synchronise_traits(database: api.Database) -> list[str]:
+def synchronise_traits(database: Database) -> list[str]:
     """Add the traits of os-traits that a database lacks, and return them."""
     if not database.read(list_missing_traits):
         return []
     return database.write(add_missing_traits)
 
 
-def synchronise_resource_classes(database: api.Database) -> list[str]:
+def synchronise_resource_classes(database: Database) -> list[str]:
     """Add the classes of os-resource-classes that a database lacks, and return them."""
     if not database.read(list_missing_resource_classes):
         return []
@@ -60,7 +62,7 @@ def list_missing_resource_classes(session: Session) -> list[str]:
 def add_missing_traits(session: Session) -> list[str]:
     """Insert the standard traits that the database lacks, and return them."""
     missing = list_missing_traits(session)
-    api.insert_missing(session, models.Trait, [{"name": name} for name in missing])
+    storage.insert_missing(session, models.Trait, [{"name": name} for name in missing])
     return missing
 
 
@@ -75,7 +77,7 @@ def add_missing_resource_classes(session: Session) -> list[str]:
         for name in missing
     ]
     with _zero_as_an_id(session):
-        api.insert_missing(session, models.ResourceClass, rows)
+        storage.insert_missing(session, models.ResourceClass, rows)
     refused = list_missing_resource_classes(session)
     if refused:
         LOG.warning("other resource classes have the ids of %s", ", ".join(refused))

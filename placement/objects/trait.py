@@ -9,9 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement import errors
-from placement.db import api, models
+from placement.db import models
 from placement.objects import association, exact_text, resource_provider
 from placement.objects.resource_provider import ResourceProvider
+from placement_foundation import storage
 
 CUSTOM_PREFIX = "CUSTOM_"
 LONGEST_NAME = 255
@@ -72,7 +73,7 @@ def list_by_filters(session: Session, filters: Filters) -> list[Trait]:
 
 def _conditions(filters: Filters) -> Iterator[sa.ColumnElement[bool]]:
     """Yield what the database looks at: enough to leave out most others."""
-    if filters.names is not None and len(filters.names) <= api.CHUNK:
+    if filters.names is not None and len(filters.names) <= storage.CHUNK:
         yield models.Trait.name.in_(filter(exact_text.is_searchable, filters.names))
     if filters.prefix is not None:
         prefix = filters.prefix[: LONGEST_NAME + 1]

@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Sequence
 
-from placement.microversion import ByVersion
-from placement.schemas.common import UUID, Json, Schema, View
+from placement_foundation.schema import UUID, Json, Schema, View
+from placement_foundation.version import ByVersion
 
 AGGREGATES_V1_1 = {"type": "array", "items": UUID, "uniqueItems": True}
 AGGREGATES_V1_19 = {

@@ -6,14 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from placement.objects.allocation import Share
 from placement.objects.claim import Claim
 from placement.objects.consumer import Consumer, WantedConsumer
-from placement.schemas.common import (
-    RESOURCE_CLASS_PATTERN,
-    UUID,
-    Json,
-    Schema,
-    View,
-    extend,
-)
+from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
+from placement_foundation.schema import UUID, Json, Schema, View, extend
 
 # The type of a consumer that has none.
 UNKNOWN_TYPE = "unknown"

@@ -8,12 +8,14 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from placement import errors
-from placement.microversion import ByVersion
 from placement.schemas import query
-from placement.schemas.common import Json, Schema, View, extend
-from placement.schemas.query import Grammar, Pairs, Traits
+from placement.schemas.query import Grammar, Traits
 from placement.search.engine import Candidate
 from placement.search.model import Group, Provider, Request
+from placement_foundation import query_string
+from placement_foundation.query_string import Pairs
+from placement_foundation.schema import Json, Schema, View, extend
+from placement_foundation.version import ByVersion
 
 TEXT = {"type": "string"}
 LIMIT = {"type": "string", "pattern": "^[1-9][0-9]*$"}
@@ -99,14 +101,17 @@ def parse(pairs: Pairs, form: Form) -> Question:
     :raises BadRequest: the query breaks a rule of the form
     """
     _check(pairs, form)
-    root = _parse_root_required(query.values(pairs, "root_required"), form.grammar)
+    root = _parse_root_required(
+        query_string.values(pairs, "root_required"), form.grammar
+    )
     same_subtree = [
-        _parse_same_subtree(value) for value in query.values(pairs, "same_subtree")
+        _parse_same_subtree(value)
+        for value in query_string.values(pairs, "same_subtree")
     ]
     groups = _parse_groups(pairs, form)
     form.check_groups(groups, same_subtree)
     _check_conflicts(groups)
-    policies = query.values(pairs, "group_policy")
+    policies = query_string.values(pairs, "group_policy")
     if len([suffix for suffix in groups if suffix]) > 1 and not policies:
         raise errors.BadRequest(
             'The "group_policy" parameter is required when specifying more than one '
@@ -121,15 +126,15 @@ def parse(pairs: Pairs, form: Form) -> Question:
         same_subtree=tuple(same_subtree),
         nested=form.nested,
     )
-    return Question(request, _parse_limit(query.values(pairs, "limit")))
+    return Question(request, _parse_limit(query_string.values(pairs, "limit")))
 
 
 def _check(pairs: Pairs, form: Form) -> None:
     """Check names and values: the last one of each, and the limit that counts."""
-    query.check(pairs, form.schema)
-    for value in query.values(pairs, "limit")[:1]:
+    query_string.check(pairs, form.schema)
+    for value in query_string.values(pairs, "limit")[:1]:
         others = [(name, other) for name, other in pairs if name != "limit"]
-        query.check([*others, ("limit", value)], form.schema)
+        query_string.check([*others, ("limit", value)], form.schema)
 
 
 def _parse_limit(values: list[str]) -> int | None:
@@ -190,7 +195,7 @@ def _with_all(
     group: Group, kind: str, name: str, pairs: Pairs, grammar: Grammar
 ) -> Group:
     """Add all values of a parameter at once, where it is met first."""
-    values = query.values(pairs, name)
+    values = query_string.values(pairs, name)
     if kind == "required":
         traits = query.parse_required(values, grammar)
         return replace(group, required=traits.required, forbidden=traits.forbidden)
@@ -270,7 +275,7 @@ def _check_conflicts(groups: _Groups) -> None:
 
 
 def _schema(document: Mapping[str, Json]) -> Schema:
-    return Schema(document, query.FORMATS)
+    return Schema(document, query_string.FORMATS)
 
 
 FORM_V1_10 = Form(

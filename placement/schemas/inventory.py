@@ -7,14 +7,8 @@ from collections.abc import Mapping
 from placement import errors
 from placement.objects import resource_class
 from placement.objects.inventory import FIELDS, Inventory
-from placement.schemas.common import (
-    POSITIVE_INT,
-    RESOURCE_CLASS_PATTERN,
-    Json,
-    Schema,
-    View,
-    extend,
-)
+from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
+from placement_foundation.schema import POSITIVE_INT, Json, Schema, View, extend
 
 # What every database can keep; MariaDB has single precision.
 LARGEST_RATIO = 3.40282e38

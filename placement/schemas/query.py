@@ -3,19 +3,11 @@
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import TypeAlias
-from urllib import parse
-
-import jsonschema
 
 from placement import errors
-from placement.microversion import ByVersion
-from placement.schemas import common
-
-# The parameters of a query string, decoded, in the order they were given.
-Pairs: TypeAlias = list[tuple[str, str]]
-
-COMPLAINT = "Invalid query string parameters: "
+from placement_foundation import schema
+from placement_foundation.query_string import COMPLAINT
+from placement_foundation.version import ByVersion
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,57 +45,6 @@ class Aggregates:
 
     required: tuple[frozenset[str], ...] = ()
     forbidden: frozenset[str] = frozenset()
-
-
-def is_hyphenated_uuid(value: object) -> bool:
-    """Tell whether a query may use a text as a UUID: hyphens, in their places."""
-    if not isinstance(value, str):
-        return True
-    return bool(
-        re.fullmatch(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", value)
-    )
-
-
-# The formats of query strings. Give them to each ``Schema`` of one.
-FORMATS = jsonschema.FormatChecker(formats=())
-FORMATS.checks("uuid")(is_hyphenated_uuid)
-
-
-def decode(raw: str) -> Pairs:
-    """Split and decode a query string. Both ``&`` and ``;`` end a parameter.
-
-    :param raw: as WSGI has it, one character for each byte
-    :raises BadRequest: a name or value is not UTF-8
-    """
-    ascii_only = re.sub(r"[\x80-\xff]", lambda byte: f"%{ord(byte[0]):02X}", raw)
-    try:
-        return parse.parse_qsl(
-            ascii_only.replace(";", "&"),
-            keep_blank_values=True,
-            encoding="utf-8",
-            errors="strict",
-        )
-    except ValueError as exc:
-        raise errors.BadRequest(f"{COMPLAINT}{exc}") from exc
-
-
-def check(pairs: Pairs, schema: common.Schema) -> None:
-    """Check the names of all parameters, and the last value of each.
-
-    :raises BadRequest: a name is unknown or missing, or a value malformed
-    """
-    # In the pattern of a name, ``$`` would let a line feed pass at the end.
-    schema.check({name.replace("\n", "\\n"): value for name, value in pairs}, COMPLAINT)
-
-
-def values(pairs: Pairs, name: str) -> list[str]:
-    """Return every value of a parameter, in the order they were given."""
-    return [value for key, value in pairs if key == name]
-
-
-def last(pairs: Pairs, name: str) -> str | None:
-    """Return the value that counts of a parameter that is meant to be given once."""
-    return dict(pairs).get(name)
 
 
 def parse_resources(value: str) -> dict[str, int]:
@@ -238,7 +179,7 @@ def _parse_aggregates(
         )
     members = unsigned.removeprefix("in:").split(",")
     for member in members:
-        if not common.is_uuid(member):
+        if not schema.is_uuid(member):
             raise errors.BadRequest(
                 f"{COMPLAINT}Expected 'member_of' parameter to contain valid UUID(s). "
                 f"Got: {member}"
@@ -257,7 +198,7 @@ def parse_in_tree(value: str) -> str:
     :raises BadRequest: the value is not a UUID, in whatever spelling
     """
     provider_uuid = value.strip()
-    if not common.is_uuid(provider_uuid):
+    if not schema.is_uuid(provider_uuid):
         raise errors.BadRequest(
             f"{COMPLAINT}Expected 'in_tree' parameter to be a format of uuid. "
             f"Got: {value}"

@@ -6,7 +6,8 @@ from placement.objects.claim import Claim
 from placement.objects.reshaper import Shape
 from placement.schemas import allocation, inventory
 from placement.schemas.allocation import by_uuid, closed_object
-from placement.schemas.common import RESOURCE_CLASS_PATTERN, Json, Schema
+from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
+from placement_foundation.schema import Json, Schema
 
 # Both members of what a provider is to have are required here as there.
 INVENTORIES = by_uuid(inventory.INVENTORIES, least=1)

@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 
 from placement.objects.resource_class import ResourceClass
-from placement.schemas.common import Json, Schema, View
+from placement_foundation.schema import Json, Schema, View
 
 NAME = {"type": "string", "pattern": "^CUSTOM_[A-Z0-9_]+$", "maxLength": 255}
+
+RESOURCE_CLASS_PATTERN = "^[A-Z0-9_]+$"
 
 RESOURCE_CLASS = Schema(
     {

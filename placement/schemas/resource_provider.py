@@ -4,12 +4,14 @@ import functools
 import uuid
 from collections.abc import Callable, Iterable
 
-from placement.microversion import ByVersion, Version
 from placement.objects.resource_provider import ResourceProvider
 from placement.objects.resource_provider_filter import Filters
 from placement.schemas import query
-from placement.schemas.common import UUID, Json, Schema, View, extend
-from placement.schemas.query import Grammar, Pairs
+from placement.schemas.query import Grammar
+from placement_foundation import query_string
+from placement_foundation.query_string import Pairs
+from placement_foundation.schema import UUID, Json, Schema, View, extend
+from placement_foundation.version import ByVersion, Version
 
 UPDATE_V1_0 = {
     "type": "object",
@@ -62,14 +64,14 @@ def parse_filters(pairs: Pairs, *, schema: Schema, grammar: Grammar) -> Filters:
 
     :raises BadRequest: a parameter is unknown or malformed
     """
-    query.check(pairs, schema)
-    groups = query.parse_member_of(query.values(pairs, "member_of"), grammar)
-    traits = query.parse_required(query.values(pairs, "required"), grammar)
-    resources = query.last(pairs, "resources")
+    query_string.check(pairs, schema)
+    groups = query.parse_member_of(query_string.values(pairs, "member_of"), grammar)
+    traits = query.parse_required(query_string.values(pairs, "required"), grammar)
+    resources = query_string.last(pairs, "resources")
     return Filters(
-        name=query.last(pairs, "name") or None,
-        uuid=query.last(pairs, "uuid"),
-        in_tree=query.last(pairs, "in_tree"),
+        name=query_string.last(pairs, "name") or None,
+        uuid=query_string.last(pairs, "uuid"),
+        in_tree=query_string.last(pairs, "in_tree"),
         traits=traits.required,
         forbidden_traits=traits.forbidden,
         aggregates=groups.required,
@@ -81,7 +83,7 @@ def parse_filters(pairs: Pairs, *, schema: Schema, grammar: Grammar) -> Filters:
 def _parser(since: tuple[int, int], document: Json) -> Callable[[Pairs], Filters]:
     return functools.partial(
         parse_filters,
-        schema=Schema(document, query.FORMATS),
+        schema=Schema(document, query_string.FORMATS),
         grammar=query.GRAMMAR.at(Version(*since)) or query.V1_0,
     )
 

@@ -1,7 +1,7 @@
 """The root document on the wire."""
 
 from placement.microversion import MAXIMUM, MINIMUM
-from placement.schemas.common import Json, View
+from placement_foundation.schema import Json, View
 
 
 def render_versions(value: None, view: View) -> Json:

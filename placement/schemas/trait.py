@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from placement import errors
 from placement.objects.trait import LONGEST_NAME, Filters, Trait
-from placement.schemas import query
-from placement.schemas.common import Json, Schema, View
-from placement.schemas.query import Pairs
+from placement_foundation import query_string
+from placement_foundation.query_string import Pairs
+from placement_foundation.schema import Json, Schema, View
 
 PUT_TRAITS = Schema(
     {
@@ -31,7 +31,7 @@ LIST = Schema(
         "properties": {"name": {"type": "string"}, "associated": {"type": "string"}},
         "additionalProperties": False,
     },
-    query.FORMATS,
+    query_string.FORMATS,
 )
 
 
@@ -61,12 +61,12 @@ def parse_filters(pairs: Pairs) -> Filters:
 
     :raises BadRequest: a parameter is unknown or malformed
     """
-    query.check(pairs, LIST)
-    operator, operand = _parse_name(query.last(pairs, "name"))
+    query_string.check(pairs, LIST)
+    operator, operand = _parse_name(query_string.last(pairs, "name"))
     return Filters(
         names=frozenset(operand.split(",")) if operator == "in" else None,
         prefix=operand if operator == "startswith" else None,
-        associated=_parse_associated(query.last(pairs, "associated")),
+        associated=_parse_associated(query_string.last(pairs, "associated")),
     )
 
 

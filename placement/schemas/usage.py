@@ -3,11 +3,11 @@
 import dataclasses
 from collections.abc import Mapping
 
-from placement.microversion import ByVersion
 from placement.objects.usage import Usage
-from placement.schemas import query
-from placement.schemas.common import Json, Schema, View, extend
-from placement.schemas.query import Pairs
+from placement_foundation import query_string
+from placement_foundation.query_string import Pairs
+from placement_foundation.schema import Json, Schema, View, extend
+from placement_foundation.version import ByVersion
 
 ALL_TYPES = "all"
 
@@ -25,8 +25,8 @@ LIST_V1_38 = extend(
     },
 )
 
-V1_9 = Schema(LIST_V1_9, query.FORMATS)
-V1_38 = Schema(LIST_V1_38, query.FORMATS)
+V1_9 = Schema(LIST_V1_9, query_string.FORMATS)
+V1_38 = Schema(LIST_V1_38, query_string.FORMATS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,13 +51,13 @@ class ProviderUsages:
 
 
 def _parse_v1_9(pairs: Pairs) -> Owner:
-    query.check(pairs, V1_9)
+    query_string.check(pairs, V1_9)
     given = dict(pairs)
     return Owner(given["project_id"], given.get("user_id"), ALL_TYPES)
 
 
 def _parse_v1_38(pairs: Pairs) -> Owner:
-    query.check(pairs, V1_38)
+    query_string.check(pairs, V1_38)
     given = dict(pairs)
     return Owner(given["project_id"], given.get("user_id"), given.get("consumer_type"))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.db import api
+from placement_foundation.storage import Database
 from tests import backends
 
 
@@ -17,7 +17,7 @@ def empty_url(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def empty(empty_url: str) -> Iterator[api.Database]:
+def empty(empty_url: str) -> Iterator[Database]:
     """Give a database without any table."""
     database = backends.connect(empty_url)
     yield database

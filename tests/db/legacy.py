@@ -9,7 +9,8 @@ from typing import Any
 import os_resource_classes
 import sqlalchemy as sa
 
-from placement.db import api, migration
+from placement.db import migration
+from placement_foundation.storage import Database
 
 TABLES, ROOTS, CONSUMERS, CONSUMER_TYPES, HEAD = (
     "b4ed3a175331",
@@ -37,9 +38,9 @@ CREATED = datetime.datetime(2018, 5, 30, 12, 30, 15)
 UPDATED = datetime.datetime(2018, 6, 1, 8, 0, 1)
 
 
-def fill(database: api.Database) -> None:
+def fill(database: Database) -> None:
     """Write the cloud into a database at any revision."""
-    revision = migration.version(database)
+    revision = migration.SCHEMA.version(database)
     with database.engine.begin() as connection:
         _fill_classes(connection)
         _fill_providers(connection)
@@ -51,7 +52,7 @@ def fill(database: api.Database) -> None:
             )
 
 
-def add_provider_without_root(database: api.Database) -> None:
+def add_provider_without_root(database: Database) -> None:
     """Write a provider from the time before trees."""
     with database.engine.begin() as connection:
         insert(
@@ -61,7 +62,7 @@ def add_provider_without_root(database: api.Database) -> None:
         )
 
 
-def add_allocation_without_consumer(database: api.Database) -> None:
+def add_allocation_without_consumer(database: Database) -> None:
     """Write an allocation from the time before consumers."""
     with database.engine.begin() as connection:
         insert(connection, "allocations", _allocation(1, ORPHAN, 0, 2))

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement.db import models
-from placement.db.api import Database
 from placement.objects import allocation
 from placement.schemas import allocation as wire
+from placement_foundation.storage import Database
 from tests.backends import KIND
 from tests.client import Answer, Client, new_uuid, wants
 from tests.threads import at_once, statuses

@@ -9,8 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 from placement.cmd import manage, online_data_migrations
-from placement.db import api, migration, models
+from placement.db import migration, models
 from placement.objects import online_migration
+from placement_foundation.storage import Database
 from tests import programs
 from tests.db import legacy
 
@@ -32,13 +33,13 @@ def configured(nowhere: None, empty_url: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def migrated(configured: None, empty: api.Database) -> api.Database:
-    migration.upgrade(empty)
+def migrated(configured: None, empty: Database) -> Database:
+    migration.SCHEMA.upgrade(empty)
     return empty
 
 
 @pytest.fixture
-def broken(migrated: api.Database) -> api.Database:
+def broken(migrated: Database) -> Database:
     """Give a database with 60 providers and 5 consumers to repair."""
     with migrated.engine.begin() as connection:
         legacy.insert(
@@ -239,24 +240,24 @@ class TestDatabase:
     def test_sync_migrates_and_says_nothing(
         self,
         configured: None,
-        empty: api.Database,
+        empty: Database,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
         for _ in range(2):
             assert manage.main(["db", "sync"]) == 0
             assert capsys.readouterr() == ("", "")
-        assert migration.version(empty) == migration.HEAD
+        assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
         traits = sa.select(sa.func.count()).select_from(models.Trait)
         assert empty.read(lambda session: session.scalar(traits)) == 0
 
     def test_version_prints_the_revision(
-        self, migrated: api.Database, capsys: pytest.CaptureFixture[str]
+        self, migrated: Database, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert manage.main(["db", "version"]) == 0
         assert capsys.readouterr() == ("a082b8bb98d0\n", "")
 
     def test_stamp_records_a_revision(
-        self, migrated: api.Database, capsys: pytest.CaptureFixture[str]
+        self, migrated: Database, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert manage.main(["db", "stamp", legacy.TABLES]) == 0
         assert manage.main(["db", "version"]) == 0
@@ -275,9 +276,9 @@ class TestDatabase:
         assert "Can't locate revision identified by 'feed'" in error
 
     def test_a_migration_that_fails_is_told(
-        self, empty_url: str, empty: api.Database, tmp_path: Path
+        self, empty_url: str, empty: Database, tmp_path: Path
     ) -> None:
-        migration.upgrade(empty, legacy.TABLES)
+        migration.SCHEMA.upgrade(empty, legacy.TABLES)
         legacy.add_provider_without_root(empty)
         code, output, error = programs.run(
             MODULE, "db", "sync", home=tmp_path, connection=empty_url
@@ -289,7 +290,7 @@ class TestDatabase:
 
 class TestOnlineDataMigrations:
     def test_a_healthy_database_needs_none(
-        self, migrated: api.Database, capsys: pytest.CaptureFixture[str]
+        self, migrated: Database, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert manage.main(["db", "online_data_migrations"]) == 0
         assert capsys.readouterr() == (
@@ -302,7 +303,7 @@ class TestOnlineDataMigrations:
         )
 
     def test_all_is_repaired_in_batches(
-        self, broken: api.Database, capsys: pytest.CaptureFixture[str]
+        self, broken: Database, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert manage.main(["db", "online_data_migrations"]) == 0
         assert capsys.readouterr().out == (
@@ -319,7 +320,7 @@ class TestOnlineDataMigrations:
         assert broken.read(online_migration.count_incomplete_consumers) == 0
 
     def test_a_limit_is_for_all_migrations_together(
-        self, broken: api.Database, capsys: pytest.CaptureFixture[str]
+        self, broken: Database, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert manage.main(["db", "online_data_migrations", "--max-count", "62"]) == 1
         assert capsys.readouterr().out == (
@@ -332,7 +333,7 @@ class TestOnlineDataMigrations:
         )
 
     def test_a_used_up_limit_leaves_the_rest_out(
-        self, broken: api.Database, capsys: pytest.CaptureFixture[str]
+        self, broken: Database, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert manage.main(["db", "online_data_migrations", "--max-count", "60"]) == 1
         assert capsys.readouterr().out == (
@@ -340,19 +341,17 @@ class TestOnlineDataMigrations:
             + table((" set_root_provider_ids ", "      60     ", "     60    "))
         )
 
-    def test_the_exit_code_says_whether_to_come_again(
-        self, broken: api.Database
-    ) -> None:
+    def test_the_exit_code_says_whether_to_come_again(self, broken: Database) -> None:
         command = ["db", "online_data_migrations", "--max-count", "50"]
         assert [manage.main(command) for _ in range(3)] == [1, 1, 0]
 
-    def test_a_limit_beyond_all_numbers_is_no_limit(self, broken: api.Database) -> None:
+    def test_a_limit_beyond_all_numbers_is_no_limit(self, broken: Database) -> None:
         command = ["db", "online_data_migrations", "--max-count", "9" * 30]
         assert [manage.main(command) for _ in range(2)] == [1, 0]
 
     @pytest.mark.parametrize("count", ["0", "-1", "many", "", "1.5"])
     def test_a_limit_must_be_a_positive_number(
-        self, broken: api.Database, capsys: pytest.CaptureFixture[str], count: str
+        self, broken: Database, capsys: pytest.CaptureFixture[str], count: str
     ) -> None:
         command = ["db", "online_data_migrations", "--max-count", count]
         assert manage.main(command) == 127
@@ -364,7 +363,7 @@ class TestOnlineDataMigrations:
 
     def test_a_failure_does_not_stop_the_other_migrations(
         self,
-        broken: api.Database,
+        broken: Database,
         capsys: pytest.CaptureFixture[str],
         caplog: pytest.LogCaptureFixture,
         monkeypatch: pytest.MonkeyPatch,
@@ -388,7 +387,7 @@ class TestOnlineDataMigrations:
         assert "LookupError: out of order" in caplog.text
 
     def test_a_failure_beside_progress_is_told_the_next_time(
-        self, broken: api.Database, monkeypatch: pytest.MonkeyPatch
+        self, broken: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(*_arguments: object) -> int:
             raise LookupError("out of order")
@@ -398,7 +397,7 @@ class TestOnlineDataMigrations:
         assert [manage.main(command) for _ in range(2)] == [1, 2]
 
     def test_repaired_consumers_belong_to_whom_the_options_say(
-        self, broken: api.Database, monkeypatch: pytest.MonkeyPatch
+        self, broken: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("OS_PLACEMENT__INCOMPLETE_CONSUMER_PROJECT_ID", "lost")
         monkeypatch.setenv("OS_PLACEMENT__INCOMPLETE_CONSUMER_USER_ID", "found")
@@ -410,14 +409,14 @@ class TestOnlineDataMigrations:
         assert found == {"lost", "found"}
 
     def test_a_database_without_tables_fails_every_migration(
-        self, configured: None, empty: api.Database
+        self, configured: None, empty: Database
     ) -> None:
         assert manage.main(["db", "online_data_migrations"]) == 2
 
 
 class TestTraits:
     def test_missing_traits_are_added_and_printed(
-        self, migrated: api.Database, capsys: pytest.CaptureFixture[str]
+        self, migrated: Database, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert manage.main(["os-traits", "sync"]) == 0
         lines = capsys.readouterr().out.splitlines()
@@ -428,7 +427,7 @@ class TestTraits:
         assert stored == set(os_traits.get_traits())
 
     def test_a_second_time_there_is_nothing_to_add(
-        self, migrated: api.Database, capsys: pytest.CaptureFixture[str]
+        self, migrated: Database, capsys: pytest.CaptureFixture[str]
     ) -> None:
         manage.main(["os-traits", "sync"])
         capsys.readouterr()
@@ -437,7 +436,7 @@ class TestTraits:
 
 
 def test_the_arguments_of_the_program_are_those_of_the_process(
-    migrated: api.Database,
+    migrated: Database,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -446,7 +445,7 @@ def test_the_arguments_of_the_program_are_those_of_the_process(
     assert capsys.readouterr().out == "a082b8bb98d0\n"
 
 
-def test_the_largest_limit_suits_every_database(database: api.Database) -> None:
+def test_the_largest_limit_suits_every_database(database: Database) -> None:
     limit = online_data_migrations.MOST
     assert (
         database.write(

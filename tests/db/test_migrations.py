@@ -14,7 +14,8 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from placement.db import api, migration, models
+from placement.db import migration, models
+from placement_foundation.storage import Database
 from tests import backends, programs
 from tests.db import legacy
 
@@ -34,7 +35,7 @@ DROPPED_BY_HEAD = {
 }
 
 
-def schema(database: api.Database) -> Any:
+def schema(database: Database) -> Any:
     """Return all tables with all they consist of, comparable."""
     metadata = sa.MetaData()
     with database.engine.connect() as connection:
@@ -50,7 +51,7 @@ def schema(database: api.Database) -> Any:
 
 
 @contextmanager
-def statements(database: api.Database) -> Iterator[list[str]]:
+def statements(database: Database) -> Iterator[list[str]]:
     """Give a list that each statement is added to."""
     seen: list[str] = []
 
@@ -62,7 +63,7 @@ def statements(database: api.Database) -> Iterator[list[str]]:
     sa.event.remove(database.engine, "before_cursor_execute", note)
 
 
-def is_at_head(database: api.Database) -> bool:
+def is_at_head(database: Database) -> bool:
     with database.engine.connect() as connection:
         context = MigrationContext.configure(connection)
         return not compare_metadata(context, models.Base.metadata)
@@ -70,31 +71,29 @@ def is_at_head(database: api.Database) -> bool:
 
 def test_the_revisions_are_these_in_this_order() -> None:
     config = Config()
-    config.set_main_option("script_location", migration.SCRIPTS)
+    config.set_main_option("script_location", migration.SCHEMA.scripts)
     script = ScriptDirectory.from_config(config)
     walked = [revision.revision for revision in script.walk_revisions()]
     assert walked[::-1] == legacy.REVISIONS
-    assert script.get_heads() == [migration.HEAD]
+    assert script.get_heads() == [migration.SCHEMA.head]
 
 
-def test_a_database_without_tables_has_no_version(empty: api.Database) -> None:
-    assert migration.version(empty) is None
+def test_a_database_without_tables_has_no_version(empty: Database) -> None:
+    assert migration.SCHEMA.version(empty) is None
     assert sa.inspect(empty.engine).get_table_names() == []
 
 
 @pytest.mark.parametrize("revision", legacy.REVISIONS)
-def test_every_revision_can_be_reached_and_left(
-    empty: api.Database, revision: str
-) -> None:
-    migration.upgrade(empty, revision)
-    assert migration.version(empty) == revision
-    migration.upgrade(empty)
-    assert migration.version(empty) == migration.HEAD
+def test_every_revision_can_be_reached_and_left(empty: Database, revision: str) -> None:
+    migration.SCHEMA.upgrade(empty, revision)
+    assert migration.SCHEMA.version(empty) == revision
+    migration.SCHEMA.upgrade(empty)
+    assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
     assert is_at_head(empty)
 
 
-def test_consumer_types_come_with_their_revision(empty: api.Database) -> None:
-    migration.upgrade(empty, legacy.CONSUMERS)
+def test_consumer_types_come_with_their_revision(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty, legacy.CONSUMERS)
     inspector = sa.inspect(empty.engine)
     assert not inspector.has_table("consumer_types")
     columns = [column["name"] for column in inspector.get_columns("consumers")]
@@ -102,22 +101,22 @@ def test_consumer_types_come_with_their_revision(empty: api.Database) -> None:
 
 
 @pytest.mark.parametrize("table", DROPPED_BY_HEAD)
-def test_indexes_go_with_the_last_revision(empty: api.Database, table: str) -> None:
-    migration.upgrade(empty, legacy.CONSUMER_TYPES)
+def test_indexes_go_with_the_last_revision(empty: Database, table: str) -> None:
+    migration.SCHEMA.upgrade(empty, legacy.CONSUMER_TYPES)
     before = sa.inspect(empty.engine).get_indexes(table)
     for name, columns in DROPPED_BY_HEAD[table].items():
         [index] = [index for index in before if index["name"] == name]
         assert index["column_names"] == columns
         assert not index["unique"]
-    migration.upgrade(empty)
+    migration.SCHEMA.upgrade(empty)
     after = sa.inspect(empty.engine).get_indexes(table)
     assert not {index["name"] for index in after} & {*DROPPED_BY_HEAD[table]}
 
 
-def test_at_head_nothing_but_the_version_is_read(empty: api.Database) -> None:
-    migration.upgrade(empty)
+def test_at_head_nothing_but_the_version_is_read(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty)
     with statements(empty) as seen:
-        migration.upgrade(empty)
+        migration.SCHEMA.upgrade(empty)
     changing = {"CREATE", "ALTER", "DROP", "INSERT", "UPDATE", "DELETE", "BEGIN"}
     assert seen
     assert not [line for line in seen if line.split()[0].upper() in changing]
@@ -125,61 +124,61 @@ def test_at_head_nothing_but_the_version_is_read(empty: api.Database) -> None:
 
 
 def test_the_lock_on_the_migration_is_taken_once_and_let_go(
-    empty: api.Database,
+    empty: Database,
 ) -> None:
-    migration.upgrade(empty, legacy.TABLES)
+    migration.SCHEMA.upgrade(empty, legacy.TABLES)
     # Would wait for itself if any lock were left behind.
     other = backends.connect(empty.engine.url.render_as_string(hide_password=False))
-    migration.upgrade(other)
+    migration.SCHEMA.upgrade(other)
     other.engine.dispose()
-    assert migration.version(empty) == migration.HEAD
+    assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
 
 
-def test_a_revision_that_nobody_knows_stops_the_migration(empty: api.Database) -> None:
-    migration.upgrade(empty, legacy.CONSUMERS)
+def test_a_revision_that_nobody_knows_stops_the_migration(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty, legacy.CONSUMERS)
     legacy.fill(empty)
     with empty.engine.begin() as connection:
         legacy.execute(connection, "UPDATE alembic_version SET version_num = 'feed'")
     before = schema(empty)
     with pytest.raises(util.CommandError, match="revision identified by 'feed'"):
-        migration.upgrade(empty)
+        migration.SCHEMA.upgrade(empty)
     assert schema(empty) == before
 
 
-def test_a_failed_migration_lets_the_next_one_in(empty: api.Database) -> None:
-    migration.upgrade(empty, legacy.TABLES)
+def test_a_failed_migration_lets_the_next_one_in(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty, legacy.TABLES)
     legacy.add_provider_without_root(empty)
     for _ in range(2):
         with pytest.raises(RuntimeError, match="missing its root provider id"):
-            migration.upgrade(empty)
+            migration.SCHEMA.upgrade(empty)
 
 
-def test_a_provider_without_root_stops_the_migration(empty: api.Database) -> None:
-    migration.upgrade(empty, legacy.TABLES)
+def test_a_provider_without_root_stops_the_migration(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty, legacy.TABLES)
     legacy.fill(empty)
     legacy.add_provider_without_root(empty)
     before = schema(empty)
     with pytest.raises(RuntimeError) as refusal:
-        migration.upgrade(empty)
+        migration.SCHEMA.upgrade(empty)
     assert str(refusal.value).startswith(
         "There is at least one resource provider table record which is missing its "
         "root provider id."
     )
     assert "placement-manage db online_data_migrations" in str(refusal.value)
     assert schema(empty) == before
-    assert migration.version(empty) == legacy.TABLES
+    assert migration.SCHEMA.version(empty) == legacy.TABLES
 
 
 @pytest.mark.parametrize("revision", [legacy.TABLES, legacy.ROOTS])
 def test_an_allocation_without_consumer_stops_the_migration(
-    empty: api.Database, revision: str
+    empty: Database, revision: str
 ) -> None:
-    migration.upgrade(empty, revision)
+    migration.SCHEMA.upgrade(empty, revision)
     legacy.fill(empty)
     legacy.add_allocation_without_consumer(empty)
     before = schema(empty)
     with pytest.raises(RuntimeError) as refusal:
-        migration.upgrade(empty)
+        migration.SCHEMA.upgrade(empty)
     assert str(refusal.value).startswith(
         "There is at least one allocation record which is missing a consumer record."
     )
@@ -189,7 +188,7 @@ def test_an_allocation_without_consumer_stops_the_migration(
 
 def test_migrations_do_not_become_scripts() -> None:
     config = Config()
-    config.set_main_option("script_location", migration.SCRIPTS)
+    config.set_main_option("script_location", migration.SCHEMA.scripts)
     config.set_main_option("sqlalchemy.url", "sqlite://")
     with pytest.raises(NotImplementedError, match="run on a database"):
         command.upgrade(config, "head", sql=True)
@@ -205,49 +204,49 @@ def test_migrations_do_not_become_scripts() -> None:
     ],
 )
 def test_stamp_records_a_revision_and_does_nothing_else(
-    empty: api.Database, asked: str, recorded: str | None
+    empty: Database, asked: str, recorded: str | None
 ) -> None:
-    migration.upgrade(empty, legacy.CONSUMER_TYPES)
+    migration.SCHEMA.upgrade(empty, legacy.CONSUMER_TYPES)
     before = schema(empty)
-    migration.stamp(empty, asked)
-    assert migration.version(empty) == recorded
+    migration.SCHEMA.stamp(empty, asked)
+    assert migration.SCHEMA.version(empty) == recorded
     after = schema(empty)
     del before["alembic_version"], after["alembic_version"]
     assert after == before
 
 
 def test_stamp_works_on_a_database_that_never_had_a_version(
-    empty: api.Database,
+    empty: Database,
 ) -> None:
     models.Base.metadata.create_all(empty.engine)
-    migration.stamp(empty, "head")
-    assert migration.version(empty) == migration.HEAD
+    migration.SCHEMA.stamp(empty, "head")
+    assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
     assert is_at_head(empty)
 
 
-def test_stamp_replaces_a_revision_that_nobody_knows(empty: api.Database) -> None:
-    migration.upgrade(empty)
+def test_stamp_replaces_a_revision_that_nobody_knows(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty)
     with empty.engine.begin() as connection:
         legacy.execute(connection, "UPDATE alembic_version SET version_num = 'feed'")
-    migration.stamp(empty, "head")
-    assert migration.version(empty) == migration.HEAD
+    migration.SCHEMA.stamp(empty, "head")
+    assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
 
 
-def test_stamp_refuses_a_revision_that_nobody_knows(empty: api.Database) -> None:
-    migration.upgrade(empty)
+def test_stamp_refuses_a_revision_that_nobody_knows(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty)
     with pytest.raises(util.CommandError, match="revision identified by 'feed'"):
-        migration.stamp(empty, "feed")
-    assert migration.version(empty) == migration.HEAD
+        migration.SCHEMA.stamp(empty, "feed")
+    assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
 
 
-def test_threads_that_start_together_migrate_once(empty: api.Database) -> None:
+def test_threads_that_start_together_migrate_once(empty: Database) -> None:
     failures: list[BaseException] = []
     barrier = threading.Barrier(4)
 
     def run() -> None:
         barrier.wait()
         try:
-            migration.upgrade(empty)
+            migration.SCHEMA.upgrade(empty)
         except BaseException as exc:
             failures.append(exc)
 
@@ -261,7 +260,7 @@ def test_threads_that_start_together_migrate_once(empty: api.Database) -> None:
 
 
 def test_processes_that_start_together_migrate_once(
-    empty_url: str, empty: api.Database, tmp_path: Path
+    empty_url: str, empty: Database, tmp_path: Path
 ) -> None:
     starting = [
         programs.start(
@@ -271,5 +270,5 @@ def test_processes_that_start_together_migrate_once(
     ]
     outcomes = [(*process.communicate(), process.returncode) for process in starting]
     assert outcomes == [("", "", 0)] * 4
-    assert migration.version(empty) == migration.HEAD
+    assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
     assert is_at_head(empty)

@@ -3,14 +3,15 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.db import api, models
+from placement.db import models
 from placement.objects import online_migration
+from placement_foundation.storage import Database
 from tests.db import legacy
 
 PROJECT, USER = "the project of nobody", "the user of nobody"
 
 
-def create_consumers(database: api.Database, limit: int) -> int:
+def create_consumers(database: Database, limit: int) -> int:
     return database.write(
         lambda session: online_migration.create_incomplete_consumers(
             session, limit, project=PROJECT, user=USER
@@ -18,14 +19,14 @@ def create_consumers(database: api.Database, limit: int) -> int:
     )
 
 
-def set_roots(database: api.Database, limit: int) -> int:
+def set_roots(database: Database, limit: int) -> int:
     return database.write(
         lambda session: online_migration.set_root_provider_ids(session, limit)
     )
 
 
 @pytest.fixture
-def rootless(database: api.Database) -> list[str]:
+def rootless(database: Database) -> list[str]:
     """Write seven providers without a root, and return their names."""
     names = [f"old host {number}" for number in range(7)]
     with database.engine.begin() as connection:
@@ -38,7 +39,7 @@ def rootless(database: api.Database) -> list[str]:
 
 
 @pytest.fixture
-def orphans(database: api.Database) -> list[str]:
+def orphans(database: Database) -> list[str]:
     """Write two allocations of each of seven consumers, and return the consumers."""
     uuids = [f"orphan {number}" for number in range(7)]
     with database.engine.begin() as connection:
@@ -48,13 +49,13 @@ def orphans(database: api.Database) -> list[str]:
     return uuids
 
 
-def roots(database: api.Database) -> list[tuple[int, int | None]]:
+def roots(database: Database) -> list[tuple[int, int | None]]:
     provider = models.ResourceProvider
     query = sa.select(provider.id, provider.root_provider_id).order_by(provider.id)
     return database.read(lambda session: [(*row,) for row in session.execute(query)])
 
 
-def consumers(database: api.Database) -> list[tuple[str, str, str, int, int | None]]:
+def consumers(database: Database) -> list[tuple[str, str, str, int, int | None]]:
     query = (
         sa.select(
             models.Consumer.uuid,
@@ -71,7 +72,7 @@ def consumers(database: api.Database) -> list[tuple[str, str, str, int, int | No
 
 
 def test_a_provider_without_root_becomes_its_own(
-    database: api.Database, rootless: list[str]
+    database: Database, rootless: list[str]
 ) -> None:
     assert database.read(online_migration.has_providers_without_root)
     assert set_roots(database, 50) == len(rootless)
@@ -79,11 +80,11 @@ def test_a_provider_without_root_becomes_its_own(
     assert not database.read(online_migration.has_providers_without_root)
 
 
-def test_roots_are_set_in_batches(database: api.Database, rootless: list[str]) -> None:
+def test_roots_are_set_in_batches(database: Database, rootless: list[str]) -> None:
     assert [set_roots(database, 3) for _ in range(4)] == [3, 3, 1, 0]
 
 
-def test_roots_that_are_set_stay(database: api.Database, rootless: list[str]) -> None:
+def test_roots_that_are_set_stay(database: Database, rootless: list[str]) -> None:
     provider = models.ResourceProvider
     with database.engine.begin() as connection:
         first = int(connection.scalar(sa.select(sa.func.min(provider.id))) or 0)
@@ -97,7 +98,7 @@ def test_roots_that_are_set_stay(database: api.Database, rootless: list[str]) ->
 
 
 def test_consumers_without_record_get_one(
-    database: api.Database, orphans: list[str]
+    database: Database, orphans: list[str]
 ) -> None:
     assert database.read(online_migration.count_incomplete_consumers) == len(orphans)
     assert create_consumers(database, 50) == len(orphans)
@@ -106,13 +107,13 @@ def test_consumers_without_record_get_one(
 
 
 def test_consumers_are_created_in_batches(
-    database: api.Database, orphans: list[str]
+    database: Database, orphans: list[str]
 ) -> None:
     assert [create_consumers(database, 3) for _ in range(4)] == [3, 3, 1, 0]
 
 
 def test_consumers_that_are_recorded_stay(
-    database: api.Database, orphans: list[str]
+    database: Database, orphans: list[str]
 ) -> None:
     create_consumers(database, 50)
     with database.engine.begin() as connection:
@@ -121,7 +122,7 @@ def test_consumers_that_are_recorded_stay(
     assert {consumer[3] for consumer in consumers(database)} == {9}
 
 
-def test_a_healthy_database_is_not_written(database: api.Database) -> None:
+def test_a_healthy_database_is_not_written(database: Database) -> None:
     assert set_roots(database, 50) == create_consumers(database, 50) == 0
     count = sa.select(sa.func.count()).select_from(models.Project)
     assert database.read(lambda session: session.scalar(count)) == 0
@@ -129,7 +130,7 @@ def test_a_healthy_database_is_not_written(database: api.Database) -> None:
 
 @pytest.mark.parametrize("limit", [1, 7])
 def test_the_number_of_statements_does_not_grow(
-    database: api.Database, rootless: list[str], orphans: list[str], limit: int
+    database: Database, rootless: list[str], orphans: list[str], limit: int
 ) -> None:
     seen: list[str] = []
 

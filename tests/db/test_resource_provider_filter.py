@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from placement.db.api import Database
 from placement.objects import resource_provider_filter
 from placement.objects.inventory import Inventory
 from placement.objects.resource_provider_filter import Filters
+from placement_foundation.storage import Database
 from tests.client import Client, new_uuid
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy.dialects import mysql
 
-from placement.db import api, migration, models
+from placement.db import migration, models
+from placement_foundation.storage import Database
 from tests import backends
 
 
@@ -174,16 +175,16 @@ FOREIGN_KEY_NAMES = {
 
 
 @pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[api.Database]:
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     with backends.empty_database(tmp_path_factory.mktemp("schema")) as url:
         database = backends.connect(url)
-        migration.upgrade(database)
+        migration.SCHEMA.upgrade(database)
         yield database
         database.engine.dispose()
 
 
 @pytest.fixture(scope="module")
-def inspector(migrated: api.Database) -> sa.Inspector:
+def inspector(migrated: Database) -> sa.Inspector:
     return sa.inspect(migrated.engine)
 
 
@@ -270,7 +271,7 @@ def test_only_the_generation_of_a_consumer_has_a_default_of_the_database(
 @pytest.mark.parametrize(
     "name", [name for name, table in SCHEMA.items() if "id" in table.columns]
 )
-def test_ids_are_counted_by_the_database(migrated: api.Database, name: str) -> None:
+def test_ids_are_counted_by_the_database(migrated: Database, name: str) -> None:
     required = [
         (column, kind)
         for column, kind in SCHEMA[name].columns.items()
@@ -316,7 +317,7 @@ def test_names_on_postgresql(inspector: sa.Inspector) -> None:
     assert ids == {name: f"nextval('{name}_id_seq'::regclass)" for name in ids}
 
 
-def test_the_models_describe_the_migrated_schema(migrated: api.Database) -> None:
+def test_the_models_describe_the_migrated_schema(migrated: Database) -> None:
     with migrated.engine.connect() as connection:
         context = MigrationContext.configure(
             connection, opts={"compare_server_default": True}

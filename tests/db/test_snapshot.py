@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 
 from placement import conf
 from placement.db import models
-from placement.db.api import Database
 from placement.handlers import allocation_candidate as handler
 from placement.objects.candidates import prefilter, snapshot
-from placement.operation import Call
 from placement.schemas.allocation_candidate import Question
 from placement.search import engine, model
+from placement_foundation import operation
+from placement_foundation.storage import Database
 from tests.property import forest, oracle
 from tests.property.test_search import as_found
 
@@ -186,7 +186,7 @@ def test_a_first_look_does_not_change_the_answer(
 
             def answer(session: Session, question: Question = question) -> Any:
                 vocabulary = snapshot.load_vocabulary(session)
-                call = Call(session, settings, None, {}, question)
+                call = operation.Call(session, settings, None, {}, question)
                 _, some = handler.load_and_find(call, vocabulary)
                 every = handler.find(load(session, vocabulary), question, settings)
                 return [as_found(each) for each in some], [
@@ -206,7 +206,7 @@ def test_few_candidates_of_many_trees_need_few_trees(planted: Database) -> None:
 
     def load(session: Session) -> model.Snapshot:
         vocabulary = snapshot.load_vocabulary(session)
-        call = Call(session, conf.Settings(), None, {}, Question(request, 4))
+        call = operation.Call(session, conf.Settings(), None, {}, Question(request, 4))
         loaded, found = handler.load_and_find(call, vocabulary)
         assert len(found) == 4
         return loaded

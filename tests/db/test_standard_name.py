@@ -5,9 +5,11 @@ import os_traits
 import pytest
 import sqlalchemy as sa
 
-from placement.db import api, migration, models
+from placement.db import migration, models
 from placement.objects import standard_name
 from placement.objects.standard_name import Added
+from placement_foundation import storage
+from placement_foundation.storage import Database
 from tests import backends
 from tests.db import legacy
 
@@ -15,18 +17,18 @@ CHANGES = ("INSERT", "UPDATE", "DELETE", "SET SESSION", "BEGIN IMMEDIATE")
 
 
 @pytest.fixture
-def migrated(empty: api.Database) -> api.Database:
-    migration.upgrade(empty)
+def migrated(empty: Database) -> Database:
+    migration.SCHEMA.upgrade(empty)
     return empty
 
 
-def rows(database: api.Database, model: type[models.Base]) -> list[sa.Row[tuple[int]]]:
+def rows(database: Database, model: type[models.Base]) -> list[sa.Row[tuple[int]]]:
     table = sa.inspect(model).local_table
     query = sa.select(table).order_by(table.c.id)
     return database.read(lambda session: list(session.execute(query).all()))
 
 
-def test_the_class_ids_are_the_places_in_the_library(migrated: api.Database) -> None:
+def test_the_class_ids_are_the_places_in_the_library(migrated: Database) -> None:
     added = standard_name.synchronise(migrated)
     classes = {
         row.id: (row.name, row.created_at is not None, row.updated_at)
@@ -40,7 +42,7 @@ def test_the_class_ids_are_the_places_in_the_library(migrated: api.Database) -> 
     assert list(added.resource_classes) == os_resource_classes.STANDARDS
 
 
-def test_all_traits_of_the_library_are_added(migrated: api.Database) -> None:
+def test_all_traits_of_the_library_are_added(migrated: Database) -> None:
     added = standard_name.synchronise(migrated)
     traits = rows(migrated, models.Trait)
     assert {row.name for row in traits} == set(os_traits.get_traits())
@@ -48,7 +50,7 @@ def test_all_traits_of_the_library_are_added(migrated: api.Database) -> None:
     assert set(added.traits) == set(os_traits.get_traits())
 
 
-def test_a_second_time_nothing_is_written(migrated: api.Database) -> None:
+def test_a_second_time_nothing_is_written(migrated: Database) -> None:
     standard_name.synchronise(migrated)
     seen: list[str] = []
 
@@ -61,7 +63,7 @@ def test_a_second_time_nothing_is_written(migrated: api.Database) -> None:
     assert not [line for line in seen if line.startswith(CHANGES)]
 
 
-def test_only_what_is_missing_is_added(migrated: api.Database) -> None:
+def test_only_what_is_missing_is_added(migrated: Database) -> None:
     legacy.fill(migrated)
     before = {row.id: row for row in rows(migrated, models.ResourceClass)}
     traits_before = rows(migrated, models.Trait)
@@ -77,7 +79,7 @@ def test_only_what_is_missing_is_added(migrated: api.Database) -> None:
 
 
 def test_names_that_left_the_libraries_stay(
-    migrated: api.Database, monkeypatch: pytest.MonkeyPatch
+    migrated: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     standard_name.synchronise(migrated)
     before = rows(migrated, models.ResourceClass), rows(migrated, models.Trait)
@@ -91,7 +93,7 @@ def test_names_that_left_the_libraries_stay(
 
 
 def test_a_class_whose_id_is_taken_is_left_out_and_told_of(
-    migrated: api.Database, caplog: pytest.LogCaptureFixture
+    migrated: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     with migrated.engine.begin() as connection:
         legacy.insert(
@@ -105,7 +107,7 @@ def test_a_class_whose_id_is_taken_is_left_out_and_told_of(
 
 @pytest.mark.skipif(backends.KIND == "sqlite", reason="SQLite has one writer at once")
 def test_the_loser_of_a_race_adds_nothing(
-    migrated: api.Database, monkeypatch: pytest.MonkeyPatch
+    migrated: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = standard_name.list_missing_resource_classes
     looked: list[bool] = []
@@ -126,7 +128,7 @@ def test_the_loser_of_a_race_adds_nothing(
 
 
 @pytest.mark.skipif(backends.KIND != "mysql", reason="of MySQL's own modes")
-def test_the_sql_mode_is_as_before_afterwards(migrated: api.Database) -> None:
+def test_the_sql_mode_is_as_before_afterwards(migrated: Database) -> None:
     def mode(session: sa.orm.Session) -> str:
         return str(session.scalar(sa.text("SELECT @@SESSION.sql_mode")))
 
@@ -139,12 +141,12 @@ def test_the_sql_mode_is_as_before_afterwards(migrated: api.Database) -> None:
 
 @pytest.mark.skipif(backends.KIND != "mysql", reason="of MySQL's own modes")
 def test_the_sql_mode_is_as_before_after_a_failure(
-    migrated: api.Database, monkeypatch: pytest.MonkeyPatch
+    migrated: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_arguments: object) -> None:
         raise LookupError
 
-    monkeypatch.setattr(api, "insert_missing", fail)
+    monkeypatch.setattr(storage, "insert_missing", fail)
     with migrated.engine.connect() as connection:
         session = sa.orm.Session(connection)
         with pytest.raises(LookupError):

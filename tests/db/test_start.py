@@ -15,8 +15,10 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 
 from placement import app, conf
-from placement.db import api, migration
+from placement.db import migration
 from placement.objects import standard_name
+from placement_foundation import option, storage
+from placement_foundation.storage import Database
 from tests import programs
 from tests.db import legacy
 
@@ -53,19 +55,19 @@ def ready(
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", empty_url)
     monkeypatch.setenv("OS_API__AUTH_STRATEGY", "noauth2")
     statements: list[str] = []
-    opened: list[api.Database] = []
-    connect = api.connect
+    opened: list[Database] = []
+    connect = storage.connect
 
     def note(_conn: object, _cursor: object, statement: str, *_rest: object) -> None:
         statements.append(statement)
 
-    def watched(settings: conf.DatabaseSettings) -> api.Database:
+    def watched(settings: option.DatabaseSettings) -> Database:
         database = connect(settings)
         sa.event.listen(database.engine, "before_cursor_execute", note)
         opened.append(database)
         return database
 
-    monkeypatch.setattr(api, "connect", watched)
+    monkeypatch.setattr(storage, "connect", watched)
     yield statements
     for database in opened:
         database.engine.dispose()
@@ -86,7 +88,7 @@ def connection(config: cfg.ConfigOpts) -> str:
     return str(config.placement_database.connection)
 
 
-def pool_of(database: api.Database) -> sa.pool.QueuePool:
+def pool_of(database: Database) -> sa.pool.QueuePool:
     pool = database.engine.pool
     assert isinstance(pool, sa.pool.QueuePool)
     return pool
@@ -210,9 +212,9 @@ class TestRefusals:
 
     @pytest.mark.usefixtures("ready")
     def test_a_strategy_that_does_not_exist_stops_it(
-        self, empty: api.Database, monkeypatch: pytest.MonkeyPatch
+        self, empty: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        migration.upgrade(empty)
+        migration.SCHEMA.upgrade(empty)
         monkeypatch.setenv("OS_API__AUTH_STRATEGY", "everybody")
         with pytest.raises(ValueError, match="everybody"):
             start()
@@ -233,7 +235,7 @@ class TestRefusals:
 
     @pytest.mark.usefixtures("ready")
     def test_an_unknown_revision_stops_a_start_that_migrates(
-        self, empty: api.Database, monkeypatch: pytest.MonkeyPatch
+        self, empty: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.make_newer(empty)
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
@@ -242,14 +244,14 @@ class TestRefusals:
 
     @pytest.mark.usefixtures("ready")
     def test_an_unknown_revision_does_not_matter_otherwise(
-        self, empty: api.Database
+        self, empty: Database
     ) -> None:
         self.make_newer(empty)
         assert ask(start(), "/resource_providers").status_code == 200
-        assert migration.version(empty) == "feed"
+        assert migration.SCHEMA.version(empty) == "feed"
 
-    def make_newer(self, database: api.Database) -> None:
-        migration.upgrade(database)
+    def make_newer(self, database: Database) -> None:
+        migration.SCHEMA.upgrade(database)
         with database.engine.begin() as connection:
             legacy.execute(
                 connection, "UPDATE alembic_version SET version_num = 'feed'"
@@ -259,18 +261,18 @@ class TestRefusals:
 @pytest.mark.usefixtures("ready")
 class TestDatabase:
     def test_the_schema_is_migrated_if_asked_for(
-        self, empty: api.Database, monkeypatch: pytest.MonkeyPatch
+        self, empty: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
         application = start()
-        assert migration.version(empty) == migration.HEAD
+        assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
         classes = ask(application, "/resource_classes").json["resource_classes"]
         assert classes[0]["name"] == "VCPU"
 
     def test_traits_and_classes_are_synchronised_at_every_start(
-        self, empty: api.Database
+        self, empty: Database
     ) -> None:
-        migration.upgrade(empty)
+        migration.SCHEMA.upgrade(empty)
         start()
         with empty.engine.begin() as connection:
             legacy.execute(connection, "DELETE FROM traits WHERE name = 'HW_NIC_SRIOV'")
@@ -278,34 +280,34 @@ class TestDatabase:
         assert ask(application, "/traits/HW_NIC_SRIOV").status_code == 204
 
     def test_no_connection_is_open_when_a_server_may_fork(
-        self, empty: api.Database, monkeypatch: pytest.MonkeyPatch
+        self, empty: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        migration.upgrade(empty)
-        opened: list[api.Database] = []
-        connect = api.connect
+        migration.SCHEMA.upgrade(empty)
+        opened: list[Database] = []
+        connect = storage.connect
 
-        def note(settings: conf.DatabaseSettings) -> api.Database:
+        def note(settings: option.DatabaseSettings) -> Database:
             opened.append(connect(settings))
             return opened[-1]
 
-        monkeypatch.setattr(api, "connect", note)
+        monkeypatch.setattr(storage, "connect", note)
         application = start()
         assert [pool_of(database).checkedin() for database in opened] == [0]
         assert ask(application, "/traits").status_code == 200
         assert [pool_of(database).checkedin() for database in opened] == [1]
 
-    def test_what_stays_is_nothing_to_collect(self, empty: api.Database) -> None:
-        migration.upgrade(empty)
+    def test_what_stays_is_nothing_to_collect(self, empty: Database) -> None:
+        migration.SCHEMA.upgrade(empty)
         start()
         assert gc.get_freeze_count() > 10_000
 
     def test_a_database_that_lacks_nothing_is_not_written(
         self,
-        empty: api.Database,
+        empty: Database,
         ready: list[str],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        migration.upgrade(empty)
+        migration.SCHEMA.upgrade(empty)
         legacy.fill(empty)
         standard_name.synchronise(empty)
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from placement.cmd import status
-from placement.db import api, migration
+from placement.db import migration
+from placement_foundation.storage import Database
 from tests import programs
 from tests.db import legacy
 
@@ -46,8 +47,8 @@ def configured(tmp_path: Path, empty_url: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture
-def migrated(configured: None, empty: api.Database) -> api.Database:
-    migration.upgrade(empty)
+def migrated(configured: None, empty: Database) -> Database:
+    migration.SCHEMA.upgrade(empty)
     return empty
 
 
@@ -65,7 +66,7 @@ def results(capsys: pytest.CaptureFixture[str]) -> dict[str, tuple[str, str]]:
 
 
 def test_a_healthy_database_is_ready(
-    migrated: api.Database, capsys: pytest.CaptureFixture[str]
+    migrated: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     legacy.fill(migrated)
     assert status.main(["upgrade", "check"]) == 0
@@ -73,7 +74,7 @@ def test_a_healthy_database_is_ready(
 
 
 def test_a_consumer_without_record_is_a_warning(
-    migrated: api.Database, capsys: pytest.CaptureFixture[str]
+    migrated: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     legacy.add_allocation_without_consumer(migrated)
     legacy.add_allocation_without_consumer(migrated)
@@ -88,7 +89,7 @@ def test_a_consumer_without_record_is_a_warning(
 
 
 def test_a_provider_without_root_is_a_failure(
-    migrated: api.Database, capsys: pytest.CaptureFixture[str]
+    migrated: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     legacy.add_provider_without_root(migrated)
     legacy.add_allocation_without_consumer(migrated)
@@ -104,7 +105,7 @@ def test_a_provider_without_root_is_a_failure(
 
 
 def test_long_details_are_wrapped_and_indented(
-    migrated: api.Database, capsys: pytest.CaptureFixture[str]
+    migrated: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     legacy.add_provider_without_root(migrated)
     status.main(["upgrade", "check"])
@@ -123,7 +124,7 @@ def test_long_details_are_wrapped_and_indented(
     ],
 )
 def test_a_policy_file_must_be_yaml(
-    migrated: api.Database,
+    migrated: Database,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -138,7 +139,7 @@ def test_a_policy_file_must_be_yaml(
 
 
 def test_any_word_does_for_check_and_json_is_not_made(
-    migrated: api.Database, capsys: pytest.CaptureFixture[str]
+    migrated: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status.main(["upgrade", "anything", "--json"]) == 0
     assert capsys.readouterr() == (HEALTHY, "")
@@ -199,7 +200,7 @@ def test_a_database_out_of_reach_cannot_be_checked(
 
 
 def test_the_arguments_of_the_program_are_those_of_the_process(
-    migrated: api.Database,
+    migrated: Database,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,8 +7,9 @@ import sqlalchemy as sa
 
 from placement import app, conf
 from placement.cmd import online_data_migrations
-from placement.db import api, migration
+from placement.db import migration
 from placement.objects import standard_name
+from placement_foundation.storage import Database
 from tests import backends, settings
 from tests.client import Client
 from tests.db import legacy
@@ -57,9 +58,9 @@ def send(
     return answer.status if answer.document is None else answer.document
 
 
-def take_over(database: api.Database) -> "WSGIApplication":
+def take_over(database: Database) -> "WSGIApplication":
     """Do what an operator does, and return the service."""
-    migration.upgrade(database)
+    migration.SCHEMA.upgrade(database)
     standard_name.synchronise(database)
     return app.build(settings.make_config(), database)
 
@@ -193,9 +194,9 @@ def check_claims(application: "WSGIApplication", consumer_type: str) -> None:
 
 @pytest.mark.parametrize("revision", legacy.REVISIONS)
 def test_a_database_of_any_revision_is_taken_over(
-    empty: api.Database, revision: str
+    empty: Database, revision: str
 ) -> None:
-    migration.upgrade(empty, revision)
+    migration.SCHEMA.upgrade(empty, revision)
     legacy.fill(empty)
     typed = revision in (legacy.CONSUMER_TYPES, legacy.HEAD)
     check_answers(take_over(empty), "INSTANCE" if typed else "unknown")
@@ -203,22 +204,22 @@ def test_a_database_of_any_revision_is_taken_over(
 
 @pytest.mark.parametrize("revision", [legacy.TABLES, legacy.ROOTS])
 def test_a_database_with_gaps_is_repaired_and_taken_over(
-    empty: api.Database, revision: str, capsys: pytest.CaptureFixture[str]
+    empty: Database, revision: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    migration.upgrade(empty, revision)
+    migration.SCHEMA.upgrade(empty, revision)
     legacy.fill(empty)
     legacy.add_provider_without_root(empty)
     legacy.add_allocation_without_consumer(empty)
     with pytest.raises(RuntimeError, match="There is at least one"):
-        migration.upgrade(empty)
+        migration.SCHEMA.upgrade(empty)
     assert online_data_migrations.run(empty, conf.Settings(), None) == 0
     check_repaired(take_over(empty))
 
 
 def test_rows_that_others_left_incomplete_are_repaired_in_place(
-    empty: api.Database, capsys: pytest.CaptureFixture[str]
+    empty: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    migration.upgrade(empty)
+    migration.SCHEMA.upgrade(empty)
     legacy.fill(empty)
     legacy.add_provider_without_root(empty)
     legacy.add_allocation_without_consumer(empty)
@@ -241,8 +242,8 @@ def check_repaired(application: "WSGIApplication") -> None:
     assert orphan["consumer_generation"] == 0
 
 
-def test_columns_of_the_compute_service_do_no_harm(empty: api.Database) -> None:
-    migration.upgrade(empty, legacy.TABLES)
+def test_columns_of_the_compute_service_do_no_harm(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty, legacy.TABLES)
     with empty.engine.begin() as connection:
         for table in ("resource_providers", "consumers", "inventories"):
             legacy.execute(connection, f"ALTER TABLE {table} ADD can_host INTEGER")
@@ -254,8 +255,8 @@ def test_columns_of_the_compute_service_do_no_harm(empty: api.Database) -> None:
 
 @pytest.mark.skipif(backends.KIND != "mysql", reason="of MySQL's own character sets")
 @pytest.mark.parametrize("tables", [TABLES, TABLES[::2]])
-def test_tables_in_latin1_do_no_harm(empty: api.Database, tables: list[str]) -> None:
-    migration.upgrade(empty, legacy.TABLES)
+def test_tables_in_latin1_do_no_harm(empty: Database, tables: list[str]) -> None:
+    migration.SCHEMA.upgrade(empty, legacy.TABLES)
     with empty.engine.begin() as connection:
         for table in tables:
             legacy.execute(
@@ -270,8 +271,8 @@ def test_tables_in_latin1_do_no_harm(empty: api.Database, tables: list[str]) -> 
 
 
 @pytest.mark.skipif(backends.KIND != "mysql", reason="of MySQL's own character sets")
-def test_binary_names_do_no_harm(empty: api.Database) -> None:
-    migration.upgrade(empty)
+def test_binary_names_do_no_harm(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty)
     with empty.engine.begin() as connection:
         for table, length in (("resource_providers", 200), ("traits", 255)):
             legacy.execute(

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks import client, cloud, question
-from placement.db.api import Database
+from placement_foundation.storage import Database
 
 TINY = 0.02
 

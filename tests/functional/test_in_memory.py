@@ -2,17 +2,18 @@
 
 from functools import partial
 
-from placement import app, conf
-from placement.db import api, migration
+from placement import app
+from placement.db import migration
 from placement.objects import standard_name
+from placement_foundation import option, storage
 from tests import settings
 from tests.client import Client
 from tests.threads import at_once
 
 
 def test_threads_take_turns() -> None:
-    database = api.connect(conf.DatabaseSettings("sqlite://"))
-    migration.upgrade(database)
+    database = storage.connect(option.DatabaseSettings("sqlite://"))
+    migration.SCHEMA.upgrade(database)
     standard_name.synchronise(database)
     client = Client(app.build(settings.make_config(), database))
 
@@ -31,8 +32,8 @@ def test_threads_take_turns() -> None:
 
 
 def test_it_is_kept_when_the_process_rests() -> None:
-    database = api.connect(conf.DatabaseSettings("sqlite://"))
-    migration.upgrade(database)
+    database = storage.connect(option.DatabaseSettings("sqlite://"))
+    migration.SCHEMA.upgrade(database)
     database.rest()
-    assert migration.version(database) == migration.HEAD
+    assert migration.SCHEMA.version(database) == migration.SCHEMA.head
     database.engine.dispose()

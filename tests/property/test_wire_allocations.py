@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement import errors
-from placement.microversion import VERSIONS, Version
+from placement.microversion import VERSIONS
 from placement.objects.allocation import Share
 from placement.objects.consumer import Consumer
 from placement.routes import ROUTES
 from placement.schemas import allocation as wire
-from placement.schemas.common import View
+from placement_foundation.schema import View
+from placement_foundation.version import Version
 
 PUT = ROUTES["/allocations/{consumer_uuid}"]["PUT"]
 POST = ROUTES["/allocations"]["POST"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.microversion import MAXIMUM, VERSIONS, Version
+from placement.microversion import MAXIMUM, VERSIONS
 from placement.objects.inventory import Inventory
 from placement.objects.resource_class import ResourceClass
 from placement.objects.resource_provider import ResourceProvider
@@ -17,14 +17,14 @@ from placement.objects.trait import Filters as TraitFilters
 from placement.objects.trait import Trait
 from placement.schemas import (
     aggregate,
-    common,
     inventory,
-    query,
     resource_class,
     resource_provider,
     trait,
 )
-from placement.schemas.common import Schema, View
+from placement_foundation import query_string
+from placement_foundation.schema import Schema, View, parse_json
+from placement_foundation.version import Version
 
 LATEST = View(MAXIMUM)
 LARGEST = 0x7FFFFFFF
@@ -48,7 +48,7 @@ inventories = st.builds(
 
 def sent(document: Any, schema: Schema) -> Any:
     """Return what arrives of a document, which the schema must accept."""
-    return common.parse_json(json.dumps(document).encode(), schema)
+    return parse_json(json.dumps(document).encode(), schema)
 
 
 @given(generations, st.dictionaries(class_names, inventories, max_size=5))
@@ -190,7 +190,7 @@ def render_filters(wanted: Filters) -> str:
 def test_filters_of_providers(wanted: Filters) -> None:
     parse_filters = resource_provider.LIST.at(MAXIMUM)
     assert parse_filters
-    assert parse_filters(query.decode(render_filters(wanted))) == wanted
+    assert parse_filters(query_string.decode(render_filters(wanted))) == wanted
 
 
 @pytest.mark.parametrize(
@@ -207,4 +207,4 @@ def test_filters_of_providers(wanted: Filters) -> None:
     ],
 )
 def test_filters_of_traits(text: str, wanted: TraitFilters) -> None:
-    assert trait.parse_filters(query.decode(text)) == wanted
+    assert trait.parse_filters(query_string.decode(text)) == wanted

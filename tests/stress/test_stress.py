@@ -21,7 +21,7 @@ TWO: history.Amounts = {HOST: {"VCPU": 2}}
 def test_a_service_under_stress_keeps_its_word(tmp_path: Path) -> None:
     with backends.empty_database(tmp_path) as url:
         database = backends.connect(url)
-        migration.upgrade(database)
+        migration.SCHEMA.upgrade(database)
         database.engine.dispose()
         with service.running(url, 2, tmp_path) as address:
             verdict = run.stress(address, processes=4, seconds=8, seed=4711)

@@ -8,11 +8,12 @@ import pytest
 
 from placement import conf, errors
 from placement.handlers import allocation_candidate as handler
-from placement.microversion import VERSIONS, Version
+from placement.microversion import VERSIONS
 from placement.schemas import allocation_candidate as wire
-from placement.schemas import query
-from placement.schemas.common import Json, View
 from placement.search import engine, model
+from placement_foundation import query_string
+from placement_foundation.schema import Json, View
+from placement_foundation.version import Version
 from tests.property import forest
 
 A = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -23,7 +24,7 @@ MINORS = [minor for _, minor in VERSIONS if minor >= 10]
 def parse(text: str, minor: int = 39) -> wire.Question:
     parser = wire.QUERY.at(Version(1, minor))
     assert parser is not None
-    return parser(query.decode(text))
+    return parser(query_string.decode(text))
 
 
 def sets(*names: str) -> tuple[frozenset[str], ...]:

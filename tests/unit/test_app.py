@@ -1,5 +1,6 @@
 """The steps of a request, on routes of their own."""
 
+import dataclasses
 import io
 import json
 import logging
@@ -11,9 +12,11 @@ import webob
 from sqlalchemy.orm import Session
 
 from placement import app, conf, errors, policy
-from placement.microversion import ByVersion, always, since
-from placement.operation import Call, Operation, Reply
-from placement.schemas.common import Schema
+from placement.operation import Call
+from placement_foundation.application import Application
+from placement_foundation.operation import Operation, Reply
+from placement_foundation.schema import Schema
+from placement_foundation.version import ByVersion, always, since
 from tests import settings
 
 NAMED = Schema({"type": "object", "required": ["name"]})
@@ -41,7 +44,7 @@ def database() -> NoDatabase:
 
 @pytest.fixture
 def serve(
-    database: NoDatabase, monkeypatch: pytest.MonkeyPatch
+    database: NoDatabase,
 ) -> Callable[..., webob.Response]:
     """Give a function that sends a request to one operation at /thing/{name}."""
 
@@ -51,9 +54,9 @@ def serve(
         version: str = "latest",
         **kwargs: Any,
     ) -> webob.Response:
-        monkeypatch.setattr(app, "ROUTES", {"/thing/{name}": {method: operation}})
-        monkeypatch.setattr(app, "PATTERNS", app._patterns())
-        application = app.Application(
+        table = {"/thing/{name}": {method: operation}}
+        application = Application(
+            dataclasses.replace(app.SERVICE, routes=table),
             database,  # type: ignore[arg-type]
             conf.Settings(),
             policy.make_enforcer(settings.make_config()),

@@ -3,15 +3,15 @@
 import pytest
 
 from placement import errors
-from placement.schemas import common
+from placement_foundation import schema
 
-SCHEMA = common.Schema(
-    {"type": "object", "properties": {"total": common.POSITIVE_INT}},
+SCHEMA = schema.Schema(
+    {"type": "object", "properties": {"total": schema.POSITIVE_INT}},
 )
 
 
 def test_a_number_without_a_fraction_is_an_integer() -> None:
-    document = common.parse_json(b'{"total": 5.0}', SCHEMA)
+    document = schema.parse_json(b'{"total": 5.0}', SCHEMA)
     assert document == {"total": 5}
     assert isinstance(document["total"], int)
 
@@ -19,7 +19,7 @@ def test_a_number_without_a_fraction_is_an_integer() -> None:
 @pytest.mark.parametrize("number", ["0.0", "1e+20", "2147483648", "0.5"])
 def test_what_is_wrong_is_shown_as_it_was_sent(number: str) -> None:
     with pytest.raises(errors.BadRequest, match="JSON does not validate: ") as refused:
-        common.parse_json(f'{{"total": {number}}}'.encode(), SCHEMA)
+        schema.parse_json(f'{{"total": {number}}}'.encode(), SCHEMA)
     assert f"JSON does not validate: {number} is " in str(refused.value)
 
 
@@ -30,4 +30,4 @@ def test_a_document_may_be_too_deep_to_be_shown(
 ) -> None:
     nested = f"{opening * depth}1{closing * depth}"
     with pytest.raises(errors.BadRequest, match="JSON"):
-        common.parse_json(f'{{"total": {nested}}}'.encode(), SCHEMA)
+        schema.parse_json(f'{{"total": {nested}}}'.encode(), SCHEMA)

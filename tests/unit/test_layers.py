@@ -6,38 +6,55 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[2] / "placement"
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "placement"
+FOUNDATION = ROOT / "placement_foundation"
+CONSUMERS = ROOT / "placement_consumers"
 
-# From the top to the bottom.
-LAYERS = [
-    {"cmd", "wsgi"},
-    {"app"},
-    {"middleware", "policy"},
-    {"routes"},
-    {"handlers"},
-    {"operation"},
-    {"schemas"},
-    {"objects"},
-    {"search", "db"},
-    {"conf", "context", "errors"},
-    {"microversion"},
-]
-HEIGHT = {name: -depth for depth, names in enumerate(LAYERS) for name in names}
+# From the top to the bottom, of each package.
+LAYERS = {
+    PACKAGE: [
+        {"cmd", "wsgi"},
+        {"app"},
+        {"policy"},
+        {"routes"},
+        {"handlers"},
+        {"operation"},
+        {"schemas"},
+        {"objects"},
+        {"search", "db"},
+        {"conf", "errors"},
+        {"microversion"},
+    ],
+    FOUNDATION: [
+        {"application", "refusal"},
+        {"middleware", "policy"},
+        {"operation"},
+        {"query_string"},
+        {"schema"},
+        {"migration"},
+        {"storage"},
+        {"context", "errors", "log", "option", "version"},
+    ],
+}
 # Who may use a library: webob is HTTP, jsonschema the wire, and so on.
 LIBRARIES = {
-    "webob": {"app", "middleware"},
-    "jsonschema": {"schemas"},
-    "sqlalchemy": {"objects", "db", "operation", "app", "cmd"},
-    "alembic": {"db", "cmd"},
-    "oslo_config": {"conf", "app", "middleware", "policy", "cmd"},
-    "oslo_policy": {"policy", "app", "conf"},
+    "webob": {"application", "middleware", "refusal"},
+    "routes": {"application"},
+    "jsonschema": {"schemas", "schema", "query_string"},
+    "sqlalchemy": {"objects", "db", "cmd", "storage", "migration"}
+    | {"application", "operation"},
+    "alembic": {"db", "cmd", "migration"},
+    "oslo_config": {"conf", "app", "policy", "cmd", "log", "middleware", "option"},
+    "oslo_policy": {"policy", "conf", "option"},
 }
-MODULES = sorted(PACKAGE.rglob("*.py"))
-CONSUMERS = PACKAGE.with_name("placement_consumers")
+MODULES = [
+    (package, path) for package in LAYERS for path in sorted(package.rglob("*.py"))
+]
 
 
-def layer_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def layer_of(package: Path, path: Path) -> str:
+    return path.relative_to(package).parts[0].removesuffix(".py")
 
 
 def imports_of(path: Path) -> Iterator[str]:
@@ -49,47 +66,65 @@ def imports_of(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def ours(path: Path) -> set[str]:
+def ours(package: Path, path: Path) -> set[str]:
     names = (name.split(".") for name in imports_of(path))
-    return {name[1] for name in names if name[0] == "placement" and len(name) > 1}
+    return {name[1] for name in names if name[0] == package.name and len(name) > 1}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.name))
-def test_a_module_imports_only_downwards(path: Path) -> None:
-    if path == PACKAGE / "__init__.py":
-        assert not ours(path)
+@pytest.mark.parametrize(
+    ("package", "path"), MODULES, ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_a_module_imports_only_downwards(package: Path, path: Path) -> None:
+    height = {
+        name: -depth for depth, names in enumerate(LAYERS[package]) for name in names
+    }
+    if path == package / "__init__.py":
+        assert not ours(package, path)
         return
-    layer = layer_of(path)
-    upwards = {name for name in ours(path) if HEIGHT[name] > HEIGHT[layer]}
+    layer = layer_of(package, path)
+    upwards = {name for name in ours(package, path) if height[name] > height[layer]}
     assert not upwards, f"{layer} imports {upwards}"
+
+
+def test_the_foundation_knows_nothing_of_what_stands_on_it() -> None:
+    for path in FOUNDATION.rglob("*.py"):
+        roots = {name.split(".")[0] for name in imports_of(path)}
+        assert not roots & {"placement", "placement_consumers"}, path
+
+
+def test_the_service_knows_nothing_of_programs_that_use_it() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        roots = {name.split(".")[0] for name in imports_of(path)}
+        assert "placement_consumers" not in roots, path
+
+
+def test_programs_that_use_the_service_do_not_import_it() -> None:
+    for path in CONSUMERS.rglob("*.py"):
+        roots = {name.split(".")[0] for name in imports_of(path)}
+        assert "placement" not in roots, path
 
 
 def test_handlers_do_not_call_handlers() -> None:
     for path in (PACKAGE / "handlers").glob("*.py"):
-        assert "handlers" not in ours(path)
+        assert "handlers" not in ours(PACKAGE, path)
 
 
 def test_the_search_imports_nothing_of_ours_and_no_library() -> None:
     for path in (PACKAGE / "search").glob("*.py"):
-        assert ours(path) <= {"search"}
+        assert ours(PACKAGE, path) <= {"search"}
         roots = {name.split(".")[0] for name in imports_of(path)}
         assert not roots & {"sqlalchemy", "oslo_log", "webob", "jsonschema"}
+        assert "placement_foundation" not in roots
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_library_is_used_in_its_place_only(library: str) -> None:
     users = {
-        layer_of(path)
-        for path in MODULES
+        layer_of(package, path)
+        for package, path in MODULES
         if any(name.split(".")[0] == library for name in imports_of(path))
     }
     assert users <= LIBRARIES[library]
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.name))
-def test_the_service_knows_nothing_of_programs_that_use_it(path: Path) -> None:
-    roots = {name.split(".")[0] for name in imports_of(path)}
-    assert CONSUMERS.name not in roots
 
 
 def test_requests_are_made_without_knowing_of_http() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from placement import app
+from placement import conf
+from placement_foundation.log import set_up_logging
 from tests import settings
 
 
@@ -28,7 +29,7 @@ def streams(root: logging.Logger) -> list[object]:
 
 
 def test_the_log_goes_to_stderr(root: logging.Logger) -> None:
-    app.set_up_logging(settings.make_config())
+    set_up_logging(settings.make_config(), conf.PROJECT)
     assert streams(root) == [sys.stderr]
 
 
@@ -36,7 +37,8 @@ def test_it_goes_to_a_file_instead_if_there_is_one(
     root: logging.Logger, tmp_path: Path
 ) -> None:
     path = tmp_path / "placement.log"
-    app.set_up_logging(settings.make_config({("DEFAULT", "log_file"): str(path)}))
+    config = settings.make_config({("DEFAULT", "log_file"): str(path)})
+    set_up_logging(config, conf.PROJECT)
     logging.getLogger("placement.requestlog").info("here")
     assert sys.stderr not in streams(root)
     assert re.search(r"INFO placement.requestlog \[.*\] here", path.read_text())

@@ -2,16 +2,13 @@
 
 import pytest
 
-from placement.microversion import (
-    MAXIMUM,
-    MINIMUM,
-    VERSIONS,
+from placement.microversion import MAXIMUM, MINIMUM, VERSIONS, negotiate
+from placement_foundation.version import (
     ByVersion,
     Malformed,
     Unavailable,
     Version,
     always,
-    negotiate,
     since,
 )
 

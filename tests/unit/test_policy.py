@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from placement import context, errors, policy
+from placement import errors, policy
+from placement_foundation import context
+from placement_foundation.policy import Enforcer, authorize
 from tests import settings
 
 RULES = [
@@ -26,20 +28,20 @@ def asking(*roles: str, **scope: Any) -> context.RequestContext:
 
 
 def admits(
-    enforcer: policy.Enforcer,
+    enforcer: Enforcer,
     caller: context.RequestContext,
     rule: str,
     project: str | None = None,
 ) -> bool:
     target = {"project_id": project} if project else None
     try:
-        policy.authorize(enforcer, caller, rule, target)
+        authorize(enforcer, caller, rule, target)
     except errors.Forbidden:
         return False
     return True
 
 
-def enforcer(new_defaults: bool = True) -> policy.Enforcer:
+def enforcer(new_defaults: bool = True) -> Enforcer:
     return policy.make_enforcer(
         settings.make_config({("oslo_policy", "enforce_new_defaults"): new_defaults})
     )
@@ -92,13 +94,13 @@ def test_roles_and_scope_decide(
 
 def test_a_refusal_names_the_rule() -> None:
     with pytest.raises(errors.Forbidden) as refused:
-        policy.authorize(enforcer(), asking(), LIST)
+        authorize(enforcer(), asking(), LIST)
     assert str(refused.value) == f"Policy does not allow {LIST} to be performed."
 
 
 def test_a_refusal_for_the_scope_is_the_rule_alone() -> None:
     with pytest.raises(errors.Forbidden) as refused:
-        policy.authorize(enforcer(), asking("admin", system_scope="all"), LIST)
+        authorize(enforcer(), asking("admin", system_scope="all"), LIST)
     assert str(refused.value) == LIST
 
 
@@ -122,7 +124,7 @@ class Files:
         os.utime(path, (self._clock, self._clock))
         os.utime(path.parent, (self._clock, self._clock))
 
-    def enforcer(self) -> policy.Enforcer:
+    def enforcer(self) -> Enforcer:
         return policy.make_enforcer(settings.make_config(self.overrides))
 
 

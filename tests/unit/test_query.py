@@ -3,9 +3,11 @@
 import pytest
 
 from placement import errors
-from placement.microversion import MAXIMUM, Version
+from placement.microversion import MAXIMUM
 from placement.schemas import query
-from placement.schemas.common import Schema
+from placement_foundation import query_string
+from placement_foundation.schema import Schema
+from placement_foundation.version import Version
 
 A = "aaaaaaaa-0000-4000-8000-000000000001"
 B = "bbbbbbbb-0000-4000-8000-000000000002"
@@ -23,7 +25,7 @@ def sets(*members: str) -> tuple[frozenset[str], ...]:
 
 
 def test_parameters_end_at_ampersands_and_semicolons() -> None:
-    assert query.decode("a=1&b=2;c;;a=%C3%A9+x") == [
+    assert query_string.decode("a=1&b=2;c;;a=%C3%A9+x") == [
         ("a", "1"),
         ("b", "2"),
         ("c", ""),
@@ -34,11 +36,11 @@ def test_parameters_end_at_ampersands_and_semicolons() -> None:
 @pytest.mark.parametrize("raw", ["a=%ff", "%ff=a", "a=\xff"])
 def test_bytes_that_are_not_utf8_are_refused(raw: str) -> None:
     with pytest.raises(errors.BadRequest, match=r"^Invalid query string parameters: "):
-        query.decode(raw)
+        query_string.decode(raw)
 
 
 def test_raw_utf8_bytes_mean_what_their_escapes_mean() -> None:
-    assert query.decode("a=é".encode().decode("latin-1")) == [("a", "é")]
+    assert query_string.decode("a=é".encode().decode("latin-1")) == [("a", "é")]
 
 
 @pytest.mark.parametrize(
@@ -214,12 +216,12 @@ SCHEMA = Schema(
         "patternProperties": {"^resources[1-9]?$": {"type": "string"}},
         "additionalProperties": False,
     },
-    formats=query.FORMATS,
+    formats=query_string.FORMATS,
 )
 
 
 def test_the_last_value_of_a_parameter_is_checked() -> None:
-    query.check([("uuid", "cow"), ("uuid", A), ("resources1", "")], SCHEMA)
+    query_string.check([("uuid", "cow"), ("uuid", A), ("resources1", "")], SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -236,5 +238,5 @@ def test_a_query_that_breaks_its_schema_is_refused(
     pair: tuple[str, str], complaint: str
 ) -> None:
     with pytest.raises(errors.BadRequest, match=complaint) as failure:
-        query.check([pair], SCHEMA)
+        query_string.check([pair], SCHEMA)
     assert str(failure.value).startswith("Invalid query string parameters: '")

@@ -4,11 +4,14 @@ import inspect
 
 import pytest
 
-from placement import app, errors, policy
-from placement.microversion import MAXIMUM, VERSIONS, Version
-from placement.operation import Operation
+from placement import errors, policy
+from placement.microversion import MAXIMUM, VERSIONS
 from placement.routes import ROUTES
+from placement_foundation.application import Router
+from placement_foundation.operation import Operation
+from placement_foundation.version import Version
 
+ROUTER = Router(ROUTES)
 ROWS = {
     f"{method} {path}": operation
     for path, methods in ROUTES.items()
@@ -95,7 +98,7 @@ def test_versions_of_a_row_are_versions_of_the_api(operation: Operation) -> None
 
 def test_a_subject_takes_the_parameters_of_its_path() -> None:
     for path, methods in ROUTES.items():
-        _, parameters = app.find(path)
+        _, parameters = ROUTER.find(path)
         for operation in methods.values():
             if operation.subject:
                 inspect.signature(operation.subject).bind(object(), **parameters)
@@ -107,14 +110,22 @@ def test_every_operation_is_there_at_the_last_version(operation: Operation) -> N
 
 @pytest.mark.parametrize(
     "path",
-    ["/cows", "/traits/", "/resource_providers//traits", "/resource_providers/a/b"],
+    [
+        "/cows",
+        "/traits/",
+        "/traits\n",
+        "/resource_providers//traits",
+        "/resource_providers/a/b",
+    ],
 )
 def test_other_paths_are_not_found(path: str) -> None:
     with pytest.raises(errors.NotFound):
-        app.find(path)
+        ROUTER.find(path)
 
 
-@pytest.mark.parametrize("name", ["a b", "ä", "a;b", "{uuid}", "a\nb", "..", "\ufffd"])
+@pytest.mark.parametrize(
+    "name", ["a b", "ä", "a;b", "{uuid}", "a\nb", "a\n", "..", "\ufffd"]
+)
 def test_a_parameter_may_be_any_text_without_a_slash(name: str) -> None:
-    _, parameters = app.find(f"/traits/{name}")
+    _, parameters = ROUTER.find(f"/traits/{name}")
     assert parameters == {"name": name}

@@ -22,8 +22,8 @@ from sqlalchemy import orm
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from placement import conf, errors
-from placement.db import models
+from placement_foundation import errors
+from placement_foundation.option import DatabaseSettings
 
 LOG = log.getLogger(__name__)
 T = TypeVar("T")
@@ -107,7 +107,9 @@ def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
 
 
 def insert_missing(
-    session: Session, model: type[models.Base], rows: Sequence[Mapping[str, Any]]
+    session: Session,
+    model: type[orm.DeclarativeBase],
+    rows: Sequence[Mapping[str, Any]],
 ) -> None:
     """Insert rows, leaving out those that a unique key says are there already.
 
@@ -133,7 +135,7 @@ def insert_missing(
 def lock_rows(
     session: Session,
     columns: sa.Select[*tuple[Any, ...]],
-    model: type[models.Allocation | models.Consumer | models.ResourceProvider],
+    key: orm.InstrumentedAttribute[int],
     ids: Collection[int],
 ) -> Sequence[Any]:
     """Return rows that nobody else changes until this transaction ends.
@@ -142,13 +144,14 @@ def lock_rows(
     that refer to them.
 
     :param columns: what is read of each row once it is locked
+    :param key: the primary key of the table
     """
-    query = columns.where(model.id.in_(ids)).order_by(model.id)
+    query = columns.where(key.in_(ids)).order_by(key)
     query = query.with_for_update(key_share=True)
     for dialect in ("mysql", "mariadb"):
         # Left to itself it may read the whole of a small table, and waits for each row
         # on the way that somebody else has locked.
-        query = query.with_hint(model, "FORCE INDEX (PRIMARY)", dialect)
+        query = query.with_hint(key.class_, "FORCE INDEX (PRIMARY)", dialect)
     return session.connection().execute(query).all()
 
 
@@ -209,7 +212,7 @@ class Database:
         for attempt in range(1, attempts + 1):
             try:
                 return run_once(work)
-            except errors.PlacementError:
+            except errors.ServiceError:
                 raise
             except Exception as exc:
                 if is_unstorable(exc):
@@ -236,7 +239,7 @@ class Database:
             return work(session)
 
 
-def connect(settings: conf.DatabaseSettings) -> Database:
+def connect(settings: DatabaseSettings) -> Database:
     """Return the database that the settings name.
 
     The server is asked for a connection at once, as often as the settings say.
@@ -249,7 +252,7 @@ def connect(settings: conf.DatabaseSettings) -> Database:
     return Database(_server_engine(url, settings))
 
 
-def _server_engine(url: sa.URL, settings: conf.DatabaseSettings) -> sa.Engine:
+def _server_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
     if url.get_backend_name() in ("mysql", "mariadb") and "charset" not in url.query:
         url = url.update_query_dict({"charset": "utf8mb4"})
     engine: sa.Engine = engines.create_engine(
@@ -287,7 +290,7 @@ def _is_in_memory(url: sa.URL) -> bool:
     return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
 
 
-def _sqlite_engine(url: sa.URL, settings: conf.DatabaseSettings) -> sa.Engine:
+def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
     """Return an engine for the embedded database.
 
     oslo.db's own opens the file anew for each request and cannot begin a transaction

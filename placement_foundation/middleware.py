@@ -3,9 +3,10 @@
 Each is a WSGI application around another one.
 """
 
+import dataclasses
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import webob.exc
@@ -14,13 +15,10 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_middleware import cors, http_proxy_to_wsgi
 
-from placement import context
+from placement_foundation import context
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-
-LOG = log.getLogger(__name__)
-REQUEST_LOG = log.getLogger("placement.requestlog")
 
 # What could end a line of the log, and make another one.
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -28,15 +26,29 @@ REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSION_KEY = "placement.microversion"
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """In what the surroundings of an application differ between services.
+
+    ``log_name`` is that of the log which has a line for each request. ``is_open`` tells
+    whether a request needs nobody to be known. ``identify`` sets the headers that say
+    who is asking where nobody is authenticated, and tells whether anybody is.
+    """
+
+    log_name: str
+    is_open: Callable[["WSGIEnvironment"], bool]
+    identify: Callable[["WSGIEnvironment"], bool]
+
+
 def surround(
-    application: "WSGIApplication", config: cfg.ConfigOpts
+    application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
 ) -> "WSGIApplication":
     """Return an application with all that surrounds it, as the options say."""
-    wrapped: Any = with_context(application)
-    wrapped = AUTHENTICATION[config.api.auth_strategy](wrapped, config)
+    wrapped: Any = with_context(application, around)
+    wrapped = AUTHENTICATION[config.api.auth_strategy](wrapped, config, around)
     if config.cors.allowed_origin:
         wrapped = cors.CORS(wrapped, config)
-    wrapped = with_request_log(wrapped)
+    wrapped = with_request_log(wrapped, around)
     if config.oslo_middleware.enable_proxy_headers_parsing:
         wrapped = http_proxy_to_wsgi.HTTPProxyToWSGI(wrapped, config)
     return wrapped  # type: ignore[no-any-return]
@@ -47,8 +59,11 @@ def is_root(environment: "WSGIEnvironment") -> bool:
     return environment.get("PATH_INFO", "") in ("", "/")
 
 
-def with_request_log(application: "WSGIApplication") -> "WSGIApplication":
+def with_request_log(
+    application: "WSGIApplication", around: Surroundings
+) -> "WSGIApplication":
     """Give each request an id, and write a line about it."""
+    request_log = log.getLogger(around.log_name)
 
     def logged(
         environment: "WSGIEnvironment", start_response: "StartResponse"
@@ -63,14 +78,14 @@ def with_request_log(application: "WSGIApplication") -> "WSGIApplication":
         if environment.get("HTTP_ACCEPT", "") in ("", "*/*"):
             environment["HTTP_ACCEPT"] = "application/json"
         line = _request_line(environment)
-        REQUEST_LOG.debug(
+        request_log.debug(
             "Starting request: %s %s", environment.get("REMOTE_ADDR"), line
         )
 
         def start_logged(
             status: str, headers: list[tuple[str, str]], *error: Any
         ) -> Any:
-            REQUEST_LOG.info(
+            request_log.info(
                 "%s %s status: %s len: %s microversion: %s",
                 environment.get("REMOTE_ADDR") or "-",
                 line,
@@ -99,58 +114,75 @@ def _header(headers: Iterable[tuple[str, str]], wanted: str) -> str:
 
 
 def with_keystone(
-    application: "WSGIApplication", config: cfg.ConfigOpts
+    application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
 ) -> "WSGIApplication":
-    """Let the identity service say who is asking; the root document needs nobody."""
+    """Let the identity service say who is asking, except where that does not matter."""
     authenticated = auth_token.AuthProtocol(application, {"oslo_config_config": config})
 
     def guarded(
         environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        inner = application if is_root(environment) else authenticated
+        inner = application if around.is_open(environment) else authenticated
         return inner(environment, start_response)
 
     return guarded
 
 
 def with_noauth(
-    application: "WSGIApplication", config: cfg.ConfigOpts
+    application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
 ) -> "WSGIApplication":
-    """Believe what the headers say: ``X-Auth-Token: user:project``. For tests only."""
+    """Believe what the headers say. For tests only."""
 
     def believed(
         environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        if environment.get("PATH_INFO") != "/":
-            token = environment.get("HTTP_X_AUTH_TOKEN")
-            if token is None:
-                return refuse(environment, start_response)
-            _identify(environment, token)
+        if not around.identify(environment):
+            return refuse(environment, start_response)
         return application(environment, start_response)
 
     return believed
 
 
-def _identify(environment: "WSGIEnvironment", token: str) -> None:
+def identify_by_token(environment: "WSGIEnvironment") -> bool:
+    """Take a token for a user and a project: ``X-Auth-Token: user:project``.
+
+    The root document needs none.
+    """
+    if environment.get("PATH_INFO") == "/":
+        return True
+    token = environment.get("HTTP_X_AUTH_TOKEN")
+    if token is None:
+        return False
     user, _, project = token.partition(":")
     environment["HTTP_X_USER_ID"] = user
     if not environment.get("HTTP_OPENSTACK_SYSTEM_SCOPE"):
         environment["HTTP_X_TENANT_ID"] = project or user
     if "HTTP_X_ROLES" not in environment and user == "admin":
         environment["HTTP_X_ROLES"] = "admin"
+    return True
+
+
+def identify_as_administrator(environment: "WSGIEnvironment") -> bool:
+    """Take anybody, with any token or none, for an administrator of one project."""
+    environment["HTTP_X_USER_ID"] = "admin"
+    environment["HTTP_X_TENANT_ID"] = "admin"
+    environment["HTTP_X_ROLES"] = "admin"
+    return True
 
 
 AUTHENTICATION = {"keystone": with_keystone, "noauth2": with_noauth}
 
 
-def with_context(application: "WSGIApplication") -> "WSGIApplication":
+def with_context(
+    application: "WSGIApplication", around: Surroundings
+) -> "WSGIApplication":
     """Make the context of a request, and send away who is not known."""
 
     def known(
         environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         asking = context.from_environment(environment)
-        if context.is_anonymous(asking) and not is_root(environment):
+        if context.is_anonymous(asking) and not around.is_open(environment):
             return refuse(environment, start_response)
         environment[context.ENVIRONMENT_KEY] = asking
         return application(environment, start_response)

@@ -1,4 +1,4 @@
-"""What the wire formats of several resources share.
+"""JSON in and out: documents that are checked, and for whom they are rendered.
 
 A ``Schema`` checks a document; ``View`` tells a renderer for whom it renders.
 """
@@ -13,13 +13,12 @@ from typing import Any, TypeAlias
 import jsonschema
 from oslo_utils import uuidutils
 
-from placement import errors
-from placement.microversion import Version
+from placement_foundation import errors
+from placement_foundation.version import Version
 
 Json: TypeAlias = Any
 
 UUID = {"type": "string", "format": "uuid"}
-RESOURCE_CLASS_PATTERN = "^[A-Z0-9_]+$"
 POSITIVE_INT = {"type": "integer", "minimum": 1, "maximum": 0x7FFFFFFF}
 
 

@@ -1,0 +1,1 @@
+"""What every service here stands on: versions, steps of a request, transactions."""

@@ -1,0 +1,320 @@
+"""The steps that every request takes, in their order."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import routes
+import webob
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement_foundation import (
+    context,
+    errors,
+    middleware,
+    policy,
+    query_string,
+    schema,
+)
+from placement_foundation.operation import Call, Operation, Reply
+from placement_foundation.schema import Json, View
+from placement_foundation.storage import Database
+from placement_foundation.version import Malformed, Unavailable, Version
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+LOG = log.getLogger(__name__)
+
+JSON = "application/json"
+# No document of a renderer contains itself, so nothing has to look for that.
+ENCODER = json.JSONEncoder(check_circular=False)
+READING = "GET"
+
+# The operations of a service: path, method, row.
+Table = Mapping[str, Mapping[str, Operation]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """In what the steps of a request differ between services.
+
+    ``negotiate`` returns the microversion that the headers of a request ask for, and
+    raises ``Malformed`` or ``Unavailable``. ``version_headers`` are those of an answer
+    at a microversion, or at None where none was agreed on. ``refuse`` renders an error
+    for the one who asked, at that microversion.
+    """
+
+    name: str
+    routes: Table
+    negotiate: Callable[[MutableMapping[str, str]], Version]
+    version_headers: Callable[[Version | None], Mapping[str, str]]
+    refuse: Callable[
+        [webob.Request, errors.ServiceError, Version | None], webob.Response
+    ]
+
+
+class Router:
+    """Finds the row of a path."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._mapper = routes.Mapper(explicit=True)
+        self._mapper.minimization = False
+        for path in table:
+            # Left to itself, a parameter does without a line feed at its end.
+            self._mapper.connect(path, re.sub(r"\{(\w+)\}", r"{\1:[^/]+}", path))
+        self._mapper.create_regs()
+
+    def find(self, path: str) -> tuple[Mapping[str, Operation], dict[str, str]]:
+        """Return the methods of a path, and the parameters in it.
+
+        :raises NotFound: no row of the table is for that path
+        """
+        found = self._mapper.routematch(path)
+        if not found:
+            raise errors.NotFound("")
+        parameters, route = found
+        if path.endswith("\n") and not route.name.endswith("}"):
+            raise errors.NotFound("")
+        return self._table[route.name], parameters
+
+
+class Application:
+    """A service: takes each request through the steps, and turns errors into answers.
+
+    :param settings: what its handlers need to know of its options
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        database: Database,
+        settings: Any,
+        enforcer: policy.Enforcer,
+    ) -> None:
+        self._service = service
+        self._database = database
+        self._settings = settings
+        self._enforcer = enforcer
+        self._router = Router(service.routes)
+
+    def __call__(
+        self, environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Serve a request."""
+        request = webob.Request(environment)
+        version = None
+        try:
+            version = self._negotiate(request)
+            response = self._serve(request, version)
+        except errors.ServiceError as error:
+            response = self._service.refuse(request, error, version)
+            if isinstance(error, errors.MethodNotAllowed) and error.allow:
+                response.headers["allow"] = error.allow
+            if isinstance(error, errors.Unavailable):
+                response.headers["retry-after"] = str(error.retry_after)
+        except Exception as exc:
+            LOG.exception("%s unexpected error: %s", self._service.name, exc)
+            version = None
+            response = self._service.refuse(
+                request,
+                errors.InternalError("The log of the service tells more."),
+                None,
+            )
+        response.headers.update(self._service.version_headers(version))
+        return response(environment, start_response)  # type: ignore[no-any-return]
+
+    def _negotiate(self, request: webob.Request) -> Version:
+        try:
+            version = self._service.negotiate(request.headers)
+        except Malformed as exc:
+            raise errors.MalformedVersion(str(exc)) from exc
+        except Unavailable as exc:
+            raise errors.UnavailableVersion(str(exc)) from exc
+        request.environ[middleware.VERSION_KEY] = str(version)
+        return version
+
+    def _serve(self, request: webob.Request, version: Version) -> webob.Response:
+        _check_body_headers(request)
+        methods, parameters = self._router.find(_path(request))
+        operation = methods.get(request.method)
+        if operation is None:
+            raise errors.MethodNotAllowed(
+                "The method specified is not allowed for this resource.", methods
+            )
+        handler = _check_gates(request, operation, version)
+        self._check_policy(request, operation)
+        asked = _Asked(request, operation, version)
+
+        def work(session: Session) -> Reply:
+            call = asked.call(session, self._settings, parameters)
+            return handler(call, **_flags(operation, version))
+
+        # What is sure to fail needs no lock.
+        reading = request.method == READING or asked.fault
+        reply = (self._database.read if reading else self._database.write)(work)
+        return _render(request, operation, reply, version)
+
+    def _check_policy(self, request: webob.Request, operation: Operation) -> None:
+        if operation.policy is None:
+            return
+        target = None
+        if operation.policy_project:
+            target = {"project_id": _last(request, operation.policy_project)}
+        asking = request.environ[context.ENVIRONMENT_KEY]
+        policy.authorize(self._enforcer, asking, operation.policy, target)
+
+
+class _Asked:
+    """The query and the body of a request, parsed once, before any transaction.
+
+    What is wrong with them is ``fault``, and is told after the subject was found, or
+    at once where there is none.
+    """
+
+    def __init__(
+        self, request: webob.Request, operation: Operation, version: Version
+    ) -> None:
+        self._operation = operation
+        self.query: Any = None
+        self.body: Json = None
+        self.fault: errors.ServiceError | None = None
+        try:
+            self._parse(request, version)
+        except errors.ServiceError as fault:
+            if operation.subject is None or operation.body_first:
+                raise
+            self.fault = fault
+
+    def _parse(self, request: webob.Request, version: Version) -> None:
+        parse_query = self._operation.query and self._operation.query.at(version)
+        if parse_query:
+            self.query = parse_query(query_string.decode(request.query_string))
+        accepted = self._operation.body and self._operation.body.at(version)
+        if accepted:
+            self.body = schema.parse_json(_body(request), accepted)
+
+    def call(
+        self,
+        session: Session,
+        settings: Any,
+        parameters: Mapping[str, str],
+    ) -> Call[Any, Any]:
+        """Return what the handler gets, the subject loaded."""
+        subject = None
+        if self._operation.subject:
+            subject = self._operation.subject(session, **parameters)
+        if self.fault:
+            raise self.fault
+        return Call(session, settings, subject, parameters, self.query, self.body)
+
+
+def _path(request: webob.Request) -> str:
+    """Return the path that is asked for, decoded; what is no UTF-8 finds nothing."""
+    raw: str = request.environ.get("PATH_INFO", "")
+    try:
+        return raw.encode("latin-1").decode("utf-8", "replace") or "/"
+    except UnicodeEncodeError:
+        # Clients that call the application without a server decode for themselves.
+        return raw
+
+
+def _check_body_headers(request: webob.Request) -> None:
+    try:
+        length = int(request.environ.get("CONTENT_LENGTH") or 0)
+    except ValueError as exc:
+        raise errors.BadRequest("content-length header must be an integer") from exc
+    if length > 0 and not request.environ.get("CONTENT_TYPE"):
+        raise errors.BadRequest("content-type header required when content-length > 0")
+
+
+def _check_gates(
+    request: webob.Request, operation: Operation, version: Version
+) -> Callable[..., Reply]:
+    """Return the handler, if the operation is there and speaks what is spoken.
+
+    :raises ServiceError: the operation's ``absent``, 406 or 415
+    """
+    handler = operation.handler.at(version)
+    if operation.media_type_first:
+        _check_media_types(request, operation, version)
+    if handler is None:
+        raise operation.absent("")
+    if not operation.media_type_first:
+        _check_media_types(request, operation, version)
+    return handler
+
+
+def _check_media_types(
+    request: webob.Request, operation: Operation, version: Version
+) -> None:
+    if operation.body and (operation.body.at(version) or operation.media_type_first):
+        # The sentence of a refusal quotes it even if there is none.
+        content_type: str = request.environ.setdefault("CONTENT_TYPE", "")
+        media_type = content_type.split(";")[0].strip()
+        if media_type != JSON:
+            raise errors.UnsupportedMediaType(
+                f"The media type {media_type or None} is not supported, use {JSON}"
+            )
+    if (
+        request.method == READING
+        and operation.reply
+        and not operation.accepts_anything
+        and request.environ.get("HTTP_ACCEPT", JSON) != JSON
+        and not request.accept.acceptable_offers([JSON])
+    ):
+        raise errors.NotAcceptable(f"Only {JSON} is provided")
+
+
+def _last(request: webob.Request, name: str) -> str | None:
+    """Return the last value of a query parameter, None if there is none to read."""
+    try:
+        return dict(query_string.decode(request.query_string)).get(name)
+    except errors.BadRequest:
+        return None
+
+
+def _body(request: webob.Request) -> bytes:
+    length = int(request.environ.get("CONTENT_LENGTH") or 0)
+    if length < 0:
+        return b""
+    try:
+        return request.body  # type: ignore[no-any-return]
+    except OSError as exc:
+        # The caller has gone in the middle of it.
+        raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
+
+
+def _flags(operation: Operation, version: Version) -> dict[str, bool]:
+    return {name: version >= first for name, first in operation.flags.items()}
+
+
+def _render(
+    request: webob.Request, operation: Operation, reply: Reply, version: Version
+) -> webob.Response:
+    response = webob.Response(status=_status(operation, reply, version))
+    renderer = operation.reply and operation.reply.at(version)
+    if renderer:
+        view = View(version, request.script_name)
+        response.content_type = JSON
+        response.charset = None
+        response.body = ENCODER.encode(renderer(reply.value, view)).encode("ascii")
+    else:
+        del response.content_type
+        response.content_length = 0
+    if reply.location:
+        response.location = request.application_url + reply.location
+    if operation.dated and version >= operation.dated:
+        response.headers["cache-control"] = "no-cache"
+        response.last_modified = reply.modified
+    return response
+
+
+def _status(operation: Operation, reply: Reply, version: Version) -> int:
+    if reply.created:
+        return 201
+    return operation.status.at(version) or 200

@@ -1,0 +1,94 @@
+"""The ways in which every service says no.
+
+An exception class is a row of a service's error table. Its docstring is the meaning,
+its attributes are the answer, and the sentence that it is raised with names what was
+wrong. A service adds rows of its own.
+"""
+
+from collections.abc import Iterable
+from http import HTTPStatus
+
+
+class ServiceError(Exception):
+    """Something the caller can act on. Never a bug of ours."""
+
+    status = HTTPStatus.BAD_REQUEST
+    code = "undefined_code"
+
+
+class BadRequest(ServiceError):
+    """The request cannot be understood, or names what does not exist."""
+
+
+class MalformedVersion(BadRequest):
+    """The microversion header cannot be read."""
+
+
+class Forbidden(ServiceError):
+    """Policy does not let this caller do this."""
+
+    status = HTTPStatus.FORBIDDEN
+
+
+class NotFound(ServiceError):
+    """What the path names does not exist, at this microversion at least."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
+class MethodNotAllowed(ServiceError):
+    """The path exists, and does not serve this method."""
+
+    status = HTTPStatus.METHOD_NOT_ALLOWED
+
+    def __init__(self, message: str = "", allow: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.allow = ", ".join(allow)
+
+
+class NotAcceptable(ServiceError):
+    """The caller does not want any of what can be served."""
+
+    status = HTTPStatus.NOT_ACCEPTABLE
+
+
+class UnavailableVersion(NotAcceptable):
+    """The microversion asked for is not one that this service has."""
+
+
+class Conflict(ServiceError):
+    """The request is well formed, but the stored state forbids it."""
+
+    status = HTTPStatus.CONFLICT
+
+
+class ConcurrentUpdate(Conflict):
+    """The generation the caller saw is no longer the current one."""
+
+    code = "concurrent_update"
+
+
+class UnsupportedMediaType(ServiceError):
+    """The body is not of a type that can be read."""
+
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+
+
+class InternalError(ServiceError):
+    """A bug of ours. The log tells more than the caller may know."""
+
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+class Unavailable(ServiceError):
+    """The service cannot answer at the moment; the same request may succeed later."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    # Seconds after which it is worth asking again.
+    retry_after = 1
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database cannot be reached, or does not answer in time."""
+
+    code = "database_unavailable"

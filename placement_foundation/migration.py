@@ -1,0 +1,149 @@
+"""The revisions of the schema: which one a database has, and how it gets the newest."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from oslo_db import exception as db_exc
+from oslo_log import log
+
+from placement_foundation.storage import Database
+
+LOG = log.getLogger(__name__)
+
+# Any number will do that nobody else uses in this database.
+POSTGRESQL_LOCK = 8778_1976
+# The locks of MySQL belong to the server, so their name tells the database.
+MYSQL_LOCK = "concat('placement-migration-', sha1(database()))"
+# How long to wait for somebody else's migration, in seconds.
+PATIENCE = 3600
+
+# Alembic keeps what it works on in the globals of its modules.
+_alembic_lock = threading.Lock()
+
+
+class History:
+    """The revisions of a schema, oldest first.
+
+    :param scripts: where alembic finds them: package and directory, ``a.b:alembic``
+    :param head: the newest revision
+    :param version_table: where a database records the revision that it has
+    """
+
+    def __init__(
+        self, scripts: str, head: str, version_table: str = "alembic_version"
+    ) -> None:
+        self.head = head
+        self.scripts = scripts
+        self._version_table = version_table
+
+    def version(self, database: Database) -> str | None:
+        """Return the revision recorded in a database, None if there is no record."""
+        with database.engine.connect() as connection:
+            return self._recorded(connection)
+
+    def upgrade(self, database: Database, revision: str | None = None) -> None:
+        """Migrate the schema to a revision, the newest if none is given.
+
+        A database that has it is not touched. Processes and threads that start
+        together take turns.
+
+        :raises alembic.util.CommandError: the database has a revision nobody knows
+        :raises RuntimeError: the data must be repaired first, by an online migration
+        """
+        wanted = revision or self.head
+        if self.version(database) == wanted:
+            return
+        with _exclusively(database.engine) as connection:
+            # Whoever was waited for has most likely done the work.
+            if self._recorded(connection) != wanted:
+                command.upgrade(self._alembic(connection), wanted)
+
+    def stamp(self, database: Database, revision: str) -> None:
+        """Record a revision without migrating.
+
+        :param revision: an id or the beginning of one, ``head``, or ``base`` for no
+            record at all
+        :raises alembic.util.CommandError: there is no such revision
+        """
+        with _exclusively(database.engine) as connection:
+            # What was recorded before does not matter, even if nobody knows it.
+            command.stamp(self._alembic(connection), revision, purge=True)
+
+    def _recorded(self, connection: sa.Connection) -> str | None:
+        options = {"version_table": self._version_table}
+        context = MigrationContext.configure(connection, opts=options)
+        return context.get_current_revision()
+
+    def _alembic(self, connection: sa.Connection) -> Config:
+        config = Config()
+        config.set_main_option("script_location", self.scripts)
+        config.attributes["connection"] = connection
+        config.attributes["version_table"] = self._version_table
+        return config
+
+
+def run(environment: Any) -> None:
+    """Run migrations on the connection at hand: what an ``env.py`` does.
+
+    :param environment: the module ``alembic.context``
+    """
+    attributes = environment.config.attributes
+    environment.configure(
+        connection=attributes["connection"],
+        version_table=attributes["version_table"],
+    )
+    with environment.begin_transaction():
+        environment.run_migrations()
+
+
+@contextlib.contextmanager
+def _exclusively(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Yield a connection in a transaction that no other migration runs beside."""
+    wait = {
+        "sqlite": _wait_on_sqlite,
+        "postgresql": _wait_on_postgresql,
+        "mysql": _wait_on_mysql,
+        "mariadb": _wait_on_mysql,
+    }[engine.dialect.name]
+    with _alembic_lock, wait(engine) as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def _wait_on_sqlite(engine: sa.Engine) -> Iterator[sa.Connection]:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        yield connection
+
+
+@contextlib.contextmanager
+def _wait_on_postgresql(engine: sa.Engine) -> Iterator[sa.Connection]:
+    with engine.begin() as connection:
+        # The end of the transaction lets it go.
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(POSTGRESQL_LOCK)))
+        yield connection
+
+
+@contextlib.contextmanager
+def _wait_on_mysql(engine: sa.Engine) -> Iterator[sa.Connection]:
+    # The lock has a connection of its own: it must outlive the commit.
+    with engine.connect() as guard:
+        try:
+            got = guard.scalar(sa.text(f"SELECT get_lock({MYSQL_LOCK}, {PATIENCE})"))
+        except (sa.exc.DBAPIError, db_exc.DBError) as exc:
+            # A Galera cluster may refuse to lock by name.
+            LOG.warning("cannot lock the migration, run one at a time: %s", exc)
+            got = True
+        if not got:
+            raise TimeoutError("another migration takes too long")
+        try:
+            with engine.begin() as connection:
+                yield connection
+        finally:
+            guard.execute(sa.text(f"DO release_lock({MYSQL_LOCK})"))
