@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement.db import models
-from placement.objects.candidates import snapshot
+from placement.objects.candidates import vocabulary
 from placement.search.model import SHARING
 from placement_foundation.storage import Database
 
@@ -145,11 +145,11 @@ class _Planter:
         self._nodes = nodes
         self._ids = {node.name: number for number, node in enumerate(nodes, 1)}
         self._add_traits()
-        vocabulary = snapshot.load_vocabulary(session)
-        self._classes = vocabulary.class_ids
-        self._traits = vocabulary.trait_ids
+        known = vocabulary.load(session)
+        self._classes = known.class_ids
+        self._traits = known.trait_ids
         self._standard = [
-            name for name in vocabulary.traits.values() if name.startswith("HW_CPU")
+            name for name in known.traits.values() if name.startswith("HW_CPU")
         ]
 
     def plant(self) -> None:

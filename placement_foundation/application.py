@@ -19,7 +19,7 @@ from placement_foundation import (
     query_string,
     schema,
 )
-from placement_foundation.operation import Call, Operation, Reply
+from placement_foundation.operation import Call, Handler, Later, Operation, Reply
 from placement_foundation.schema import Json, View
 from placement_foundation.storage import Database
 from placement_foundation.version import Malformed, Unavailable, Version
@@ -150,13 +150,15 @@ class Application:
         self._check_policy(request, operation)
         asked = _Asked(request, operation, version)
 
-        def work(session: Session) -> Reply:
+        def work(session: Session) -> Reply | Later:
             call = asked.call(session, self._settings, parameters)
             return handler(call, **_flags(operation, version))
 
         # What is sure to fail needs no lock.
         reading = request.method == READING or asked.fault
         reply = (self._database.read if reading else self._database.write)(work)
+        if not isinstance(reply, Reply):
+            reply = reply()
         return _render(request, operation, reply, version)
 
     def _check_policy(self, request: webob.Request, operation: Operation) -> None:
@@ -234,7 +236,7 @@ def _check_body_headers(request: webob.Request) -> None:
 
 def _check_gates(
     request: webob.Request, operation: Operation, version: Version
-) -> Callable[..., Reply]:
+) -> Handler:
     """Return the handler, if the operation is there and speaks what is spoken.
 
     :raises ServiceError: the operation's ``absent``, 406 or 415

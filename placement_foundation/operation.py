@@ -51,7 +51,9 @@ class Reply:
     created: bool = False
 
 
-Handler: TypeAlias = Callable[..., Reply]
+# What remains to be done when the transaction has ended: it needs no database.
+Later: TypeAlias = Callable[[], Reply]
+Handler: TypeAlias = Callable[..., Reply | Later]
 Renderer: TypeAlias = Callable[[Any, View], Json]
 
 
@@ -60,8 +62,9 @@ class Operation:
     """A method of a path: everything about it except what it does.
 
     ``handler`` does it, from its first microversion on; it is called with a ``Call``
-    and the row's ``flags`` as keywords. ``absent`` is the error that answers before
-    that microversion.
+    and the row's ``flags`` as keywords. What takes long and needs no database it may
+    leave for ``Later``, when the transaction has ended. ``absent`` is the error that
+    answers before that microversion.
 
     ``policy`` is the rule that must let the caller in; None admits everybody.
     ``policy_project`` is the query parameter that names the project which the rule is

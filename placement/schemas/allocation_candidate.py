@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from placement import errors
+from placement.objects.candidates.question import Answer, Question
 from placement.schemas import query
 from placement.schemas.query import Grammar, Traits
 from placement.search.engine import Candidate
@@ -57,23 +58,6 @@ V1_31 = _with_suffixes(V1_25, NUMBER, *SUFFIXED)
 V1_33 = _with_suffixes(V1_25, NAME, *SUFFIXED)
 V1_35 = extend(V1_33, properties={"root_required": TEXT})
 V1_36 = extend(V1_35, properties={"same_subtree": TEXT})
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Question:
-    """What the query asks: for which candidates, and for how many at most."""
-
-    request: Request
-    limit: int | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
-    """Candidates, the providers to tell about, and the classes that were asked for."""
-
-    candidates: tuple[Candidate, ...]
-    providers: tuple[Provider, ...]
-    resource_classes: frozenset[str]
 
 
 # The request groups by suffix, in the order in which they are begun.

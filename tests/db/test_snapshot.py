@@ -9,13 +9,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from placement import conf
 from placement.db import models
-from placement.handlers import allocation_candidate as handler
-from placement.objects.candidates import prefilter, snapshot
-from placement.schemas.allocation_candidate import Question
+from placement.objects.candidates import prefilter, snapshot, vocabulary
 from placement.search import engine, model
-from placement_foundation import operation
 from placement_foundation.storage import Database
 from tests.property import forest, oracle
 from tests.property.test_search import as_found
@@ -67,8 +63,8 @@ def associations(
     session: Session, ids: dict[forest.Node, int]
 ) -> dict[type[models.Base], list[dict[str, Any]]]:
     """Return the rows that refer to providers."""
-    vocabulary = snapshot.load_vocabulary(session)
-    class_ids, trait_ids = vocabulary.class_ids, vocabulary.trait_ids
+    words = vocabulary.load(session)
+    class_ids, trait_ids = words.class_ids, words.trait_ids
     aggregates = {name: number for number, name in enumerate(forest.AGGREGATES, 1)}
     stocks = [
         (key, class_ids[name], vars(inventory))
@@ -128,9 +124,9 @@ def planted(database: Database) -> Database:
 
 
 def search(session: Session, request: model.Request) -> set[oracle.Found]:
-    vocabulary = snapshot.load_vocabulary(session)
-    relevant = prefilter.list_relevant(session, request, vocabulary)
-    loaded = snapshot.load(session, vocabulary, relevant.roots)
+    words = vocabulary.load(session)
+    relevant = prefilter.list_relevant(session, request, words)
+    loaded = snapshot.load(session, words, relevant.roots)
     found = list(engine.search(loaded, request))
     for candidate in found:
         # Whole trees of who gives something are there to tell about.
@@ -157,70 +153,13 @@ def test_what_is_left_out_does_not_change_the_answer(
             assert found == oracle.candidates(cloud, request), (cloud, request)
 
 
-@pytest.mark.parametrize("strategy", ["breadth-first", "depth-first"])
-def test_a_first_look_does_not_change_the_answer(
-    strategy: str, planted: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(handler, "FIRST_TREES", 0)
-    settings = conf.Settings(allocation_candidates_generation_strategy=strategy)
-    looks: list[int | None] = []
-    load = snapshot.load
-
-    def note(
-        session: Session,
-        vocabulary: snapshot.Vocabulary,
-        roots: frozenset[int] | None,
-        *,
-        in_a_row: bool = False,
-    ) -> model.Snapshot:
-        looks.append(None if roots is None else len(roots))
-        return load(session, vocabulary, roots, in_a_row=in_a_row)
-
-    monkeypatch.setattr(snapshot, "load", note)
-    rng = random.Random(7)
-    for _ in range(25):
-        cloud = forest.random_forest(rng, size=14)
-        plant_in(planted, cloud)
-        for _ in range(8):
-            question = Question(forest.random_request(rng, cloud), rng.randint(1, 3))
-
-            def answer(session: Session, question: Question = question) -> Any:
-                vocabulary = snapshot.load_vocabulary(session)
-                call = operation.Call(session, settings, None, {}, question)
-                _, some = handler.load_and_find(call, vocabulary)
-                every = handler.find(load(session, vocabulary), question, settings)
-                return [as_found(each) for each in some], [
-                    as_found(each) for each in every
-                ]
-
-            some, every = planted.read(answer)
-            assert some == every, (cloud, question)
-    # Both ways were gone: the first look that did, and the one that did not.
-    assert {1, 2} <= {count for count in looks if count}
-    assert None in looks or len(looks) > 25 * 8
-
-
-def test_few_candidates_of_many_trees_need_few_trees(planted: Database) -> None:
-    plant_in(planted, hosts(200))
-    request = model.Request((model.Group(resources={"VCPU": 1}),))
-
-    def load(session: Session) -> model.Snapshot:
-        vocabulary = snapshot.load_vocabulary(session)
-        call = operation.Call(session, conf.Settings(), None, {}, Question(request, 4))
-        loaded, found = handler.load_and_find(call, vocabulary)
-        assert len(found) == 4
-        return loaded
-
-    assert len(planted.read(load).trees) == 4 + 1 + handler.FIRST_TREES
-
-
 def test_a_loaded_snapshot_is_what_was_stored(planted: Database) -> None:
     rng = random.Random(39)
     for _ in range(20):
         cloud = forest.random_forest(rng, size=9)
         plant_in(planted, cloud)
         loaded = planted.read(
-            lambda session: snapshot.load(session, snapshot.load_vocabulary(session))
+            lambda session: snapshot.load(session, vocabulary.load(session))
         )
         expected = forest.snapshot_of(cloud)
         assert [describe(tree) for tree in loaded.trees] == [
@@ -267,9 +206,9 @@ def test_trees_that_lack_something_are_left_out(planted: Database) -> None:
     request = model.Request((model.Group(resources={"VCPU": 1, "DISK_GB": 1}),))
 
     def load(session: Session) -> model.Snapshot:
-        vocabulary = snapshot.load_vocabulary(session)
-        relevant = prefilter.list_relevant(session, request, vocabulary)
-        return snapshot.load(session, vocabulary, relevant.roots)
+        words = vocabulary.load(session)
+        relevant = prefilter.list_relevant(session, request, words)
+        return snapshot.load(session, words, relevant.roots)
 
     loaded = planted.read(load)
     assert [tree.root.uuid for tree in loaded.trees] == [
@@ -347,7 +286,7 @@ def test_traits_are_in_the_order_of_their_making_standard_ones_first(
 
     planted.write(rename)
     loaded = planted.read(
-        lambda session: snapshot.load(session, snapshot.load_vocabulary(session))
+        lambda session: snapshot.load(session, vocabulary.load(session))
     )
     assert loaded.trees[0].root.trait_names == (
         "HW_NUMA_ROOT",
@@ -362,14 +301,14 @@ def test_a_provider_may_have_more_traits_than_mysql_joins_by_default(
 ) -> None:
     def plant_traits(session: Session) -> None:
         plant(session, hosts(1))
-        ids = snapshot.load_vocabulary(session).traits
+        ids = vocabulary.load(session).traits
         rows = [{"resource_provider_id": 1, "trait_id": key} for key in list(ids)[:300]]
         session.execute(sa.delete(models.ResourceProviderTrait))
         session.execute(sa.insert(models.ResourceProviderTrait), rows)
 
     planted.write(plant_traits)
     loaded = planted.read(
-        lambda session: snapshot.load(session, snapshot.load_vocabulary(session))
+        lambda session: snapshot.load(session, vocabulary.load(session))
     )
     assert len(loaded.trees[0].root.traits) == 300
 
@@ -383,7 +322,7 @@ def test_the_last_unit_there_is_can_be_had_whatever_digits_a_ratio_loses(
         planted, [forest.Node("host", None, {"VCPU": stock}, frozenset(), frozenset())]
     )
     loaded = planted.read(
-        lambda session: snapshot.load(session, snapshot.load_vocabulary(session))
+        lambda session: snapshot.load(session, vocabulary.load(session))
     )
     last = loaded.trees[0].root.stocks["VCPU"].capacity
     for amount, count in ((last, 1), (last + 1, 0)):

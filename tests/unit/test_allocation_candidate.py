@@ -7,8 +7,9 @@ import random
 import pytest
 
 from placement import conf, errors
-from placement.handlers import allocation_candidate as handler
 from placement.microversion import VERSIONS
+from placement.objects.candidates import answer
+from placement.objects.candidates.question import Answer, Question, order_of
 from placement.schemas import allocation_candidate as wire
 from placement.search import engine, model
 from placement_foundation import query_string
@@ -21,7 +22,7 @@ B = "bbbbbbbb-0000-4000-8000-000000000002"
 MINORS = [minor for _, minor in VERSIONS if minor >= 10]
 
 
-def parse(text: str, minor: int = 39) -> wire.Question:
+def parse(text: str, minor: int = 39) -> Question:
     parser = wire.QUERY.at(Version(1, minor))
     assert parser is not None
     return parser(query_string.decode(text))
@@ -37,7 +38,7 @@ def test_a_query_becomes_groups_in_the_order_they_are_begun() -> None:
         f"&member_of1=in:{A},{B}&member_of1=!{B}&resources1=IP:1&group_policy=isolate"
         "&root_required=T3,!T4&same_subtree=1,_B&limit=5&required_B=in:T5,T6"
     )
-    assert parse(text) == wire.Question(
+    assert parse(text) == Question(
         model.Request(
             groups=(
                 model.Group(
@@ -133,7 +134,7 @@ def test_every_candidate_is_rendered_so_that_it_can_be_read_back() -> None:
         snapshot = forest.snapshot_of(cloud)
         request = forest.random_request(rng, cloud)
         candidates = tuple(engine.search(snapshot, request))
-        answer = wire.Answer(candidates, (), frozenset())
+        answer = Answer(candidates, (), frozenset())
         document = wire.render(answer, View(Version(1, 39)))
         listed = wire.render(answer, View(Version(1, 11)))
         assert [read(each) for each in document["allocation_requests"]] == [
@@ -201,7 +202,7 @@ RANDOM = conf.Settings(randomize_allocation_candidates=True)
 def find(
     limit: int | None = None, settings: conf.Settings = PLAIN
 ) -> list[engine.Candidate]:
-    return handler.find(hosts(2, 4), wire.Question(ONE, limit), settings)
+    return answer.find(hosts(2, 4), Question(ONE, limit), order_of(settings))
 
 
 def test_a_limit_offers_as_many_trees_as_there_are() -> None:

@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import inventory
-from placement.objects.candidates.snapshot import Vocabulary, in_trees
+from placement.objects.candidates.snapshot import in_trees
+from placement.objects.candidates.vocabulary import Vocabulary
 from placement.search.model import SHARING, Request
 
 # Providers, with the root of the tree that each is in, by their ids.
@@ -38,16 +39,6 @@ class Relevant:
         """All of them together; None for all there are."""
         return self.anchors.union(self.others) if self.anchors else self.anchors
 
-    def first(self, count: int) -> Roots:
-        """Return some anchors that can be searched by themselves.
-
-        They are the first ones in the order of a search. It is None where they cannot,
-        and where to load so few of them would not be much quicker.
-        """
-        if self.anchors is None or self.others or count > len(self.anchors) // 2:
-            return None
-        return frozenset(sorted(self.anchors)[:count])
-
 
 def list_relevant(
     session: Session, request: Request, vocabulary: Vocabulary
@@ -68,16 +59,18 @@ class _Finder:
     def __init__(
         self, session: Session, request: Request, vocabulary: Vocabulary
     ) -> None:
-        self._connection = session.connection()
+        self._session = session
         self._request = request
         self._vocabulary = vocabulary
-        self._named = self._roots_by_name()
-        self._sharing = self._providers_that_share()
+        self._named: Mapping[str, int] = {}
+        self._sharing: Members = {}
         self._useful: set[int] = set()
         self._anchors: Roots = None
 
     def relevant(self) -> Relevant:
         """Return all trees that can matter."""
+        self._named = self._roots_by_name()
+        self._sharing = self._providers_that_share()
         self._restrict_to_named()
         for members in self._having_traits():
             self._restrict(members)
@@ -204,7 +197,7 @@ class _Finder:
         )
 
     def _rows(self, query: sa.Executable) -> Sequence[Any]:
-        return self._connection.execute(query).all()
+        return self._session.connection().execute(query).all()
 
 
 def _associated(thing: Any, name: Any = None) -> sa.Select[Any]:

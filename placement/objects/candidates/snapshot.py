@@ -1,8 +1,6 @@
 """All that one search needs, in a fixed number of queries."""
 
-import dataclasses
-import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
@@ -10,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import inventory
-from placement.objects.trait import CUSTOM_PREFIX
+from placement.objects.candidates.vocabulary import Vocabulary
 from placement.search import model
 from placement.search.model import Provider, Snapshot, Stock, Tree
 
@@ -22,88 +20,30 @@ MOST_LISTED_ROOTS = 500
 # the most that MariaDB takes: a strict session refuses more.
 JOINED_LENGTH = 2**30
 
-# How many sets of traits are kept as they are decoded; hosts of a kind have the same.
-MOST_REMEMBERED = 5000
-
 # The names of traits, in the order of the vocabulary and as a set.
 _Traits: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Vocabulary:
-    """The names there are, by id.
-
-    Traits are in the order in which they came into existence, standard ones first.
-    """
-
-    classes: Mapping[int, str]
-    traits: Mapping[int, str]
-    class_ids: Mapping[str, int]
-    trait_ids: Mapping[str, int]
-
-
-def load_vocabulary(session: Session) -> Vocabulary:
-    """Return the names of all resource classes and traits."""
-    connection = session.connection()
-    classes = sa.select(models.ResourceClass.id, models.ResourceClass.name)
-    traits = sa.select(models.Trait.id, models.Trait.name)
-    return _vocabulary(
-        tuple(connection.execute(classes.order_by(models.ResourceClass.id)).all()),
-        tuple(connection.execute(traits.order_by(models.Trait.id)).all()),
-    )
-
-
-@functools.lru_cache(maxsize=2)
-def _vocabulary(
-    classes: tuple[sa.Row[tuple[int, str]], ...],
-    traits: tuple[sa.Row[tuple[int, str]], ...],
-) -> Vocabulary:
-    """Make a vocabulary of its rows; as long as they are the same, it is the same."""
-    by_age = sorted(traits, key=lambda row: row.name.startswith(CUSTOM_PREFIX))
-    return Vocabulary(
-        classes={row.id: row.name for row in classes},
-        traits={row.id: row.name for row in by_age},
-        class_ids={row.name: row.id for row in classes},
-        trait_ids={row.name: row.id for row in by_age},
-    )
-
-
-@functools.lru_cache(maxsize=MOST_REMEMBERED)
-def _decode(vocabulary: Vocabulary, joined: str) -> _Traits:
-    """Return the traits whose ids the database has joined, in the order of age."""
-    ids = set(map(int, joined.split(SEPARATOR)))
-    names = tuple([name for key, name in vocabulary.traits.items() if key in ids])
-    return names, frozenset(names)
 
 
 def load(
     session: Session,
     vocabulary: Vocabulary,
     root_ids: Collection[int] | None = None,
-    *,
-    in_a_row: bool = False,
 ) -> Snapshot:
     """Return some trees, or all.
 
     :param root_ids: the ids of the roots; None means all
-    :param in_a_row: whether few other roots have ids between these
     """
     if root_ids is not None and not root_ids:
         return model.snapshot_of(())
-    loader = _Loader(session, vocabulary, root_ids, in_a_row)
+    loader = _Loader(session, vocabulary, root_ids)
     return model.snapshot_of(loader.trees())
 
 
-def in_trees(
-    root_ids: Collection[int] | None, in_a_row: bool = False
-) -> list[sa.ColumnElement[bool]]:
+def in_trees(root_ids: Collection[int] | None) -> list[sa.ColumnElement[bool]]:
     """Return the condition that a row of a provider is in some trees, more or less.
 
     There is none if there are many trees: that would take longer than loading all.
     """
-    if root_ids and in_a_row:
-        root_id = models.ResourceProvider.root_provider_id
-        return [root_id.between(min(root_ids), max(root_ids))]
     if not _are_listed(root_ids):
         return []
     listed: sa.BindParameter[Any] = sa.bindparam(
@@ -124,19 +64,18 @@ class _Loader:
         session: Session,
         vocabulary: Vocabulary,
         root_ids: Collection[int] | None,
-        in_a_row: bool,
     ) -> None:
-        self._connection = session.connection()
+        self._session = session
         self._vocabulary = vocabulary
         self._root_ids = root_ids
-        self._conditions = in_trees(root_ids, in_a_row)
-        if self._connection.dialect.name in ("mysql", "mariadb"):
-            self._connection.execute(
-                sa.text(f"SET SESSION group_concat_max_len = {JOINED_LENGTH}")
-            )
+        self._conditions = in_trees(root_ids)
 
     def trees(self) -> Iterator[Tree]:
         """Yield the trees in the order of their roots' ids."""
+        if self._session.get_bind().dialect.name in ("mysql", "mariadb"):
+            self._session.connection().execute(
+                sa.text(f"SET SESSION group_concat_max_len = {JOINED_LENGTH}")
+            )
         uuids, parents = self._load_providers()
         stocks = self._load_stocks()
         traits = self._load_traits()
@@ -208,10 +147,14 @@ class _Loader:
         """Return the traits by id of the provider."""
         row = models.ResourceProviderTrait
         ids = sa.cast(row.trait_id, sa.String(20))
-        return {
-            provider_id: _decode(self._vocabulary, joined)
-            for provider_id, joined in self._joined(sa.select(row), ids)
-        }
+        known: dict[str, _Traits] = {}
+        traits = {}
+        for provider_id, joined in self._joined(sa.select(row), ids):
+            if joined not in known:
+                names = self._vocabulary.in_order(map(int, joined.split(SEPARATOR)))
+                known[joined] = names, frozenset(names)
+            traits[provider_id] = known[joined]
+        return traits
 
     def _load_aggregates(self) -> dict[int, frozenset[str]]:
         """Return the UUIDs of the aggregates by id of the provider."""
@@ -254,7 +197,7 @@ class _Loader:
         return [provider_id.in_(members.where(each)) for each in self._conditions]
 
     def _rows(self, query: sa.Executable) -> Sequence[Any]:
-        return self._connection.execute(query).all()
+        return self._session.connection().execute(query).all()
 
 
 def _tree(members: list[Provider]) -> Tree:

@@ -1,0 +1,54 @@
+"""Whether all that a request names exists."""
+
+from placement import errors
+from placement.objects import trait
+from placement.objects.candidates.vocabulary import Vocabulary
+from placement.search import engine, rules
+from placement.search.model import Request, Snapshot
+
+
+def are_known(request: Request, vocabulary: Vocabulary) -> bool:
+    """Tell whether all traits and resource classes that a request names exist."""
+    groups = request.groups
+    classes = set().union(*(group.resources for group in groups))
+    traits = request.root_required.union(
+        request.root_forbidden,
+        *(group.forbidden.union(*group.required) for group in groups),
+    )
+    return (
+        classes <= vocabulary.class_ids.keys() and traits <= vocabulary.trait_ids.keys()
+    )
+
+
+def check(request: Request, vocabulary: Vocabulary, everything: Snapshot) -> None:
+    """Refuse a name that does not exist, unless something before it has no chance.
+
+    That is part of the API: what is looked at first decides about the answer.
+
+    :raises BadRequest: the first such name
+    """
+    root_traits = request.root_required | request.root_forbidden
+    _check_traits(root_traits, vocabulary)
+    if root_traits and not any(
+        rules.suits_root(tree.root, request) for tree in everything.trees
+    ):
+        return
+    for group in request.groups:
+        for name in group.resources:
+            if name not in vocabulary.class_ids:
+                raise errors.BadRequest(
+                    "Invalid resource class in resources parameter: "
+                    f"No such resource class {name}."
+                )
+        if group.member_of and not engine.has_member(everything, group):
+            return
+        _check_traits(frozenset().union(*group.required), vocabulary)
+        _check_traits(group.forbidden, vocabulary)
+        if not engine.is_served(everything, request, group):
+            return
+
+
+def _check_traits(names: frozenset[str], vocabulary: Vocabulary) -> None:
+    unknown = names - vocabulary.trait_ids.keys()
+    if unknown:
+        raise errors.BadRequest(trait.UNKNOWN.format(name=min(unknown)))
