@@ -5,9 +5,7 @@ from oslo_policy import policy
 
 from placement.routes import ROUTES
 from placement_foundation import policy as enforcement
-from placement_foundation.policy import Enforcer
-
-PROJECT_SCOPE = ["project"]
+from placement_foundation.policy import PROJECT_SCOPE, Enforcer
 
 LEGACY = policy.DeprecatedRule(
     name="rule:admin_api",
@@ -98,22 +96,9 @@ MEANINGS = {
 
 def list_rules() -> list[policy.RuleDefault]:
     """Return all rules with their defaults, base rules first."""
-    guarded: dict[str, list[policy.Operation]] = {}
-    for path, methods in ROUTES.items():
-        for method, operation in methods.items():
-            if operation.policy:
-                place: policy.Operation = {"method": method, "path": path}
-                guarded.setdefault(operation.policy, []).append(place)
-    operations = [
-        policy.DocumentedRuleDefault(
-            f"placement:{name}",
-            EXCEPTIONS.get(f"placement:{name}", DEFAULT),
-            description=meaning,
-            operations=guarded[f"placement:{name}"],
-            scope_types=PROJECT_SCOPE,
-        )
-        for name, meaning in MEANINGS.items()
-    ]
+    operations = enforcement.list_operation_rules(
+        ROUTES, "placement", MEANINGS, DEFAULT, EXCEPTIONS
+    )
     return [*BASE_RULES, *operations]
 
 

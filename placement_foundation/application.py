@@ -152,7 +152,7 @@ class Application:
 
         def work(session: Session) -> Reply | Later:
             call = asked.call(session, self._settings, parameters)
-            return handler(call, **_flags(operation, version))
+            return handler(call, **_flags(operation.flags, version))
 
         # What is sure to fail needs no lock.
         reading = request.method == READING or asked.fault
@@ -182,6 +182,7 @@ class _Asked:
         self, request: webob.Request, operation: Operation, version: Version
     ) -> None:
         self._operation = operation
+        self._flags = _flags(operation.subject_flags, version)
         self.query: Any = None
         self.body: Json = None
         self.fault: errors.ServiceError | None = None
@@ -198,7 +199,9 @@ class _Asked:
             self.query = parse_query(query_string.decode(request.query_string))
         accepted = self._operation.body and self._operation.body.at(version)
         if accepted:
-            self.body = schema.parse_json(_body(request), accepted)
+            raw = _body(request)
+            if raw or not self._operation.body_optional:
+                self.body = schema.parse_json(raw, accepted)
 
     def call(
         self,
@@ -209,7 +212,7 @@ class _Asked:
         """Return what the handler gets, the subject loaded."""
         subject = None
         if self._operation.subject:
-            subject = self._operation.subject(session, **parameters)
+            subject = self._operation.subject(session, **parameters, **self._flags)
         if self.fault:
             raise self.fault
         return Call(session, settings, subject, parameters, self.query, self.body)
@@ -254,7 +257,11 @@ def _check_gates(
 def _check_media_types(
     request: webob.Request, operation: Operation, version: Version
 ) -> None:
-    if operation.body and (operation.body.at(version) or operation.media_type_first):
+    if (
+        operation.body
+        and not operation.body_optional
+        and (operation.body.at(version) or operation.media_type_first)
+    ):
         # The sentence of a refusal quotes it even if there is none.
         content_type: str = request.environ.setdefault("CONTENT_TYPE", "")
         media_type = content_type.split(";")[0].strip()
@@ -291,8 +298,8 @@ def _body(request: webob.Request) -> bytes:
         raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
 
 
-def _flags(operation: Operation, version: Version) -> dict[str, bool]:
-    return {name: version >= first for name, first in operation.flags.items()}
+def _flags(flags: Mapping[str, tuple[int, int]], version: Version) -> dict[str, bool]:
+    return {name: version >= first for name, first in flags.items()}
 
 
 def _render(
@@ -301,7 +308,7 @@ def _render(
     response = webob.Response(status=_status(operation, reply, version))
     renderer = operation.reply and operation.reply.at(version)
     if renderer:
-        view = View(version, request.script_name)
+        view = View(version, request.script_name, request.application_url)
         response.content_type = JSON
         response.charset = None
         response.body = ENCODER.encode(renderer(reply.value, view)).encode("ascii")

@@ -70,10 +70,12 @@ class Operation:
     ``policy_project`` is the query parameter that names the project which the rule is
     about; None means the caller's own.
 
-    ``subject`` loads what the path names: it gets the session and the parameters of
-    the path. ``query`` parses the query string; where there is none at a microversion,
-    the query string is ignored. ``body`` is the schema of the body; where there is
-    none, the body is ignored.
+    ``subject`` loads what the path names: it gets the session, the parameters of the
+    path, and ``subject_flags`` as the handler gets its own. ``query`` parses the query
+    string; where there is none at a microversion, the query string is ignored.
+    ``body`` is the schema of the body; where there is none, the body is ignored. Where
+    it is ``body_optional`` and none came, it is None; what came is JSON, whatever type
+    it says it has.
 
     ``status`` is that of success, ``reply`` renders the handler's value and ``dated``
     is the microversion from which the reply carries ``Cache-Control`` and, when the
@@ -88,8 +90,12 @@ class Operation:
     policy: str | None
     policy_project: str | None = None
     subject: Callable[..., Any] | None = None
+    subject_flags: Mapping[str, tuple[int, int]] = dataclasses.field(
+        default_factory=dict
+    )
     query: ByVersion[Callable[[Pairs], Any]] | None = None
     body: ByVersion[Schema | None] | None = None
+    body_optional: bool = False
     flags: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
     status: ByVersion[int] = OK
     reply: ByVersion[Renderer | None] | None = None

@@ -8,6 +8,9 @@ from oslo_policy import policy
 
 from placement_foundation import errors
 from placement_foundation.context import RequestContext
+from placement_foundation.operation import Operation
+
+PROJECT_SCOPE = ["project"]
 
 
 class Enforcer(policy.Enforcer):
@@ -33,6 +36,37 @@ class Enforcer(policy.Enforcer):
                 self._broken = True
                 raise
             self._broken = False
+
+
+def list_operation_rules(
+    routes: Mapping[str, Mapping[str, Operation]],
+    service: str,
+    meanings: Mapping[str, str],
+    default: str,
+    exceptions: Mapping[str, str] | None = None,
+) -> list[policy.RuleDefault]:
+    """Return the rules of the operations of a service.
+
+    :param service: what the names of the rules begin with
+    :param meanings: what each rule lets do, by the rest of its name
+    :param default: what all of them say, but for the ``exceptions``, by name
+    """
+    guarded: dict[str, list[policy.Operation]] = {}
+    for path, methods in routes.items():
+        for method, operation in methods.items():
+            if operation.policy:
+                place: policy.Operation = {"method": method, "path": path}
+                guarded.setdefault(operation.policy, []).append(place)
+    return [
+        policy.DocumentedRuleDefault(
+            f"{service}:{name}",
+            (exceptions or {}).get(f"{service}:{name}", default),
+            description=meaning,
+            operations=guarded[f"{service}:{name}"],
+            scope_types=PROJECT_SCOPE,
+        )
+        for name, meaning in meanings.items()
+    ]
 
 
 def make_enforcer(

@@ -67,14 +67,16 @@ class Schema:
         :raises BadRequest: the document breaks the schema, where and how
         """
         try:
-            fault = jsonschema.exceptions.best_match(
-                self._validator.iter_errors(document)
-            )
+            fault = self.fault(document)
             if fault:
                 raise errors.BadRequest(f"{complaint}{fault}")
         except RecursionError as exc:
             # It could be read, but what is wrong with it cannot be written.
             raise errors.BadRequest(f"{complaint}nested too deeply") from exc
+
+    def fault(self, document: Json) -> jsonschema.ValidationError | None:
+        """Return what is most wrong with a document; None if nothing is."""
+        return jsonschema.exceptions.best_match(self._validator.iter_errors(document))
 
 
 def parse_json(raw: bytes, schema: Schema) -> Json:
@@ -134,10 +136,14 @@ def extend(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class View:
-    """For whom a reply is rendered: the microversion, and where the API is mounted."""
+    """For whom a reply is rendered: the microversion, and where the API is mounted.
+
+    ``prefix`` is a path, for links that begin with one; ``base`` is a whole URL.
+    """
 
     version: Version
     prefix: str = ""
+    base: str = ""
 
     def href(self, path: str) -> str:
         """Return a path of the API as a link in a body."""
