@@ -169,13 +169,8 @@ def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.Config
     :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_CONFIG_DIR`` is set, and has
         no ``placement.conf``
     """
-    return read([], list_files(os.environ if environment is None else environment))
-
-
-def list_files(environment: Mapping[str, str]) -> list[str] | None:
-    """Return the files that the environment names; None if it leaves the choice."""
-    directory = environment.get("OS_PLACEMENT_CONFIG_DIR", "").strip()
-    return [str(Path(directory, f"{PROJECT}.conf"))] if directory else None
+    found = os.environ if environment is None else environment
+    return read([], option.list_files(found, PROJECT))
 
 
 def read(

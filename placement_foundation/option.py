@@ -1,6 +1,8 @@
 """Options that every service has, and the values that code gets of them."""
 
 import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
@@ -152,3 +154,14 @@ def values(kind: type, group: Any) -> dict[str, Any]:
     return {
         field.name: getattr(group, field.name) for field in dataclasses.fields(kind)
     }
+
+
+def directory_variable(project: str) -> str:
+    """Return the variable that names the directory of a project's configuration."""
+    return f"OS_{project.upper().replace('-', '_')}_CONFIG_DIR"
+
+
+def list_files(environment: Mapping[str, str], project: str) -> list[str] | None:
+    """Return the files that the environment names; None if it leaves the choice."""
+    directory = environment.get(directory_variable(project), "").strip()
+    return [str(Path(directory, f"{project}.conf"))] if directory else None

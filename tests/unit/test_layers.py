@@ -27,6 +27,7 @@ LAYERS = {
         {"microversion"},
     ],
     FOUNDATION: [
+        {"serving"},
         {"application", "refusal"},
         {"middleware", "policy"},
         {"operation"},
@@ -43,9 +44,11 @@ LIBRARIES = {
     "routes": {"application"},
     "jsonschema": {"schemas", "schema", "query_string"},
     "sqlalchemy": {"objects", "db", "cmd", "storage", "migration"}
-    | {"application", "operation"},
-    "alembic": {"db", "cmd", "migration"},
-    "oslo_config": {"conf", "app", "policy", "cmd", "log", "middleware", "option"},
+    | {"application", "operation", "serving"},
+    "alembic": {"db", "cmd", "migration", "serving"},
+    "oslo_config": {"conf", "app", "policy", "cmd", "log", "middleware", "option"}
+    | {"serving"},
+    "gunicorn": {"serving"},
     "oslo_policy": {"policy", "conf", "option"},
 }
 MODULES = [

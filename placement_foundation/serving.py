@@ -1,0 +1,315 @@
+"""Programs that serve: a service with the web server and database that it brings."""
+
+import argparse
+import dataclasses
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+from alembic import util as alembic
+from gunicorn.app import base
+from oslo_config import cfg
+from oslo_db import exception as db_exc
+from oslo_log import log
+
+from placement_foundation import option, storage
+from placement_foundation.log import set_up_logging
+from placement_foundation.migration import History
+from placement_foundation.policy import Enforcer
+from placement_foundation.storage import Database
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+LOG = log.getLogger(__name__)
+
+# Enough to keep a process busy while some of its threads wait for the database.
+THREADS = 4
+KEEP_ALIVE_SECONDS = 75
+BACKLOG = 2048
+
+
+class Unusable(Exception):
+    """What the operator asked for cannot be done. The message is for the operator."""
+
+
+def _nothing(database: Database) -> None:
+    """Leave a database as it is."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """In what programs that serve differ.
+
+    ``name`` is that of the command, ``title`` that of the service, ``project`` that of
+    its files. ``database_group`` has the options of the database. ``read`` returns the
+    configuration of some files, with a database to use when none is configured.
+    ``fill`` gives a database with tables what else the service needs; ``sync_command``
+    is what makes the tables. ``example`` is a command to try, given the URL.
+    """
+
+    name: str
+    title: str
+    project: str
+    port: int
+    database_group: str
+    read: Callable[[list[str] | None, str], cfg.ConfigOpts]
+    make_enforcer: Callable[[cfg.ConfigOpts], Enforcer]
+    schema: History
+    start: Callable[[cfg.ConfigOpts], "WSGIApplication"]
+    sync_command: str
+    example: Callable[[str], str]
+    fill: Callable[[Database], object] = _nothing
+
+
+class Server(base.BaseApplication):  # type: ignore[misc]
+    """The web server: several processes with threads, connections kept alive."""
+
+    def __init__(
+        self,
+        program: Program,
+        config: cfg.ConfigOpts,
+        listener: socket.socket,
+        workers: int,
+    ) -> None:
+        self._program = program
+        self._config = config
+        self._options = {
+            "bind": f"fd://{listener.fileno()}",
+            "workers": workers,
+            "worker_class": "gthread",
+            "threads": THREADS,
+            "keepalive": KEEP_ALIVE_SECONDS,
+            # Many groups of resources, or many aggregates, make a long query.
+            "limit_request_line": 0,
+            "graceful_timeout": 10,
+            "proc_name": program.name,
+            "loglevel": "warning",
+            "control_socket_disable": True,
+        }
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Hand the options to the server."""
+        for name, value in self._options.items():
+            if name in self.cfg.settings:
+                self.cfg.set(name, value)
+
+    def load(self) -> "WSGIApplication":
+        """Make the application, in each process its own."""
+        return self._program.start(self._config)
+
+
+def add_arguments(parser: argparse.ArgumentParser, program: Program) -> None:
+    """Add what every program that serves may be told."""
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (%(default)s)"
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=program.port,
+        help="port to listen on (%(default)s); 0 picks a free one",
+    )
+    parser.add_argument(
+        "--workers",
+        type=_positive,
+        default=os.cpu_count() or 1,
+        help="number of processes (%(default)s, one for each processor)",
+    )
+    add_config_file(parser, program)
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="listen where others can reach it even though nobody is authenticated",
+    )
+
+
+def add_config_file(parser: argparse.ArgumentParser, program: Program) -> None:
+    """Add the choice of configuration files."""
+    project = program.project
+    parser.add_argument(
+        "--config-file",
+        action="append",
+        metavar="PATH",
+        help="configuration file; may be repeated, later ones win "
+        f"({project}.conf in {option.directory_variable(project)}, or else in "
+        f"~/.{project}, ~, /etc/{project}, /etc)",
+    )
+
+
+def _positive(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError("at least one")
+    return int(text)
+
+
+def serve(program: Program, asked: argparse.Namespace) -> int:
+    """Serve until told to stop; return the exit code.
+
+    :param asked: what ``add_arguments`` has added
+    """
+    try:
+        config = configure(program, asked.config_file)
+        _check_exposure(config, asked)
+        prepare_database(program, config)
+        listener = _listen(asked.host, asked.port)
+    except Unusable as exc:
+        return refuse(program, exc)
+    _announce(program, config, listener, asked.workers)
+    set_up_logging(config, program.project)
+    Server(program, config, listener, asked.workers).run()
+    return 0
+
+
+def refuse(program: Program, exc: Unusable) -> int:
+    """Tell the operator why nothing was done; return the exit code."""
+    print(f"{program.name}: {exc}", file=sys.stderr)
+    return 1
+
+
+def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
+    """Return the configuration; where no database is named, it is the embedded one.
+
+    :raises Unusable: a configuration or policy file is missing or broken
+    """
+    found = list(files or ()) or option.list_files(os.environ, program.project)
+    try:
+        config = program.read(found, _embedded_url(program))
+        if is_embedded(program, config):
+            config.set_default("auth_strategy", "noauth2", "api")
+        # Read now, so that a value that is none of the choices is told now.
+        LOG.debug("callers are authenticated by %s", config.api.auth_strategy)
+    except (cfg.Error, ValueError) as exc:
+        raise Unusable(_one_line(exc)) from exc
+    try:
+        program.make_enforcer(config)
+    except Exception as exc:
+        raise Unusable(f"the policy cannot be used: {_one_line(exc)}") from exc
+    return config
+
+
+def _embedded_url(program: Program) -> str:
+    directory = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    path = Path(directory, program.project, f"{program.project}.db")
+    return f"sqlite:///{path}"
+
+
+def is_embedded(program: Program, config: cfg.ConfigOpts) -> bool:
+    """Tell whether the service brings its own database."""
+    return _connection(program, config) == _embedded_url(program)
+
+
+def _connection(program: Program, config: cfg.ConfigOpts) -> str:
+    return str(config[program.database_group].connection)
+
+
+def _check_exposure(config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
+    """Keep a service that believes everybody away from everybody.
+
+    :raises Unusable: others could reach it, and nobody said that this is meant
+    """
+    open_to_all = config.api.auth_strategy == "noauth2"
+    if open_to_all and not _is_loopback(asked.host) and not asked.insecure:
+        raise Unusable(
+            f"with auth_strategy = noauth2 whoever reaches {asked.host} may do "
+            "anything; listen on 127.0.0.1, or say --insecure"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def prepare_database(
+    program: Program, config: cfg.ConfigOpts, *, migrate: bool = False
+) -> None:
+    """Migrate the embedded database, and see that a configured one can be used.
+
+    :param migrate: whether a configured one is to be migrated as well
+    :raises Unusable: it cannot be reached, written, or has no tables
+    """
+    settings = option.database_settings(config[program.database_group])
+    try:
+        if is_embedded(program, config):
+            Path(str(sa.make_url(settings.connection).database)).parent.mkdir(
+                parents=True, exist_ok=True
+            )
+            migrate = True
+        database = storage.connect(settings)
+        try:
+            _fill(program, config, database, migrate)
+        finally:
+            # The processes to come open connections of their own.
+            database.rest()
+    except (
+        OSError,
+        sa.exc.SQLAlchemyError,
+        db_exc.DBError,
+        alembic.CommandError,
+    ) as exc:
+        raise Unusable(
+            f"the database cannot be used: {_one_line(exc)} "
+            f"({sa.make_url(settings.connection).render_as_string()})"
+        ) from exc
+
+
+def _fill(
+    program: Program, config: cfg.ConfigOpts, database: Database, migrate: bool
+) -> None:
+    """Give a database all that the service needs, its tables only if that is wanted.
+
+    :raises Unusable: it has no tables
+    """
+    if migrate or config[program.database_group].sync_on_startup:
+        program.schema.upgrade(database)
+    if program.schema.version(database) is None:
+        raise Unusable(f"the database has no tables: run {program.sync_command}")
+    program.fill(database)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that accepts connections.
+
+    :raises Unusable: the address is taken, or is none of this machine's
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except (OSError, OverflowError) as exc:
+        raise Unusable(f"cannot listen on {host} port {port}: {exc}") from exc
+    listener.set_inheritable(True)
+    return listener
+
+
+def _announce(
+    program: Program, config: cfg.ConfigOpts, listener: socket.socket, workers: int
+) -> None:
+    host, port = listener.getsockname()[:2]
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    database = sa.make_url(_connection(program, config))
+    print(
+        f"{program.title} is served at {url}/ by {workers} processes. Ctrl-C ends it."
+    )
+    print(f"Database: {database.render_as_string()}")
+    if config.api.auth_strategy == "noauth2":
+        print("Nobody is authenticated: whoever reaches this address may do anything.")
+        print("Try:")
+        print(f"  {program.example(url)}")
+    sys.stdout.flush()
+
+
+def _one_line(exc: BaseException) -> str:
+    inner = getattr(exc, "inner_exception", None) or exc
+    return " ".join(str(getattr(inner, "orig", None) or inner).split())
