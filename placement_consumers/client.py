@@ -74,11 +74,16 @@ __all__ = [
     "Candidate",
     "Candidates",
     "Json",
+    "Query",
     "encode_query",
+    "path_of",
 ]
 
 Json = Any
 T = TypeVar("T")
+# A query string that is percent-encoded already, or parameters by name; a name may
+# come several times in pairs.
+Query = str | Mapping[str, str] | Iterable[tuple[str, str]]
 
 # Attempts at a read-change-write whose generation is out of date, in all.
 ATTEMPTS = 5
@@ -207,13 +212,12 @@ class Client:
         path: str,
         *,
         version: str,
-        query: str | Mapping[str, str] = "",
+        query: Query = "",
         body: Json = None,
     ) -> Answer:
         """Send a request, and return what is answered.
 
         :param path: what comes after the endpoint, percent-encoded: ``path_of`` does it
-        :param query: parameters, or a query string that is percent-encoded already
         :raises PlacementError: the answer is not one of 2xx, or there is none
         """
         text = query if isinstance(query, str) else encode_query(query)
@@ -235,9 +239,7 @@ class Client:
             raise _unanswered(exc) from exc
         return _read(response)
 
-    def get(
-        self, path: str, *, version: str, query: str | Mapping[str, str] = ""
-    ) -> Json:
+    def get(self, path: str, *, version: str, query: Query = "") -> Json:
         """Return the document at a path."""
         return self.request("GET", path, version=version, query=query).document
 
@@ -591,9 +593,7 @@ class Client:
 
     # Allocation candidates
 
-    def list_candidates(
-        self, query: str | Mapping[str, str], *, version: str = "1.36"
-    ) -> Candidates:
+    def list_candidates(self, query: Query, *, version: str = "1.36") -> Candidates:
         """Return the ways to serve a request, in Placement's order.
 
         :raises BadRequest: the query is wrong, or names what does not exist
@@ -602,7 +602,7 @@ class Client:
         return _candidates(self.get(path, version=version, query=query))
 
     def get_explanation(
-        self, query: str | Mapping[str, str], *, version: str = "1.36"
+        self, query: Query, *, version: str = "1.36"
     ) -> dict[str, Json] | None:
         """Return why a request has the candidates that it has, or None.
 
@@ -640,9 +640,10 @@ def path_of(*names: str) -> str:
     return "".join(f"/{quote(name, safe='')}" for name in names)
 
 
-def encode_query(query: Mapping[str, str]) -> str:
+def encode_query(query: Mapping[str, str] | Iterable[tuple[str, str]]) -> str:
     """Return a query string, percent-encoded, its parameters sorted by name."""
-    return urlencode(sorted(query.items()), quote_via=quote, safe="")
+    pairs = query.items() if isinstance(query, Mapping) else query
+    return urlencode(sorted(pairs), quote_via=quote, safe="")
 
 
 def _parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
@@ -779,12 +780,18 @@ def _document(response: Any) -> Json:
 
 
 def _error(document: Json) -> dict[str, Any]:
-    """Return the first error of an error document, or what is known without one."""
+    """Return the first error of an error document, or what else tells of one.
+
+    Whoever checks tokens in front of the service has documents of another form.
+    """
     try:
-        error = document["errors"][0]
-    except (TypeError, KeyError, IndexError):
+        return dict(document["errors"][0])
+    except (TypeError, ValueError, LookupError):
+        pass
+    try:
+        return {"detail": str(document.get("error", document)["message"])}
+    except (AttributeError, TypeError, LookupError):
         return {}
-    return error if isinstance(error, dict) else {}
 
 
 def _excerpt(text: str) -> str:

@@ -36,6 +36,12 @@ class PlacementError(Exception):
         self.code = code
         self.request_id = request_id
 
+    @property
+    def reason(self) -> str:
+        """What the detail says of this request, without what it says of the status."""
+        stock, _, message = self.detail.partition("\n\n")
+        return message.strip() or stock.strip()
+
     def __str__(self) -> str:
         marks = [
             f"HTTP {self.status}" if self.status else "",
@@ -43,7 +49,7 @@ class PlacementError(Exception):
             f"request {self.request_id}" if self.request_id else "",
         ]
         known = ", ".join(mark for mark in marks if mark)
-        return f"{self.detail} ({known})" if known else self.detail
+        return f"{self.reason} ({known})" if known else self.reason
 
 
 class BadRequest(PlacementError):

@@ -1,0 +1,138 @@
+"""Choosing a host for a server, and claiming what the server needs there."""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+
+from placement_consumers.client import (
+    BadRequest,
+    Candidate,
+    Candidates,
+    Client,
+    Conflict,
+    Json,
+)
+from placement_consumers.scheduling import explanation
+from placement_consumers.scheduling.errors import BadInput, NoValidHost, ServerTaken
+from placement_consumers.scheduling.request import Request, refusal
+
+SHARING = "MISC_SHARES_VIA_AGGREGATE"
+CONSUMER_TYPE_SINCE = "1.38"
+
+# Puts candidates into the order in which they are tried.
+Weigher = Callable[[Candidates], Iterable[Candidate]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Server:
+    """A server to be booted, and whose it is. A type of consumer needs 1.38."""
+
+    uuid: str
+    project_id: str
+    user_id: str
+    consumer_type: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Booted:
+    """Where a server went: the host's UUID, and what was claimed."""
+
+    host: str
+    candidate: Candidate
+
+
+def in_order(candidates: Candidates) -> Iterable[Candidate]:
+    """Leave candidates in the order in which Placement gave them."""
+    return candidates.found
+
+
+def find(placement: Client, request: Request) -> Candidates:
+    """Return the candidates for a request, of which there is at least one.
+
+    :raises NoValidHost: there are none
+    :raises BadInput: Placement would refuse the request, and is not asked; or it does,
+        for something that only it can know
+    """
+    if request.problems:
+        raise BadInput(request.problems)
+    try:
+        candidates = placement.list_candidates(request.query)
+    except BadRequest as exc:
+        raise refusal(request, exc) from exc
+    if not candidates.found:
+        raise NoValidHost(
+            "Placement has no candidate for this request",
+            explanation.ask(placement, request.query),
+        )
+    return candidates
+
+
+def boot(
+    placement: Client, server: Server, request: Request, weigh: Weigher = in_order
+) -> Booted:
+    """Find a host for a server and claim it.
+
+    :raises NoValidHost: there is no candidate, or others were faster at all of them
+    :raises ServerTaken: the server holds something already
+    :raises BadInput: the request is wrong, see ``find``
+    """
+    candidates = find(placement, request)
+    if held := placement.get_allocations(server.uuid).by_provider:
+        raise ServerTaken(
+            f"server {server.uuid} is not booted: it holds something of "
+            f"{', '.join(sorted(held))} already"
+        )
+    for candidate in weigh(candidates):
+        try:
+            claimed = _claim(placement, server, candidate)
+        except BadRequest as exc:
+            raise refusal(request, exc) from exc
+        if claimed:
+            return Booted(host_of(candidate, candidates.summaries), candidate)
+    raise NoValidHost(
+        f"others were faster: none of {len(candidates.found)} candidates has room "
+        "any more"
+    )
+
+
+def host_of(candidate: Candidate, summaries: Json) -> str:
+    """Return the root of the providers of a candidate, other than sharing ones."""
+    providers = list(candidate.allocations)
+    own = [each for each in providers if SHARING not in summaries[each]["traits"]]
+    return str(summaries[(own or providers)[0]]["root_provider_uuid"])
+
+
+def _claim(placement: Client, server: Server, candidate: Candidate) -> bool:
+    """Claim a candidate; tell whether there was still room.
+
+    :raises ServerTaken: somebody else booted the server meanwhile
+    """
+
+    def claim() -> None:
+        try:
+            placement.claim(
+                server.uuid,
+                candidate,
+                project_id=server.project_id,
+                user_id=server.user_id,
+                consumer_type=server.consumer_type,
+                version=CONSUMER_TYPE_SINCE if server.consumer_type else "1.36",
+            )
+        except Conflict as exc:
+            # Somebody else's claim came first: of all conflicts, this one is final.
+            if "consumer generation conflict" in exc.detail:
+                raise ServerTaken(
+                    f"server {server.uuid} is not booted: somebody else has booted it "
+                    "at the same time"
+                ) from exc
+            raise
+
+    try:
+        placement.retry_lost_races(claim)
+    except Conflict:
+        return False
+    except BadRequest as exc:
+        # A provider of the candidate has been deleted.
+        if "that does not exist" not in exc.detail:
+            raise
+        return False
+    return True

@@ -1,0 +1,26 @@
+"""Why a server cannot be booted."""
+
+from collections.abc import Sequence
+
+from placement_consumers.scheduling.explanation import Explanation
+
+
+class BadInput(Exception):
+    """A flavor, an image or another input is wrong. Each problem names its place."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+
+
+class NoValidHost(Exception):
+    """No host can take the server, for all that Placement knows."""
+
+    def __init__(self, reason: str, explanation: Explanation | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.explanation = explanation
+
+
+class ServerTaken(Exception):
+    """The server holds something already: it runs, or somebody else is booting it."""

@@ -1,0 +1,38 @@
+"""Why a request has no candidates, where the service can tell."""
+
+import dataclasses
+from typing import Self
+
+from placement_consumers.client import Client, Json
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Explanation:
+    """What the service says: in a few sentences, and what would help.
+
+    ``document`` is all of it, as ``/ledger/v1/explanation`` answers.
+    """
+
+    summary: str
+    changes: tuple[str, ...]
+    document: Json
+
+    @classmethod
+    def parse(cls, document: Json) -> Self | None:
+        """Return an explanation, None for what is none."""
+        if not isinstance(document, dict) or not isinstance(
+            document.get("summary"), str
+        ):
+            return None
+        changes = document.get("changes")
+        texts = [
+            each["text"]
+            for each in (changes if isinstance(changes, list) else [])
+            if isinstance(each, dict) and isinstance(each.get("text"), str)
+        ]
+        return cls(document["summary"], tuple(texts), document)
+
+
+def ask(placement: Client, query: str) -> Explanation | None:
+    """Ask why a query has the candidates that it has; most services cannot tell."""
+    return Explanation.parse(placement.get_explanation(query))

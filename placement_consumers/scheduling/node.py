@@ -1,0 +1,16 @@
+"""What a bare metal node is told of the instance that is to run on it."""
+
+from placement_consumers.client import Json
+from placement_consumers.scheduling.flavor import Flavor
+from placement_consumers.scheduling.image import Image
+from placement_consumers.scheduling.preflight import flavor_traits
+
+
+def patch(flavor: Flavor, image: Image | None = None) -> list[Json]:
+    """Return the JSON patch for the node; it is empty if there are no traits."""
+    required = (
+        flavor_traits(flavor, "required") | (image.required if image else {}).keys()
+    )
+    if not required:
+        return []
+    return [{"op": "add", "path": "/instance_info/traits", "value": sorted(required)}]
