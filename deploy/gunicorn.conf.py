@@ -7,15 +7,18 @@ bind = ["0.0.0.0:8778"]
 
 # Each process connects to the database by itself.
 workers = multiprocessing.cpu_count()
-worker_class = "gthread"
+# Clients that send or read slowly keep no thread waiting.
+worker_class = "placement_foundation.worker.Worker"
 threads = 4
+# Connections of each process. When there are more, the oldest that ask for nothing go.
+worker_connections = 1000
 timeout = 60
 graceful_timeout = 30
-# Longer than the keep-alive of a proxy before it, so that the proxy hangs up first.
-keepalive = 75
 
-# Many groups of resources, or many aggregates, make a long query.
+# For who chooses another worker class: many groups of resources make a long query, and
+# no client says where the service is mounted.
 limit_request_line = 0
+forwarder_headers = ""
 
 # The service writes a line about each request by itself.
 accesslog = None

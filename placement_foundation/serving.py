@@ -17,7 +17,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_log import log
 
-from placement_foundation import option, storage
+from placement_foundation import option, storage, worker
 from placement_foundation.log import set_up_logging
 from placement_foundation.migration import History
 from placement_foundation.policy import Enforcer
@@ -30,7 +30,6 @@ LOG = log.getLogger(__name__)
 
 # Enough to keep a process busy while some of its threads wait for the database.
 THREADS = 4
-KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
 
 
@@ -82,11 +81,8 @@ class Server(base.BaseApplication):  # type: ignore[misc]
         self._options = {
             "bind": f"fd://{listener.fileno()}",
             "workers": workers,
-            "worker_class": "gthread",
+            "worker_class": worker.Worker,
             "threads": THREADS,
-            "keepalive": KEEP_ALIVE_SECONDS,
-            # Many groups of resources, or many aggregates, make a long query.
-            "limit_request_line": 0,
             "graceful_timeout": 10,
             "proc_name": program.name,
             "loglevel": "warning",

@@ -5,6 +5,9 @@ import runpy
 from pathlib import Path
 
 import pytest
+from gunicorn import util
+
+from placement_foundation import worker
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 APPLICATION = "placement.wsgi.api:application"
@@ -24,6 +27,12 @@ def test_gunicorn_knows_the_settings() -> None:
     ours = {name for name in settings if not name.startswith("__")}
     # Older releases have no control socket, and ignore what they do not know.
     assert ours - {"multiprocessing", "control_socket_disable"} <= set(known)
+
+
+def test_gunicorn_runs_our_own_workers() -> None:
+    settings = runpy.run_path(str(DEPLOY / "gunicorn.conf.py"))
+    assert util.load_class(settings["worker_class"]) is worker.Worker
+    assert settings["forwarder_headers"] == ""
 
 
 def test_uwsgi_serves_the_application_on_the_usual_port() -> None:

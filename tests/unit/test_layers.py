@@ -35,7 +35,7 @@ LAYERS = {
         {"schema"},
         {"migration"},
         {"storage"},
-        {"context", "errors", "log", "option", "version"},
+        {"context", "errors", "log", "option", "version", "worker"},
     ],
 }
 # Who may use a library: webob is HTTP, jsonschema the wire, and so on.
@@ -48,7 +48,7 @@ LIBRARIES = {
     "alembic": {"db", "cmd", "migration", "serving"},
     "oslo_config": {"conf", "app", "policy", "cmd", "log", "middleware", "option"}
     | {"serving"},
-    "gunicorn": {"serving"},
+    "gunicorn": {"serving", "worker"},
     "oslo_policy": {"policy", "conf", "option"},
 }
 MODULES = [

@@ -1,0 +1,306 @@
+"""The web server as clients meet it that are slow, rude or broken."""
+
+import contextlib
+import http.client
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from waitress import task, wasyncore
+
+from placement_foundation import worker
+from tests import programs
+
+SLOW = 150
+# How long a client waits that has done nothing wrong, at most.
+PATIENCE = 10
+IDENTITY = (
+    b"Host: placement\r\nX-Auth-Token: admin\r\n"
+    b"OpenStack-API-Version: placement latest\r\n"
+)
+POST = (
+    b"POST /resource_providers HTTP/1.1\r\n"
+    + IDENTITY
+    + b"Content-Type: application/json\r\n"
+)
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Give the port of a service with two processes and the embedded database."""
+    home = tmp_path_factory.mktemp("home")
+    with (home / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "placement.cmd.api", "--port=0", "--workers=2"],
+            env=programs.environment(home),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    assert process.stdout
+    found = re.search(r":(\d+)/", process.stdout.readline())
+    assert found
+    yield int(found[1])
+    end(process)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+
+
+def send(port: int, *parts: bytes) -> bytes:
+    """Send a request in parts, and return the answer up to the end of its header."""
+    with connect(port) as client:
+        for part in parts:
+            client.sendall(part)
+        return read_header(client)
+
+
+def read_header(client: socket.socket) -> bytes:
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        data = client.recv(4096)
+        if not data:
+            break
+        answer += data
+    return answer
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: x\r\n",
+        POST + b'Content-Length: 100\r\n\r\n{"',
+        CHUNKED + b'2\r\n{"',
+        (b"GET /traits HTTP/1.1\r\n" + IDENTITY + b"\r\n") * 20,
+    ],
+    ids=["silent", "half a header", "half a body", "half a chunk", "reads nothing"],
+)
+def test_others_are_served_beside_slow_clients(port: int, begin: bytes) -> None:
+    with contextlib.ExitStack() as clients:
+        for _ in range(SLOW):
+            client = clients.enter_context(connect(port))
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.sendall(begin)
+        for _ in range(4):
+            other = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+            other.request("GET", "/")
+            assert other.getresponse().status == 200
+            other.close()
+
+
+def test_a_header_cannot_pass_for_the_mount_of_the_service(port: int) -> None:
+    answer = send(port, b"GET / HTTP/1.1\r\nHost: x\r\nSCRIPT_NAME: /x\r\n\r\n")
+    assert status(answer) == 200
+
+
+def test_a_path_is_taken_as_it_is(port: int) -> None:
+    answer = send(port, b"GET //traits HTTP/1.1\r\n" + IDENTITY + b"\r\n")
+    assert status(answer) == 404
+
+
+def test_a_host_is_not_needed_for_a_location(port: int) -> None:
+    body = b'{"name": "cow"}'
+    request = re.sub(rb"Host:.*\r\n|OpenStack.*\r\n", b"", POST)
+    request = request.replace(b"HTTP/1.1", b"HTTP/1.0")
+    length = b"Content-Length: %d\r\n\r\n" % len(body)
+    answer = send(port, request + length + body)
+    assert status(answer) == 201
+    assert b"ocation: http://127.0.0.1:%d/resource_providers/" % port in answer
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"zz\r\n{}\r\n0\r\n\r\n",
+        b"-1\r\n{}\r\n0\r\n\r\n",
+        b"0x2\r\n{}\r\n0\r\n\r\n",
+        b"1\r\n{}\r\n0\r\n\r\n",
+        b"2;" + b"x" * 100_000 + b"\r\n{}\r\n0\r\n\r\n",
+        b"2\r\n{}\r\n0\r\n" + b"X: y\r\n" * 20_000,
+    ],
+    ids=["no hex", "negative", "0x", "wrong size", "long extension", "endless trailer"],
+)
+def test_a_malformed_chunked_body(port: int, body: bytes) -> None:
+    assert status(send(port, CHUNKED + body)) == 400
+
+
+def test_a_good_chunked_body(port: int) -> None:
+    body = b'{"name": "\xc3\xa4"}'
+    chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    assert status(send(port, CHUNKED, chunks)) == 200
+
+
+def test_a_long_question_is_answered(port: int) -> None:
+    query = b"name=" + b"x" * 200_000
+    request = b"GET /resource_providers?" + query + b" HTTP/1.1\r\n" + IDENTITY
+    assert status(send(port, request + b"\r\n")) == 200
+
+
+def test_a_request_line_has_an_end(port: int) -> None:
+    assert status(send(port, b"GET /?" + b"x" * worker.LONGEST_REQUEST_LINE)) == 414
+
+
+def test_a_header_has_an_end(port: int) -> None:
+    line = b"GET / HTTP/1.1\r\nHost: x\r\n"
+    assert status(send(port, line + b"X: y\r\n" * worker.LARGEST_HEADER)) == 431
+
+
+def test_a_body_that_is_too_large_is_not_read(port: int) -> None:
+    length = b"Content-Length: %d\r\n" % (worker.LARGEST_BODY + 1)
+    answer = send(port, POST + length + b"Expect: 100-continue\r\n\r\n")
+    assert status(answer) == 413
+
+
+class Loop:
+    """A listening socket whose events are handled one by one."""
+
+    def __init__(self) -> None:
+        self._map: dict[int, Any] = {}
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.port = listener.getsockname()[1]
+        self._threads = task.ThreadedTaskDispatcher()
+        self._threads.set_thread_count(1)
+        self.listener = worker.listen(
+            say_hello, listener, self._threads, self._map, connection_limit=10
+        )
+
+    def turn(self) -> None:
+        """Handle what there is to handle."""
+        for _ in range(3):
+            wasyncore.loop(timeout=0.01, use_poll=True, map=self._map, count=1)
+            self.listener.make_room()
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        wasyncore.close_all(self._map)
+
+
+def say_hello(environment: Any, start_response: Any) -> list[bytes]:
+    start_response("200 OK", [("Content-Length", "5")])
+    return [b"hello"]
+
+
+@pytest.fixture
+def loop() -> Iterator[Loop]:
+    loop = Loop()
+    yield loop
+    loop.close()
+
+
+def is_closed(client: socket.socket) -> bool:
+    client.settimeout(0.01)
+    try:
+        return client.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("begin", "limit"),
+    [
+        (b"", "HEADER_SECONDS"),
+        (b"GET / HTTP/1.1\r\n", "HEADER_SECONDS"),
+        (b"PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\n.", "BODY_SECONDS"),
+    ],
+)
+def test_who_takes_too_long_is_hung_up_on(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch, begin: bytes, limit: str
+) -> None:
+    with connect(loop.port) as client:
+        client.sendall(begin)
+        loop.turn()
+        loop.listener.hang_up(time.time())
+        loop.turn()
+        assert not is_closed(client)
+        monkeypatch.setattr(worker, limit, 0)
+        loop.listener.hang_up(time.time())
+        loop.turn()
+        assert is_closed(client)
+
+
+def test_a_connection_is_kept_between_requests_for_a_while(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connect(loop.port) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        loop.turn()
+        assert b"hello" in client.recv(4096)
+        monkeypatch.setattr(worker, "HEADER_SECONDS", 0)
+        loop.listener.hang_up(time.time())
+        loop.turn()
+        assert not is_closed(client)
+        loop.listener.hang_up(time.time() + worker.IDLE_SECONDS + 1)
+        loop.turn()
+        assert is_closed(client)
+
+
+def test_silent_connections_make_room(loop: Loop) -> None:
+    with contextlib.ExitStack() as clients:
+        silent = [clients.enter_context(connect(loop.port)) for _ in range(30)]
+        client = clients.enter_context(connect(loop.port))
+        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        for _ in silent:
+            loop.turn()
+        assert b"hello" in client.recv(4096)
+        assert is_closed(silent[0])
+
+
+def test_a_request_that_has_begun_is_answered_before_the_end(loop: Loop) -> None:
+    with connect(loop.port) as begun, connect(loop.port) as idle:
+        begun.sendall(b"GET / HTTP/1.1\r\n")
+        loop.turn()
+        loop.listener.stop()
+        assert loop.listener.finish()
+        begun.sendall(b"Host: x\r\n\r\n")
+        loop.turn()
+        assert b"Connection: close" in begun.recv(4096)
+        assert not loop.listener.finish()
+        assert is_closed(idle)
+
+
+def test_requests_sent_at_once_are_answered_in_turn(loop: Loop) -> None:
+    with connect(loop.port) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 3)
+        answer = b""
+        for _ in range(20):
+            loop.turn()
+            if answer.count(b"hello") < 3:
+                answer += client.recv(4096)
+    assert answer.count(b"hello") == 3
+
+
+def test_a_byte_at_a_time_makes_a_request(loop: Loop) -> None:
+    request = worker.Request(loop.listener.adj)
+    for byte in b"PUT /a HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}":
+        assert not request.completed
+        assert request.received(bytes([byte])) == 1
+    assert request.completed
+    assert request.path == "/a"
+    assert request.get_body_stream().read() == b"{}"
+
+
+def test_a_process_may_open_the_files_that_its_connections_need() -> None:
+    assert worker.allow_connections(10) == 10
+    many = worker.allow_connections(10**9)
+    assert 0 < many < 10**9
