@@ -1,0 +1,105 @@
+// The public APIs, as the console asks them: always to the service it came from.
+
+import { expire, token } from "./session.ts";
+
+// The shapes that this program reads are those of this microversion.
+const VERSION = "placement 1.39";
+
+/** The root of the service, which may be beneath a prefix. */
+export const ROOT = new URL("..", document.baseURI);
+
+export class Failure extends Error {
+  constructor(
+    readonly what: string,
+    readonly detail: string,
+    readonly status = 0,
+    readonly requestId = "",
+  ) {
+    super(detail);
+  }
+}
+
+interface Asked {
+  method?: string;
+  body?: unknown;
+  accept?: string;
+  signal?: AbortSignal;
+}
+
+export async function ask(path: string, asked: Asked = {}): Promise<Response> {
+  const headers: Record<string, string> = {
+    Accept: asked.accept ?? "application/json",
+    "OpenStack-API-Version": VERSION,
+    "X-Auth-Token": token(),
+  };
+  if (asked.body !== undefined) headers["Content-Type"] = "application/json";
+  const response = await send(path, {
+    method: asked.method ?? "GET",
+    headers,
+    body: asked.body === undefined ? undefined : JSON.stringify(asked.body),
+    signal: asked.signal ?? null,
+  });
+  if (response.status === 401) expire();
+  if (!response.ok) throw await failure(path, response);
+  return response;
+}
+
+export async function get<T>(path: string, asked: Asked = {}): Promise<T> {
+  return (await (await ask(path, asked)).json()) as T;
+}
+
+/** Send a request; cookies stay at home, so that nobody else's page can use them. */
+export async function send(path: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(new URL(path, ROOT), {
+      ...request,
+      credentials: "omit",
+      redirect: "error",
+      cache: "no-store",
+    });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Failure(path, "The service does not answer.");
+  }
+}
+
+export async function failure(path: string, response: Response): Promise<Failure> {
+  const text = await response.text();
+  let detail = `${response.status} ${response.statusText}`;
+  try {
+    const [error] = (JSON.parse(text) as { errors: { title: string; detail: string }[] }).errors;
+    if (error) detail = error.detail.trim() || error.title;
+  } catch {
+    // Something in front of the service answered: its status says what there is.
+  }
+  const id = response.headers.get("x-openstack-request-id") ?? "";
+  return new Failure(path, detail, response.status, id);
+}
+
+/** Read a document a line, each handed over as soon as it is there. */
+export async function readLines(
+  path: string,
+  take: (document: unknown) => void,
+  signal?: AbortSignal,
+): Promise<void> {
+  const response = await ask(path, { accept: "application/x-ndjson", signal });
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await readOn(path, reader);
+    if (done) break;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line) take(JSON.parse(line));
+  }
+  if (rest.trim()) take(JSON.parse(rest));
+}
+
+async function readOn(path: string, reader: ReadableStreamDefaultReader<string>) {
+  try {
+    return await reader.read();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Failure(path, "The answer broke off in the middle.");
+  }
+}

@@ -1,0 +1,45 @@
+// The question as commands that others can run.
+
+import type { Question } from "./question.ts";
+import { render } from "./question.ts";
+
+/** Quote for a shell. */
+export function quote(text: string): string {
+  return /^[\w:=.,/@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+export function curl(root: string, question: Question): string {
+  const url = `${root}allocation_candidates?${render(question)}`;
+  return `curl -H "X-Auth-Token: $OS_TOKEN" -H 'OpenStack-API-Version: placement latest' ${quote(url)}`;
+}
+
+export function explain(question: Question): string {
+  return `placement-explain ${quote(render(question))}`;
+}
+
+/** None for what the command line client has no option for. */
+export function openstack(question: Question): string | null {
+  const { groups, rootRequired, sameSubtree, policy, rest } = question;
+  const isNumbered = groups.every(({ suffix }) => /^\d*$/.test(suffix));
+  const isPlain = groups.every(({ inTree, memberOf }) => !inTree && memberOf.every(isMember));
+  if (!isNumbered || !isPlain || rootRequired.length || sameSubtree.length) return null;
+  const limit = rest.find(([key]) => key === "limit");
+  if (rest.some(([key]) => key !== "limit")) return null;
+  const said = ["openstack --os-placement-api-version 1.39 allocation candidate list"];
+  for (const { suffix, resources, required, memberOf } of groups) {
+    if (suffix) said.push(`--group ${suffix}`);
+    resources.filter(([name]) => name).forEach(([name, amount]) => said.push(`--resource ${name}=${amount}`));
+    for (const term of required) {
+      if (term.startsWith("!")) said.push(`--forbidden ${term.slice(1)}`);
+      else said.push(`--required ${term.replace(/^in:/, "")}`);
+    }
+    memberOf.forEach((term) => said.push(`--member-of ${term.replace(/^in:/, "")}`));
+  }
+  if (policy) said.push(`--group-policy ${policy}`);
+  if (limit) said.push(`--limit ${limit[1]}`);
+  return said.join(" ");
+}
+
+function isMember(term: string): boolean {
+  return !term.includes("!");
+}

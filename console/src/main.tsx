@@ -1,0 +1,6 @@
+// Where the console begins.
+
+import { render } from "preact";
+import { Shell } from "./view/shell.tsx";
+
+render(<Shell />, document.getElementById("console")!);

@@ -1,0 +1,155 @@
+// What the colour of a host means: a number for each, in bins that the legend counts.
+
+import { consumers, free, has, isIn, type Host, type Sum } from "./fleet.ts";
+import { amount, count, percent, plural, short } from "./unit.ts";
+
+export const KINDS = ["used", "free", "reserved", "consumers", "trait", "aggregate", "question"] as const;
+export type Kind = (typeof KINDS)[number];
+
+export interface Choice {
+  kind: Kind;
+  /** The resource class, trait or aggregate that it is about. */
+  of: string;
+  /** How often the current question fits, by host. */
+  fits?: ReadonlyMap<string, number> | undefined;
+}
+
+export interface Bin {
+  label: string;
+  /** How strong its colour is, from 0 to 1; null is for hosts that it does not apply to. */
+  shade: number | null;
+}
+
+export interface Scale {
+  title: string;
+  bins: Bin[];
+  valueOf: (host: Host) => number | null;
+  binOf: (host: Host) => number;
+  shadeOf: (host: Host) => number | null;
+  tell: (host: Host) => string;
+}
+
+const PARTS = 10;
+
+export function makeScale(hosts: readonly Host[], choice: Choice): Scale {
+  switch (choice.kind) {
+    case "used":
+    case "reserved":
+      return makeShare(choice.kind, choice.of);
+    case "trait":
+      return makeYesNo(`has ${choice.of || "…"}`, (host) => has(host, choice.of));
+    case "aggregate":
+      return makeYesNo(`is in ${short(choice.of) || "…"}`, (host) => isIn(host, choice.of));
+    default:
+      return makeAmount(hosts, choice);
+  }
+}
+
+function makeShare(kind: "used" | "reserved", name: string): Scale {
+  const whole = (sum: Sum) => (kind === "used" ? sum.capacity : sum.total);
+  const valueOf = (host: Host) => {
+    const sum = host.sums.get(name);
+    return sum && whole(sum) > 0 ? sum[kind] / whole(sum) : null;
+  };
+  const bins = Array.from({ length: PARTS }, (_, n): Bin => ({
+    label: `${n * PARTS}–${(n + 1) * PARTS}\u202f%`,
+    shade: (n + 0.5) / PARTS,
+  }));
+  return finish(`${name} ${kind}`, bins, `no ${name}`, valueOf, {
+    binOf: (value) => Math.min(PARTS - 1, Math.floor(value * PARTS)),
+    shadeOf: (value) => Math.min(1, value),
+    tell: (_, host) => {
+      const sum = host.sums.get(name)!;
+      return `${percent(sum[kind], whole(sum))} of ${amount(name, whole(sum))} ${kind}`;
+    },
+  });
+}
+
+function makeYesNo(title: string, test: (host: Host) => boolean): Scale {
+  const bins = [{ label: "no", shade: 0 }, { label: "yes", shade: 1 }];
+  return finish(title, bins, "", (host) => Number(test(host)), {
+    binOf: (value) => value,
+    shadeOf: (value) => value,
+    tell: (value) => (value ? title : `not: ${title}`),
+  });
+}
+
+function makeAmount(hosts: readonly Host[], { kind, of, fits }: Choice): Scale {
+  const valueOf = (host: Host) => {
+    if (kind === "consumers") return consumers(host).size;
+    if (kind === "question") return fits?.get(host.root.uuid) ?? 0;
+    const sum = host.sums.get(of);
+    return sum ? free(sum) : null;
+  };
+  const most = hosts.reduce((most, host) => Math.max(most, valueOf(host) ?? 0), 0);
+  const step = niceStep(most);
+  const write = (value: number) => (kind === "free" ? amount(of, value) : count(value));
+  const bins: Bin[] = [{ label: "0", shade: 0 }];
+  for (let from = 0; from < most; from += step) {
+    const label = step === 1 ? write(from + 1) : `up to ${write(from + step)}`;
+    bins.push({ label, shade: Math.min(1, (from + step) / most) });
+  }
+  const titles = { consumers: "consumers", question: "times the question fits" };
+  const title = kind in titles ? titles[kind as keyof typeof titles] : `${of} free`;
+  const told = { consumers: "consumer", question: "time" };
+  return finish(title, bins, `no ${of}`, valueOf, {
+    binOf: (value) => Math.ceil(value / step),
+    shadeOf: (value) => (most ? value / most : 0),
+    tell: (value) => {
+      if (kind === "question") return value ? `fits ${plural(value, told.question)}` : "does not fit";
+      return kind === "consumers" ? plural(value, told.consumers) : `${write(value)} free`;
+    },
+  });
+}
+
+function niceStep(most: number): number {
+  const rough = Math.max(1, most / PARTS);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const nice = [1, 2, 5, 10].find((factor) => factor * power >= rough)!;
+  return Math.max(1, nice * power);
+}
+
+interface Numbers {
+  binOf: (value: number) => number;
+  shadeOf: (value: number) => number;
+  tell: (value: number, host: Host) => string;
+}
+
+function finish(
+  title: string,
+  bins: Bin[],
+  missing: string,
+  valueOf: Scale["valueOf"],
+  of: Numbers,
+): Scale {
+  const last = bins.length;
+  const or = <T>(host: Host, what: (value: number, host: Host) => T, none: T): T => {
+    const value = valueOf(host);
+    return value === null ? none : what(value, host);
+  };
+  return {
+    title,
+    bins: missing ? [...bins, { label: missing, shade: null }] : bins,
+    valueOf,
+    binOf: (host) => or(host, of.binOf, last),
+    shadeOf: (host) => or<number | null>(host, of.shadeOf, null),
+    tell: (host) => or(host, of.tell, missing),
+  };
+}
+
+/** Colours from faint to strong, a hundred steps between the stops. */
+export function ramp(stops: readonly string[]): string[] {
+  const known = stops.map(channels);
+  return Array.from({ length: 101 }, (_, n) => {
+    const place = (n / 100) * (known.length - 1);
+    const left = known[Math.floor(place)]!;
+    const right = known[Math.ceil(place)]!;
+    const mixed = left.map((each, i) => Math.round(each + (right[i]! - each) * (place % 1)));
+    return `rgb(${mixed.join(" ")})`;
+  });
+}
+
+function channels(text: string): number[] {
+  const hex = text.trim();
+  return [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
+}

@@ -1,0 +1,104 @@
+// The fleet as it was last read: once for all views, in parts as they are needed.
+
+import { useEffect } from "preact/hooks";
+import { Failure, readLines } from "./api.ts";
+import { gather, type Fleet, type Provider } from "./fleet.ts";
+import { Source, useSource } from "./source.ts";
+import { readParts, readProvider, type Part } from "./wire.ts";
+
+const BASE = "inventories,usages,aggregates,generation,parent";
+
+export interface Store {
+  fleet: Fleet | null;
+  /** Providers read so far, while that goes on. */
+  reading: number | null;
+  failure: Failure | null;
+  parts: ReadonlySet<Part>;
+}
+
+const EMPTY: Store = { fleet: null, reading: null, failure: null, parts: new Set() };
+
+export const store = new Source<Store>(EMPTY);
+let wanted = new Set<Part>();
+let running: AbortController | null = null;
+
+/** Read everything anew; what is shown stays until the new is there. */
+export async function refresh(): Promise<void> {
+  running?.abort();
+  const mine = (running = new AbortController());
+  store.change({ reading: 0, failure: null });
+  try {
+    const fleet = await readBase(mine.signal);
+    store.change({ fleet, parts: new Set() });
+    for (let part = missing(); part; part = missing()) {
+      await readPart(part, mine.signal);
+    }
+    store.change({ reading: null });
+  } catch (error) {
+    if (mine.signal.aborted) return;
+    store.change({ reading: null, failure: error as Failure });
+  }
+}
+
+function missing(): Part | undefined {
+  return [...wanted].find((part) => !store.value.parts.has(part));
+}
+
+async function readBase(signal: AbortSignal): Promise<Fleet> {
+  const moment = new Date();
+  const providers: Provider[] = [];
+  const take = (document: unknown) => {
+    providers.push(readProvider(document));
+    if (providers.length % 500 === 0) store.change({ reading: providers.length });
+  };
+  await readLines(`ledger/v1/fleet?fields=${BASE}`, take, signal);
+  return gather(providers, moment);
+}
+
+async function readPart(part: Part, signal: AbortSignal): Promise<void> {
+  const { fleet } = store.value;
+  let read = 0;
+  store.change({ reading: 0 });
+  await readLines(
+    `ledger/v1/fleet?fields=${part}`,
+    (document) => {
+      readParts(document, part, fleet!.providers);
+      if (++read % 500 === 0) store.change({ reading: read });
+    },
+    signal,
+  );
+  store.change({ fleet: { ...fleet! }, parts: new Set([...store.value.parts, part]) });
+}
+
+export function forget(): void {
+  running?.abort();
+  wanted = new Set();
+  store.change(EMPTY);
+}
+
+/** Return the fleet with these parts of it, reading what is not there yet. */
+export function useFleet(...parts: Part[]): Store & { ready: boolean } {
+  const state = useSource(store);
+  const asked = parts.join();
+  useEffect(() => {
+    parts.forEach((part) => wanted.add(part));
+    const { fleet, reading, failure } = store.value;
+    if (!fleet && reading === null && !failure) void refresh();
+    else if (fleet && reading === null && !failure && missing()) void catchUp();
+  }, [asked, state.reading === null]);
+  const ready = state.fleet !== null && parts.every((part) => state.parts.has(part));
+  return { ...state, ready };
+}
+
+async function catchUp(): Promise<void> {
+  const mine = (running = new AbortController());
+  try {
+    for (let part = missing(); part; part = missing()) {
+      await readPart(part, mine.signal);
+    }
+    store.change({ reading: null });
+  } catch (error) {
+    if (mine.signal.aborted) return;
+    store.change({ reading: null, failure: error as Failure });
+  }
+}

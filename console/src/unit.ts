@@ -1,0 +1,80 @@
+// Amounts as people read them: in units that fit, with the exact value at hand.
+
+const BYTES = ["MiB", "GiB", "TiB", "PiB", "EiB"];
+const BITS = ["kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
+const NARROW = "\u202f";
+
+interface Scale {
+  units: readonly string[];
+  step: number;
+}
+
+const SCALES: Record<string, Scale> = {
+  MEMORY_MB: { units: BYTES, step: 1024 },
+  DISK_GB: { units: BYTES.slice(1), step: 1024 },
+  NET_BW_EGR_KILOBIT_PER_SEC: { units: BITS, step: 1000 },
+  NET_BW_IGR_KILOBIT_PER_SEC: { units: BITS, step: 1000 },
+};
+
+export function count(value: number): string {
+  if (!Number.isFinite(value)) return "–";
+  const [whole = "", part] = String(Math.round(value * 1000) / 1000).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, NARROW);
+  return part ? `${grouped}.${part}` : grouped;
+}
+
+/** An amount of a resource class: `256 GiB`. */
+export function amount(resourceClass: string, value: number): string {
+  const scale = SCALES[resourceClass];
+  if (!scale) return count(value);
+  let rest = value;
+  let unit = 0;
+  while (Math.abs(rest) >= scale.step && unit < scale.units.length - 1) {
+    rest /= scale.step;
+    unit += 1;
+  }
+  return `${count(significant(rest))}${NARROW}${scale.units[unit]}`;
+}
+
+/** The same to the last digit, for those who look closer: `262 144 MEMORY_MB`. */
+export function exact(resourceClass: string, value: number): string {
+  return `${count(value)} ${resourceClass}`;
+}
+
+function significant(value: number): number {
+  return Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3));
+}
+
+export function percent(part: number, whole: number): string {
+  if (!(whole > 0)) return "–";
+  const share = (100 * part) / whole;
+  if (share > 0 && share < 1) return `<1${NARROW}%`;
+  if (share > 99 && share < 100) return `>99${NARROW}%`;
+  return `${Math.round(share)}${NARROW}%`;
+}
+
+export function plural(number: number, one: string, many = `${one}s`): string {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}
+
+const AGES: [number, string][] = [
+  [86_400, "day"],
+  [3_600, "hour"],
+  [60, "minute"],
+];
+
+/** How long ago that was, in its largest unit. */
+export function age(since: Date, now: Date): string {
+  const seconds = Math.max(0, (now.getTime() - since.getTime()) / 1000);
+  for (const [length, name] of AGES) {
+    if (seconds >= length) return plural(Math.floor(seconds / length), name);
+  }
+  return "less than a minute";
+}
+
+export function short(uuid: string): string {
+  return uuid.slice(0, 8);
+}
+
+/** `host2` before `host10`. */
+export const natural = new Intl.Collator("en", { numeric: true }).compare;

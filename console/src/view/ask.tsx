@@ -1,0 +1,507 @@
+// Ask: who serves a request, how often it fits, and if nothing does, why.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Failure, get, ROOT } from "../api.ts";
+import { curl, explain, openstack } from "../command.ts";
+import { fromFlavor, isEmpty, parse, parseTerm, render, termOf, without, type Question } from "../question.ts";
+import { address, change, type Place } from "../route.ts";
+import { useFleet } from "../store.ts";
+import { amount, count, plural, short } from "../unit.ts";
+import type { Candidates, Capacity, Constraint, Explanation, Near, Unmet } from "../wire.ts";
+import { Copy, Failed, Length } from "./part.tsx";
+import { Chip, QuestionForm } from "./question.tsx";
+
+/** What is asked, and the world that it is asked of. */
+interface Asked {
+  question: Question;
+  /** The question with its what-ifs. */
+  now: Question;
+  off: string[];
+  ignore: string[];
+  give: string[];
+}
+
+function read({ query }: Place): Asked {
+  const question = parse(query.get("q") ?? "");
+  const off = query.getAll("off");
+  return { question, now: off.reduce(without, question), off, ignore: query.getAll("ignore"), give: query.getAll("give") };
+}
+
+export function AskView({ place }: { place: Place }) {
+  const asked = useMemo(() => read(place), [place]);
+  const text = place.query.get("q") ?? "";
+  return (
+    <>
+      <h1>Ask</h1>
+      <div class="ask">
+        <section aria-label="The question">
+          <Paste text={text} />
+          <QuestionForm question={asked.question} ask={(question) => change({ q: render(question), off: null }, "replace")} />
+          <KnownNames />
+        </section>
+        <section aria-label="The answer" aria-live="polite">
+          <Chips asked={asked} />
+          {isEmpty(asked.question) ? <Nothing /> : <Answer asked={asked} />}
+        </section>
+      </div>
+    </>
+  );
+}
+
+function Nothing() {
+  return (
+    <div class="state">
+      <p>Choose a resource class and an amount, or paste a query string or a flavor.</p>
+      <p>
+        <a href={address("ask", "", { q: "resources=VCPU:2,MEMORY_MB:4096" })}>
+          For example: two processors and 4 GiB of memory
+        </a>
+      </p>
+    </div>
+  );
+}
+
+function Paste({ text }: { text: string }) {
+  const [draft, setDraft] = useState(text);
+  const [wrong, setWrong] = useState("");
+  useEffect(() => setDraft(text), [text]);
+  const take = (given: string) => {
+    setDraft(given);
+    setWrong("");
+    if (!given.trim().startsWith("{")) {
+      change({ q: given.trim() && render(parse(given)), off: null }, "replace");
+      return;
+    }
+    try {
+      change({ q: render(fromFlavor(given)), off: null }, "replace");
+    } catch {
+      setWrong("This looks like JSON, but cannot be read as such.");
+    }
+  };
+  return (
+    <label class="field paste">
+      <span>Query string, or the JSON of a flavor</span>
+      <textarea
+        rows={3}
+        spellcheck={false}
+        value={draft}
+        onChange={(event) => take(event.currentTarget.value)}
+        onPaste={(event) => {
+          const { currentTarget } = event;
+          setTimeout(() => take(currentTarget.value));
+        }}
+        aria-describedby="paste-wrong"
+      />
+      <span id="paste-wrong" role="alert">
+        {wrong}
+      </span>
+    </label>
+  );
+}
+
+/** Names for the fields of the form to complete. */
+function KnownNames() {
+  const [names, setNames] = useState<{ traits: string[]; classes: string[] }>({ traits: [], classes: [] });
+  const { fleet } = useFleet();
+  useEffect(() => {
+    const control = new AbortController();
+    const { signal } = control;
+    Promise.all([
+      get<{ traits: string[] }>("traits", { signal }),
+      get<{ resource_classes: { name: string }[] }>("resource_classes", { signal }),
+    ]).then(
+      ([{ traits }, { resource_classes: classes }]) => setNames({ traits, classes: classes.map(({ name }) => name) }),
+      // Without them it can still be typed.
+      () => {},
+    );
+    return () => control.abort();
+  }, []);
+  const aggregates = useMemo(
+    () => [...new Set(fleet?.hosts.flatMap(({ root }) => root.aggregates) ?? [])],
+    [fleet],
+  );
+  return (
+    <>
+      <Names id="known-classes" names={names.classes} />
+      <Names id="known-traits" names={names.traits} />
+      <Names id="known-aggregates" names={aggregates} />
+    </>
+  );
+}
+
+function Names({ id, names }: { id: string; names: readonly string[] }) {
+  return (
+    <datalist id={id}>
+      {names.map((name) => (
+        <option key={name} value={name} />
+      ))}
+    </datalist>
+  );
+}
+
+function Chips({ asked }: { asked: Asked }) {
+  const { off, ignore, give } = asked;
+  const drop = (name: string, values: string[], value: string) => () =>
+    change({ [name]: values.filter((each) => each !== value) });
+  if (!off.length && !ignore.length && !give.length) return null;
+  return (
+    <div class="what-if">
+      <span>What if</span>
+      <ul class="tokens">
+        {off.map((term) => (
+          <li key={term}>
+            <Chip text={sayTerm(term)} drop={drop("off", off, term)} />
+          </li>
+        ))}
+        {ignore.map((uuid) => (
+          <li key={uuid}>
+            <Chip text={`consumer ${short(uuid)} were gone`} drop={drop("ignore", ignore, uuid)} />
+          </li>
+        ))}
+        {give.map((pair) => (
+          <li key={pair}>
+            <Chip text={`${short(pair)} had ${pair.split(":")[1]}`} drop={drop("give", give, pair)} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function sayTerm(term: string): string {
+  const { key, value } = parseTerm(term);
+  const [name = "", number] = value.split(":");
+  if (!key.startsWith("resources")) return `without ${key}=${value}`;
+  return number ? `${amount(name, Number(number))} ${name}` : `without ${name}`;
+}
+
+interface Answers {
+  explanation?: Explanation;
+  capacity?: Capacity;
+  candidates?: Candidates;
+}
+
+const DELAY = 250;
+
+/** Put the question in its three ways; each answer is shown when it is there. */
+function useAnswers({ now, ignore, give }: Asked, times: number): [Answers, Failure | null, boolean] {
+  const [answers, setAnswers] = useState<Answers>({});
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [busy, setBusy] = useState(true);
+  const query = render(now);
+  const world = JSON.stringify({ ignore, give });
+  useEffect(() => {
+    const control = new AbortController();
+    const { signal } = control;
+    const ask = async <T,>(kind: keyof Answers, path: string): Promise<void> => {
+      const isReal = !ignore.length && !give.length;
+      const body = { query, ask: kind, ignore_consumers: ignore, providers: given(give) };
+      const answer = isReal
+        ? await get<T>(path, { signal })
+        : await get<T>("ledger/v1/what-if", { method: "POST", body, signal });
+      setAnswers((before) => ({ ...before, [kind]: answer }));
+    };
+    const all = async () => {
+      setBusy(true);
+      try {
+        await ask("capacity", `ledger/v1/capacity?${query}`);
+        await ask("candidates", `allocation_candidates?${limited(query)}`);
+        await ask("explanation", `ledger/v1/explanation?${query}&holders=true`);
+        setFailure(null);
+        setBusy(false);
+      } catch (error) {
+        if (signal.aborted) return;
+        setAnswers({});
+        setFailure(error as Failure);
+        setBusy(false);
+      }
+    };
+    const timer = setTimeout(() => void all(), DELAY);
+    return () => {
+      clearTimeout(timer);
+      control.abort();
+    };
+  }, [query, world, times]);
+  return [answers, failure, busy];
+}
+
+function limited(query: string): string {
+  return new URLSearchParams(query).has("limit") ? query : `${query}&limit=10`;
+}
+
+function given(give: readonly string[]): Record<string, { traits: { add: string[] } }> {
+  const providers: Record<string, { traits: { add: string[] } }> = {};
+  for (const pair of give) {
+    const [uuid = "", trait = ""] = pair.split(":");
+    (providers[uuid] ??= { traits: { add: [] } }).traits.add.push(trait);
+  }
+  return providers;
+}
+
+function Answer({ asked }: { asked: Asked }) {
+  const [times, setTimes] = useState(0);
+  const [answers, failure, busy] = useAnswers(asked, times);
+  const { explanation, capacity, candidates } = answers;
+  if (failure) return <Failed failure={failure} retry={() => setTimes(times + 1)} />;
+  return (
+    <div class={busy ? "answer busy" : "answer"} aria-busy={busy}>
+      {capacity ? <Verdict asked={asked} capacity={capacity} explanation={explanation} /> : <p class="state">Asking…</p>}
+      {explanation && explanation.serves === 0 && <Remedies asked={asked} explanation={explanation} />}
+      {candidates && candidates.allocation_requests.length > 0 && <First candidates={candidates} />}
+      {explanation && explanation.constraints.length > 0 && <Funnel explanation={explanation} />}
+      <Commands question={asked.now} />
+    </div>
+  );
+}
+
+interface VerdictOf {
+  asked: Asked;
+  capacity: Capacity;
+  explanation: Explanation | undefined;
+}
+
+function Verdict({ asked, capacity, explanation }: VerdictOf) {
+  const serving = explanation?.serves ?? capacity.hosts.length;
+  const all = explanation ? ` of ${count(explanation.hosts)}` : "";
+  return (
+    <header class="verdict">
+      <p class="number-line">
+        <strong>
+          {serving ? `${count(serving)}${all} ${explanation?.hosts === 1 ? "host serves" : "hosts serve"} it` : "No host serves it"}
+        </strong>
+        {serving > 0 && (
+          <span>
+            fits {capacity.exact ? "" : "at least "}
+            {plural(capacity.total, "time")}
+          </span>
+        )}
+      </p>
+      {explanation && <p>{explanation.summary}</p>}
+      {explanation && !explanation.complete && (
+        <p class="dim">The time ran out before all ways to change it were tried: there may be more.</p>
+      )}
+      {serving > 0 && (
+        <p>
+          <a href={address("fleet", "", { by: "question", question: render(asked.now) })}>Show on the fleet</a>
+        </p>
+      )}
+    </header>
+  );
+}
+
+/** What would help: changes to the question, and hosts that lack little. */
+function Remedies({ asked, explanation }: { asked: Asked; explanation: Explanation }) {
+  const constraints = new Map(explanation.constraints.map((each) => [each.id, each]));
+  const { changes = [], near = [] } = explanation;
+  return (
+    <>
+      {changes.length > 0 && (
+        <section>
+          <h2>What would help</h2>
+          <ul class="remedies">
+            {changes.map(({ drop, serves, text }) => {
+              const terms = drop.map((id) => termFor(constraints.get(id)));
+              const isPossible = terms.every((term) => term !== null);
+              return (
+                <li key={drop.join()}>
+                  {isPossible && (
+                    <button type="button" class="small" onClick={() => change({ off: [...asked.off, ...(terms as string[])] })}>
+                      Try it
+                    </button>
+                  )}
+                  <span>{text}</span>
+                  <span class="dim">{plural(serves, "host")}</span>
+                </li>
+              );
+            })}
+          </ul>
+        </section>
+      )}
+      {near.length > 0 && (
+        <section>
+          <h2>Nearest hosts</h2>
+          <ul class="near">
+            {near.map((host) => (
+              <NearHost key={host.uuid} host={host} constraints={constraints} asked={asked} />
+            ))}
+          </ul>
+        </section>
+      )}
+    </>
+  );
+}
+
+function termFor(constraint: Constraint | undefined): string | null {
+  return constraint ? termOf(constraint) : null;
+}
+
+interface NearOf {
+  host: Near;
+  constraints: ReadonlyMap<string, Constraint>;
+  asked: Asked;
+}
+
+function NearHost({ host, constraints, asked }: NearOf) {
+  return (
+    <li>
+      <a href={address("host", host.uuid)}>
+        <bdi>{host.name}</bdi>
+      </a>
+      <ul>
+        {host.unmet.map((unmet) => (
+          <Lack key={unmet.id} unmet={unmet} constraint={constraints.get(unmet.id)} host={host} asked={asked} />
+        ))}
+      </ul>
+    </li>
+  );
+}
+
+interface LackOf {
+  unmet: Unmet;
+  constraint: Constraint | undefined;
+  host: Near;
+  asked: Asked;
+}
+
+function Lack({ unmet, constraint, host, asked }: LackOf) {
+  const { needs, has, holders = [] } = unmet;
+  const name = constraint?.resource_class ?? "";
+  const tell = (value: unknown) => (typeof value === "number" ? amount(name, value) : [value].flat().join(", "));
+  const traits = constraint?.kind === "required" ? [constraint.value ?? []].flat().map(String) : [];
+  const provider = unmet.provider ?? host.uuid;
+  return (
+    <li>
+      {constraint?.text ?? unmet.id}
+      {typeof has === "number" && <span class="dim"> – it has {tell(has)}, needed are {tell(needs)}</span>}
+      {traits.slice(0, 1).map((trait) => (
+        <button
+          key={trait}
+          type="button"
+          class="small"
+          onClick={() => change({ give: [...asked.give, `${provider}:${trait}`] })}
+        >
+          As if it had it
+        </button>
+      ))}
+      {holders.length > 0 && (
+        <ul class="holders">
+          {holders.map(({ consumer, amount: held, type, project }) => (
+            <li key={consumer}>
+              <a class="mono" href={address("consumers", consumer)}>
+                {short(consumer)}
+              </a>{" "}
+              holds {amount(name, held)}
+              <span class="dim">
+                {type ? ` · ${type}` : ""}
+                {project ? ` · project ${project}` : ""}
+              </span>
+              <button type="button" class="small" onClick={() => change({ ignore: [...asked.ignore, consumer] })}>
+                As if it were gone
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+function First({ candidates }: { candidates: Candidates }) {
+  const { fleet } = useFleet();
+  const name = (uuid: string) => fleet?.providers.get(uuid)?.name ?? short(uuid);
+  const rows = candidates.allocation_requests.slice(0, 10);
+  return (
+    <section>
+      <h2>First candidates</h2>
+      <div class="wide" tabIndex={0} role="region" aria-label="First candidates">
+        <table>
+          <thead>
+            <tr>
+              <th>Host</th>
+              <th>Takes</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ allocations }, number) => {
+              const [first = ""] = Object.keys(allocations);
+              const root = candidates.provider_summaries[first]?.root_provider_uuid ?? first;
+              return (
+                <tr key={number}>
+                  <td class="name">
+                    <a href={address("host", root)}>
+                      <bdi>{name(root)}</bdi>
+                    </a>
+                  </td>
+                  <td>
+                    {Object.entries(allocations).map(([uuid, { resources }]) => (
+                      <div key={uuid}>
+                        {uuid !== root && (
+                          <span class="dim">
+                            <bdi>{name(uuid)}</bdi>:{" "}
+                          </span>
+                        )}
+                        {Object.entries(resources)
+                          .map(([each, value]) => `${amount(each, value)} ${each}`)
+                          .join(", ")}
+                      </div>
+                    ))}
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function Funnel({ explanation: { constraints, hosts } }: { explanation: Explanation }) {
+  return (
+    <section>
+      <h2>One after the other</h2>
+      <div class="wide" tabIndex={0} role="region" aria-label="Hosts left after each constraint">
+        <table class="funnel">
+          <thead>
+            <tr>
+              <th>Constraint</th>
+              <th class="number">Hosts left</th>
+              <th class="bar-column" />
+              <th class="number" title="hosts that meet it, and nothing else that is asked">
+                By itself
+              </th>
+              <th class="number" title="hosts that would serve if only this were not asked">
+                Keeps out alone
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {constraints.map(({ id, text, before, after, alone, gain }) => (
+              <tr key={id}>
+                <td>{text}</td>
+                <td class="number">{count(after)}</td>
+                <td>
+                  <Length part={after} whole={hosts} faint={before} />
+                </td>
+                <td class="number">{count(alone)}</td>
+                <td class="number">{gain ? count(gain) : "–"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function Commands({ question }: { question: Question }) {
+  const client = openstack(question);
+  return (
+    <p class="row">
+      <span class="dim">Copy as</span>
+      <Copy shown={false} label="curl" text={curl(ROOT.href, question)} />
+      {client && <Copy shown={false} label="openstack" text={client} />}
+      <Copy shown={false} label="placement-explain" text={explain(question)} />
+    </p>
+  );
+}

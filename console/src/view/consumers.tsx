@@ -1,0 +1,370 @@
+// Consumers: who has how much, by project, type or age, and where.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Failure, get } from "../api.ts";
+import { add, listConsumers, type Consumer, type Fleet } from "../fleet.ts";
+import { address, change, type Place } from "../route.ts";
+import { refresh, useFleet } from "../store.ts";
+import { age, count, natural, plural, short } from "../unit.ts";
+import { Amount, Copy, Failed, Field, Length, Loading, Select, usePage } from "./part.tsx";
+
+const GROUPS: [string, string][] = [
+  ["project", "project"],
+  ["type", "type"],
+  ["age", "age"],
+];
+const AGES: [number, string][] = [
+  [1, "up to a day"],
+  [7, "up to a week"],
+  [30, "up to 30 days"],
+  [365, "up to a year"],
+  [Infinity, "more than a year"],
+];
+const DAY = 86_400_000;
+
+export function ConsumersView({ place }: { place: Place }) {
+  if (place.id) return <ConsumerView uuid={place.id} />;
+  return <List place={place} />;
+}
+
+function ageOf({ created }: Consumer, now: Date): string {
+  if (!created) return "not known";
+  const days = (now.getTime() - created.getTime()) / DAY;
+  return AGES.find(([most]) => days <= most)![1];
+}
+
+function groupOf(consumer: Consumer, by: string, now: Date): string {
+  if (by === "type") return consumer.type || "unknown";
+  return by === "age" ? ageOf(consumer, now) : consumer.project || "unknown";
+}
+
+function List({ place: { query } }: { place: Place }) {
+  const { fleet, failure, reading, ready } = useFleet("allocations");
+  const by = query.get("by") ?? "project";
+  const chosen = query.get("in");
+  const find = query.get("find") ?? "";
+  const consumers = useMemo(() => (ready ? listConsumers(fleet!) : []), [fleet, ready]);
+  if (failure) return <Failed failure={failure} retry={refresh} />;
+  if (!ready) return <Loading what="allocations" read={reading} />;
+  const name = query.get("of") ?? firstUsed(fleet!, consumers);
+  const classes = fleet!.classes.map(([each]) => [each, each] as const);
+  return (
+    <>
+      <h1>Consumers</h1>
+      <form class="controls" onSubmit={(event) => event.preventDefault()}>
+        <Select label="Group by" value={by} options={GROUPS} choose={(next) => change({ by: next, in: null })} />
+        {classes.length > 0 && (
+          <Select label="Most of" value={name} options={classes} choose={(next) => change({ of: next })} />
+        )}
+        <Field label="UUID, project or type has">
+          <input
+            type="search"
+            value={find}
+            onInput={(event) => change({ find: event.currentTarget.value }, "replace")}
+          />
+        </Field>
+      </form>
+      {!consumers.length && (
+        <p class="state">Nothing is allocated. Consumers appear when a scheduler claims resources for them.</p>
+      )}
+      {consumers.length > 0 && <Found {...{ consumers, by, name, chosen, find }} />}
+    </>
+  );
+}
+
+function firstUsed(fleet: Fleet, consumers: readonly Consumer[]): string {
+  const used = consumers[0]?.resources;
+  return fleet.classes.find(([name]) => used?.has(name))?.[0] ?? fleet.classes[0]?.[0] ?? "";
+}
+
+interface FoundOf {
+  consumers: Consumer[];
+  by: string;
+  name: string;
+  chosen: string | null;
+  find: string;
+}
+
+function Found({ consumers, by, name, chosen, find }: FoundOf) {
+  const now = useMemo(() => new Date(), [consumers]);
+  const matching = useMemo(() => {
+    const wanted = find.toLowerCase();
+    const told = (each: Consumer) => [each.uuid, each.project, each.type].join("\n").toLowerCase();
+    return wanted ? consumers.filter((each) => told(each).includes(wanted)) : consumers;
+  }, [consumers, find]);
+  const listed = useMemo(() => {
+    const inside = chosen === null ? matching : matching.filter((each) => groupOf(each, by, now) === chosen);
+    return [...inside].sort((a, b) => has(b, name) - has(a, name) || natural(a.uuid, b.uuid));
+  }, [matching, chosen, by, name, now]);
+  return (
+    <>
+      <Groups {...{ consumers: matching, by, name, chosen, now }} />
+      <h2>
+        {plural(listed.length, "consumer")}
+        {chosen !== null && (
+          <>
+            {" of "}
+            <bdi>{chosen}</bdi>{" "}
+            <button type="button" class="small" onClick={() => change({ in: null })}>
+              Show all
+            </button>
+          </>
+        )}
+      </h2>
+      <Rows consumers={listed} name={name} now={now} pageKey={`${by}${chosen}${find}`} />
+    </>
+  );
+}
+
+function has({ resources }: Consumer, name: string): number {
+  return resources.get(name) ?? 0;
+}
+
+interface GroupsOf {
+  consumers: Consumer[];
+  by: string;
+  name: string;
+  chosen: string | null;
+  now: Date;
+}
+
+function Groups({ consumers, by, name, chosen, now }: GroupsOf) {
+  const groups = useMemo(() => {
+    const found = new Map<string, { consumers: number; amount: number; hosts: Set<unknown> }>();
+    for (const consumer of consumers) {
+      const label = groupOf(consumer, by, now);
+      const group = found.get(label) ?? { consumers: 0, amount: 0, hosts: new Set() };
+      group.consumers += 1;
+      group.amount += has(consumer, name);
+      consumer.hosts.forEach((host) => group.hosts.add(host));
+      found.set(label, group);
+    }
+    return [...found].sort((a, b) => b[1].amount - a[1].amount || b[1].consumers - a[1].consumers);
+  }, [consumers, by, name, now]);
+  const [most, more] = usePage(12, by);
+  const largest = Math.max(...groups.map(([, { amount }]) => amount));
+  return (
+    <>
+      <div class="wide" tabIndex={0} role="region" aria-label={`By ${by}`}>
+        <table>
+          <thead>
+            <tr>
+              <th>{by === "project" ? "Project" : by === "type" ? "Type" : "Age"}</th>
+              <th class="number">{name}</th>
+              <th class="bar-column" />
+              <th class="number">Consumers</th>
+              <th class="number">Hosts</th>
+            </tr>
+          </thead>
+          <tbody>
+            {groups.slice(0, most).map(([label, group]) => (
+              <tr key={label} class={label === chosen ? "chosen" : ""}>
+                <td class="name">
+                  <a href={address("consumers", "", { by, of: name, in: label })} aria-current={label === chosen}>
+                    <bdi>{label}</bdi>
+                  </a>
+                </td>
+                <td class="number">
+                  <Amount name={name} value={group.amount} />
+                </td>
+                <td>
+                  <Length part={group.amount} whole={largest} />
+                </td>
+                <td class="number">{count(group.consumers)}</td>
+                <td class="number">{count(group.hosts.size)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {more(groups.length)}
+    </>
+  );
+}
+
+interface RowsOf {
+  consumers: Consumer[];
+  name: string;
+  now: Date;
+  pageKey: string;
+}
+
+function Rows({ consumers, name, now, pageKey }: RowsOf) {
+  const [most, more] = usePage(100, pageKey);
+  return (
+    <>
+      <div class="wide" tabIndex={0} role="region" aria-label="Consumers">
+        <table>
+          <thead>
+            <tr>
+              <th>Consumer</th>
+              <th class="number">{name}</th>
+              <th>Type</th>
+              <th>Project</th>
+              <th class="number">Age</th>
+              <th>Where</th>
+            </tr>
+          </thead>
+          <tbody>
+            {consumers.slice(0, most).map((consumer) => (
+              <tr key={consumer.uuid}>
+                <td>
+                  <a class="mono" href={address("consumers", consumer.uuid)}>
+                    {consumer.uuid}
+                  </a>
+                </td>
+                <td class="number">
+                  <Amount name={name} value={has(consumer, name)} />
+                </td>
+                <td>{consumer.type || "unknown"}</td>
+                <td class="mono name">{consumer.project || "unknown"}</td>
+                <td class="number" title={consumer.created?.toISOString()}>
+                  {consumer.created ? age(consumer.created, now) : "–"}
+                </td>
+                <td class="name">
+                  <Where consumer={consumer} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {more(consumers.length)}
+    </>
+  );
+}
+
+const FEW = 3;
+
+function Where({ consumer }: { consumer: Consumer }) {
+  const hosts = [...consumer.hosts];
+  return (
+    <>
+      {hosts.slice(0, FEW).map(({ root }, place) => (
+        <span key={root.uuid}>
+          {place > 0 && ", "}
+          <a href={address("host", root.uuid)}>
+            <bdi>{root.name}</bdi>
+          </a>
+        </span>
+      ))}
+      {hosts.length > FEW && ` and ${count(hosts.length - FEW)} more`}
+    </>
+  );
+}
+
+interface Allocated {
+  allocations: Record<string, { resources: Record<string, number> }>;
+  project_id?: string;
+  user_id?: string;
+  consumer_type?: string;
+  consumer_generation?: number;
+}
+
+function ConsumerView({ uuid }: { uuid: string }) {
+  const [found, setFound] = useState<Allocated | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [times, setTimes] = useState(0);
+  const { fleet } = useFleet();
+  useEffect(() => {
+    const control = new AbortController();
+    setFailure(null);
+    get<Allocated>(`allocations/${encodeURIComponent(uuid)}`, { signal: control.signal })
+      .then(setFound)
+      .catch((error) => control.signal.aborted || setFailure(error));
+    return () => control.abort();
+  }, [uuid, times]);
+  const again = () => setTimes(times + 1);
+  if (failure) return <Failed failure={failure} retry={again} />;
+  if (!found) return <Loading what="the consumer" />;
+  const rows = Object.entries(found.allocations);
+  if (!rows.length) return <NoConsumer uuid={uuid} again={again} />;
+  const total = new Map<string, number>();
+  rows.forEach(([, { resources }]) => add(total, resources));
+  return (
+    <>
+      <h1>Consumer</h1>
+      <dl class="facts">
+        <dt>UUID</dt>
+        <dd>
+          <Copy text={uuid} label="the UUID" />
+        </dd>
+        <dt>Type</dt>
+        <dd>{found.consumer_type ?? "unknown"}</dd>
+        <dt>Project</dt>
+        <dd>
+          <a class="mono" href={address("consumers", "", { in: found.project_id ?? "" })}>
+            <bdi>{found.project_id}</bdi>
+          </a>
+        </dd>
+        <dt>User</dt>
+        <dd class="mono">
+          <bdi>{found.user_id}</bdi>
+        </dd>
+        <dt>Generation</dt>
+        <dd>{found.consumer_generation ?? "–"}</dd>
+      </dl>
+      <h2>Where it is</h2>
+      <div class="wide" tabIndex={0} role="region" aria-label="Allocations">
+        <table>
+          <thead>
+            <tr>
+              <th>Provider</th>
+              {[...total.keys()].map((name) => (
+                <th key={name} class="number">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(([provider, { resources }]) => (
+              <tr key={provider}>
+                <td class="name">
+                  <a href={address("host", provider)}>
+                    <bdi>{fleet?.providers.get(provider)?.name ?? provider}</bdi>
+                  </a>
+                </td>
+                {[...total.keys()].map((name) => (
+                  <td key={name} class="number">
+                    {name in resources ? <Amount name={name} value={resources[name]!} /> : "–"}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+          {rows.length > 1 && (
+            <tfoot>
+              <tr>
+                <th>In all</th>
+                {[...total].map(([name, value]) => (
+                  <td key={name} class="number">
+                    <Amount name={name} value={value} />
+                  </td>
+                ))}
+              </tr>
+            </tfoot>
+          )}
+        </table>
+      </div>
+      <h2>The same by command</h2>
+      <Copy text={`openstack resource provider allocation show ${uuid}`} label="the openstack command" />
+    </>
+  );
+}
+
+function NoConsumer({ uuid, again }: { uuid: string; again: () => void }) {
+  return (
+    <section class="state">
+      <h1>Consumer {short(uuid)} has nothing</h1>
+      <p>
+        <code>{uuid}</code>
+      </p>
+      <p>No allocation is of this consumer: it was never there, or has given everything back.</p>
+      <button type="button" onClick={again}>
+        Look again
+      </button>{" "}
+      <a href={address("consumers")}>All consumers</a>
+    </section>
+  );
+}

@@ -1,0 +1,48 @@
+// A fresh database: what to do first.
+
+import { ROOT } from "../api.ts";
+import { session } from "../session.ts";
+import { refresh } from "../store.ts";
+import { Copy } from "./part.tsx";
+
+const HOST = "8d2ac8d2-4bc8-4d57-8d9b-3ea6a6f2b001";
+
+function commands(): string[] {
+  const base = ROOT.href.replace(/\/$/, "");
+  const token = session.value.door === "none" ? "admin" : "$OS_TOKEN";
+  const call = (method: string, path: string, body: string) =>
+    `curl -X ${method} '${base}${path}' -H "X-Auth-Token: ${token}" -H 'Content-Type: application/json' ` +
+    `-H 'OpenStack-API-Version: placement latest' -d '${body}'`;
+  return [
+    call("POST", "/resource_providers", `{"name": "host-1", "uuid": "${HOST}"}`),
+    call(
+      "PUT",
+      `/resource_providers/${HOST}/inventories`,
+      '{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 16, "allocation_ratio": 4.0}}}',
+    ),
+  ];
+}
+
+export function FirstSteps() {
+  const [create, fill] = commands() as [string, string];
+  return (
+    <section class="prose">
+      <h1>There is no resource provider yet</h1>
+      <p>
+        A resource provider is whatever has something to give: a host, a card in it, a shared disk. Compute
+        services make theirs by themselves when they start. By hand, make a host:
+      </p>
+      <Copy text={create} label="the command that makes a host" />
+      <p>Give it processors:</p>
+      <Copy text={fill} label="the command that gives it processors" />
+      <p>Or fill the empty database with a cloud to look at, and take that away again later:</p>
+      <Copy text="placement-manage demo --hosts 1000" label="the command that makes a demonstration cloud" />
+      <Copy text="placement-manage demo --remove" label="the command that removes it" />
+      <p>
+        <button type="button" onClick={() => void refresh()}>
+          Look again
+        </button>
+      </p>
+    </section>
+  );
+}

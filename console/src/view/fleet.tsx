@@ -1,0 +1,376 @@
+// Fleet: one cell per host, coloured by what the reader wants to know.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { get, type Failure } from "../api.ts";
+import { arrange, type Block } from "../arrange.ts";
+import { free, type Fleet, type Host, type Sum } from "../fleet.ts";
+import { address, change, go, type Place } from "../route.ts";
+import { KINDS, makeScale, type Kind, type Scale } from "../scale.ts";
+import { refresh, useFleet } from "../store.ts";
+import { count, percent, plural } from "../unit.ts";
+import type { Capacity, Part } from "../wire.ts";
+import { FirstSteps } from "./first.tsx";
+import { Legend } from "./legend.tsx";
+import { FleetMap } from "./map.tsx";
+import { Amount, Bar, Failed, Field, Loading, Select, usePage } from "./part.tsx";
+
+const COLOURS: [Kind, string][] = [
+  ["used", "used"],
+  ["free", "free"],
+  ["reserved", "reserved"],
+  ["consumers", "number of consumers"],
+  ["trait", "has a trait"],
+  ["aggregate", "is in an aggregate"],
+  ["question", "serves a question"],
+];
+const GROUPS: [string, string][] = [
+  ["none", "not grouped"],
+  ["aggregate", "aggregate"],
+  ["prefix:1", "first part of the name"],
+  ["prefix:2", "first two parts of the name"],
+  ["prefix:3", "first three parts of the name"],
+  ["trait", "trait"],
+];
+const ORDERS: [string, string][] = [
+  ["name", "name"],
+  ["most", "most first"],
+  ["least", "least first"],
+];
+const ROWS = 200;
+
+interface Asked {
+  kind: Kind;
+  of: string;
+  group: string;
+  sort: string;
+  find: string;
+  bins: number[];
+  table: boolean;
+  question: string;
+}
+
+function read({ query }: Place, fleet: Fleet | null): Asked {
+  const kind = KINDS.find((each) => each === query.get("by")) ?? "used";
+  const ofClass = kind === "used" || kind === "free" || kind === "reserved";
+  return {
+    kind,
+    of: query.get("of") ?? (ofClass ? (fleet?.classes[0]?.[0] ?? "") : ""),
+    group: query.get("group") ?? "none",
+    sort: query.get("sort") ?? "name",
+    find: query.get("find") ?? "",
+    bins: (query.get("bins") ?? "").split(",").filter(Boolean).map(Number),
+    table: query.get("as") === "table",
+    question: query.get("question") ?? "",
+  };
+}
+
+/** What must be read before a choice can be shown. */
+function parts({ kind, group }: Asked): Part[] {
+  const needed: Part[] = [];
+  if (kind === "trait" || group.startsWith("trait:")) needed.push("traits");
+  if (kind === "consumers") needed.push("allocations");
+  return needed;
+}
+
+export function FleetView({ place }: { place: Place }) {
+  const before = useFleet(...parts(read(place, null)));
+  const { fleet, failure, reading, ready } = before;
+  const asked = useMemo(() => read(place, fleet), [place, fleet]);
+  const fits = useFits(asked.kind === "question" ? asked.question : "");
+  if (failure) return <Failed failure={failure} retry={refresh} />;
+  if (!fleet) return <Loading what="providers" read={reading} />;
+  if (!fleet.hosts.length) return <FirstSteps />;
+  return (
+    <>
+      <h1 class="hidden">Fleet</h1>
+      <Totals fleet={fleet} asked={asked} />
+      <Controls fleet={fleet} asked={asked} />
+      {fits.failure && <Failed failure={fits.failure} />}
+      {ready ? (
+        <Picture fleet={fleet} asked={asked} fits={fits.counts} />
+      ) : (
+        <Loading what={asked.kind === "consumers" ? "allocations" : "traits"} read={reading} />
+      )}
+    </>
+  );
+}
+
+/** How often a question fits, by host. */
+function useFits(question: string): { counts?: Map<string, number>; failure?: Failure } {
+  const [answer, setAnswer] = useState<{ counts?: Map<string, number>; failure?: Failure }>({});
+  useEffect(() => {
+    const control = new AbortController();
+    setAnswer({});
+    if (!question) return () => {};
+    get<Capacity>(`ledger/v1/capacity?${question}&most_hosts=1000000`, { signal: control.signal })
+      .then(({ hosts }) => setAnswer({ counts: new Map(hosts.map(({ uuid, count }) => [uuid, count])) }))
+      .catch((failure) => control.signal.aborted || setAnswer({ failure }));
+    return () => control.abort();
+  }, [question]);
+  return answer;
+}
+
+function Totals({ fleet, asked }: { fleet: Fleet; asked: Asked }) {
+  const [all, setAll] = useState(false);
+  const sums = useMemo(() => addUp(fleet), [fleet]);
+  const shown = all ? sums : sums.slice(0, 6);
+  return (
+    <section aria-label="Totals by resource class" class="totals">
+      {shown.map(([name, sum]) => {
+        const chosen = asked.of === name;
+        return (
+          <button
+            key={name}
+            type="button"
+            class="total"
+            aria-pressed={chosen}
+            onClick={() => change({ by: isOfClass(asked.kind) ? asked.kind : "used", of: name, bins: null })}
+          >
+            <span class="total-name" title={name}>
+              {name}
+            </span>
+            <span class="total-part">{percent(sum.used, sum.capacity)}</span>
+            <Bar name={name} sum={sum} />
+            <span class="dim">
+              <Amount name={name} value={sum.used} /> of <Amount name={name} value={sum.capacity} />
+            </span>
+          </button>
+        );
+      })}
+      {sums.length > shown.length && (
+        <button type="button" class="small" onClick={() => setAll(true)}>
+          {count(sums.length - shown.length)} classes more
+        </button>
+      )}
+    </section>
+  );
+}
+
+function isOfClass(kind: Kind): boolean {
+  return kind === "used" || kind === "free" || kind === "reserved";
+}
+
+function addUp(fleet: Fleet): [string, Sum][] {
+  return fleet.classes.map(([name]) => {
+    const sum: Sum = { total: 0, reserved: 0, capacity: 0, used: 0 };
+    for (const { sums } of fleet.hosts) {
+      const one = sums.get(name);
+      if (!one) continue;
+      sum.total += one.total;
+      sum.reserved += one.reserved;
+      sum.capacity += one.capacity;
+      sum.used += one.used;
+    }
+    return [name, sum];
+  });
+}
+
+function Controls({ fleet, asked }: { fleet: Fleet; asked: Asked }) {
+  const { kind, of, group, sort, find, table } = asked;
+  const groupKind = group.startsWith("trait") ? "trait" : group;
+  return (
+    <form class="controls" onSubmit={(event) => event.preventDefault()}>
+      <Select
+        label="Colour by"
+        value={kind}
+        options={COLOURS}
+        choose={(by) => change({ by, of: isOfClass(by as Kind) && isOfClass(kind) ? of : null, bins: null })}
+      />
+      {isOfClass(kind) && (
+        <Select
+          label="Class"
+          value={of}
+          options={fleet.classes.map(([name]) => [name, name] as const)}
+          choose={(name) => change({ of: name, bins: null })}
+        />
+      )}
+      {kind === "trait" && <TraitField fleet={fleet} value={of} choose={(name) => change({ of: name, bins: null })} />}
+      {kind === "aggregate" && <AggregateField fleet={fleet} value={of} />}
+      {kind === "question" && <QuestionField value={asked.question} />}
+      <Select
+        label="Group by"
+        value={groupKind}
+        options={GROUPS}
+        choose={(next) => change({ group: next === "trait" ? "trait:" : next })}
+      />
+      {groupKind === "trait" && (
+        <TraitField fleet={fleet} value={group.slice(6)} choose={(name) => change({ group: `trait:${name}` })} />
+      )}
+      <Select label="Sort by" value={sort} options={ORDERS} choose={(next) => change({ sort: next })} />
+      <Field label="Name has">
+        <input
+          type="search"
+          value={find}
+          onInput={(event) => change({ find: event.currentTarget.value }, "replace")}
+        />
+      </Field>
+      <button type="button" aria-pressed={table} onClick={() => change({ as: table ? null : "table" })}>
+        Table
+      </button>
+    </form>
+  );
+}
+
+function TraitField({ fleet, value, choose }: { fleet: Fleet; value: string; choose: (name: string) => void }) {
+  const names = useMemo(() => {
+    const found = new Set<string>();
+    fleet.providers.forEach(({ traits }) => traits.forEach((name) => found.add(name)));
+    return [...found].sort();
+  }, [fleet]);
+  return (
+    <Field label="Trait">
+      <input list="traits-of-fleet" value={value} onChange={(event) => choose(event.currentTarget.value)} />
+      <datalist id="traits-of-fleet">
+        {names.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+    </Field>
+  );
+}
+
+function AggregateField({ fleet, value }: { fleet: Fleet; value: string }) {
+  const sizes = useMemo(() => {
+    const found = new Map<string, number>();
+    fleet.hosts.forEach(({ root }) => root.aggregates.forEach((each) => found.set(each, (found.get(each) ?? 0) + 1)));
+    return [...found].sort((a, b) => b[1] - a[1]);
+  }, [fleet]);
+  return (
+    <Field label="Aggregate">
+      <input
+        list="aggregates-of-fleet"
+        value={value}
+        size={36}
+        onChange={(event) => change({ of: event.currentTarget.value, bins: null })}
+      />
+      <datalist id="aggregates-of-fleet">
+        {sizes.map(([uuid, hosts]) => (
+          <option key={uuid} value={uuid}>
+            {plural(hosts, "host")}
+          </option>
+        ))}
+      </datalist>
+    </Field>
+  );
+}
+
+function QuestionField({ value }: { value: string }) {
+  return (
+    <Field label="Question">
+      <input
+        value={value}
+        size={36}
+        placeholder="resources=VCPU:2"
+        onChange={(event) => change({ question: event.currentTarget.value, bins: null })}
+      />
+    </Field>
+  );
+}
+
+interface Pictured {
+  fleet: Fleet;
+  asked: Asked;
+  fits: Map<string, number> | undefined;
+}
+
+function Picture({ fleet, asked, fits }: Pictured) {
+  const { kind, of, group, sort, find, bins, table } = asked;
+  const named = useMemo(() => {
+    const wanted = find.toLowerCase();
+    return wanted ? fleet.hosts.filter(({ root }) => root.name.toLowerCase().includes(wanted)) : fleet.hosts;
+  }, [fleet, find]);
+  const scale = useMemo(() => makeScale(fleet.hosts, { kind, of, fits }), [fleet, kind, of, fits]);
+  const chosen = bins.join();
+  const hosts = useMemo(
+    () => (chosen ? named.filter((host) => bins.includes(scale.binOf(host))) : named),
+    [named, scale, chosen],
+  );
+  const blocks = useMemo(() => arrange(hosts, { group, sort }, scale), [hosts, group, sort, scale]);
+  const all = hosts.length === fleet.hosts.length;
+  const shown = all ? plural(hosts.length, "host") : `${count(hosts.length)} of ${plural(fleet.hosts.length, "host")}`;
+  return (
+    <>
+      <Legend scale={scale} hosts={named} chosen={bins} />
+      <p class="caption">
+        <strong>{shown}</strong>
+        {!all && (
+          <button type="button" class="small" onClick={() => change({ find: null, bins: null })}>
+            Show all
+          </button>
+        )}
+        {group === "aggregate" && <span class="dim">hosts of several aggregates are in each of them</span>}
+      </p>
+      {!hosts.length && <p class="state">No host is like that.</p>}
+      {hosts.length > 0 && table && <Table blocks={blocks} scale={scale} fleet={fleet} />}
+      {hosts.length > 0 && !table && <FleetMap blocks={blocks} scale={scale} named={shown} />}
+    </>
+  );
+}
+
+function Table({ blocks, scale, fleet }: { blocks: Block[]; scale: Scale; fleet: Fleet }) {
+  const rows = blocks.flatMap(({ label, hosts }) => hosts.map((host) => [label, host] as const));
+  const [most, more] = usePage(ROWS, "fleet");
+  const names = fleet.classes.slice(0, 4).map(([name]) => name);
+  const grouped = blocks.length > 1;
+  return (
+    <>
+      <div class="wide" tabIndex={0} role="region" aria-label="Hosts">
+        <table>
+          <thead>
+            <tr>
+              {grouped && <th>Group</th>}
+              <th>Host</th>
+              <th>{scale.title}</th>
+              {names.map((name) => (
+                <th key={name} class="number">
+                  {name} free
+                </th>
+              ))}
+              <th class="number">Providers</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, most).map(([label, host]) => (
+              <Row key={label + host.root.uuid} host={host} scale={scale} names={names} label={grouped ? label : null} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {more(rows.length)}
+    </>
+  );
+}
+
+interface RowOf {
+  host: Host;
+  scale: Scale;
+  names: string[];
+  label: string | null;
+}
+
+function Row({ host, scale, names, label }: RowOf) {
+  return (
+    <tr>
+      {label !== null && <td>{label}</td>}
+      <td class="name">
+        <a href={address("host", host.root.uuid)}>
+          <bdi>{host.root.name}</bdi>
+        </a>
+      </td>
+      <td>{scale.tell(host)}</td>
+      {names.map((name) => {
+        const sum = host.sums.get(name);
+        return (
+          <td key={name} class="number">
+            {sum ? <Amount name={name} value={free(sum)} /> : "–"}
+          </td>
+        );
+      })}
+      <td class="number">{count(host.providers.length)}</td>
+    </tr>
+  );
+}
+
+export function showOnFleet(query: string): void {
+  go(address("fleet", "", { by: "question", question: query }));
+}

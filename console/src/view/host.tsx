@@ -1,0 +1,348 @@
+// Host: its tree as nested boxes, what shares with it, and who uses it.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Failure, get, ROOT } from "../api.ts";
+import { add, capacity, SHARING, type Inventory, type Provider } from "../fleet.ts";
+import { address } from "../route.ts";
+import { age, amount, count, exact, natural, percent, plural, short } from "../unit.ts";
+import { readProvider } from "../wire.ts";
+import { Amount, Copy, Failed, Loading, usePage } from "./part.tsx";
+
+interface Shown {
+  tree: Provider[];
+  sharing: Provider[];
+}
+
+interface Listed {
+  providers: unknown[];
+}
+
+async function read(uuid: string, signal: AbortSignal): Promise<Shown> {
+  const list = async (filters: string) =>
+    (await get<Listed>(`ledger/v1/fleet?${filters}&fields=${FIELDS}`, { signal })).providers.map(readProvider);
+  const tree = await list(`in_tree=${encodeURIComponent(uuid)}`);
+  const inside = new Set(tree.map((provider) => provider.uuid));
+  const aggregates = [...new Set(tree.flatMap((provider) => provider.aggregates))];
+  if (!aggregates.length) return { tree, sharing: [] };
+  const near = await list(`member_of=in:${aggregates.join()}&required=${SHARING}`);
+  return { tree, sharing: near.filter((provider) => !inside.has(provider.uuid)) };
+}
+
+const FIELDS = "inventories,usages,traits,aggregates,allocations,generation,parent";
+
+export function HostView({ uuid }: { uuid: string }) {
+  const [shown, setShown] = useState<Shown | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [times, setTimes] = useState(0);
+  useEffect(() => {
+    const control = new AbortController();
+    setFailure(null);
+    read(uuid, control.signal)
+      .then(setShown)
+      .catch((error) => control.signal.aborted || setFailure(error));
+    return () => control.abort();
+  }, [uuid, times]);
+  const again = () => setTimes(times + 1);
+  if (failure) return <Failed failure={failure} retry={again} />;
+  if (!shown) return <Loading what="the host" />;
+  const root = shown.tree.find((provider) => provider.uuid === provider.root);
+  if (!root) return <Unknown uuid={uuid} again={again} />;
+  return <Tree {...shown} root={root} chosen={uuid} again={again} />;
+}
+
+function Unknown({ uuid, again }: { uuid: string; again: () => void }) {
+  return (
+    <section class="state">
+      <h1>No provider has this UUID</h1>
+      <p>
+        <code>{uuid}</code>
+      </p>
+      <p>It may have been deleted since the link to it was made.</p>
+      <button type="button" onClick={again}>
+        Look again
+      </button>{" "}
+      <a href={address("fleet")}>Go to the fleet</a>
+    </section>
+  );
+}
+
+interface TreeOf extends Shown {
+  root: Provider;
+  chosen: string;
+  again: () => void;
+}
+
+function Tree({ tree, sharing, root, chosen, again }: TreeOf) {
+  const children = useMemo(() => {
+    const found = new Map<string, Provider[]>();
+    for (const provider of tree) {
+      if (!provider.parent) continue;
+      const siblings = found.get(provider.parent);
+      if (siblings) siblings.push(provider);
+      else found.set(provider.parent, [provider]);
+    }
+    found.forEach((siblings) => siblings.sort((a, b) => natural(a.name, b.name)));
+    return found;
+  }, [tree]);
+  return (
+    <>
+      <header class="heading">
+        <h1>
+          <bdi>{root.name}</bdi>
+        </h1>
+        <button type="button" onClick={again}>
+          Read again
+        </button>
+      </header>
+      <dl class="facts">
+        <dt>UUID</dt>
+        <dd>
+          <Copy text={root.uuid} label="the UUID" />
+        </dd>
+        <dt>Tree</dt>
+        <dd>{plural(tree.length, "provider")}</dd>
+        <dt>Aggregates</dt>
+        <dd>
+          {root.aggregates.length ? root.aggregates.map((each) => <AggregateLink key={each} uuid={each} />) : "none"}
+        </dd>
+      </dl>
+      <div class={sharing.length ? "beside" : ""}>
+        <Box provider={root} children_={children} chosen={chosen} />
+        {sharing.length > 0 && (
+          <section class="sharing">
+            <h2>Shared with it</h2>
+            {sharing.map((provider) => (
+              <div key={provider.uuid}>
+                <p class="dim">
+                  by {provider.aggregates.filter((each) => isIn(tree, each)).map((each) => <AggregateLink key={each} uuid={each} />)}
+                </p>
+                <Box provider={provider} children_={NOTHING} chosen={chosen} link />
+              </div>
+            ))}
+          </section>
+        )}
+      </div>
+      <Users tree={tree} />
+      <section>
+        <h2>The same by command</h2>
+        <Commands root={root} />
+      </section>
+    </>
+  );
+}
+
+const NOTHING: ReadonlyMap<string, Provider[]> = new Map();
+
+function isIn(tree: readonly Provider[], aggregate: string): boolean {
+  return tree.some(({ aggregates }) => aggregates.includes(aggregate));
+}
+
+function AggregateLink({ uuid }: { uuid: string }) {
+  return (
+    <a class="token" href={address("fleet", "", { by: "aggregate", of: uuid, bins: "1" })} title={uuid}>
+      {short(uuid)}
+    </a>
+  );
+}
+
+interface BoxOf {
+  provider: Provider;
+  children_: ReadonlyMap<string, Provider[]>;
+  chosen: string;
+  link?: boolean;
+}
+
+function Box({ provider, children_, chosen, link = false }: BoxOf) {
+  const inner = children_.get(provider.uuid) ?? [];
+  const inventories = Object.entries(provider.inventories);
+  const marked = provider.uuid === chosen && provider.uuid !== provider.root;
+  return (
+    <section class={marked ? "box chosen" : "box"} aria-label={provider.name}>
+      <header>
+        <strong>
+          {link ? (
+            <a href={address("host", provider.uuid)}>
+              <bdi>{provider.name}</bdi>
+            </a>
+          ) : (
+            <bdi>{provider.name}</bdi>
+          )}
+        </strong>
+        <span class="dim">
+          generation {count(provider.generation)} <Copy text={provider.uuid} label="UUID" shown={false} />
+        </span>
+      </header>
+      {inventories.map(([name, inventory]) => (
+        <Stock key={name} name={name} inventory={inventory} used={provider.usages[name] ?? 0} />
+      ))}
+      {!inventories.length && !inner.length && <p class="dim">no inventory</p>}
+      <Traits traits={provider.traits} />
+      {inner.length > 0 && (
+        <div class="inner">
+          {inner.map((child) => (
+            <Box key={child.uuid} provider={child} children_={children_} chosen={chosen} />
+          ))}
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Stock({ name, inventory, used }: { name: string; inventory: Inventory; used: number }) {
+  const { total, reserved, allocation_ratio: ratio } = inventory;
+  const most = capacity(inventory);
+  const whole = Math.max(1, total * ratio, used + reserved * ratio);
+  const width = (value: number) => ({ width: `${(100 * Math.max(0, value)) / whole}%` });
+  return (
+    <div class="stock">
+      <div class="stock-line">
+        <span>{name}</span>
+        <span>
+          <Amount name={name} value={used} /> of <Amount name={name} value={most} />
+          <span class="stock-part"> {percent(used, most)}</span>
+        </span>
+      </div>
+      <div class="bar stock-bar" role="img" aria-label={`${name}: ${percent(used, most)} used`} title={exact(name, used)}>
+        <span class="bar-used" style={width(used)} />
+        <span class="bar-free" style={width(most - used)} />
+        <span class="bar-reserved" style={width(reserved * ratio)} />
+      </div>
+      <div class="dim">
+        {amount(name, Math.max(0, most - used))} free
+        {reserved > 0 && ` · ${amount(name, reserved)} of ${amount(name, total)} reserved`}
+        {ratio !== 1 && ` · ${amount(name, total)} × ${count(ratio)}`}
+        {limits(name, inventory)}
+      </div>
+    </div>
+  );
+}
+
+function limits(name: string, { min_unit: least, max_unit: most, step_size: step, total }: Inventory): string {
+  const said = [
+    least > 1 && `from ${amount(name, least)}`,
+    most < total && `at most ${amount(name, most)} at once`,
+    step > 1 && `in steps of ${amount(name, step)}`,
+  ].filter(Boolean);
+  return said.length ? ` · ${said.join(", ")}` : "";
+}
+
+const FEW = 6;
+
+function Traits({ traits }: { traits: readonly string[] }) {
+  if (!traits.length) return null;
+  const list = (
+    <ul class="tokens">
+      {[...traits].sort().map((name) => (
+        <li key={name}>
+          <a class="token" href={address("fleet", "", { by: "trait", of: name })}>
+            {name}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+  if (traits.length <= FEW) return list;
+  return (
+    <details>
+      <summary>{plural(traits.length, "trait")}</summary>
+      {list}
+    </details>
+  );
+}
+
+interface User {
+  consumer: string;
+  project: string;
+  type: string;
+  created: string;
+  resources: Map<string, number>;
+}
+
+function listUsers(tree: readonly Provider[], first: string): User[] {
+  const found = new Map<string, User>();
+  for (const { allocations } of tree) {
+    for (const { consumer, project, type, created, resources } of allocations) {
+      let user = found.get(consumer);
+      if (!user) found.set(consumer, (user = { consumer, project, type, created, resources: new Map() }));
+      add(user.resources, resources);
+    }
+  }
+  const value = ({ resources }: User) => resources.get(first) ?? 0;
+  return [...found.values()].sort((a, b) => value(b) - value(a) || natural(a.consumer, b.consumer));
+}
+
+function Users({ tree }: { tree: readonly Provider[] }) {
+  const names = [...new Set(tree.flatMap(({ usages }) => Object.keys(usages).filter((name) => usages[name])))];
+  const [by, setBy] = useState("");
+  const first = by || names[0] || "";
+  const users = useMemo(() => listUsers(tree, first), [tree, first]);
+  const [most, more] = usePage(50, tree[0]!.uuid);
+  const now = new Date();
+  return (
+    <section>
+      <h2>Consumers</h2>
+      {!users.length && <p class="dim">Nothing uses it.</p>}
+      {users.length > 0 && (
+        <div class="wide" tabIndex={0} role="region" aria-label="Consumers">
+          <table>
+            <thead>
+              <tr>
+                <th>Consumer</th>
+                <th>Type</th>
+                <th>Project</th>
+                <th class="number">Age</th>
+                {names.map((name) => (
+                  <th key={name} class="number" aria-sort={name === first ? "descending" : "none"}>
+                    <button type="button" class="plain" onClick={() => setBy(name)}>
+                      {name}
+                      {name === first ? " ↓" : ""}
+                    </button>
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {users.slice(0, most).map(({ consumer, project, type, created, resources }) => (
+                <tr key={consumer}>
+                  <td>
+                    <a href={address("consumers", consumer)} class="mono">
+                      {consumer}
+                    </a>
+                  </td>
+                  <td>{type || "–"}</td>
+                  <td class="mono name">{project || "–"}</td>
+                  <td class="number" title={created}>
+                    {created ? age(new Date(created), now) : "–"}
+                  </td>
+                  {names.map((name) => (
+                    <td key={name} class="number">
+                      {resources.has(name) ? <Amount name={name} value={resources.get(name)!} /> : "–"}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {more(users.length)}
+    </section>
+  );
+}
+
+function Commands({ root }: { root: Provider }) {
+  const filter = `in_tree=${root.uuid}`;
+  return (
+    <ul class="commands">
+      <li>
+        <Copy text={`openstack resource provider show --allocations ${root.uuid}`} label="the openstack command" />
+      </li>
+      <li>
+        <Copy text={`openstack resource provider inventory list ${root.uuid}`} label="the openstack command for inventories" />
+      </li>
+      <li>
+        <Copy text={`curl -H "X-Auth-Token: $OS_TOKEN" '${ROOT.href}ledger/v1/fleet?${filter}'`} label="the curl command" />
+      </li>
+    </ul>
+  );
+}

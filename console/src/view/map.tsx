@@ -1,0 +1,309 @@
+// The fleet on a canvas: only what is in sight is drawn, so that its size is no matter.
+
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { cellAt, corner, hostAt, lay, step, type Block, type Cell, type Layout } from "../arrange.ts";
+import type { Host } from "../fleet.ts";
+import { address, go } from "../route.ts";
+import { ramp, type Scale } from "../scale.ts";
+import { amount, count, percent } from "../unit.ts";
+
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+const STOPS = ["--ramp-low", "--ramp-middle", "--ramp-high"];
+// A cell that is smaller than this has no room for a level.
+const LEVEL = 9;
+
+export function FleetMap({ blocks, scale, named }: { blocks: Block[]; scale: Scale; named: string }) {
+  const frame = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [width, setWidth] = useState(0);
+  const [hovered, setHovered] = useState<Cell | null>(null);
+  const [walked, setWalked] = useState<Cell | null>(null);
+  useLayoutEffect(() => {
+    const measure = () => setWidth(frame.current!.clientWidth);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(frame.current!);
+    return () => observer.disconnect();
+  }, []);
+  const layout = useMemo(
+    () => lay(blocks, width, Math.max(320, innerHeight - top(frame.current) - 40)),
+    [blocks, width],
+  );
+  useEffect(() => {
+    setHovered(null);
+    setWalked(null);
+  }, [layout]);
+  const cell = hovered ?? walked;
+  const host = cell && hostAt(layout, cell);
+  usePainting(frame, canvas, layout, scale, cell);
+
+  const open = (target: Cell | null) => {
+    const chosen = target && hostAt(layout, target);
+    if (chosen) go(address("host", chosen.root.uuid));
+  };
+  const at = (event: MouseEvent): Cell | null => {
+    const box = frame.current!.getBoundingClientRect();
+    return cellAt(layout, event.clientX - box.left, event.clientY - box.top);
+  };
+  const press = (event: KeyboardEvent) => {
+    if (event.key === "Enter") open(walked);
+    else if (event.key === "Escape") setWalked(null);
+    else if (event.key === "Home") setWalked({ block: 0, place: 0 });
+    else if (event.key === "End") setWalked(last(layout));
+    else if (event.key.startsWith("Arrow")) setWalked(walked ? step(layout, walked, event.key) : { block: 0, place: 0 });
+    else return;
+    event.preventDefault();
+    setHovered(null);
+  };
+  useEffect(() => {
+    if (walked) reveal(frame.current!, corner(layout, walked).y, layout.pitch.y);
+  }, [walked]);
+  return (
+    <div
+      class="map"
+      ref={frame}
+      tabIndex={0}
+      role="application"
+      aria-roledescription="map of hosts"
+      aria-label={`${named}, coloured by ${scale.title}. Arrow keys walk, Enter opens a host.`}
+      style={{ height: `${Math.max(layout.height, 1)}px` }}
+      onKeyDown={press}
+      onBlur={() => setWalked(null)}
+    >
+      <canvas
+        ref={canvas}
+        onMouseMove={(event) => setHovered(at(event))}
+        onMouseLeave={() => setHovered(null)}
+        onClick={(event) => open(at(event))}
+        style={{ cursor: hovered ? "pointer" : "default" }}
+      />
+      {cell && host && <Tip host={host} scale={scale} {...beside(layout, cell)} />}
+      <span class="hidden" role="status">
+        {walked && host ? `${host.root.name}: ${scale.tell(host)}` : ""}
+      </span>
+    </div>
+  );
+}
+
+function top(frame: HTMLElement | null): number {
+  return frame ? frame.getBoundingClientRect().top + scrollY : 0;
+}
+
+function last({ placed }: Layout): Cell {
+  const block = placed.length - 1;
+  return { block, place: (placed[block]?.hosts.length ?? 1) - 1 };
+}
+
+function reveal(frame: HTMLElement, y: number, height: number): void {
+  const from = frame.getBoundingClientRect().top + y;
+  if (from < 8) scrollBy(0, from - 60);
+  else if (from + height > innerHeight - 8) scrollBy(0, from + height - innerHeight + 60);
+}
+
+const TIP = 250;
+
+function beside(layout: Layout, cell: Cell): { x: number; y: number; left: boolean } {
+  const { x, y } = corner(layout, cell);
+  const left = x + layout.pitch.x + TIP > layout.width && x > layout.width / 2;
+  return { x: left ? x - 6 : Math.min(x + layout.pitch.x + 6, layout.width - 160), y, left };
+}
+
+const MOST_LINES = 8;
+
+function Tip({ host, scale, x, y, left }: { host: Host; scale: Scale; x: number; y: number; left: boolean }) {
+  const sums = [...host.sums];
+  return (
+    <div class={left ? "tip tip-left" : "tip"} style={{ left: `${x}px`, top: `${y}px` }} aria-hidden="true">
+      <strong>
+        <bdi>{host.root.name}</bdi>
+      </strong>
+      <p>{scale.tell(host)}</p>
+      <table>
+        {sums.slice(0, MOST_LINES).map(([name, sum]) => (
+          <tr key={name}>
+            <td>{name}</td>
+            <td class="number">{amount(name, sum.used)}</td>
+            <td class="number">of {amount(name, sum.capacity)}</td>
+            <td class="number">{percent(sum.used, sum.capacity)}</td>
+          </tr>
+        ))}
+      </table>
+      {sums.length > MOST_LINES && <p class="dim">and {count(sums.length - MOST_LINES)} classes more</p>}
+      {host.providers.length > 1 && <p class="dim">{count(host.providers.length)} providers</p>}
+    </div>
+  );
+}
+
+type Ref<T> = { current: T | null };
+
+/** Draw when something changed, and when other cells come into sight. */
+function usePainting(
+  frame: Ref<HTMLElement>,
+  canvas: Ref<HTMLCanvasElement>,
+  layout: Layout,
+  scale: Scale,
+  chosen: Cell | null,
+): void {
+  useLayoutEffect(() => {
+    let asked = 0;
+    const paint = () => {
+      asked = 0;
+      if (frame.current && canvas.current && layout.width) {
+        new Painter(frame.current, canvas.current, layout, scale, chosen).paint();
+      }
+    };
+    const later = () => (asked ||= requestAnimationFrame(paint));
+    paint();
+    addEventListener("scroll", later, { passive: true });
+    addEventListener("resize", later);
+    DARK.addEventListener("change", later);
+    return () => {
+      cancelAnimationFrame(asked);
+      removeEventListener("scroll", later);
+      removeEventListener("resize", later);
+      DARK.removeEventListener("change", later);
+    };
+  }, [layout, scale, chosen]);
+}
+
+class Painter {
+  private readonly context: CanvasRenderingContext2D;
+  private readonly style: CSSStyleDeclaration;
+  private readonly colours: string[];
+  private readonly from: number;
+  private readonly to: number;
+
+  constructor(
+    frame: HTMLElement,
+    private readonly canvas: HTMLCanvasElement,
+    private readonly layout: Layout,
+    private readonly scale: Scale,
+    private readonly chosen: Cell | null,
+  ) {
+    this.context = canvas.getContext("2d")!;
+    this.style = getComputedStyle(frame);
+    this.colours = ramp(STOPS.map((name) => this.named(name)));
+    this.from = Math.min(Math.max(0, -frame.getBoundingClientRect().top), layout.height);
+    this.to = Math.min(layout.height, this.from + innerHeight);
+  }
+
+  paint(): void {
+    const { canvas, context, from, to } = this;
+    const [width, height] = [this.layout.width, Math.ceil(to - from)];
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    canvas.style.top = `${from}px`;
+    canvas.width = width * devicePixelRatio;
+    canvas.height = height * devicePixelRatio;
+    context.scale(devicePixelRatio, devicePixelRatio);
+    context.translate(0, -from);
+    context.textBaseline = "alphabetic";
+    this.layout.placed.forEach((_, block) => this.paintBlock(block));
+    if (this.chosen) this.outline(this.chosen);
+  }
+
+  private paintBlock(block: number): void {
+    const { placed, pitch } = this.layout;
+    const { label, hosts, x, y, columns } = placed[block]!;
+    const rows = Math.ceil(hosts.length / columns);
+    if (y - 24 > this.to || y + rows * pitch.y < this.from) return;
+    if (label) {
+      this.write(label, x, y - 6, columns * pitch.x - 40, "--text");
+      this.write(count(hosts.length), x + columns * pitch.x - 4, y - 6, 40, "--dim", "right");
+    }
+    const first = Math.max(0, Math.floor((this.from - y) / pitch.y)) * columns;
+    const end = Math.min(hosts.length, (Math.floor((this.to - y) / pitch.y) + 1) * columns);
+    for (let place = first; place < end; place += 1) {
+      const at = corner(this.layout, { block, place });
+      if (this.layout.tiles) this.paintTile(hosts[place]!, at.x, at.y);
+      else this.paintCell(hosts[place]!, at.x, at.y);
+    }
+  }
+
+  private paintCell(host: Host, x: number, y: number): void {
+    const { pitch, gap } = this.layout;
+    const [width, height] = [pitch.x - gap, pitch.y - gap];
+    const shade = this.scale.shadeOf(host);
+    if (shade === null) this.strike(x, y, width, height);
+    else if (width < LEVEL) this.fill(this.colour(shade), x, y, width, height);
+    else {
+      const level = shade > 0 ? Math.max(1, Math.round(shade * height)) : 0;
+      this.fill(this.named("--cell"), x, y, width, height);
+      this.fill(this.colour(shade), x, y + height - level, width, level);
+    }
+  }
+
+  private paintTile(host: Host, x: number, y: number): void {
+    const { pitch, gap } = this.layout;
+    const [width, height] = [pitch.x - gap, pitch.y - gap];
+    const shade = this.scale.shadeOf(host);
+    this.fill(this.named("--raised"), x, y, width, height);
+    this.write(host.root.name, x + 8, y + 16, width - 16, "--text");
+    this.write(this.scale.tell(host), x + 8, y + 31, width - 16, "--dim");
+    if (shade === null) return;
+    this.fill(this.named("--cell"), x, y + height - 6, width, 6);
+    this.fill(this.colour(Math.max(0.5, shade)), x, y + height - 6, width * shade, 6);
+  }
+
+  private colour(shade: number): string {
+    return this.colours[Math.round(shade * 100)]!;
+  }
+
+  private named(name: string): string {
+    return this.style.getPropertyValue(name);
+  }
+
+  private fill(colour: string, x: number, y: number, width: number, height: number): void {
+    this.context.fillStyle = colour;
+    this.context.fillRect(x, y, width, height);
+  }
+
+  /** What the scale does not apply to is crossed out, not coloured. */
+  private strike(x: number, y: number, width: number, height: number): void {
+    const { context } = this;
+    context.strokeStyle = this.named("--line-strong");
+    context.lineWidth = 1;
+    context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
+    context.beginPath();
+    context.moveTo(x, y + height);
+    context.lineTo(x + width, y);
+    context.stroke();
+  }
+
+  private outline(cell: Cell): void {
+    const { pitch, gap } = this.layout;
+    const { x, y } = corner(this.layout, cell);
+    this.context.strokeStyle = this.named("--text");
+    this.context.lineWidth = 2;
+    this.context.strokeRect(x - 1, y - 1, pitch.x - gap + 2, pitch.y - gap + 2);
+  }
+
+  private write(
+    text: string,
+    x: number,
+    y: number,
+    width: number,
+    colour: string,
+    align: CanvasTextAlign = "left",
+  ): void {
+    const { context } = this;
+    context.font = `12px ${this.style.fontFamily}`;
+    context.textAlign = align;
+    context.fillStyle = this.named(colour);
+    context.fillText(cut(context, text, width), x, y);
+  }
+}
+
+/** Shorten a text that has no room, in the middle: names differ at their ends. */
+function cut(context: CanvasRenderingContext2D, text: string, width: number): string {
+  if (context.measureText(text).width <= width) return text;
+  const letters = [...text];
+  let kept = Math.min(letters.length - 1, 80);
+  while (kept > 2) {
+    const half = Math.ceil(kept / 2);
+    const short = `${letters.slice(0, half).join("")}…${letters.slice(half - kept).join("")}`;
+    if (context.measureText(short).width <= width) return short;
+    kept -= 1;
+  }
+  return "…";
+}

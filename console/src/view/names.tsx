@@ -1,0 +1,143 @@
+// Names: traits and resource classes, with how many providers have them.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Failure, get } from "../api.ts";
+import type { Fleet } from "../fleet.ts";
+import { address, change, type Place } from "../route.ts";
+import { refresh, useFleet } from "../store.ts";
+import { count, plural } from "../unit.ts";
+import { Failed, Field, Length, Loading, Select, usePage } from "./part.tsx";
+
+const KINDS: [string, string][] = [
+  ["traits", "traits"],
+  ["classes", "resource classes"],
+];
+const SHOW: [string, string][] = [
+  ["used", "in use"],
+  ["unused", "custom, and nothing uses them"],
+  ["custom", "custom"],
+  ["all", "all"],
+];
+
+interface Known {
+  traits: string[];
+  classes: string[];
+}
+
+async function read(signal: AbortSignal): Promise<Known> {
+  const [traits, classes] = await Promise.all([
+    get<{ traits: string[] }>("traits", { signal }),
+    get<{ resource_classes: { name: string }[] }>("resource_classes", { signal }),
+  ]);
+  return { traits: traits.traits, classes: classes.resource_classes.map(({ name }) => name) };
+}
+
+export function NamesView({ place: { query } }: { place: Place }) {
+  const [known, setKnown] = useState<Known | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [times, setTimes] = useState(0);
+  const state = useFleet("traits");
+  useEffect(() => {
+    const control = new AbortController();
+    setFailure(null);
+    read(control.signal)
+      .then(setKnown)
+      .catch((error) => control.signal.aborted || setFailure(error));
+    return () => control.abort();
+  }, [times]);
+  if (failure) return <Failed failure={failure} retry={() => setTimes(times + 1)} />;
+  if (state.failure) return <Failed failure={state.failure} retry={refresh} />;
+  if (!known || !state.ready) return <Loading what="traits" read={state.reading} />;
+  const kind = query.get("kind") === "classes" ? "classes" : "traits";
+  const show = query.get("show") ?? "used";
+  const find = query.get("find") ?? "";
+  return (
+    <>
+      <h1>Names</h1>
+      <form class="controls" onSubmit={(event) => event.preventDefault()}>
+        <Select label="What" value={kind} options={KINDS} choose={(next) => change({ kind: next })} />
+        <Select label="Show" value={show} options={SHOW} choose={(next) => change({ show: next })} />
+        <Field label="Name has">
+          <input
+            type="search"
+            value={find}
+            onInput={(event) => change({ find: event.currentTarget.value }, "replace")}
+          />
+        </Field>
+      </form>
+      <List names={known[kind]} fleet={state.fleet!} {...{ kind, show, find }} />
+    </>
+  );
+}
+
+interface ListOf {
+  names: string[];
+  fleet: Fleet;
+  kind: "traits" | "classes";
+  show: string;
+  find: string;
+}
+
+function List({ names, fleet, kind, show, find }: ListOf) {
+  const numbers = useMemo(() => {
+    const found = new Map<string, number>();
+    for (const { traits, inventories } of fleet.providers.values()) {
+      const here = kind === "traits" ? traits : Object.keys(inventories);
+      for (const name of here) found.set(name, (found.get(name) ?? 0) + 1);
+    }
+    return found;
+  }, [fleet, kind]);
+  const rows = useMemo(() => {
+    const wanted = find.toUpperCase();
+    const number = (name: string) => numbers.get(name) ?? 0;
+    const isShown = (name: string) => {
+      if (show === "used") return number(name) > 0;
+      if (show === "all") return true;
+      return name.startsWith("CUSTOM_") && (show === "custom" || number(name) === 0);
+    };
+    return names
+      .filter((name) => isShown(name) && name.includes(wanted))
+      .map((name) => [name, number(name)] as const)
+      .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  }, [names, numbers, show, find]);
+  const [most, more] = usePage(200, kind + show + find);
+  const largest = Math.max(1, ...rows.map(([, number]) => number));
+  const what = kind === "traits" ? "trait" : "resource class";
+  if (!rows.length) {
+    return <p class="state">{show === "unused" ? `Every custom ${what} is in use.` : `No ${what} is like that.`}</p>;
+  }
+  return (
+    <>
+      <p class="caption">
+        <strong>{plural(rows.length, what, kind === "traits" ? "traits" : "resource classes")}</strong>
+      </p>
+      <div class="wide" tabIndex={0} role="region" aria-label="Names">
+        <table>
+          <thead>
+            <tr>
+              <th>{kind === "traits" ? "Trait" : "Resource class"}</th>
+              <th class="number">Providers</th>
+              <th class="bar-column" />
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, most).map(([name, number]) => (
+              <tr key={name}>
+                <td class="name">
+                  <a href={address("fleet", "", kind === "traits" ? { by: "trait", of: name } : { by: "used", of: name })}>
+                    {name}
+                  </a>
+                </td>
+                <td class="number">{count(number)}</td>
+                <td>
+                  <Length part={number} whole={largest} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {more(rows.length)}
+    </>
+  );
+}

@@ -1,0 +1,90 @@
+// Now: what the service does, from the difference between readings of `/metrics`.
+
+import { useEffect } from "preact/hooks";
+import { isKnown, quantile, rate, total, type Reading } from "../metrics.ts";
+import { again, EVERY_SECONDS, readings, watch } from "../poll.ts";
+import { useSource } from "../source.ts";
+import { count } from "../unit.ts";
+import { Failed, Loading } from "./part.tsx";
+import { Plot, type Line } from "./plot.tsx";
+
+const REQUESTS = "placement_requests_total";
+const DURATIONS = "placement_request_duration_seconds";
+
+type Between = (before: Reading, after: Reading) => number | null;
+
+interface Panel {
+  title: string;
+  unit: string;
+  /** The metrics without which there is nothing to show. */
+  needs: string;
+  lines: [string, Between][];
+}
+
+const isStatus = (start: string) => (labels: Record<string, string>) => (labels["status"] ?? "").startsWith(start);
+
+const PANELS: Panel[] = [
+  {
+    title: "Requests",
+    unit: "a second",
+    needs: REQUESTS,
+    lines: [["all", (before, after) => rate(before, after, REQUESTS)]],
+  },
+  {
+    title: "Time of a request",
+    unit: "ms",
+    needs: DURATIONS,
+    lines: [
+      ["half of them", (before, after) => milliseconds(quantile(before, after, DURATIONS, 0.5))],
+      ["95 %", (before, after) => milliseconds(quantile(before, after, DURATIONS, 0.95))],
+    ],
+  },
+  {
+    title: "Refused",
+    unit: "a second",
+    needs: REQUESTS,
+    lines: [
+      ["conflicts (409)", (before, after) => rate(before, after, REQUESTS, isStatus("409"))],
+      ["failed (5xx)", (before, after) => rate(before, after, REQUESTS, isStatus("5"))],
+    ],
+  },
+];
+
+function milliseconds(seconds: number | null): number | null {
+  return seconds === null ? null : seconds * 1000;
+}
+
+export function NowView() {
+  const { taken, failure } = useSource(readings);
+  useEffect(watch, []);
+  const last = taken.at(-1);
+  if (!last && failure) return <Failed failure={failure} retry={again} />;
+  if (!last) return <Loading what="the metrics" />;
+  const known = PANELS.filter(({ needs }) => isKnown(last, needs));
+  return (
+    <>
+      <h1>Now</h1>
+      {failure && <Failed failure={failure} retry={again} />}
+      {!known.length && <p class="state">The service tells no metrics that the console knows.</p>}
+      <div class="panels">
+        {known.map((panel) => (
+          <PanelView key={panel.title} panel={panel} taken={taken} />
+        ))}
+      </div>
+      {known.length > 0 && (
+        <p class="dim">
+          Read every {EVERY_SECONDS} seconds while this view is open; {count(total(last, REQUESTS) ?? 0)} requests since
+          the service began.
+        </p>
+      )}
+    </>
+  );
+}
+
+function PanelView({ panel, taken }: { panel: Panel; taken: readonly Reading[] }) {
+  const lines: Line[] = panel.lines.map(([name, between]) => ({
+    name,
+    points: taken.slice(1).map((after, place) => ({ at: after.at, value: between(taken[place]!, after) })),
+  }));
+  return <Plot title={panel.title} unit={panel.unit} lines={lines} />;
+}

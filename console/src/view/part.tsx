@@ -1,0 +1,152 @@
+// What several views show: bars, chips, states, text to copy.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Failure } from "../api.ts";
+import type { Sum } from "../fleet.ts";
+import { amount, count, exact, percent } from "../unit.ts";
+
+/** Used, reserved and free of one resource class, in one line. */
+export function Bar({ name, sum }: { name: string; sum: Sum }) {
+  const whole = Math.max(1, sum.capacity, sum.used);
+  return (
+    <span
+      class="bar"
+      role="img"
+      aria-label={`${percent(sum.used, sum.capacity)} of ${name} used`}
+      title={`${exact(name, sum.used)} used of ${count(sum.capacity)}`}
+    >
+      <span class="bar-used" style={{ width: `${(100 * sum.used) / whole}%` }} />
+    </span>
+  );
+}
+
+/** A bar for a number among others. */
+export function Length({ part, whole, faint = 0 }: { part: number; whole: number; faint?: number }) {
+  const width = (value: number) => ({ width: `${whole > 0 ? (100 * value) / whole : 0}%` });
+  return (
+    <span class="bar" aria-hidden="true">
+      {faint > 0 && <span class="bar-before" style={width(faint)} />}
+      <span class="bar-used" style={width(part)} />
+    </span>
+  );
+}
+
+export function Amount({ name, value }: { name: string; value: number }) {
+  return <span title={exact(name, value)}>{amount(name, value)}</span>;
+}
+
+export function Loading({ what, read }: { what: string; read?: number | null }) {
+  return (
+    <p class="state" role="status">
+      Reading {what} {read ? `– ${count(read)} so far` : ""}…
+    </p>
+  );
+}
+
+export function Failed({ failure, retry }: { failure: Failure; retry?: () => void }) {
+  return (
+    <div class="state failed" role="alert">
+      <p>
+        <strong>{failure.detail}</strong>
+      </p>
+      <p class="dim">
+        Asked: <code>/{failure.what}</code>
+        {failure.status ? ` · status ${failure.status}` : ""}
+        {failure.requestId && (
+          <>
+            {" · request "}
+            <code>{failure.requestId}</code>
+          </>
+        )}
+      </p>
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Text with a button that copies it. */
+export function Copy({ text, label, shown = true }: { text: string; label: string; shown?: boolean }) {
+  const [done, setDone] = useState("");
+  const timer = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const copy = async () => {
+    setDone((await place(text)) ? "copied" : "select it, and copy it by hand");
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => setDone(""), 2000);
+  };
+  return (
+    <span class="copy">
+      {shown && <code>{text}</code>}
+      <button type="button" class="small" onClick={copy} title={text}>
+        {shown ? "Copy" : label}
+        {shown && <span class="hidden"> {label}</span>}
+      </button>
+      <span role="status" class="dim">
+        {done}
+      </span>
+    </span>
+  );
+}
+
+/** Browsers give a clipboard to pages of a secure origin only. */
+async function place(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function Field({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      {children}
+    </label>
+  );
+}
+
+interface Choosing {
+  label: string;
+  value: string;
+  options: readonly (readonly [string, string])[];
+  choose: (value: string) => void;
+}
+
+export function Select({ label, value, options, choose }: Choosing) {
+  return (
+    <Field label={label}>
+      <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
+        {options.map(([each, text]) => (
+          <option key={each} value={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
+/** The first rows of a long list, and a button for more of them. */
+export function usePage(size: number, key: string): [number, (all: number) => ComponentChildren] {
+  const [shown, setShown] = useState({ key, most: size });
+  const most = shown.key === key ? shown.most : size;
+  const more = (all: number) =>
+    all > most && (
+      <p>
+        <button type="button" onClick={() => setShown({ key, most: most * 2 })}>
+          Show more
+        </button>{" "}
+        <span class="dim">
+          {count(most)} of {count(all)} are shown
+        </span>
+      </p>
+    );
+  return [most, more];
+}

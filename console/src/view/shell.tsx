@@ -1,0 +1,237 @@
+// What surrounds the views: navigation, search, help, the age of what is shown.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { address, go, usePlace, type Place } from "../route.ts";
+import { begin, isOpen, session, signOut } from "../session.ts";
+import { useSource } from "../source.ts";
+import { forget, refresh, store } from "../store.ts";
+import { plural } from "../unit.ts";
+import { AskView } from "./ask.tsx";
+import { ConsumersView } from "./consumers.tsx";
+import { FleetView } from "./fleet.tsx";
+import { HostView } from "./host.tsx";
+import { NamesView } from "./names.tsx";
+import { NowView } from "./now.tsx";
+import { Failed, Loading } from "./part.tsx";
+import { SignIn } from "./signin.tsx";
+
+const VIEWS: [string, string, string][] = [
+  ["fleet", "Fleet", "f"],
+  ["ask", "Ask", "a"],
+  ["consumers", "Consumers", "c"],
+  ["names", "Names", "n"],
+  ["now", "Now", "w"],
+];
+
+export function Shell() {
+  const state = useSource(session);
+  useEffect(() => void begin(), []);
+  useEffect(() => {
+    // The next one to sign in may not see the same.
+    if (!isOpen(state)) forget();
+  }, [isOpen(state)]);
+  if (state.failure) {
+    return (
+      <main>
+        <Failed failure={state.failure} retry={() => void begin()} />
+      </main>
+    );
+  }
+  if (!state.door) {
+    return (
+      <main>
+        <Loading what="how to sign in" />
+      </main>
+    );
+  }
+  return isOpen(state) ? <Inside /> : <SignIn />;
+}
+
+function Inside() {
+  const place = usePlace();
+  const main = useRef<HTMLElement>(null);
+  const view = VIEWS.find(([name]) => name === place.view)?.[1] ?? "Host";
+  useEffect(() => {
+    document.title = `${view} · Placement`;
+    scrollTo(0, 0);
+  }, [view, place.id]);
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <Header place={place} />
+      <main ref={main} tabIndex={-1} id="main">
+        <View place={place} />
+      </main>
+    </>
+  );
+}
+
+function View({ place }: { place: Place }): ComponentChildren {
+  switch (place.view) {
+    case "fleet":
+      return <FleetView place={place} />;
+    case "host":
+      return <HostView uuid={place.id} />;
+    case "ask":
+      return <AskView place={place} />;
+    case "consumers":
+      return <ConsumersView place={place} />;
+    case "names":
+      return <NamesView place={place} />;
+    case "now":
+      return <NowView />;
+    default:
+      return (
+        <section class="state">
+          <h1>There is no such view</h1>
+          <a href={address("fleet")}>Go to the fleet</a>
+        </section>
+      );
+  }
+}
+
+function Header({ place }: { place: Place }) {
+  const search = useRef<HTMLInputElement>(null);
+  const help = useRef<HTMLDialogElement>(null);
+  const { door } = useSource(session);
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const typing = (event.target as Element).closest("input, select, textarea, dialog");
+      if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+      const view = VIEWS.find(([, , key]) => key === event.key);
+      if (event.key === "/") search.current?.focus();
+      else if (event.key === "?") help.current?.showModal();
+      else if (event.key === "r") void refresh();
+      else if (view) go(address(view[0]));
+      else return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  const current = place.view === "host" ? "fleet" : place.view;
+  return (
+    <header class="top">
+      <nav aria-label="Views">
+        {VIEWS.map(([view, label]) => (
+          <a key={view} href={address(view)} aria-current={view === current ? "page" : undefined}>
+            {label}
+          </a>
+        ))}
+      </nav>
+      <Search field={search} />
+      <Moment />
+      <button type="button" class="plain" onClick={() => help.current?.showModal()} aria-label="Help">
+        ?
+      </button>
+      {door !== "none" && (
+        <button type="button" class="plain" onClick={signOut}>
+          Sign out
+        </button>
+      )}
+      <dialog ref={help} aria-labelledby="help-title">
+        <Help close={() => help.current?.close()} />
+      </dialog>
+    </header>
+  );
+}
+
+/** When the fleet that is shown was read, and a button to read it again. */
+function Moment() {
+  const { fleet, reading } = useSource(store);
+  if (!fleet) return null;
+  return (
+    <span class="moment">
+      <span class="dim">
+        {reading === null ? `as of ${fleet.moment.toLocaleTimeString()}` : `reading… ${plural(reading, "provider")}`}
+      </span>
+      <button type="button" class="small" onClick={() => void refresh()} disabled={reading !== null}>
+        Refresh
+      </button>
+    </span>
+  );
+}
+
+const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
+const MOST = 12;
+
+function Search({ field }: { field: { current: HTMLInputElement | null } }) {
+  const { fleet } = useSource(store);
+  const [text, setText] = useState("");
+  const wanted = text.trim().toLowerCase();
+  const found =
+    wanted && fleet ? [...fleet.providers.values()].filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, MOST) : [];
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (!wanted) return;
+    const exact = found.find(({ name }) => name.toLowerCase() === wanted) ?? (found.length === 1 ? found[0] : undefined);
+    if (exact) go(address("host", exact.uuid));
+    // Whose it is, is known of providers only; the others are consumers.
+    else if (UUID.test(wanted)) go(address(!fleet || fleet.providers.has(wanted) ? "host" : "consumers", wanted));
+    else go(address("fleet", "", { find: text.trim() }));
+    setText("");
+    field.current?.blur();
+  };
+  return (
+    <form role="search" onSubmit={submit}>
+      <input
+        ref={field}
+        type="search"
+        placeholder="Host, or any UUID ( / )"
+        aria-label="Find a host by name, or anything by UUID"
+        list="found"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <datalist id="found">
+        {found.map(({ uuid, name }) => (
+          <option key={uuid} value={name} />
+        ))}
+      </datalist>
+    </form>
+  );
+}
+
+const KEYS: [string, string][] = [
+  ["/", "search"],
+  ...VIEWS.map(([, label, key]): [string, string] => [key, label]),
+  ["r", "read the fleet again"],
+  ["← ↑ → ↓", "walk from host to host on the map"],
+  ["Enter", "open the host"],
+  ["Esc", "leave the map's cell, or this help"],
+  ["?", "this help"],
+];
+
+function Help({ close }: { close: () => void }) {
+  return (
+    <>
+      <h2 id="help-title">Keys</h2>
+      <dl class="facts">
+        {KEYS.map(([key, what]) => [
+          <dt key={key}>
+            <kbd>{key}</kbd>
+          </dt>,
+          <dd key={`${key} does`}>{what}</dd>,
+        ])}
+      </dl>
+      <p>
+        On the fleet, each cell is a host, filled from below as far as what is asked for applies. A crossed cell has
+        nothing of it. The histogram above is a filter: choose any of its columns.
+      </p>
+      <p>Every view, with its filters, is an address: send it to a colleague.</p>
+      <button type="button" onClick={close}>
+        Close
+      </button>
+    </>
+  );
+}

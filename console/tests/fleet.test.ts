@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gather, listConsumers } from "../src/fleet.ts";
+import { readProvider } from "../src/wire.ts";
+
+const inventory = (total: number, reserved = 0, ratio = 1) => ({
+  total, reserved, allocation_ratio: ratio, min_unit: 1, max_unit: total, step_size: 1,
+});
+
+const CLOUD = [
+  { uuid: "h10", name: "host10", root_provider_uuid: "h10", inventories: { VCPU: inventory(9, 1, 2.5) }, usages: { VCPU: 6 } },
+  { uuid: "h2", name: "host2", root_provider_uuid: "h2", inventories: { DISK_GB: inventory(100) },
+    allocations: { one: { resources: { DISK_GB: 5 }, project_id: "p" } } },
+  { uuid: "n", name: "numa", root_provider_uuid: "h2", parent_provider_uuid: "h2", inventories: { VCPU: inventory(4) },
+    usages: { VCPU: 1 }, allocations: { one: { resources: { VCPU: 1 }, project_id: "p" } } },
+];
+
+const fleet = gather(CLOUD.map(readProvider));
+
+test("a host is a root with all that is beneath it", () => {
+  assert.deepEqual(fleet.hosts.map(({ root }) => root.name), ["host2", "host10"]);
+  assert.deepEqual(fleet.hosts[0]!.providers.map(({ uuid }) => uuid), ["h2", "n"]);
+  assert.deepEqual(fleet.hosts[0]!.sums.get("VCPU"), { total: 4, reserved: 0, capacity: 4, used: 1 });
+});
+
+test("capacity is what is not reserved, times the ratio", () => {
+  assert.equal(fleet.hosts[1]!.sums.get("VCPU")!.capacity, 20);
+  assert.deepEqual(fleet.classes, [["VCPU", 2], ["DISK_GB", 1]]);
+});
+
+test("a consumer is one, wherever its allocations are", () => {
+  const [only, ...others] = listConsumers(fleet);
+  assert.deepEqual(others, []);
+  assert.deepEqual([...only!.resources], [["DISK_GB", 5], ["VCPU", 1]]);
+  assert.equal(only!.hosts.size, 1);
+  assert.equal(only!.project, "p");
+});

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fromFlavor, parse, render, termOf, without } from "../src/question.ts";
+
+const QUERY =
+  "resources=VCPU:2,MEMORY_MB:512&required=HW_CPU_X86_AVX2,!CUSTOM_OLD&required=in:CUSTOM_A,CUSTOM_B" +
+  "&resources1=PGPU:1&required1=HW_GPU_API_VULKAN&member_of1=in:a,b&in_tree1=c" +
+  "&root_required=CUSTOM_ROOT&group_policy=isolate&same_subtree=1,2&limit=5";
+
+test("a question is written as it was read", () => {
+  assert.equal(render(parse(QUERY)), QUERY);
+});
+
+test("a question is found in an address and in a command", () => {
+  const query = "resources=VCPU:2&required=!CUSTOM_OLD";
+  assert.equal(render(parse(`http://host/allocation_candidates?${query}#there`)), query);
+  assert.equal(render(parse(`curl -H 'a: b' 'http://host/allocation_candidates?${query}' -v`)), query);
+});
+
+test("the term of a constraint takes it out of the question", () => {
+  const told: [Parameters<typeof termOf>[0], string][] = [
+    [{ kind: "required", suffix: "", value: ["HW_CPU_X86_AVX2"] }, "HW_CPU_X86_AVX2"],
+    [{ kind: "required", suffix: "", value: ["CUSTOM_A", "CUSTOM_B"] }, "CUSTOM_A"],
+    [{ kind: "forbidden", suffix: "", value: "CUSTOM_OLD" }, "CUSTOM_OLD"],
+    [{ kind: "member_of", suffix: "1", value: ["a", "b"] }, "member_of"],
+    [{ kind: "in_tree", suffix: "1", value: "c" }, "in_tree"],
+    [{ kind: "root_required", suffix: "", value: "CUSTOM_ROOT" }, "CUSTOM_ROOT"],
+    [{ kind: "same_subtree", suffix: "", value: ["1", "2"] }, "same_subtree"],
+    [{ kind: "isolate", suffix: "" }, "isolate"],
+    [{ kind: "inventory", suffix: "1", resource_class: "PGPU" }, "PGPU"],
+  ];
+  for (const [constraint, gone] of told) {
+    const left = render(without(parse(QUERY), termOf(constraint)!));
+    assert.ok(!left.includes(gone), left);
+    assert.ok(left.length > QUERY.length - 40, left);
+  }
+});
+
+test("too large an amount becomes the largest that some host has", () => {
+  const term = termOf({ kind: "room", suffix: "", resource_class: "VCPU", value: 16, largest: 12 })!;
+  assert.equal(render(without(parse("resources=VCPU:16,DISK_GB:1"), term)), "resources=VCPU:12,DISK_GB:1");
+});
+
+test("a flavor is a question", () => {
+  const flavor = {
+    vcpus: 4, ram: 8192, disk: 20, swap: 1500, "OS-FLV-EXT-DATA:ephemeral": 10,
+    properties: {
+      "resources:CUSTOM_BAREMETAL": "1", "resources:VCPU": "0", "resources1:PGPU": "2",
+      "trait:HW_CPU_X86_AVX2": "required", "trait1:CUSTOM_OLD": "forbidden",
+      "hw:cpu_policy": "shared", group_policy: "none",
+    },
+  };
+  const query =
+    "resources=MEMORY_MB:8192,DISK_GB:32,CUSTOM_BAREMETAL:1&required=HW_CPU_X86_AVX2" +
+    "&resources1=PGPU:2&required1=!CUSTOM_OLD&group_policy=none";
+  assert.equal(render(fromFlavor(JSON.stringify(flavor))), query);
+  assert.equal(render(fromFlavor(JSON.stringify({ flavor }))), query);
+});

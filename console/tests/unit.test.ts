@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { age, amount, exact, natural, percent } from "../src/unit.ts";
+
+const plain = (text: string) => text.replaceAll("\u202f", " ");
+
+test("amounts are in units that people use", () => {
+  assert.equal(plain(amount("MEMORY_MB", 512)), "512 MiB");
+  assert.equal(plain(amount("MEMORY_MB", 262_144)), "256 GiB");
+  assert.equal(plain(amount("DISK_GB", 100_000)), "97.7 TiB");
+  assert.equal(plain(amount("NET_BW_EGR_KILOBIT_PER_SEC", 25_000_000)), "25 Gbit/s");
+  assert.equal(plain(amount("VCPU", 640_000)), "640 000");
+  assert.equal(plain(exact("MEMORY_MB", 262_144)), "262 144 MEMORY_MB");
+});
+
+test("a little is not nothing, and almost all is not all", () => {
+  assert.equal(plain(percent(1, 1000)), "<1 %");
+  assert.equal(plain(percent(999, 1000)), ">99 %");
+  assert.equal(plain(percent(1, 2)), "50 %");
+  assert.equal(percent(1, 0), "–");
+});
+
+test("ages are in their largest unit", () => {
+  const now = new Date("2026-11-21T12:00:00Z");
+  assert.equal(age(new Date("2026-11-19T11:00:00Z"), now), "2 days");
+  assert.equal(age(new Date("2026-11-21T11:00:00Z"), now), "1 hour");
+  assert.equal(age(new Date("2026-11-21T12:00:00Z"), now), "less than a minute");
+});
+
+test("names are sorted as people count", () => {
+  assert.deepEqual(["host10", "host2"].sort(natural), ["host2", "host10"]);
+});
