@@ -35,7 +35,10 @@ export function arrange(
       else blocks.set(label, { label, hosts: [host] });
     }
   }
-  return [...blocks.values()].sort((a, b) => natural(a.label, b.label));
+  const bySize = group === "aggregate";
+  return [...blocks.values()].sort(
+    (a, b) => (bySize ? b.hosts.length - a.hosts.length : 0) || natural(a.label, b.label),
+  );
 }
 
 function labels(host: Host, group: string): string[] {
@@ -115,7 +118,8 @@ function shelve(blocks: readonly Block[], width: number, pitch: Pitch, tiles: bo
   const usual = sizes[Math.floor(sizes.length / 2)]!;
   const whole = columnsIn(width, pitch);
   const wanted = Math.max(Math.ceil(Math.sqrt(usual * 1.6)), Math.ceil(NARROWEST / pitch.x));
-  const columns = Math.min(whole, tiles ? 1 : wanted);
+  const fits = 2 * wanted * pitch.x + BETWEEN <= width;
+  const columns = tiles ? 1 : fits ? wanted : whole;
   const placed: Placed[] = [];
   let [x, y, bottom] = [0, 0, 0];
   for (const block of blocks) {

@@ -14,7 +14,6 @@ export interface Readings {
 
 export const readings = new Source<Readings>({ taken: [], failure: null });
 let timer = 0;
-let watchers = 0;
 
 async function take(): Promise<void> {
   try {
@@ -26,19 +25,19 @@ async function take(): Promise<void> {
   }
 }
 
-/** Take readings as long as somebody wants them; those that were taken are kept. */
-export function watch(): () => void {
-  watchers += 1;
-  if (watchers === 1) {
-    void take();
-    timer = window.setInterval(() => void take(), EVERY_SECONDS * 1000);
-  }
-  return () => {
-    watchers -= 1;
-    if (!watchers) clearInterval(timer);
-  };
+/** Take readings from the first time on that somebody looks, whatever they look at next. */
+export function watch(): void {
+  if (timer) return;
+  void take();
+  timer = window.setInterval(() => void take(), EVERY_SECONDS * 1000);
 }
 
 export function again(): void {
   void take();
+}
+
+export function stop(): void {
+  clearInterval(timer);
+  timer = 0;
+  readings.change({ taken: [], failure: null });
 }

@@ -1,7 +1,7 @@
 // What the colour of a host means: a number for each, in bins that the legend counts.
 
 import { consumers, free, has, isIn, type Host, type Sum } from "./fleet.ts";
-import { amount, count, percent, plural, short } from "./unit.ts";
+import { amount, count, isBinary, percent, plural, short } from "./unit.ts";
 
 export const KINDS = ["used", "free", "reserved", "consumers", "trait", "aggregate", "question"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -82,7 +82,7 @@ function makeAmount(hosts: readonly Host[], { kind, of, fits }: Choice): Scale {
     return sum ? free(sum) : null;
   };
   const most = hosts.reduce((most, host) => Math.max(most, valueOf(host) ?? 0), 0);
-  const step = niceStep(most);
+  const step = kind === "free" && isBinary(of) ? 2 ** Math.ceil(Math.log2(Math.max(1, most / PARTS))) : niceStep(most);
   const write = (value: number) => (kind === "free" ? amount(of, value) : count(value));
   const bins: Bin[] = [{ label: "0", shade: 0 }];
   for (let from = 0; from < most; from += step) {

@@ -23,20 +23,23 @@ let wanted = new Set<Part>();
 let running: AbortController | null = null;
 
 /** Read everything anew; what is shown stays until the new is there. */
-export async function refresh(): Promise<void> {
+export function refresh(): Promise<void> {
+  return readAfter(async (signal) => {
+    store.change({ fleet: await readBase(signal), parts: new Set() });
+  });
+}
+
+/** Do a reading, and then read the parts that are wanted; it ends what was read before. */
+async function readAfter(begin: (signal: AbortSignal) => Promise<void>): Promise<void> {
   running?.abort();
-  const mine = (running = new AbortController());
+  const { signal } = (running = new AbortController());
   store.change({ reading: 0, failure: null });
   try {
-    const fleet = await readBase(mine.signal);
-    store.change({ fleet, parts: new Set() });
-    for (let part = missing(); part; part = missing()) {
-      await readPart(part, mine.signal);
-    }
+    await begin(signal);
+    for (let part = missing(); part; part = missing()) await readPart(part, signal);
     store.change({ reading: null });
   } catch (error) {
-    if (mine.signal.aborted) return;
-    store.change({ reading: null, failure: error as Failure });
+    if (!signal.aborted) store.change({ reading: null, failure: error as Failure });
   }
 }
 
@@ -84,21 +87,8 @@ export function useFleet(...parts: Part[]): Store & { ready: boolean } {
     parts.forEach((part) => wanted.add(part));
     const { fleet, reading, failure } = store.value;
     if (!fleet && reading === null && !failure) void refresh();
-    else if (fleet && reading === null && !failure && missing()) void catchUp();
+    else if (fleet && reading === null && !failure && missing()) void readAfter(async () => {});
   }, [asked, state.reading === null]);
   const ready = state.fleet !== null && parts.every((part) => state.parts.has(part));
   return { ...state, ready };
-}
-
-async function catchUp(): Promise<void> {
-  const mine = (running = new AbortController());
-  try {
-    for (let part = missing(); part; part = missing()) {
-      await readPart(part, mine.signal);
-    }
-    store.change({ reading: null });
-  } catch (error) {
-    if (mine.signal.aborted) return;
-    store.change({ reading: null, failure: error as Failure });
-  }
 }

@@ -16,6 +16,11 @@ const SCALES: Record<string, Scale> = {
   NET_BW_IGR_KILOBIT_PER_SEC: { units: BITS, step: 1000 },
 };
 
+/** Whether people count a class in powers of two. */
+export function isBinary(resourceClass: string): boolean {
+  return SCALES[resourceClass]?.step === 1024;
+}
+
 export function count(value: number): string {
   if (!Number.isFinite(value)) return "–";
   const [whole = "", part] = String(Math.round(value * 1000) / 1000).split(".");

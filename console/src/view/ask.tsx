@@ -372,7 +372,7 @@ function Lack({ unmet, constraint, host, asked }: LackOf) {
   return (
     <li>
       {constraint?.text ?? unmet.id}
-      {typeof has === "number" && <span class="dim"> – it has {tell(has)}, needed are {tell(needs)}</span>}
+      {typeof has === "number" && <span class="dim"> – it has {tell(has)} of {tell(needs)}</span>}
       {traits.slice(0, 1).map((trait) => (
         <button
           key={trait}
@@ -497,7 +497,7 @@ function Funnel({ explanation: { constraints, hosts } }: { explanation: Explanat
 function Commands({ question }: { question: Question }) {
   const client = openstack(question);
   return (
-    <p class="row">
+    <p class="row commands-row">
       <span class="dim">Copy as</span>
       <Copy shown={false} label="curl" text={curl(ROOT.href, question)} />
       {client && <Copy shown={false} label="openstack" text={client} />}

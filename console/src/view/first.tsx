@@ -11,14 +11,18 @@ function commands(): string[] {
   const base = ROOT.href.replace(/\/$/, "");
   const token = session.value.door === "none" ? "admin" : "$OS_TOKEN";
   const call = (method: string, path: string, body: string) =>
-    `curl -X ${method} '${base}${path}' -H "X-Auth-Token: ${token}" -H 'Content-Type: application/json' ` +
-    `-H 'OpenStack-API-Version: placement latest' -d '${body}'`;
+    [
+      `curl -X ${method} ${base}${path}`,
+      `-H "X-Auth-Token: ${token}" -H 'Content-Type: application/json'`,
+      "-H 'OpenStack-API-Version: placement latest'",
+      `-d '${body}'`,
+    ].join(" \\\n    ");
   return [
     call("POST", "/resource_providers", `{"name": "host-1", "uuid": "${HOST}"}`),
     call(
       "PUT",
       `/resource_providers/${HOST}/inventories`,
-      '{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 16, "allocation_ratio": 4.0}}}',
+      '{"resource_provider_generation": 0,\n         "inventories": {"VCPU": {"total": 16, "allocation_ratio": 4.0}}}',
     ),
   ];
 }

@@ -84,12 +84,14 @@ export function FleetView({ place }: { place: Place }) {
     <>
       <h1 class="hidden">Fleet</h1>
       <Totals fleet={fleet} asked={asked} />
-      <Controls fleet={fleet} asked={asked} />
       {fits.failure && <Failed failure={fits.failure} />}
       {ready ? (
         <Picture fleet={fleet} asked={asked} fits={fits.counts} />
       ) : (
-        <Loading what={asked.kind === "consumers" ? "allocations" : "traits"} read={reading} />
+        <>
+          <Controls fleet={fleet} asked={asked} />
+          <Loading what={asked.kind === "consumers" ? "allocations" : "traits"} read={reading} />
+        </>
       )}
     </>
   );
@@ -290,7 +292,10 @@ function Picture({ fleet, asked, fits }: Pictured) {
   const shown = all ? plural(hosts.length, "host") : `${count(hosts.length)} of ${plural(fleet.hosts.length, "host")}`;
   return (
     <>
-      <Legend scale={scale} hosts={named} chosen={bins} />
+      <div class="tools">
+        <Controls fleet={fleet} asked={asked} />
+        <Legend scale={scale} hosts={named} chosen={bins} />
+      </div>
       <p class="caption">
         <strong>{shown}</strong>
         {!all && (

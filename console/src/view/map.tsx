@@ -9,8 +9,8 @@ import { amount, count, percent } from "../unit.ts";
 
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 const STOPS = ["--ramp-low", "--ramp-middle", "--ramp-high"];
-// A cell that is smaller than this has no room for a level.
-const LEVEL = 9;
+// In a cell that is smaller than this a level is not seen, only its colour.
+const LEVEL = 15;
 
 export function FleetMap({ blocks, scale, named }: { blocks: Block[]; scale: Scale; named: string }) {
   const frame = useRef<HTMLDivElement>(null);

@@ -73,7 +73,7 @@ export function NowView() {
       </div>
       {known.length > 0 && (
         <p class="dim">
-          Read every {EVERY_SECONDS} seconds while this view is open; {count(total(last, REQUESTS) ?? 0)} requests since
+          Read every {EVERY_SECONDS} seconds; {count(total(last, REQUESTS) ?? 0)} requests since
           the service began.
         </p>
       )}

@@ -18,7 +18,9 @@ export function Plot({ title, unit, lines }: { title: string; unit: string; line
   return (
     <figure class="plot">
       <figcaption>
-        <strong>{title}</strong> <span class="dim">{unit}</span>
+        <strong>{title}</strong>
+        <span class="dim">{unit}</span>
+        <span class="dim top-value">{count(most)}</span>
       </figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={tell(title, unit, lines)}>
         <line class="axis" x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
@@ -29,7 +31,6 @@ export function Plot({ title, unit, lines }: { title: string; unit: string; line
       </svg>
       <div class="plot-scale dim">
         <span>{MINUTES} minutes ago</span>
-        <span>top: {count(most)}</span>
         <span>now</span>
       </div>
       <dl class="keys">

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { stop } from "../poll.ts";
 import { address, go, usePlace, type Place } from "../route.ts";
 import { begin, isOpen, session, signOut } from "../session.ts";
 import { useSource } from "../source.ts";
@@ -29,7 +30,9 @@ export function Shell() {
   useEffect(() => void begin(), []);
   useEffect(() => {
     // The next one to sign in may not see the same.
-    if (!isOpen(state)) forget();
+    if (isOpen(state)) return;
+    forget();
+    stop();
   }, [isOpen(state)]);
   if (state.failure) {
     return (
