@@ -1,0 +1,1 @@
+"""Leases of hosts' room, kept through Placement: the instance reservation service."""

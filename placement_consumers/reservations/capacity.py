@@ -1,0 +1,221 @@
+"""What hosts can still promise: slots of a size, over an interval.
+
+A slot is room for one instance. Pure functions on plain values; nothing here knows a
+database. See the chapter "How slots are counted" of docs/placement-reservations.rst.
+"""
+
+import dataclasses
+import datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+NO_TIME = datetime.timedelta()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Size:
+    """An amount of each resource: of a slot, of a host, or of what is used."""
+
+    vcpus: int = 0
+    memory_mb: int = 0
+    disk_gb: int = 0
+
+    def __add__(self, other: "Size") -> "Size":
+        return Size(
+            self.vcpus + other.vcpus,
+            self.memory_mb + other.memory_mb,
+            self.disk_gb + other.disk_gb,
+        )
+
+    def times(self, count: int) -> "Size":
+        """Return the size of that many."""
+        return Size(self.vcpus * count, self.memory_mb * count, self.disk_gb * count)
+
+    def amounts(self) -> tuple[int, int, int]:
+        """Return the amounts, always in the same order."""
+        return self.vcpus, self.memory_mb, self.disk_gb
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Interval:
+    """From its start up to, and not including, its end. UTC, without a zone."""
+
+    start: datetime.datetime
+    end: datetime.datetime
+
+    def covers(self, other: "Interval") -> bool:
+        """Tell whether every moment of another interval is in this one."""
+        return self.start <= other.start and other.end <= self.end
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Holding:
+    """Slots of one size that a reservation holds on a host."""
+
+    host_id: int
+    reservation_id: str
+    interval: Interval
+    size: Size
+    count: int
+
+    @property
+    def use(self) -> Size:
+        """Return what all its slots use together."""
+        return self.size.times(self.count)
+
+    def overlaps(self, interval: Interval, cleaning: datetime.timedelta) -> bool:
+        """Tell whether it, or the cleaning after it, meets an interval."""
+        return (
+            interval.start < self.interval.end + cleaning
+            and interval.end + cleaning > self.interval.start
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Offer:
+    """How many slots a host can give."""
+
+    host_id: int
+    count: int
+
+
+class NotEnough(Exception):
+    """The hosts cannot give the slots that are asked for."""
+
+
+def peak_use(
+    holdings: Iterable[Holding], interval: Interval, cleaning: datetime.timedelta
+) -> Size:
+    """Return the most that is used of each resource at any moment of an interval.
+
+    Whoever uses a host does so until the cleaning after it is over; the interval
+    itself is followed by a cleaning, too.
+    """
+    changes: list[tuple[datetime.datetime, bool, Size]] = []
+    for holding in holdings:
+        if holding.overlaps(interval, cleaning):
+            start = max(holding.interval.start, interval.start)
+            end = holding.interval.end + cleaning
+            changes += [(start, True, holding.use), (end, False, holding.use.times(-1))]
+    # What ends makes room for what begins at the same moment.
+    changes.sort(key=lambda change: change[:2])
+    used = peak = Size()
+    for _, _, change in changes:
+        used += change
+        pairs = zip(peak.amounts(), used.amounts(), strict=True)
+        peak = Size(*(max(pair) for pair in pairs))
+    return peak
+
+
+def count_free(
+    capacity: Size,
+    holdings: Iterable[Holding],
+    interval: Interval,
+    size: Size,
+    cleaning: datetime.timedelta = NO_TIME,
+) -> int:
+    """Return how many slots of a size fit beside the holdings of a host.
+
+    :param size: some amount of it is not 0
+    """
+    peak = peak_use(holdings, interval, cleaning)
+    fitting = []
+    for total, used, wanted in zip(
+        capacity.amounts(), peak.amounts(), size.amounts(), strict=True
+    ):
+        if used > total:
+            return 0
+        if wanted:
+            fitting.append((total - used) // wanted)
+    return min(fitting)
+
+
+def choose(
+    offers: Sequence[Offer],
+    amount: int,
+    affinity: bool | None,
+    held: Mapping[int, int] | None = None,
+) -> dict[int, int]:
+    """Return how many slots to take on which host, keyed by the host's id.
+
+    :param offers: what the hosts can give, the first choice first; beside what is held
+    :param affinity: True for all slots on one host, False for each on another host,
+        None if it does not matter
+    :param held: the slots there are already, all of which are kept
+    :raises NotEnough: there is no way to reach the amount
+    """
+    held = held or {}
+    missing = amount - sum(held.values())
+    if missing <= 0:
+        return dict(held)
+    if affinity:
+        added = _on_one_host(offers, missing, held)
+    elif affinity is None:
+        added = _fill(offers, missing)
+    else:
+        free = (offer for offer in offers if offer.count and offer.host_id not in held)
+        added = _fill([Offer(offer.host_id, 1) for offer in free], missing)
+    return dict(Counter(held) + added)
+
+
+def _on_one_host(
+    offers: Iterable[Offer], missing: int, held: Mapping[int, int]
+) -> Counter[int]:
+    for offer in offers:
+        if offer.count >= missing and (not held or offer.host_id in held):
+            return Counter({offer.host_id: missing})
+    raise NotEnough
+
+
+def _fill(offers: Iterable[Offer], missing: int) -> Counter[int]:
+    taken: Counter[int] = Counter()
+    for offer in offers:
+        taken[offer.host_id] = min(offer.count, missing)
+        missing -= taken[offer.host_id]
+    if missing:
+        raise NotEnough
+    return +taken
+
+
+def list_offers(
+    capacities: Mapping[int, Size],
+    holdings: Iterable[Holding],
+    interval: Interval,
+    size: Size,
+    cleaning: datetime.timedelta = NO_TIME,
+) -> list[Offer]:
+    """Return what each host can give, those that are in use in the interval first.
+
+    :param capacities: the hosts to choose from, keyed by id, in their order
+    """
+    by_host: dict[int, list[Holding]] = {host_id: [] for host_id in capacities}
+    for holding in holdings:
+        if holding.host_id in by_host and holding.overlaps(interval, cleaning):
+            by_host[holding.host_id].append(holding)
+    in_order = sorted(capacities, key=lambda host_id: not by_host[host_id])
+    return [
+        Offer(
+            host_id,
+            count_free(capacities[host_id], by_host[host_id], interval, size, cleaning),
+        )
+        for host_id in in_order
+    ]
+
+
+def count_displaced(
+    capacity: Size,
+    holdings: Sequence[Holding],
+    cleaning: datetime.timedelta = NO_TIME,
+) -> dict[str, int]:
+    """Return how many slots a host cannot keep, keyed by the id of the reservation.
+
+    :param holdings: what was promised of the host, the most important first
+    """
+    kept: list[Holding] = []
+    displaced: Counter[str] = Counter()
+    for holding in holdings:
+        free = count_free(capacity, kept, holding.interval, holding.size, cleaning)
+        count = min(free, holding.count)
+        kept.append(dataclasses.replace(holding, count=count))
+        displaced[holding.reservation_id] += holding.count - count
+    return dict(+displaced)

@@ -1,0 +1,34 @@
+"""The time: UTC without a zone, as the tables keep it. Tests bring their own clock."""
+
+import datetime
+import time
+from typing import Protocol
+
+MINUTE = datetime.timedelta(minutes=1)
+
+
+class Clock(Protocol):
+    """What tells the time, and waits."""
+
+    def now(self) -> datetime.datetime:
+        """Return the current time."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class SystemClock:
+    """The clock of the machine."""
+
+    def now(self) -> datetime.datetime:
+        """Return the current time."""
+        return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+def whole_minute(moment: datetime.datetime) -> datetime.datetime:
+    """Return the minute that a moment is in."""
+    return moment.replace(second=0, microsecond=0)

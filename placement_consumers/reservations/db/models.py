@@ -1,0 +1,233 @@
+"""The tables: columns and constraints, nothing else.
+
+Times are UTC. Nothing is filled in by itself but the time at which a row was made.
+"""
+
+import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+from sqlalchemy.dialects import mysql
+
+# Left to itself, MySQL keeps whole seconds.
+MOMENT = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
+# The id of a lease, and of whatever belongs to one.
+UUID = sa.String(36)
+# Left to itself, MySQL takes "GPU" for "gpu".
+NAME = sa.String(255).with_variant(
+    mysql.VARCHAR(255, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
+)
+
+
+def utc_now() -> datetime.datetime:
+    """Return the current time as the tables keep it: UTC, without a zone."""
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+
+
+class Base(orm.DeclarativeBase):
+    """What every table has: when a row was made, and last changed."""
+
+    created_at: orm.Mapped[datetime.datetime] = orm.mapped_column(
+        MOMENT, default=utc_now, sort_order=-2
+    )
+    updated_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        MOMENT, onupdate=utc_now, sort_order=-1
+    )
+
+
+class Lease(Base):
+    """Somebody's claim to room on hosts, from one time to another."""
+
+    __tablename__ = "leases"
+    __table_args__ = (sa.Index("leases_project_id_idx", "project_id"),)
+
+    id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
+    name: orm.Mapped[str] = orm.mapped_column(NAME)
+    user_id: orm.Mapped[str] = orm.mapped_column(NAME)
+    project_id: orm.Mapped[str] = orm.mapped_column(NAME)
+    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
+    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
+    status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+    degraded: orm.Mapped[bool]
+
+
+class Reservation(Base):
+    """A part of a lease."""
+
+    __tablename__ = "reservations"
+    __table_args__ = (
+        sa.UniqueConstraint("lease_id", "position", name="uniq_reservations0position"),
+    )
+
+    id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
+    lease_id: orm.Mapped[str] = orm.mapped_column(
+        UUID, sa.ForeignKey("leases.id", ondelete="CASCADE")
+    )
+    position: orm.Mapped[int]
+    resource_type: orm.Mapped[str] = orm.mapped_column(sa.String(66))
+    resource_id: orm.Mapped[str] = orm.mapped_column(UUID)
+    status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+    missing_resources: orm.Mapped[bool]
+    resources_changed: orm.Mapped[bool]
+
+
+class InstanceReservation(Base):
+    """What a reservation of room for instances is about; its id is the resource's."""
+
+    __tablename__ = "instance_reservations"
+    __table_args__ = (
+        sa.UniqueConstraint(
+            "reservation_id", name="uniq_instance_reservations0reservation_id"
+        ),
+    )
+
+    id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
+    reservation_id: orm.Mapped[str] = orm.mapped_column(
+        UUID, sa.ForeignKey("reservations.id", ondelete="CASCADE")
+    )
+    vcpus: orm.Mapped[int]
+    memory_mb: orm.Mapped[int]
+    disk_gb: orm.Mapped[int]
+    amount: orm.Mapped[int]
+    affinity: orm.Mapped[bool | None]
+    resource_properties: orm.Mapped[str] = orm.mapped_column(sa.Text)
+    flavor_id: orm.Mapped[str] = orm.mapped_column(UUID)
+
+
+class Event(Base):
+    """Something that happens to a lease at a time, once."""
+
+    __tablename__ = "events"
+    __table_args__ = (
+        sa.UniqueConstraint("lease_id", "event_type", name="uniq_events0lease_type"),
+        sa.Index("events_status_time_idx", "status", "time"),
+    )
+
+    id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
+    lease_id: orm.Mapped[str] = orm.mapped_column(
+        UUID, sa.ForeignKey("leases.id", ondelete="CASCADE")
+    )
+    event_type: orm.Mapped[str] = orm.mapped_column(sa.String(66))
+    time: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
+    status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+
+
+class ComputeHost(Base):
+    """A host whose room can be reserved."""
+
+    __tablename__ = "computehosts"
+    __table_args__ = (
+        sa.UniqueConstraint(
+            "hypervisor_hostname", name="uniq_computehosts0hypervisor_hostname"
+        ),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    hypervisor_hostname: orm.Mapped[str] = orm.mapped_column(NAME)
+    service_name: orm.Mapped[str] = orm.mapped_column(NAME)
+    vcpus: orm.Mapped[int]
+    memory_mb: orm.Mapped[int]
+    local_gb: orm.Mapped[int]
+    cpu_info: orm.Mapped[str] = orm.mapped_column(sa.Text)
+    hypervisor_type: orm.Mapped[str] = orm.mapped_column(NAME)
+    hypervisor_version: orm.Mapped[int]
+    availability_zone: orm.Mapped[str] = orm.mapped_column(NAME)
+    status: orm.Mapped[str | None] = orm.mapped_column(sa.String(13))
+    reservable: orm.Mapped[bool]
+
+
+class ExtraCapability(Base):
+    """Something that an operator says of a host."""
+
+    __tablename__ = "computehost_extra_capabilities"
+    __table_args__ = (
+        sa.UniqueConstraint(
+            "computehost_id", "name", name="uniq_computehost_extra_capabilities0name"
+        ),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    computehost_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey("computehosts.id", ondelete="CASCADE")
+    )
+    name: orm.Mapped[str] = orm.mapped_column(NAME)
+    value: orm.Mapped[str] = orm.mapped_column(sa.Text)
+
+
+class HostProperty(Base):
+    """Whether only administrators are told of a capability. Without a row, all are."""
+
+    __tablename__ = "host_properties"
+
+    name: orm.Mapped[str] = orm.mapped_column(NAME, primary_key=True)
+    private: orm.Mapped[bool]
+
+
+class Allocation(Base):
+    """A slot of a host that is promised: what size, from when to when.
+
+    While a lease is updated it holds its old slots, and those that are ``wanted``.
+    """
+
+    __tablename__ = "computehost_allocations"
+    __table_args__ = (
+        sa.Index("computehost_allocations_host_end_idx", "computehost_id", "end_date"),
+        sa.Index("computehost_allocations_reservation_id_idx", "reservation_id"),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    computehost_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey("computehosts.id")
+    )
+    reservation_id: orm.Mapped[str] = orm.mapped_column(
+        UUID, sa.ForeignKey("reservations.id", ondelete="CASCADE")
+    )
+    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
+    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
+    vcpus: orm.Mapped[int]
+    memory_mb: orm.Mapped[int]
+    disk_gb: orm.Mapped[int]
+    wanted: orm.Mapped[bool]
+
+
+class Flavor(Base):
+    """A flavor that this service shows, where no other service keeps flavors."""
+
+    __tablename__ = "flavors"
+
+    id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
+    name: orm.Mapped[str] = orm.mapped_column(NAME)
+    vcpus: orm.Mapped[int]
+    ram: orm.Mapped[int]
+    disk: orm.Mapped[int]
+    resource_class: orm.Mapped[str] = orm.mapped_column(NAME)
+    project_id: orm.Mapped[str | None] = orm.mapped_column(NAME)
+
+
+class Claim(Base):
+    """That a process is at work on a lease or a host, until it says so again.
+
+    The document is what another process needs in order to end that work, should the
+    first one be heard of no more.
+    """
+
+    __tablename__ = "claims"
+
+    subject: orm.Mapped[str] = orm.mapped_column(NAME, primary_key=True)
+    holder: orm.Mapped[str] = orm.mapped_column(UUID)
+    operation: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+    document: orm.Mapped[str] = orm.mapped_column(sa.Text)
+    expires_at: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
+
+
+class Debt(Base):
+    """Something outside that may not agree with the tables: see ``store.debt``."""
+
+    __tablename__ = "debts"
+    __table_args__ = (sa.Index("debts_subject_idx", "subject"),)
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    subject: orm.Mapped[str] = orm.mapped_column(NAME)
+    reservation_id: orm.Mapped[str | None] = orm.mapped_column(UUID)
+    hypervisor_hostname: orm.Mapped[str | None] = orm.mapped_column(NAME)
+    provider_uuid: orm.Mapped[str | None] = orm.mapped_column(UUID)

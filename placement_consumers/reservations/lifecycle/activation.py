@@ -1,0 +1,89 @@
+"""Leases that start: reservation providers get the slots, and the project access."""
+
+from collections.abc import Mapping
+
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations import plan, state
+from placement_consumers.reservations.lifecycle import execution
+from placement_consumers.reservations.store import allocation as allocations
+from placement_consumers.reservations.store import debt as debts
+from placement_consumers.reservations.store import event as events
+from placement_consumers.reservations.store import host as hosts
+from placement_consumers.reservations.store import lease as leases
+from placement_consumers.reservations.store.claim import Claim
+from placement_consumers.reservations.store.lease import Event
+from placement_consumers.reservations.world import World
+
+LOG = log.getLogger(__name__)
+
+OPERATION = "start"
+
+
+def start(world: World, event: Event) -> None:
+    """Start a lease.
+
+    :raises Busy: it is not the time for it
+    """
+    proceed(
+        world,
+        world.database.write(
+            lambda session: execution.begin_event(
+                session, world, event, state.Lease.STARTING, OPERATION
+            )
+        ),
+    )
+
+
+def proceed(world: World, claim: Claim) -> None:
+    """Go on with the start of a lease, which is claimed for that."""
+    lease_id = leases.id_of(claim.subject)
+    try:
+        execution.run(world, claim, world.database.read(lambda s: _plan(s, lease_id)))
+    except (*execution.FAILURES, execution.StillInUse) as exc:
+        LOG.error("lease %s does not start: %s", lease_id, exc)
+        outcome = state.Lease.ERROR, state.Reservation.ERROR, state.Event.ERROR
+    else:
+        outcome = state.Lease.ACTIVE, state.Reservation.ACTIVE, state.Event.DONE
+    now = world.clock.now()
+
+    def complete(session: Session) -> None:
+        lease, reservations, event = outcome
+        leases.move(session, lease_id, lease, [state.Lease.STARTING])
+        leases.set_reservation_status(session, lease_id, reservations)
+        started = claim.document["event"]
+        events.move(session, started, event, [state.Event.IN_PROGRESS], now)
+
+    execution.write(world, claim, complete)
+
+
+def _plan(session: Session, lease_id: str) -> list[plan.Step]:
+    lease = leases.get(session, lease_id)
+    return [
+        step
+        for each in lease.reservations
+        for step in plan.start(each, count_by_name(session, each.id), lease.project_id)
+    ]
+
+
+def count_by_name(
+    session: Session, reservation_id: str, *, wanted: bool = False
+) -> dict[str, int]:
+    """Return how many slots a reservation has, keyed by the name of the host."""
+    names = hosts.names_by_id(session)
+    counts = allocations.count_by_host(session, reservation_id, wanted=wanted)
+    return {names[host_id]: count for host_id, count in counts.items()}
+
+
+def list_touched(session: Session, lease_id: str) -> Mapping[str, list[str]]:
+    """Return where reservations of a lease may have inventory: hosts by reservation."""
+    touched: dict[str, dict[str, None]] = {}
+    names = hosts.names_by_id(session)
+    for slot in allocations.list_slots(session, lease_id=lease_id):
+        touched.setdefault(slot.reservation_id, {})[names[slot.host_id]] = None
+    for debt in debts.list_by_subject(session, leases.subject(lease_id)):
+        if debt.reservation_id and debt.hypervisor_hostname:
+            there = touched.setdefault(debt.reservation_id, {})
+            there[debt.hypervisor_hostname] = None
+    return {reservation_id: list(there) for reservation_id, there in touched.items()}

@@ -1,0 +1,317 @@
+"""Leases that are changed: another name, other times, other or more slots."""
+
+import dataclasses
+import datetime
+from collections.abc import Mapping
+
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations import clock, plan, requirement, state
+from placement_consumers.reservations.capacity import Interval
+from placement_consumers.reservations.lifecycle import (
+    activation,
+    execution,
+    notice,
+    selection,
+    settlement,
+)
+from placement_consumers.reservations.lifecycle.selection import Selection, Slots
+from placement_consumers.reservations.store import allocation as allocations
+from placement_consumers.reservations.store import debt as debts
+from placement_consumers.reservations.store import event as events
+from placement_consumers.reservations.store import host as hosts
+from placement_consumers.reservations.store import lease as leases
+from placement_consumers.reservations.store.claim import Claim
+from placement_consumers.reservations.store.debt import Debt
+from placement_consumers.reservations.store.lease import Lease, Reservation, Wish
+from placement_consumers.reservations.world import World
+from placement_foundation import errors
+
+LOG = log.getLogger(__name__)
+
+OPERATION = "update"
+
+REDUCED = (
+    "Instance reservation doesn't allow to reduce/replace reserved instance slots "
+    "when the reservation is in active status."
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WishChange:
+    """The members of a wish that somebody wants to be different, by name."""
+
+    members: Mapping[str, object]
+
+    def of(self, wish: Wish) -> Wish:
+        """Return a wish with the changes made to it."""
+        sizes = {
+            name: self.members[name]
+            for name in ("vcpus", "memory_mb", "disk_gb")
+            if name in self.members
+        }
+        others = {
+            name: self.members[name]
+            for name in ("amount", "affinity", "resource_properties")
+            if name in self.members
+        }
+        size = dataclasses.replace(wish.size, **sizes)  # type: ignore[arg-type]
+        return dataclasses.replace(wish, size=size, **others)  # type: ignore[arg-type]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Update:
+    """What somebody wants to be different about a lease; None is for no change."""
+
+    name: str | None = None
+    start: datetime.datetime | None = None
+    end: datetime.datetime | None = None
+    before_end: datetime.datetime | None = None
+    wishes: Mapping[str, WishChange] = dataclasses.field(default_factory=dict)
+
+    @property
+    def is_only_a_name(self) -> bool:
+        """Tell whether nothing is asked for but another name, or nothing at all."""
+        return dataclasses.replace(self, name=None) == Update()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Target:
+    """A lease as it is to be: ``changed`` are the reservations that get new slots."""
+
+    lease: Lease
+    name: str
+    interval: Interval
+    before_end: datetime.datetime | None
+    changed: tuple[Reservation, ...]
+
+
+def update(world: World, lease_id: str, wanted: Update) -> None:
+    """Change a lease, all of it or nothing.
+
+    :raises NotFound: there is no such lease
+    :raises BadRequest: what is wanted makes no sense
+    :raises Conflict: the lease is in no state for it, or there are not enough slots
+    :raises Unavailable: Placement or the compute service failed; nothing is changed
+    """
+    if wanted.is_only_a_name:
+        world.database.write(lambda session: _rename(session, lease_id, wanted.name))
+        return
+    claim, target, steps = world.database.write(
+        lambda session: _prepare(session, world, lease_id, wanted)
+    )
+    try:
+        execution.run(world, claim, steps)
+    except (*execution.FAILURES, execution.StillInUse) as exc:
+        LOG.warning("lease %s is not changed: %s", lease_id, exc)
+        undo(world, claim)
+        raise execution.unavailable(exc) from exc
+    execution.write(world, claim, lambda session: _complete(session, target))
+
+
+def _rename(session: Session, lease_id: str, name: str | None) -> None:
+    leases.get(session, lease_id)
+    if name is not None:
+        leases.rename(session, lease_id, name)
+
+
+def _prepare(
+    session: Session, world: World, lease_id: str, wanted: Update
+) -> tuple[Claim, Target, list[plan.Step]]:
+    known = hosts.lock_hosts(session)
+    lease = leases.get(session, lease_id)
+    target = _aim(world, lease, wanted)
+    document = {"was": lease.status}
+    subject = leases.subject(lease_id)
+    claim = execution.begin(session, world, subject, OPERATION, document)
+    updating = state.Lease.UPDATING
+    if not leases.move(session, lease_id, updating, state.sources(updating)):
+        raise errors.Conflict(f"Lease {lease_id} is {lease.status}.")
+    cleaning = world.rules.cleaning
+    holdings = allocations.list_holdings(
+        session,
+        target.interval,
+        cleaning,
+        without=[each.id for each in target.changed],
+    )
+    chosen = Selection(known, holdings, target.interval, cleaning)
+    slots = _select(session, chosen, target)
+    steps: list[plan.Step] = []
+    for each in target.changed:
+        steps += _want(session, target, each, slots[each.id])
+    return claim, target, steps
+
+
+def _aim(world: World, lease: Lease, wanted: Update) -> Target:
+    """Return what a lease is to be.
+
+    :raises BadRequest: that makes no sense
+    :raises Conflict: the lease is in no state for it
+    """
+    if lease.status == state.Lease.TERMINATED:
+        raise errors.Conflict("A lease that is over can only be renamed.")
+    if lease.status not in state.STABLE:
+        raise errors.Conflict(f"Lease {lease.id} is {lease.status}.")
+    interval = _aim_interval(world, lease, wanted)
+    changed = []
+    for each in lease.reservations:
+        wish = _aim_wish(each, wanted.wishes.get(each.id))
+        if wish != each.wish or interval != lease.interval:
+            changed.append(dataclasses.replace(each, wish=wish))
+    for unknown in set(wanted.wishes) - {each.id for each in lease.reservations}:
+        raise errors.BadRequest(f"Lease {lease.id} has no reservation {unknown!r}.")
+    before_end = notice.aim(world, lease, interval, wanted.before_end)
+    name = lease.name if wanted.name is None else wanted.name
+    return Target(lease, name, interval, before_end, tuple(changed))
+
+
+def _aim_interval(world: World, lease: Lease, wanted: Update) -> Interval:
+    old = lease.interval
+    new = Interval(wanted.start or old.start, wanted.end or old.end)
+    this_minute = clock.whole_minute(world.clock.now())
+    if new.start != old.start and lease.has_started:
+        raise errors.Conflict("The start of a lease that has started cannot change.")
+    if new.start != old.start and new.start < this_minute:
+        raise errors.BadRequest("The start of a lease cannot be in the past.")
+    if new.end != old.end and new.end < this_minute:
+        raise errors.BadRequest("The end of a lease cannot be in the past.")
+    if new.end <= new.start:
+        raise errors.BadRequest("The end of a lease must come after its start.")
+    return new
+
+
+def _aim_wish(reservation: Reservation, change: WishChange | None) -> Wish:
+    wish = change.of(reservation.wish) if change else reservation.wish
+    if reservation.status == state.Reservation.PENDING or wish == reservation.wish:
+        return wish
+    if reservation.status != state.Reservation.ACTIVE:
+        raise errors.Conflict(
+            f"Reservation {reservation.id} is {reservation.status}, and cannot change."
+        )
+    if wish.amount < reservation.wish.amount:
+        raise errors.Conflict(REDUCED)
+    if dataclasses.replace(wish, amount=reservation.wish.amount) != reservation.wish:
+        raise errors.Conflict(
+            "An active reservation can change in nothing but a larger amount."
+        )
+    return wish
+
+
+def _select(session: Session, chosen: Selection, target: Target) -> dict[str, Slots]:
+    """Return the slots of the reservations, keyed by their ids.
+
+    What a reservation holds is kept where it can be.
+
+    :raises Conflict: there are not enough slots, or those of a reservation that has
+        started are not free all the time
+    """
+    kept = {}
+    required = {}
+    for each in target.changed:
+        required[each.id] = _requirement(session, target, each)
+        held = allocations.count_by_host(session, each.id)
+        kept[each.id] = _keep(chosen, target, each, required[each.id], held)
+        chosen.hold(each, kept[each.id])
+    slots = {}
+    for each in target.changed:
+        try:
+            slots[each.id] = chosen.choose(each, required[each.id], kept[each.id])
+        except errors.Conflict:
+            if not kept[each.id] or _is_fixed(each):
+                raise
+            # On other hosts there may be room for all of it.
+            chosen.drop(each)
+            slots[each.id] = chosen.choose(each, required[each.id])
+    return slots
+
+
+def _requirement(
+    session: Session, target: Target, reservation: Reservation
+) -> requirement.Requirement:
+    text = reservation.wish.resource_properties
+    known = {each.id: each.wish for each in target.lease.reservations}
+    if text == known[reservation.id].resource_properties:
+        return requirement.parse(text)
+    return selection.parse_requirement(session, text)
+
+
+def _is_fixed(reservation: Reservation) -> bool:
+    return reservation.status != state.Reservation.PENDING
+
+
+def _keep(
+    chosen: Selection,
+    target: Target,
+    reservation: Reservation,
+    required: requirement.Requirement,
+    held: Slots,
+) -> Slots:
+    if not _is_fixed(reservation):
+        kept = selection.trim(held, reservation.wish.amount)
+        return kept if chosen.fits(reservation, required, kept) else {}
+    longer = not target.lease.interval.covers(target.interval)
+    if longer and not chosen.has_room(reservation, held):
+        raise errors.Conflict(selection.NOT_ENOUGH)
+    return held
+
+
+def _want(
+    session: Session, target: Target, reservation: Reservation, slots: Slots
+) -> list[plan.Step]:
+    """Hold the slots of a reservation beside those that it has; return what to do."""
+    before = activation.count_by_name(session, reservation.id)
+    wish = reservation.wish
+    allocations.insert(
+        session, reservation.id, slots, target.interval, wish.size, wanted=True
+    )
+    subject = leases.subject(target.lease.id)
+    old = {each.id: each.wish.size for each in target.lease.reservations}
+    if reservation.status == state.Reservation.PENDING:
+        if wish.size == old[reservation.id]:
+            return []
+        debts.insert(session, [Debt(subject, reservation.id)])
+        return [plan.MakeFlavor(plan.flavor_of(reservation))]
+    if reservation.status != state.Reservation.ACTIVE:
+        return []
+    after = activation.count_by_name(session, reservation.id, wanted=True)
+    grown = {name: n for name, n in after.items() if n != before.get(name)}
+    debts.insert(session, (Debt(subject, reservation.id, name) for name in grown))
+    return plan.inventories(reservation, grown)
+
+
+def _complete(session: Session, target: Target) -> None:
+    lease = target.lease
+    leases.rename(session, lease.id, target.name)
+    leases.set_interval(session, lease.id, target.interval)
+    for each in target.changed:
+        allocations.keep_wanted(session, each.id)
+        leases.set_wish(session, each.id, each.wish)
+    _move_events(session, target)
+    debts.delete(session, leases.subject(lease.id))
+    leases.move(session, lease.id, lease.status, [state.Lease.UPDATING])
+
+
+def _move_events(session: Session, target: Target) -> None:
+    lease = target.lease
+    if target.interval.start != lease.interval.start:
+        events.put(session, lease.id, state.EventType.START, target.interval.start)
+    if target.interval.end != lease.interval.end:
+        events.put(session, lease.id, state.EventType.END, target.interval.end)
+    known = lease.event(state.EventType.BEFORE_END)
+    if target.before_end and (known is None or known.time != target.before_end):
+        events.put(session, lease.id, state.EventType.BEFORE_END, target.before_end)
+
+
+def undo(world: World, claim: Claim) -> None:
+    """Let a lease be as it was, whose change came to nothing."""
+    lease_id = leases.id_of(claim.subject)
+
+    def give_up(session: Session) -> None:
+        for each in leases.get(session, lease_id).reservations:
+            allocations.delete(session, each.id, wanted=True)
+        was = state.Lease(claim.document["was"])
+        leases.move(session, lease_id, was, [state.Lease.UPDATING])
+
+    execution.write(world, claim, give_up)
+    settlement.settle(world, claim.subject)

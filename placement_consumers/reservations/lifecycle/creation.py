@@ -1,0 +1,115 @@
+"""Leases from nothing: slots are promised, classes and flavors made."""
+
+import dataclasses
+import datetime
+import uuid
+from collections.abc import Sequence
+
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations import plan, state
+from placement_consumers.reservations.capacity import Interval
+from placement_consumers.reservations.lifecycle import (
+    execution,
+    selection,
+    settlement,
+)
+from placement_consumers.reservations.store import allocation as allocations
+from placement_consumers.reservations.store import debt as debts
+from placement_consumers.reservations.store import event as events
+from placement_consumers.reservations.store import host as hosts
+from placement_consumers.reservations.store import lease as leases
+from placement_consumers.reservations.store.claim import Claim
+from placement_consumers.reservations.store.debt import Debt
+from placement_consumers.reservations.store.lease import Lease, Reservation, Wish
+from placement_consumers.reservations.world import World
+
+LOG = log.getLogger(__name__)
+
+OPERATION = "create"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Order:
+    """A lease as it is asked for.
+
+    ``before_end`` is when its event before the end happens; None is for never.
+    """
+
+    name: str
+    user_id: str
+    project_id: str
+    interval: Interval
+    wishes: Sequence[Wish]
+    before_end: datetime.datetime | None
+
+
+def create(world: World, order: Order) -> str:
+    """Make a lease, and return its id.
+
+    :raises BadRequest: what is required of hosts is no requirement
+    :raises Conflict: there are not enough slots
+    :raises Unavailable: Placement or the compute service failed; there is no lease
+    """
+    lease = _draft(order)
+    claim = world.database.write(lambda session: _promise(session, world, lease))
+    steps = [step for each in lease.reservations for step in plan.creation(each)]
+    try:
+        execution.run(world, claim, steps)
+    except (*execution.FAILURES, execution.StillInUse) as exc:
+        LOG.warning("lease %s is not created: %s", lease.id, exc)
+        undo(world, claim, lease.id)
+        raise execution.unavailable(exc) from exc
+    execution.write(
+        world, claim, lambda session: _complete(session, lease, order.before_end)
+    )
+    return lease.id
+
+
+def _draft(order: Order) -> Lease:
+    lease_id = str(uuid.uuid4())
+    return Lease(
+        lease_id,
+        order.name,
+        order.user_id,
+        order.project_id,
+        order.interval,
+        state.Lease.CREATING,
+        tuple(
+            Reservation(str(uuid.uuid4()), lease_id, str(uuid.uuid4()), wish)
+            for wish in order.wishes
+        ),
+    )
+
+
+def _promise(session: Session, world: World, lease: Lease) -> Claim:
+    """Choose slots and store them: of two leases at once, the second one waits."""
+    known = hosts.lock_hosts(session)
+    cleaning = world.rules.cleaning
+    holdings = allocations.list_holdings(session, lease.interval, cleaning)
+    chosen = selection.Selection(known, holdings, lease.interval, cleaning)
+    subject = leases.subject(lease.id)
+    claim = execution.begin(session, world, subject, OPERATION)
+    leases.insert(session, lease)
+    for reservation in lease.reservations:
+        wish = reservation.wish
+        required = selection.parse_requirement(session, wish.resource_properties)
+        slots = chosen.choose(reservation, required)
+        allocations.insert(session, reservation.id, slots, lease.interval, wish.size)
+    debts.insert(session, (Debt(subject, each.id) for each in lease.reservations))
+    return claim
+
+
+def _complete(
+    session: Session, lease: Lease, before_end: datetime.datetime | None
+) -> None:
+    events.insert(session, lease.id, lease.interval, before_end)
+    leases.move(session, lease.id, state.Lease.PENDING, [state.Lease.CREATING])
+    debts.delete(session, leases.subject(lease.id))
+
+
+def undo(world: World, claim: Claim, lease_id: str) -> None:
+    """Let a lease never have been, whose creation came to nothing."""
+    execution.write(world, claim, lambda session: leases.delete(session, lease_id))
+    settlement.settle(world, claim.subject)

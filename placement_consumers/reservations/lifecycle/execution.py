@@ -1,0 +1,181 @@
+"""Plans carried out, step by step, under a claim."""
+
+import uuid
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement_consumers.client import Conflict, NotFound
+from placement_consumers.errors import PlacementError
+from placement_consumers.reservations import plan, provider, state
+from placement_consumers.reservations.compute import ComputeError
+from placement_consumers.reservations.store import claim as claims
+from placement_consumers.reservations.store import event as events
+from placement_consumers.reservations.store import lease as leases
+from placement_consumers.reservations.store.claim import Claim
+from placement_consumers.reservations.store.lease import Event
+from placement_consumers.reservations.world import World
+from placement_foundation import errors
+
+LOG = log.getLogger(__name__)
+
+# Everything by which Placement or the compute service says that a step is not done.
+FAILURES = (PlacementError, ComputeError, provider.NoHost)
+
+
+class StillInUse(Exception):
+    """Something that is to be removed is used; it may not be in a moment."""
+
+
+def begin(
+    session: Session, world: World, subject: str, operation: str, document: Any = None
+) -> Claim:
+    """Claim a subject for an operation.
+
+    :raises Busy: another operation is at work on it
+    """
+    claim = Claim(subject, str(uuid.uuid4()), operation, document)
+    claims.take(session, claim, world.clock.now() + world.rules.claim)
+    return claim
+
+
+def begin_event(
+    session: Session, world: World, event: Event, target: state.Lease, operation: str
+) -> Claim:
+    """Claim a lease for what an event does to it.
+
+    Of several processes that try, one gets the claim.
+
+    :raises Busy: the event was begun elsewhere, or the lease is in no state for it
+    """
+    now = world.clock.now()
+    document = {"event": event.id, "since": now.isoformat()}
+    claim = begin(session, world, leases.subject(event.lease_id), operation, document)
+    begun = events.move(
+        session, event.id, state.Event.IN_PROGRESS, [event.status], now
+    ) and leases.move(session, event.lease_id, target, state.sources(target))
+    if not begun:
+        raise claims.Busy(f"Event {event.id} has no turn.")
+    return claim
+
+
+def write(world: World, claim: Claim, work: Callable[[Session], None]) -> None:
+    """Change the tables in the name of an operation, and end it.
+
+    :raises Lost: another process goes on with the operation; nothing is changed
+    """
+
+    def held(session: Session) -> None:
+        claims.release(session, claim)
+        work(session)
+
+    world.database.write(held)
+
+
+def run(world: World, claim: Claim, steps: Iterable[plan.Step]) -> None:
+    """Carry out a plan.
+
+    :raises Lost: another process goes on with the operation
+    :raises StillInUse: something that is to be removed is used
+    """
+    for step in steps:
+        renew(world, claim)
+        LOG.debug("%s: %s", claim.subject, step)
+        perform(world, step)
+
+
+def renew(world: World, claim: Claim) -> None:
+    """Go on with an operation.
+
+    :raises Lost: another process goes on with it
+    """
+    expires_at = world.clock.now() + world.rules.claim
+    world.database.write(lambda session: claims.renew(session, claim, expires_at))
+
+
+def let_go(world: World, claim: Claim) -> None:
+    """Let any process go on with an operation, from now on.
+
+    :raises Lost: another process goes on with it already
+    """
+    now = world.clock.now()
+    world.database.write(lambda session: claims.renew(session, claim, now))
+
+
+def perform(world: World, step: plan.Step) -> None:
+    """Carry out one step, which may have been carried out before."""
+    try:
+        _perform(world, step)
+    except Conflict as exc:
+        if exc.in_use:
+            raise StillInUse(str(exc)) from exc
+        raise
+
+
+def _perform(world: World, step: plan.Step) -> None:
+    placement, compute = world.placement, world.compute
+    match step:
+        case plan.CreateClass(name):
+            _create_class(world, name)
+        case plan.DeleteClass(name):
+            _delete_class(world, name)
+        case plan.MakeFlavor(flavor):
+            compute.make_flavor(flavor)
+        case plan.DeleteFlavor(flavor_id):
+            compute.delete_flavor(flavor_id)
+        case plan.GiveAccess(flavor_id, project_id):
+            compute.give_access(flavor_id, project_id)
+        case plan.TakeAccess(flavor_id, project_id):
+            compute.take_access(flavor_id, project_id)
+        case plan.SetInventory(host, resource_class, total):
+            provider.set_total(placement, host, resource_class, total)
+        case plan.RemoveInventory(host, resource_class):
+            provider.remove_class(placement, host, resource_class)
+        case plan.DeleteServers(flavor_id, resource_class, hosts):
+            _delete_servers(world, flavor_id, resource_class, hosts)
+        case plan.CreateProvider(host, uuid):
+            provider.create(placement, host, uuid)
+        case plan.EnsureProvider(host):
+            provider.ensure(placement, host)
+        case plan.DeleteProvider(host, known):
+            provider.delete(placement, host, known)
+        case plan.JoinPool(host):
+            compute.join_pool(host)
+        case plan.LeavePool(host):
+            compute.leave_pool(host)
+
+
+def _create_class(world: World, name: str) -> None:
+    try:
+        world.placement.create_resource_class(name)
+    except Conflict:
+        # It was created before: nothing else makes a class of that name.
+        return
+
+
+def _delete_class(world: World, name: str) -> None:
+    try:
+        world.placement.delete_resource_class(name)
+    except NotFound:
+        return
+
+
+def _delete_servers(
+    world: World, flavor_id: str, resource_class: str, hosts: tuple[str, ...]
+) -> None:
+    for server in world.compute.list_servers_of(flavor_id, resource_class, hosts):
+        world.compute.delete_server(server)
+    left = world.compute.list_servers_of(flavor_id, resource_class, hosts)
+    if left:
+        raise StillInUse(f"servers {', '.join(left)} are still there")
+
+
+def unavailable(exc: Exception) -> errors.Unavailable:
+    """Return what a caller is told of a step that failed."""
+    if isinstance(exc, provider.NoHost):
+        return errors.Unavailable(f"Placement knows no host {exc}.")
+    if isinstance(exc, PlacementError):
+        return errors.Unavailable(f"Placement did not do what it was asked: {exc}")
+    return errors.Unavailable(str(exc))

@@ -1,0 +1,175 @@
+"""Hosts that fail or shrink, and the leases that were promised their room."""
+
+import dataclasses
+import datetime
+from collections.abc import Mapping
+
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations import capacity, requirement, state
+from placement_consumers.reservations.capacity import Holding, Size
+from placement_consumers.reservations.lifecycle import execution
+from placement_consumers.reservations.lifecycle.selection import Selection
+from placement_consumers.reservations.store import allocation as allocations
+from placement_consumers.reservations.store import claim as claims
+from placement_consumers.reservations.store import host as hosts
+from placement_consumers.reservations.store import lease as leases
+from placement_consumers.reservations.store.host import Details
+from placement_consumers.reservations.store.lease import Lease, Reservation
+from placement_consumers.reservations.world import World
+from placement_foundation import errors
+
+LOG = log.getLogger(__name__)
+
+
+def watch(world: World) -> None:
+    """Look at all hosts, and put right what was promised of them.
+
+    A host that nothing can be learned about is taken to be as it was.
+    """
+    known = world.database.read(hosts.list_hosts)
+    seen = {}
+    for host in known:
+        try:
+            found = world.compute.find_host(host.name)
+        except execution.FAILURES as exc:
+            LOG.warning("host %s cannot be looked at: %s", host.name, exc)
+            continue
+        seen[host.id] = found or dataclasses.replace(host.details, available=False)
+    world.database.write(lambda session: _put_right(session, world, seen))
+
+
+def _put_right(session: Session, world: World, seen: Mapping[int, Details]) -> None:
+    known = hosts.lock_hosts(session)
+    for host in known:
+        details = seen.get(host.id, host.details)
+        # What is being removed is not for promises, however well it is.
+        if details != host.details and not claims.find(
+            session, hosts.subject(host.name)
+        ):
+            LOG.warning("host %s is now %s", host.name, details)
+            hosts.update(session, host.id, details)
+    heal(session, world)
+
+
+def heal(session: Session, world: World) -> None:
+    """Move what has not started off hosts that cannot keep it, and mark the rest."""
+    now = world.clock.now()
+    concerned = {
+        each.id: (lease, each)
+        for lease in leases.list_leases(session)
+        if lease.interval.end > now
+        for each in lease.reservations
+        if each.status != state.Reservation.DELETED
+    }
+    lacking = _displaced(session, world, concerned)
+    degraded: dict[str, bool] = {}
+    for lease, reservation in concerned.values():
+        missing = reservation.id in lacking and not _move(
+            session, world, lease, reservation, lacking[reservation.id]
+        )
+        if reservation.id not in lacking and reservation.missing_resources:
+            _mark(session, reservation, missing=False)
+        elif missing and not reservation.missing_resources:
+            _mark(session, reservation, missing=True)
+        degraded[lease.id] = degraded.get(lease.id, False) or missing
+    for lease, _ in concerned.values():
+        if lease.degraded != degraded[lease.id]:
+            leases.set_degraded(session, lease.id, degraded[lease.id])
+
+
+def _displaced(
+    session: Session,
+    world: World,
+    concerned: Mapping[str, tuple[Lease, Reservation]],
+) -> dict[str, dict[int, int]]:
+    """Return the slots that hosts cannot keep: counts by host, by reservation."""
+
+    def importance(holding: Holding) -> tuple[bool, datetime.datetime]:
+        pending = concerned[holding.reservation_id][1].status == "pending"
+        return pending, holding.interval.start
+
+    held = [
+        each
+        for each in allocations.list_all(session)
+        if each.reservation_id in concerned
+    ]
+    lacking: dict[str, dict[int, int]] = {}
+    for host in hosts.list_hosts(session):
+        there = sorted(
+            (each for each in held if each.host_id == host.id), key=importance
+        )
+        displaced = capacity.count_displaced(
+            host.size if host.reservable else Size(), there, world.rules.cleaning
+        )
+        for reservation_id, count in displaced.items():
+            lacking.setdefault(reservation_id, {})[host.id] = count
+    return lacking
+
+
+def _move(
+    session: Session,
+    world: World,
+    lease: Lease,
+    reservation: Reservation,
+    displaced: Mapping[int, int],
+) -> bool:
+    """Give a reservation other slots for those displaced; tell whether that worked."""
+    pending = state.Lease.PENDING
+    # What begins to start at this moment is not touched.
+    if not leases.move(session, lease.id, pending, [pending]):
+        return False
+    cleaning = world.rules.cleaning
+    chosen = Selection(
+        hosts.list_hosts(session),
+        allocations.list_holdings(
+            session, lease.interval, cleaning, without=[reservation.id]
+        ),
+        lease.interval,
+        cleaning,
+    )
+    try:
+        slots = _choose(session, chosen, reservation, displaced)
+    except errors.Conflict:
+        return False
+    LOG.info("reservation %s moves to hosts %s", reservation.id, slots)
+    allocations.replace(
+        session, reservation.id, slots, lease.interval, reservation.wish.size
+    )
+    _mark(session, reservation, missing=False, changed=True)
+    return True
+
+
+def _choose(
+    session: Session,
+    chosen: Selection,
+    reservation: Reservation,
+    displaced: Mapping[int, int],
+) -> dict[int, int]:
+    required = requirement.parse(reservation.wish.resource_properties)
+    held = allocations.count_by_host(session, reservation.id)
+    kept = {
+        host_id: count - displaced.get(host_id, 0)
+        for host_id, count in held.items()
+        if count > displaced.get(host_id, 0)
+    }
+    chosen.hold(reservation, kept)
+    try:
+        return chosen.choose(reservation, required, kept)
+    except errors.Conflict:
+        chosen.drop(reservation)
+        return chosen.choose(reservation, required)
+
+
+def _mark(
+    session: Session, reservation: Reservation, *, missing: bool, changed: bool = False
+) -> None:
+    leases.set_condition(
+        session,
+        dataclasses.replace(
+            reservation,
+            missing_resources=missing,
+            resources_changed=changed or reservation.resources_changed,
+        ),
+    )

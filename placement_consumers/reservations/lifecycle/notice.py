@@ -1,0 +1,49 @@
+"""When a lease has its event before the end."""
+
+import datetime
+
+from placement_consumers.reservations import state
+from placement_consumers.reservations.capacity import Interval
+from placement_consumers.reservations.store.lease import Lease
+from placement_consumers.reservations.world import World
+from placement_foundation import errors
+
+
+def by_default(world: World, interval: Interval) -> datetime.datetime | None:
+    """Return the time of the event if nobody says otherwise; None for no event."""
+    if not world.rules.notice:
+        return None
+    return max(interval.start, interval.end - world.rules.notice)
+
+
+def check(interval: Interval, before_end: datetime.datetime) -> datetime.datetime:
+    """Return a time that somebody asks for.
+
+    :raises BadRequest: it is not in the lease
+    """
+    if not interval.start <= before_end <= interval.end:
+        raise errors.BadRequest(
+            "before_end_date must be between the start and the end of the lease."
+        )
+    return before_end
+
+
+def aim(
+    world: World, lease: Lease, interval: Interval, wanted: datetime.datetime | None
+) -> datetime.datetime | None:
+    """Return the time of the event of a lease that gets another interval.
+
+    Without a wish it moves with the end.
+
+    :raises BadRequest: it is asked for a time that is not in the lease
+    """
+    if wanted is not None:
+        return check(interval, wanted)
+    event = lease.event(state.EventType.BEFORE_END)
+    if event is None:
+        return None
+    if interval == lease.interval:
+        return event.time
+    if event.time == by_default(world, lease.interval):
+        return by_default(world, interval)
+    return max(interval.start, event.time + (interval.end - lease.interval.end))

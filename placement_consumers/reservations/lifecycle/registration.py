@@ -1,0 +1,192 @@
+"""Hosts whose room can be reserved, from their first to their last day."""
+
+import uuid
+from collections.abc import Mapping
+
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement_consumers.client import Conflict
+from placement_consumers.reservations import plan, provider, requirement
+from placement_consumers.reservations.lifecycle import execution, settlement
+from placement_consumers.reservations.store import allocation as allocations
+from placement_consumers.reservations.store import debt as debts
+from placement_consumers.reservations.store import host as hosts
+from placement_consumers.reservations.store import lease as leases
+from placement_consumers.reservations.store.claim import Claim
+from placement_consumers.reservations.store.debt import Debt
+from placement_consumers.reservations.store.host import Details, Host
+from placement_consumers.reservations.world import World
+from placement_foundation import errors
+
+LOG = log.getLogger(__name__)
+
+ADD = "add host"
+REMOVE = "remove host"
+
+
+def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
+    """Let the room of a host be reserved.
+
+    :raises NotFound: there is no such host
+    :raises Conflict: it is there already, or has servers or a reservation provider
+    :raises Unavailable: Placement or the compute service failed; nothing is left
+    """
+    details = _look_at(world, name)
+    new_uuid = str(uuid.uuid4())
+    created = Debt(hosts.subject(name), None, name, new_uuid)
+    claim = world.database.write(lambda session: _begin(session, world, created))
+    steps = plan.addition(name, new_uuid)
+    try:
+        execution.run(world, claim, steps)
+    except Conflict as exc:
+        undo_addition(world, claim)
+        raise errors.Conflict(
+            f"Conflict on creating resource provider {provider.name_of(name)}"
+        ) from exc
+    except provider.NoHost as exc:
+        undo_addition(world, claim)
+        raise _no_host(name) from exc
+    except (*execution.FAILURES, execution.StillInUse) as exc:
+        undo_addition(world, claim)
+        raise execution.unavailable(exc) from exc
+
+    def complete(session: Session) -> None:
+        hosts.insert(session, details, capabilities)
+        debts.delete(session, claim.subject)
+
+    execution.write(world, claim, complete)
+    return world.database.read(lambda session: hosts.get_by_name(session, name))
+
+
+def _no_host(name: str) -> errors.NotFound:
+    return errors.NotFound(f"Host '{name}' not found!")
+
+
+def _look_at(world: World, name: str) -> Details:
+    if world.database.read(lambda session: hosts.find_by_name(session, name)):
+        raise errors.Conflict(f"Host '{name}' already exists!")
+    try:
+        details = world.compute.find_host(name)
+        if details is None:
+            raise _no_host(name)
+        _check_empty(world, name)
+    except execution.FAILURES as exc:
+        raise execution.unavailable(exc) from exc
+    return details
+
+
+def _check_empty(world: World, name: str) -> None:
+    servers = world.compute.list_servers_on(name)
+    if servers:
+        raise errors.Conflict(f"Servers {', '.join(servers)} found for host {name}")
+
+
+def _begin(session: Session, world: World, created: Debt) -> Claim:
+    if hosts.find_by_name(session, created.hypervisor_hostname or ""):
+        raise errors.Conflict(f"Host '{created.hypervisor_hostname}' already exists!")
+    debts.insert(session, [created])
+    return execution.begin(session, world, created.subject, ADD)
+
+
+def undo_addition(world: World, claim: Claim) -> None:
+    """Let a host never have been there, whose addition came to nothing."""
+    execution.write(world, claim, lambda session: None)
+    settlement.settle(world, claim.subject)
+
+
+def remove(world: World, identifier: str) -> None:
+    """Let the room of a host not be reserved any more.
+
+    :raises NotFound: there is no such host
+    :raises Conflict: slots of it are promised, or servers run on it
+    :raises Unavailable: Placement or the compute service failed; the host is there
+    """
+    host = world.database.read(lambda session: _get_free(session, identifier))
+    try:
+        _check_empty(world, host.name)
+    except execution.FAILURES as exc:
+        raise execution.unavailable(exc) from exc
+    claim = world.database.write(
+        lambda session: _begin_removal(session, world, identifier)
+    )
+    steps = plan.subtraction(host.name)
+    try:
+        execution.run(world, claim, steps)
+    except execution.StillInUse as exc:
+        undo_removal(world, claim)
+        raise errors.Conflict(f"Can't delete host {identifier}. {exc}") from exc
+    except execution.FAILURES as exc:
+        undo_removal(world, claim)
+        raise execution.unavailable(exc) from exc
+
+    def complete(session: Session) -> None:
+        hosts.delete(session, host.id)
+        debts.delete(session, claim.subject)
+
+    execution.write(world, claim, complete)
+
+
+def _get_free(session: Session, identifier: str) -> Host:
+    host = hosts.get(session, identifier)
+    if allocations.is_held(session, host.id):
+        raise errors.Conflict(f"Can't delete host {host.id}. The host is reserved.")
+    return host
+
+
+def _begin_removal(session: Session, world: World, identifier: str) -> Claim:
+    # From here on nobody promises any slot of it.
+    hosts.lock_hosts(session)
+    host = _get_free(session, identifier)
+    document = {"host": host.id, "reservable": host.reservable}
+    subject = hosts.subject(host.name)
+    claim = execution.begin(session, world, subject, REMOVE, document)
+    hosts.set_reservable(session, host.id, False)
+    debts.insert(session, [Debt(subject, None, host.name)])
+    return claim
+
+
+def undo_removal(world: World, claim: Claim) -> None:
+    """Let a host be as it was, whose removal came to nothing."""
+    host_id, reservable = claim.document["host"], claim.document["reservable"]
+    execution.write(
+        world, claim, lambda session: hosts.set_reservable(session, host_id, reservable)
+    )
+    settlement.settle(world, claim.subject)
+
+
+def describe(
+    world: World, identifier: str, capabilities: Mapping[str, str | None]
+) -> Host:
+    """Change what is said of a host; None takes a capability away.
+
+    :raises NotFound: there is no such host
+    :raises Conflict: reservations on it were promised what is said now
+    """
+
+    def work(session: Session) -> Host:
+        hosts.lock_hosts(session)
+        host = hosts.get(session, identifier)
+        named = _list_named(session, host.id)
+        for name, value in sorted(capabilities.items()):
+            if name in named and value != host.capabilities.get(name):
+                raise errors.Conflict(
+                    f"Capability {name!r} of host {host.id} is required by a "
+                    "reservation."
+                )
+        hosts.set_capabilities(session, host.id, capabilities)
+        return hosts.get(session, identifier)
+
+    return world.database.write(work)
+
+
+def _list_named(session: Session, host_id: int) -> set[str]:
+    """Return the properties that reservations on a host require."""
+    held = {slot.lease_id for slot in allocations.list_slots(session, host_id=host_id)}
+    wanted = [leases.get(session, lease_id) for lease_id in sorted(held)]
+    return {
+        comparison.name
+        for lease in wanted
+        for each in lease.reservations
+        for comparison in requirement.parse(each.wish.resource_properties)
+    }

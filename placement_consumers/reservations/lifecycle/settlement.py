@@ -1,0 +1,113 @@
+"""Debts paid: what is outside is made to agree with the tables."""
+
+from collections.abc import Iterator
+
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations import plan, provider, state
+from placement_consumers.reservations.lifecycle import execution
+from placement_consumers.reservations.store import allocation as allocations
+from placement_consumers.reservations.store import claim as claims
+from placement_consumers.reservations.store import debt as debts
+from placement_consumers.reservations.store import host as hosts
+from placement_consumers.reservations.store import lease as leases
+from placement_consumers.reservations.store.claim import Claim
+from placement_consumers.reservations.store.debt import Debt
+from placement_consumers.reservations.store.lease import Reservation
+from placement_consumers.reservations.world import World
+
+LOG = log.getLogger(__name__)
+
+OPERATION = "settle"
+
+
+def settle(world: World, subject: str) -> None:
+    """Pay the debts of a lease or a host, now if that can be done, or later."""
+    try:
+        claim = world.database.write(
+            lambda session: execution.begin(session, world, subject, OPERATION)
+        )
+    except claims.Busy:
+        return
+    proceed(world, claim)
+
+
+def proceed(world: World, claim: Claim) -> None:
+    """Pay the debts of a lease or a host, which is claimed for that."""
+    steps = world.database.read(lambda session: _plan(session, claim.subject))
+    try:
+        for step in steps:
+            _pay_one(world, claim, step)
+    except (*execution.FAILURES, execution.StillInUse) as exc:
+        LOG.warning("%s is to be put right later: %s", claim.subject, exc)
+        execution.write(world, claim, lambda session: None)
+        return
+    execution.write(world, claim, lambda session: debts.delete(session, claim.subject))
+
+
+def _pay_one(world: World, claim: Claim, step: plan.Step) -> None:
+    try:
+        execution.run(world, claim, [step])
+    except provider.NoHost as exc:
+        # Nothing can be there that would have to agree.
+        LOG.info("%s: there is no host %s any more", claim.subject, exc)
+
+
+def _plan(session: Session, subject: str) -> list[plan.Step]:
+    steps: list[plan.Step] = []
+    for debt in debts.list_by_subject(session, subject):
+        steps += _pay(session, debt)
+    return steps
+
+
+def _pay(session: Session, debt: Debt) -> Iterator[plan.Step]:
+    reservation = debt.reservation_id and _find(session, debt)
+    if debt.hypervisor_hostname and debt.reservation_id:
+        yield from _inventory(session, debt, reservation or None)
+    elif debt.hypervisor_hostname:
+        yield from _host(session, debt)
+    elif reservation:
+        yield plan.MakeFlavor(plan.flavor_of(reservation))
+    elif debt.reservation_id:
+        gone = leases.resource_class_of(debt.reservation_id)
+        yield from plan.removal(debt.reservation_id, gone)
+
+
+def _find(session: Session, debt: Debt) -> Reservation | None:
+    """Return the reservation that a debt is about, unless it is over."""
+    lease = leases.find(session, leases.id_of(debt.subject))
+    found = (each for each in (lease.reservations if lease else ()))
+    return next(
+        (
+            each
+            for each in found
+            if each.id == debt.reservation_id
+            and each.status != state.Reservation.DELETED
+        ),
+        None,
+    )
+
+
+def _inventory(
+    session: Session, debt: Debt, reservation: Reservation | None
+) -> Iterator[plan.Step]:
+    name = debt.hypervisor_hostname or ""
+    total = 0
+    if reservation and reservation.status == state.Reservation.ACTIVE:
+        host = hosts.find_by_name(session, name)
+        counts = allocations.count_by_host(session, reservation.id)
+        total = counts.get(host.id, 0) if host else 0
+    resource_class = leases.resource_class_of(debt.reservation_id or "")
+    if total:
+        yield plan.SetInventory(name, resource_class, total)
+    else:
+        yield plan.RemoveInventory(name, resource_class)
+
+
+def _host(session: Session, debt: Debt) -> Iterator[plan.Step]:
+    name = debt.hypervisor_hostname or ""
+    if hosts.find_by_name(session, name):
+        yield from (plan.EnsureProvider(name), plan.JoinPool(name))
+    else:
+        yield from plan.subtraction(name, debt.provider_uuid)

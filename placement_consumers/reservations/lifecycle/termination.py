@@ -1,0 +1,191 @@
+"""Leases that end, by themselves or because somebody deletes them."""
+
+import datetime
+
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations import plan, state
+from placement_consumers.reservations.lifecycle import activation, execution
+from placement_consumers.reservations.store import allocation as allocations
+from placement_consumers.reservations.store import claim as claims
+from placement_consumers.reservations.store import debt as debts
+from placement_consumers.reservations.store import event as events
+from placement_consumers.reservations.store import lease as leases
+from placement_consumers.reservations.store.claim import Claim
+from placement_consumers.reservations.store.lease import Event, Lease
+from placement_consumers.reservations.world import World
+from placement_foundation import errors
+
+LOG = log.getLogger(__name__)
+
+END = "end"
+DELETE = "delete"
+# Between two looks at whether servers are gone, while somebody waits for it.
+LOOK_SECONDS = 1.0
+
+TROUBLES = (*execution.FAILURES, execution.StillInUse)
+
+
+def end(world: World, event: Event) -> None:
+    """End a lease, as its event wants it.
+
+    :raises Busy: it is not the time for it
+    """
+    proceed(
+        world,
+        world.database.write(
+            lambda session: execution.begin_event(
+                session, world, event, state.Lease.TERMINATING, END
+            )
+        ),
+    )
+
+
+def proceed(world: World, claim: Claim) -> None:
+    """Go on with the end or the deletion of a lease, which is claimed for that.
+
+    As long as there is patience, what cannot be removed now is left for another look.
+    """
+    try:
+        _remove(world, claim)
+    except TROUBLES as exc:
+        if _is_patient(world, claim):
+            LOG.info("%s is to be removed later: %s", claim.subject, exc)
+            execution.let_go(world, claim)
+        else:
+            _fail(world, claim, exc)
+    else:
+        _succeed(world, claim)
+
+
+def delete(world: World, lease_id: str) -> None:
+    """Remove a lease, waiting for its servers to be gone.
+
+    :raises NotFound: there is no such lease
+    :raises Conflict: another operation is at work on it
+    :raises Unavailable: something could not be removed; the lease is in error
+    """
+    claim = world.database.write(lambda session: _begin(session, world, lease_id))
+    while True:
+        try:
+            _remove(world, claim)
+        except execution.StillInUse as exc:
+            if not _is_patient(world, claim):
+                _fail(world, claim, exc)
+                raise errors.Conflict(f"Lease {lease_id} is in use: {exc}") from exc
+            execution.renew(world, claim)
+            world.clock.sleep(LOOK_SECONDS)
+        except execution.FAILURES as exc:
+            _fail(world, claim, exc)
+            raise execution.unavailable(exc) from exc
+        else:
+            _succeed(world, claim)
+            return
+
+
+def _begin(session: Session, world: World, lease_id: str) -> Claim:
+    lease = leases.get(session, lease_id)
+    deleting = state.Lease.DELETING
+    now = world.clock.now()
+    document = {"since": now.isoformat()}
+    subject = leases.subject(lease_id)
+    # An operation whose process is gone has no right to the lease any more.
+    claims.drop_expired(session, subject, now)
+    claim = execution.begin(session, world, subject, DELETE, document)
+    if not leases.move(
+        session, lease_id, deleting, state.sources(deleting, stable=False)
+    ):
+        raise errors.Conflict(f"Lease {lease_id} is {lease.status}.")
+    return claim
+
+
+def _remove(world: World, claim: Claim) -> None:
+    lease_id = leases.id_of(claim.subject)
+    steps = world.database.read(lambda session: _plan(session, lease_id))
+    execution.run(world, claim, steps)
+
+
+def _plan(session: Session, lease_id: str) -> list[plan.Step]:
+    lease = leases.get(session, lease_id)
+    touched = activation.list_touched(session, lease_id)
+    steps: list[plan.Step] = []
+    for each in lease.reservations:
+        if each.status == state.Reservation.PENDING and not _began(lease):
+            steps += plan.removal(each.id, each.resource_class)
+        elif each.status != state.Reservation.DELETED:
+            steps += plan.end(each, touched.get(each.id, ()), lease.project_id)
+    return steps
+
+
+def _began(lease: Lease) -> bool:
+    """Tell whether anybody began to start a lease, and was perhaps stopped in it."""
+    event = lease.event(state.EventType.START)
+    return event is not None and event.status != state.Event.UNDONE
+
+
+def _is_patient(world: World, claim: Claim) -> bool:
+    since = datetime.datetime.fromisoformat(claim.document["since"])
+    return world.clock.now() - since < world.rules.patience
+
+
+def _succeed(world: World, claim: Claim) -> None:
+    lease_id = leases.id_of(claim.subject)
+    now = world.clock.now()
+
+    def complete(session: Session) -> None:
+        debts.delete(session, claim.subject)
+        if claim.operation == DELETE:
+            leases.delete(session, lease_id)
+            return
+        for each in leases.get(session, lease_id).reservations:
+            allocations.delete(session, each.id)
+        leases.set_reservation_status(session, lease_id, state.Reservation.DELETED)
+        _close(session, claim, state.Event.DONE, now)
+        leases.set_degraded(session, lease_id, False)
+        sources = [state.Lease.TERMINATING]
+        leases.move(session, lease_id, state.Lease.TERMINATED, sources)
+
+    execution.write(world, claim, complete)
+
+
+def _fail(world: World, claim: Claim, exc: Exception) -> None:
+    lease_id = leases.id_of(claim.subject)
+    LOG.error("lease %s cannot be removed: %s", lease_id, exc)
+    now = world.clock.now()
+
+    def complete(session: Session) -> None:
+        lease = leases.get(session, lease_id)
+        left = [
+            each.id
+            for each in lease.reservations
+            if each.status != state.Reservation.DELETED
+        ]
+        if left:
+            leases.set_reservation_status(
+                session, lease_id, state.Reservation.ERROR, *left
+            )
+        _close(session, claim, state.Event.ERROR, now)
+        leases.move(session, lease_id, state.Lease.ERROR, [lease.status])
+
+    execution.write(world, claim, complete)
+
+
+def _close(
+    session: Session, claim: Claim, outcome: state.Event, now: datetime.datetime
+) -> None:
+    """Let the event that is over be over; with a deletion, that of the start."""
+    lease = leases.get(session, leases.id_of(claim.subject))
+    if claim.operation == END:
+        over = [claim.document["event"]]
+    else:
+        # What is to be deleted never starts, but may still end by itself.
+        over = [
+            event.id
+            for event in lease.events
+            if event.event_type == state.EventType.START
+            or event.status == state.Event.IN_PROGRESS
+        ]
+    for event_id in over:
+        sources = [state.Event.IN_PROGRESS, state.Event.UNDONE]
+        events.move(session, event_id, outcome, sources, now)

@@ -1,0 +1,104 @@
+"""What is done again and again: operations ended, hosts looked at, due events run."""
+
+from collections.abc import Callable, Iterable
+
+from oslo_log import log
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations import state
+from placement_consumers.reservations.lifecycle import (
+    activation,
+    health,
+    recovery,
+    termination,
+)
+from placement_consumers.reservations.store import claim as claims
+from placement_consumers.reservations.store import event as events
+from placement_consumers.reservations.store.lease import Event
+from placement_consumers.reservations.world import World
+
+LOG = log.getLogger(__name__)
+
+
+class Loop:
+    """Takes turns. Any number of processes may do so on one database."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._watched = world.clock.now() - world.rules.watch
+
+    def turn(self) -> None:
+        """Do all that there is to do now."""
+        recovery.recover(self._world)
+        now = self._world.clock.now()
+        if now - self._watched >= self._world.rules.watch:
+            self._watched = now
+            health.watch(self._world)
+        run_due(self._world)
+        retry_ends(self._world)
+
+    def run(self, seconds: float, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Take turns for ever, some seconds apart, or until told to stop."""
+        while not stopped():
+            try:
+                self.turn()
+            except Exception:
+                LOG.exception("this turn was not completed")
+            self._world.clock.sleep(seconds)
+
+
+def run_due(world: World) -> None:
+    """Run all events whose time has come, also those that it came for long ago."""
+    done: set[str] = set()
+    while due := [event for event in _list_due(world) if event.id not in done]:
+        done.update(event.id for event in due)
+        _run_all(world, due)
+
+
+def _list_due(world: World) -> list[Event]:
+    now = world.clock.now()
+    return world.database.read(lambda session: events.list_due(session, now))
+
+
+def retry_ends(world: World) -> None:
+    """Try ends again that failed some time ago: what is left must not stay for ever."""
+    before = world.clock.now() - world.rules.retry
+    _run_all(
+        world,
+        world.database.read(lambda session: events.list_failed_ends(session, before)),
+    )
+
+
+def start_now(world: World, lease_id: str) -> None:
+    """Start a lease, if its time has come."""
+    mine = (event for event in _list_due(world) if event.lease_id == lease_id)
+    starts = [event for event in mine if event.event_type == state.EventType.START]
+    _run_all(world, starts)
+
+
+def _run_all(world: World, due: Iterable[Event]) -> None:
+    for event in due:
+        try:
+            RUN[event.event_type](world, event)
+        except (claims.Busy, claims.Lost) as exc:
+            LOG.debug("event %s is not run here: %s", event.id, exc)
+        except Exception:
+            LOG.exception("event %s was not completed", event.id)
+
+
+def _notify(world: World, event: Event) -> None:
+    """Say that a lease ends soon: once, and in the log."""
+    now = world.clock.now()
+
+    def work(session: Session) -> bool:
+        return events.move(session, event.id, state.Event.DONE, [event.status], now)
+
+    if world.database.write(work):
+        LOG.info("lease %s ends soon", event.lease_id)
+
+
+RUN: dict[state.EventType, Callable[[World, Event], None]] = {
+    state.EventType.START: activation.start,
+    state.EventType.BEFORE_END: _notify,
+    state.EventType.END: termination.end,
+}

@@ -1,0 +1,91 @@
+"""What a reservation requires of its hosts: the grammar of ``resource_properties``."""
+
+import dataclasses
+import json
+import operator
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeAlias
+
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+ALL_OF = "and"
+NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
+DEEPEST = 20
+
+
+class Malformed(ValueError):
+    """The text is no requirement that a host could meet."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Comparison:
+    """A property of a host compared with a value."""
+
+    operator: str
+    name: str
+    value: str
+
+
+Requirement: TypeAlias = tuple[Comparison, ...]
+
+
+def parse(text: str, known: Collection[str] | None = None) -> Requirement:
+    """Return what a text requires; all of it has to hold.
+
+    :param known: the properties that hosts have, if that matters
+    :raises Malformed: it is not in the grammar, or names no property of any host
+    """
+    if not text:
+        return ()
+    try:
+        found = tuple(_comparisons(json.loads(text), DEEPEST))
+    except (ValueError, RecursionError) as exc:
+        raise Malformed(f"Malformed requirements {text}") from exc
+    for comparison in found:
+        if known is not None and comparison.name not in known:
+            raise Malformed(
+                f"Malformed requirements {text}: no host has a property "
+                f"{comparison.name!r}"
+            )
+    return found
+
+
+def _comparisons(document: Any, depth: int) -> Iterator[Comparison]:
+    match document:
+        case ["and", first, second, *others] if depth:
+            for part in (first, second, *others):
+                yield from _comparisons(part, depth - 1)
+        case [str(symbol), str(name), str() | int() | float() as value] if (
+            symbol in OPERATORS and name[:1] == "$" and name[1:]
+        ):
+            yield Comparison(symbol, name[1:], str(value))
+        case _:
+            raise Malformed
+
+
+def holds(requirement: Requirement, properties: Mapping[str, object]) -> bool:
+    """Tell whether a host with these properties meets a requirement.
+
+    What compares a property that the host does not have does not hold.
+    """
+    return all(
+        comparison.name in properties
+        and _compare(comparison, str(properties[comparison.name]))
+        for comparison in requirement
+    )
+
+
+def _compare(comparison: Comparison, actual: str) -> bool:
+    compare = OPERATORS[comparison.operator]
+    wanted = comparison.value
+    if NUMBER.fullmatch(actual) and NUMBER.fullmatch(wanted):
+        return compare(float(actual), float(wanted))
+    return compare(actual, wanted)

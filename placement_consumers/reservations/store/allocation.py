@@ -1,0 +1,189 @@
+"""Slots: one row for each that is promised."""
+
+import dataclasses
+import datetime
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations.capacity import Holding, Interval, Size
+from placement_consumers.reservations.db import models
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Slot:
+    """A slot as the API shows it."""
+
+    host_id: int
+    lease_id: str
+    reservation_id: str
+    interval: Interval
+
+
+def list_holdings(
+    session: Session,
+    interval: Interval,
+    cleaning: datetime.timedelta,
+    *,
+    without: Collection[str] = (),
+) -> list[Holding]:
+    """Return all slots that meet an interval, those that are only wanted included.
+
+    :param without: the ids of reservations whose slots do not count
+    """
+    table = models.Allocation
+    query = _grouped().where(
+        table.start_date < interval.end + cleaning,
+        table.end_date > interval.start - cleaning,
+    )
+    if without:
+        query = query.where(table.reservation_id.not_in(without))
+    return [_holding(row) for row in session.execute(query)]
+
+
+def list_all(session: Session) -> list[Holding]:
+    """Return all slots there are, the wanted ones not, the oldest promise first."""
+    query = _grouped().where(models.Allocation.wanted.is_(sa.false()))
+    return [_holding(row) for row in session.execute(query)]
+
+
+def _grouped() -> Any:
+    table = models.Allocation
+    columns = (
+        table.computehost_id,
+        table.reservation_id,
+        table.start_date,
+        table.end_date,
+        table.vcpus,
+        table.memory_mb,
+        table.disk_gb,
+    )
+    query: Any = sa.select(*columns, sa.func.count().label("slots"))
+    return query.group_by(*columns).order_by(sa.func.min(table.id))
+
+
+def _holding(row: Any) -> Holding:
+    return Holding(
+        row.computehost_id,
+        row.reservation_id,
+        Interval(row.start_date, row.end_date),
+        Size(row.vcpus, row.memory_mb, row.disk_gb),
+        row.slots,
+    )
+
+
+def count_by_host(
+    session: Session, reservation_id: str, *, wanted: bool = False
+) -> dict[int, int]:
+    """Return how many slots a reservation has on which host, keyed by its id."""
+    table = models.Allocation
+    query = (
+        sa.select(table.computehost_id, sa.func.count().label("slots"))
+        .where(table.reservation_id == reservation_id, table.wanted.is_(wanted))
+        .group_by(table.computehost_id)
+        .order_by(sa.func.min(table.id))
+    )
+    return {row.computehost_id: row.slots for row in session.execute(query)}
+
+
+def insert(
+    session: Session,
+    reservation_id: str,
+    counts: Mapping[int, int],
+    interval: Interval,
+    size: Size,
+    *,
+    wanted: bool = False,
+) -> None:
+    """Promise slots.
+
+    :param counts: how many on which host, keyed by its id
+    """
+    row = {
+        "reservation_id": reservation_id,
+        "start_date": interval.start,
+        "end_date": interval.end,
+        "vcpus": size.vcpus,
+        "memory_mb": size.memory_mb,
+        "disk_gb": size.disk_gb,
+        "wanted": wanted,
+    }
+    rows = [
+        {**row, "computehost_id": host_id} for host_id in Counter(counts).elements()
+    ]
+    if rows:
+        session.execute(sa.insert(models.Allocation), rows)
+
+
+def replace(
+    session: Session,
+    reservation_id: str,
+    counts: Mapping[int, int],
+    interval: Interval,
+    size: Size,
+) -> None:
+    """Promise slots in the place of all that a reservation has."""
+    delete(session, reservation_id)
+    insert(session, reservation_id, counts, interval, size)
+
+
+def delete(
+    session: Session, reservation_id: str, *, wanted: bool | None = None
+) -> None:
+    """Give up the slots of a reservation; all of them, or only those (not) wanted."""
+    table = models.Allocation
+    statement = sa.delete(table).where(table.reservation_id == reservation_id)
+    if wanted is not None:
+        statement = statement.where(table.wanted.is_(wanted))
+    session.execute(statement)
+
+
+def keep_wanted(session: Session, reservation_id: str) -> None:
+    """Let the slots that a reservation wanted be those that it has."""
+    delete(session, reservation_id, wanted=False)
+    table = models.Allocation
+    statement = sa.update(table).where(table.reservation_id == reservation_id)
+    session.execute(statement.values(wanted=False))
+
+
+def is_held(session: Session, host_id: int) -> bool:
+    """Tell whether any slot of a host is promised."""
+    query = sa.select(models.Allocation.id)
+    query = query.where(models.Allocation.computehost_id == host_id).limit(1)
+    return session.execute(query).first() is not None
+
+
+def list_slots(
+    session: Session,
+    *,
+    host_id: int | None = None,
+    lease_id: str | None = None,
+    reservation_id: str | None = None,
+) -> list[Slot]:
+    """Return slots that are promised, by host, and there the oldest first."""
+    table = models.Allocation
+    query = (
+        sa.select(
+            table.computehost_id,
+            models.Reservation.lease_id,
+            table.reservation_id,
+            table.start_date,
+            table.end_date,
+        )
+        .join(models.Reservation, models.Reservation.id == table.reservation_id)
+        .where(table.wanted.is_(sa.false()))
+        .order_by(table.computehost_id, table.id)
+    )
+    if host_id is not None:
+        query = query.where(table.computehost_id == host_id)
+    if lease_id is not None:
+        query = query.where(models.Reservation.lease_id == lease_id)
+    if reservation_id is not None:
+        query = query.where(table.reservation_id == reservation_id)
+    return [
+        Slot(row[0], row[1], row[2], Interval(row[3], row[4]))
+        for row in session.execute(query)
+    ]

@@ -1,0 +1,125 @@
+"""Claims: which process is at work on what, and until when it will be believed.
+
+Whoever begins an operation on a lease or a host claims it, and renews the claim before
+each step. A process that is killed renews nothing: once its claim has expired, another
+one takes it over and ends the operation. What a document of the claim says is enough
+for that.
+"""
+
+import dataclasses
+import datetime
+import json
+import uuid
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations.db import models
+from placement_foundation import errors
+
+
+class Busy(errors.Conflict):
+    """Another operation is at work on the same lease or host."""
+
+
+class Lost(errors.Conflict):
+    """Another process has taken the claim over, and ends the operation."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """That a process, the holder, is at work on a subject."""
+
+    subject: str
+    holder: str
+    operation: str
+    document: Any
+
+
+def take(session: Session, claim: Claim, expires_at: datetime.datetime) -> None:
+    """Begin an operation.
+
+    :raises Busy: another one is at work on the same subject
+    """
+    if find(session, claim.subject):
+        raise Busy(f"Another operation is at work on {claim.subject}.")
+    session.execute(
+        sa.insert(models.Claim).values(
+            subject=claim.subject,
+            holder=claim.holder,
+            operation=claim.operation,
+            document=json.dumps(claim.document),
+            expires_at=expires_at,
+        )
+    )
+
+
+def find(session: Session, subject: str) -> Claim | None:
+    """Return the claim to a subject, if there is one."""
+    table = models.Claim
+    row = session.scalars(sa.select(table).where(table.subject == subject)).first()
+    return _claim(row) if row else None
+
+
+def renew(session: Session, claim: Claim, expires_at: datetime.datetime) -> None:
+    """Go on with an operation.
+
+    :raises Lost: another process goes on with it
+    """
+    table = models.Claim
+    statement = _held(sa.update(table), claim)
+    renewed = session.execute(statement.values(expires_at=expires_at))
+    if not renewed.rowcount:  # type: ignore[attr-defined]
+        raise Lost(f"Another process has taken over the work on {claim.subject}.")
+
+
+def release(session: Session, claim: Claim) -> None:
+    """End an operation.
+
+    :raises Lost: another process goes on with it
+    """
+    released = session.execute(_held(sa.delete(models.Claim), claim))
+    if not released.rowcount:  # type: ignore[attr-defined]
+        raise Lost(f"Another process has taken over the work on {claim.subject}.")
+
+
+def drop_expired(session: Session, subject: str, now: datetime.datetime) -> None:
+    """End an operation whose process is gone, for another one to clean up after it."""
+    table = models.Claim
+    session.execute(
+        sa.delete(table).where(table.subject == subject, table.expires_at <= now)
+    )
+
+
+def _held(statement: Any, claim: Claim) -> Any:
+    table = models.Claim
+    return statement.where(table.subject == claim.subject, table.holder == claim.holder)
+
+
+def list_expired(session: Session, now: datetime.datetime) -> list[Claim]:
+    """Return the claims that are no longer believed, the oldest first."""
+    table = models.Claim
+    query = sa.select(table).where(table.expires_at <= now)
+    query = query.order_by(table.expires_at, table.subject)
+    return [_claim(row) for row in session.scalars(query)]
+
+
+def take_over(
+    session: Session,
+    claim: Claim,
+    now: datetime.datetime,
+    expires_at: datetime.datetime,
+) -> Claim | None:
+    """Take an expired claim from its holder; None if somebody was faster."""
+    holder = str(uuid.uuid4())
+    table = models.Claim
+    statement = _held(sa.update(table), claim).where(table.expires_at <= now)
+    taken = session.execute(statement.values(holder=holder, expires_at=expires_at))
+    if not taken.rowcount:  # type: ignore[attr-defined]
+        return None
+    return dataclasses.replace(claim, holder=holder)
+
+
+def _claim(row: models.Claim) -> Claim:
+    return Claim(row.subject, row.holder, row.operation, json.loads(row.document))

@@ -1,0 +1,143 @@
+"""Events of leases: which are due, and who runs one."""
+
+import datetime
+import uuid
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations import state
+from placement_consumers.reservations.capacity import Interval
+from placement_consumers.reservations.db import models
+from placement_consumers.reservations.store.lease import Event
+
+# Of one lease, the events happen in this order.
+IN_A_LEASE = [state.EventType.START, state.EventType.BEFORE_END, state.EventType.END]
+# Of all that are due, a lease that ends makes room for one that starts.
+AMONG_LEASES = [state.EventType.BEFORE_END, state.EventType.END, state.EventType.START]
+
+
+def insert(
+    session: Session,
+    lease_id: str,
+    interval: Interval,
+    before_end: datetime.datetime | None,
+) -> None:
+    """Store the events of a new lease; with None nothing happens before its end."""
+    times = {
+        state.EventType.START: interval.start,
+        state.EventType.BEFORE_END: before_end,
+        state.EventType.END: interval.end,
+    }
+    for event_type, time in times.items():
+        if time is not None:
+            put(session, lease_id, event_type, time)
+
+
+def put(
+    session: Session,
+    lease_id: str,
+    event_type: state.EventType,
+    time: datetime.datetime,
+) -> None:
+    """Let an event of a lease be still to come, at a time."""
+    table = models.Event
+    statement = sa.update(table).where(
+        table.lease_id == lease_id, table.event_type == event_type
+    )
+    changed = session.execute(statement.values(time=time, status=state.Event.UNDONE))
+    if not changed.rowcount:  # type: ignore[attr-defined]
+        session.execute(
+            sa.insert(table).values(
+                id=str(uuid.uuid4()),
+                lease_id=lease_id,
+                event_type=event_type,
+                time=time,
+                status=state.Event.UNDONE,
+            )
+        )
+
+
+def delete(session: Session, lease_id: str, event_type: state.EventType) -> None:
+    """Let an event of a lease never happen."""
+    table = models.Event
+    session.execute(
+        sa.delete(table).where(
+            table.lease_id == lease_id, table.event_type == event_type
+        )
+    )
+
+
+def list_due(session: Session, now: datetime.datetime) -> list[Event]:
+    """Return what is to be done now: of each lease the next event, in their order."""
+    table = models.Event
+    query = sa.select(table).where(
+        table.status == state.Event.UNDONE, table.time <= now
+    )
+    first: dict[str, models.Event] = {}
+    for row in session.execute(query).scalars():
+        known = first.get(row.lease_id)
+        if known is None or _place(row) < _place(known):
+            first[row.lease_id] = row
+    due = sorted(
+        first.values(),
+        key=lambda row: (
+            AMONG_LEASES.index(state.EventType(row.event_type)),
+            row.time,
+            row.id,
+        ),
+    )
+    return [_event(row) for row in due]
+
+
+def _place(row: models.Event) -> int:
+    return IN_A_LEASE.index(state.EventType(row.event_type))
+
+
+def list_failed_ends(session: Session, before: datetime.datetime) -> list[Event]:
+    """Return the ends that failed, and were last tried before a time."""
+    table = models.Event
+    query = (
+        sa.select(table)
+        .join(models.Lease, models.Lease.id == table.lease_id)
+        .where(
+            table.event_type == state.EventType.END,
+            table.status == state.Event.ERROR,
+            table.updated_at < before,
+            models.Lease.status == state.Lease.ERROR,
+        )
+        .order_by(table.time, table.id)
+    )
+    return [_event(row) for row in session.execute(query).scalars()]
+
+
+def _event(row: models.Event) -> Event:
+    return Event(
+        row.id,
+        row.lease_id,
+        state.EventType(row.event_type),
+        row.time,
+        state.Event(row.status),
+        row.created_at,
+        row.updated_at,
+    )
+
+
+def move(
+    session: Session,
+    event_id: str,
+    target: state.Event,
+    sources: Iterable[state.Event],
+    now: datetime.datetime,
+) -> bool:
+    """Bring an event from some status to another; tell whether it was there.
+
+    Of several processes that try to begin an event, one is told so.
+    """
+    table = models.Event
+    statement = sa.update(table).where(
+        table.id == event_id, table.status.in_(list(sources))
+    )
+    moved = session.execute(statement.values(status=target, updated_at=now))
+    return bool(moved.rowcount)  # type: ignore[attr-defined]

@@ -1,0 +1,87 @@
+"""Flavors that this service shows, where no other service keeps flavors."""
+
+import dataclasses
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations.capacity import Size
+from placement_consumers.reservations.db import models
+from placement_foundation import errors
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Flavor:
+    """What an instance of a reservation is like; its id is the reservation's."""
+
+    id: str
+    size: Size
+    resource_class: str
+
+    @property
+    def name(self) -> str:
+        """Return what it is called."""
+        return f"reservation:{self.id}"
+
+    @property
+    def extra_specs(self) -> dict[str, str]:
+        """Return what it asks for beside its size."""
+        return {f"resources:{self.resource_class}": "1"}
+
+
+def list_flavors(session: Session, project_id: str | None = None) -> list[Flavor]:
+    """Return flavors by id.
+
+    :param project_id: whose flavors; None for all
+    """
+    table = models.Flavor
+    query = sa.select(table).order_by(table.id)
+    if project_id is not None:
+        query = query.where(table.project_id == project_id)
+    return [_flavor(row) for row in session.scalars(query)]
+
+
+def get(session: Session, flavor_id: str, project_id: str | None = None) -> Flavor:
+    """Return a flavor.
+
+    :param project_id: who must have access to it; None for administrators
+    :raises NotFound: there is none, for that project
+    """
+    for flavor in list_flavors(session, project_id):
+        if flavor.id == flavor_id:
+            return flavor
+    raise errors.NotFound(f"Object with {{'flavor_id': '{flavor_id}'}} not found")
+
+
+def _flavor(row: models.Flavor) -> Flavor:
+    return Flavor(row.id, Size(row.vcpus, row.ram, row.disk), row.resource_class)
+
+
+def put(session: Session, flavor: Flavor) -> None:
+    """Store a flavor, in the place of the one of that id if there is one."""
+    table = models.Flavor
+    values = {
+        "name": flavor.name,
+        "vcpus": flavor.size.vcpus,
+        "ram": flavor.size.memory_mb,
+        "disk": flavor.size.disk_gb,
+        "resource_class": flavor.resource_class,
+    }
+    changed = session.execute(
+        sa.update(table).where(table.id == flavor.id).values(**values)
+    )
+    if not changed.rowcount:  # type: ignore[attr-defined]
+        session.execute(sa.insert(table).values(id=flavor.id, **values))
+
+
+def set_project(session: Session, flavor_id: str, project_id: str | None) -> None:
+    """Let a project see a flavor; None for none."""
+    table = models.Flavor
+    session.execute(
+        sa.update(table).where(table.id == flavor_id).values(project_id=project_id)
+    )
+
+
+def delete(session: Session, flavor_id: str) -> None:
+    """Forget a flavor, if it is there."""
+    session.execute(sa.delete(models.Flavor).where(models.Flavor.id == flavor_id))

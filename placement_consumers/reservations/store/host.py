@@ -1,0 +1,299 @@
+"""Hosts whose room can be reserved, and what operators say of them."""
+
+import dataclasses
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement_consumers.reservations.capacity import Size
+from placement_consumers.reservations.db import models
+from placement_foundation import errors
+
+LARGEST_ID = 0x7FFFFFFF
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Details:
+    """What the compute service knows of a host.
+
+    ``available`` says that instances can be started there.
+    """
+
+    name: str
+    size: Size
+    available: bool = True
+    service_name: str = ""
+    cpu_info: str = "{}"
+    hypervisor_type: str = "QEMU"
+    hypervisor_version: int = 1
+    availability_zone: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """A host; it promises slots as long as it is reservable."""
+
+    id: int
+    details: Details
+    reservable: bool
+    capabilities: Mapping[str, str]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+    @property
+    def name(self) -> str:
+        """Return the name by which everything outside knows it."""
+        return self.details.name
+
+    @property
+    def size(self) -> Size:
+        """Return what it has in all."""
+        return self.details.size
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """Return what requirements may name of every host."""
+        return {
+            "id": self.id,
+            "hypervisor_hostname": self.details.name,
+            "service_name": self.details.service_name,
+            "vcpus": self.size.vcpus,
+            "memory_mb": self.size.memory_mb,
+            "local_gb": self.size.disk_gb,
+            "cpu_info": self.details.cpu_info,
+            "hypervisor_type": self.details.hypervisor_type,
+            "hypervisor_version": self.details.hypervisor_version,
+            "availability_zone": self.details.availability_zone,
+        }
+
+    @property
+    def properties(self) -> dict[str, object]:
+        """Return all that requirements may name of it."""
+        return {**self.columns, **self.capabilities}
+
+
+COLUMNS = (
+    "id",
+    "hypervisor_hostname",
+    "service_name",
+    "vcpus",
+    "memory_mb",
+    "local_gb",
+    "cpu_info",
+    "hypervisor_type",
+    "hypervisor_version",
+    "availability_zone",
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Property:
+    """A capability that some hosts have, and the values that it has there."""
+
+    name: str
+    private: bool
+    values: Sequence[str]
+
+
+def list_hosts(session: Session) -> list[Host]:
+    """Return all hosts, oldest first."""
+    return _load(session, sa.select(models.ComputeHost))
+
+
+def lock_hosts(session: Session) -> list[Host]:
+    """Return all hosts, whose slots nobody else promises until the transaction ends."""
+    return _load(session, sa.select(models.ComputeHost).with_for_update())
+
+
+def get(session: Session, identifier: str) -> Host:
+    """Return a host by its id, which is a decimal number.
+
+    :raises NotFound: there is no such host
+    """
+    number = int(identifier) if identifier.isascii() and identifier.isdecimal() else 0
+    if 0 < number <= LARGEST_ID:
+        query = sa.select(models.ComputeHost).where(models.ComputeHost.id == number)
+        for host in _load(session, query):
+            return host
+    raise errors.NotFound(f"Object with {{'host_id': '{identifier}'}} not found")
+
+
+def find_by_name(session: Session, name: str) -> Host | None:
+    """Return the host that has a name, if there is one."""
+    query = sa.select(models.ComputeHost)
+    query = query.where(models.ComputeHost.hypervisor_hostname == name)
+    return next(iter(_load(session, query)), None)
+
+
+def get_by_name(session: Session, name: str) -> Host:
+    """Return the host that has a name, which must be there.
+
+    :raises NotFound: it went since
+    """
+    found = find_by_name(session, name)
+    if found is None:
+        raise errors.NotFound(f"Host '{name}' not found!")
+    return found
+
+
+def subject(name: str) -> str:
+    """Return what a claim to a host is about."""
+    return f"host:{name}"
+
+
+def names_by_id(session: Session) -> dict[int, str]:
+    """Return the names of all hosts, keyed by id."""
+    query = sa.select(models.ComputeHost.id, models.ComputeHost.hypervisor_hostname)
+    return {row.id: row.hypervisor_hostname for row in session.execute(query)}
+
+
+def _load(session: Session, query: sa.Select[Any]) -> list[Host]:
+    rows = session.execute(query.order_by(models.ComputeHost.id)).scalars().all()
+    # What another transaction has changed meanwhile is read again.
+    capabilities = _capabilities(session, [row.id for row in rows])
+    return [
+        Host(
+            row.id,
+            Details(
+                name=row.hypervisor_hostname,
+                size=Size(row.vcpus, row.memory_mb, row.local_gb),
+                available=row.reservable,
+                service_name=row.service_name,
+                cpu_info=row.cpu_info,
+                hypervisor_type=row.hypervisor_type,
+                hypervisor_version=row.hypervisor_version,
+                availability_zone=row.availability_zone,
+            ),
+            row.reservable,
+            capabilities.get(row.id, {}),
+            row.created_at,
+            row.updated_at,
+        )
+        for row in rows
+    ]
+
+
+def _capabilities(
+    session: Session, host_ids: Sequence[int]
+) -> dict[int, dict[str, str]]:
+    found: dict[int, dict[str, str]] = {}
+    table = models.ExtraCapability
+    query = sa.select(table.computehost_id, table.name, table.value)
+    query = query.where(table.computehost_id.in_(host_ids)).order_by(table.name)
+    for host_id, name, value in session.execute(query):
+        found.setdefault(host_id, {})[name] = value
+    return found
+
+
+def insert(session: Session, details: Details, capabilities: Mapping[str, str]) -> None:
+    """Store a new host.
+
+    :raises Conflict: there is one of that name
+    """
+    if find_by_name(session, details.name):
+        raise errors.Conflict(f"Host '{details.name}' already exists!")
+    row = {"hypervisor_hostname": details.name, "status": None, **_values(details)}
+    inserted = session.execute(sa.insert(models.ComputeHost).values(row))
+    set_capabilities(session, inserted.inserted_primary_key[0], capabilities)  # type: ignore[attr-defined]
+
+
+def _values(details: Details) -> dict[str, object]:
+    return {
+        "service_name": details.service_name or details.name,
+        "vcpus": details.size.vcpus,
+        "memory_mb": details.size.memory_mb,
+        "local_gb": details.size.disk_gb,
+        "cpu_info": details.cpu_info,
+        "hypervisor_type": details.hypervisor_type,
+        "hypervisor_version": details.hypervisor_version,
+        "availability_zone": details.availability_zone,
+        "reservable": details.available,
+    }
+
+
+def update(session: Session, host_id: int, details: Details) -> None:
+    """Store what the compute service says of a host now."""
+    _update(session, host_id, _values(details))
+
+
+def set_reservable(session: Session, host_id: int, reservable: bool) -> None:
+    """Store whether a host promises slots."""
+    _update(session, host_id, {"reservable": reservable})
+
+
+def _update(session: Session, host_id: int, values: Mapping[str, object]) -> None:
+    table = models.ComputeHost
+    session.execute(sa.update(table).where(table.id == host_id).values(**values))
+
+
+def set_capabilities(
+    session: Session, host_id: int, capabilities: Mapping[str, str | None]
+) -> None:
+    """Store what is said of a host; None removes a capability."""
+    table = models.ExtraCapability
+    session.execute(
+        sa.delete(table).where(
+            table.computehost_id == host_id, table.name.in_(list(capabilities))
+        )
+    )
+    rows = [
+        {"computehost_id": host_id, "name": name, "value": value}
+        for name, value in sorted(capabilities.items())
+        if value is not None
+    ]
+    if rows:
+        session.execute(sa.insert(table), rows)
+
+
+def delete(session: Session, host_id: int) -> None:
+    """Forget a host, which no slots are on."""
+    capability, host = models.ExtraCapability, models.ComputeHost
+    session.execute(sa.delete(capability).where(capability.computehost_id == host_id))
+    session.execute(sa.delete(host).where(host.id == host_id))
+
+
+def list_capability_names(session: Session) -> set[str]:
+    """Return the names of all capabilities that some host has."""
+    return set(session.scalars(sa.select(models.ExtraCapability.name).distinct()))
+
+
+def list_properties(session: Session) -> list[Property]:
+    """Return all capabilities that some host has, by name."""
+    capability = models.ExtraCapability
+    values: dict[str, set[str]] = {}
+    for name, value in session.execute(sa.select(capability.name, capability.value)):
+        values.setdefault(name, set()).add(value)
+    private = set(
+        session.scalars(
+            sa.select(models.HostProperty.name).where(models.HostProperty.private)
+        )
+    )
+    return [
+        Property(name, name in private, sorted(values[name])) for name in sorted(values)
+    ]
+
+
+def set_private(session: Session, name: str, private: bool) -> Property:
+    """Store whether only administrators are told of a capability.
+
+    :raises NotFound: no host has it
+    """
+    table = models.HostProperty
+    changed = sa.update(table).where(table.name == name).values(private=private)
+    if not session.execute(changed).rowcount:  # type: ignore[attr-defined]
+        session.execute(sa.insert(table).values(name=name, private=private))
+    return get_property(session, name)
+
+
+def get_property(session: Session, name: str) -> Property:
+    """Return a capability.
+
+    :raises NotFound: no host has it
+    """
+    for found in list_properties(session):
+        if found.name == name:
+            return found
+    raise errors.NotFound(f"Object with {{'resource_property': '{name}'}} not found")

@@ -1,0 +1,48 @@
+"""What every operation on leases and hosts works with."""
+
+import dataclasses
+import datetime
+from typing import Self
+
+from placement_consumers.client import Client
+from placement_consumers.reservations.clock import Clock
+from placement_consumers.reservations.compute import Compute
+from placement_foundation.storage import Database
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rules:
+    """What operators decide.
+
+    ``cleaning`` passes after a lease before its room is promised again. An operation
+    whose process is not heard of for ``claim`` is ended by another one. Servers are
+    waited for during ``patience`` when a lease ends. An end that failed is tried again
+    after ``retry``, and hosts are looked at every ``watch``. ``notice`` is how long
+    before its end a lease has the event for that; 0 means never.
+    """
+
+    cleaning: datetime.timedelta = datetime.timedelta()
+    claim: datetime.timedelta = datetime.timedelta(minutes=3)
+    patience: datetime.timedelta = datetime.timedelta(minutes=10)
+    retry: datetime.timedelta = datetime.timedelta(minutes=1)
+    watch: datetime.timedelta = datetime.timedelta(minutes=1)
+    notice: datetime.timedelta = datetime.timedelta(hours=1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class World:
+    """The tables, Placement, the compute service, the time, and the rules."""
+
+    database: Database
+    placement: Client
+    compute: Compute
+    clock: Clock
+    rules: Rules = Rules()
+
+    def for_request(self, request_id: str | None) -> Self:
+        """Return this as it acts for an inbound request."""
+        return dataclasses.replace(
+            self,
+            placement=self.placement.for_request(request_id),
+            compute=self.compute.for_request(request_id),
+        )
