@@ -54,10 +54,15 @@ MINIMUM = Version(*min(VERSIONS))
 MAXIMUM = Version(*max(VERSIONS))
 
 
-def negotiate(headers: MutableMapping[str, str]) -> Version:
+def negotiate(
+    headers: MutableMapping[str, str], *, newest_by_default: bool = False
+) -> Version:
     """Return the microversion that a request's headers ask for.
 
+    :param newest_by_default: whether it is the newest one without a header
     :raises version.Malformed: the text is not a version
     :raises version.Unavailable: the version is not one of ``VERSIONS``
     """
-    return version.negotiate(headers, SERVICE, VERSIONS)
+    return version.negotiate(
+        headers, SERVICE, VERSIONS, newest_by_default=newest_by_default
+    )

@@ -11,7 +11,9 @@ from placement.handlers import (
     aggregate,
     allocation,
     allocation_candidate,
+    fleet,
     inventory,
+    ledger,
     reshaper,
     resource_class,
     root,
@@ -24,7 +26,9 @@ from placement.objects import inventory as inventory_ledger
 from placement.schemas import aggregate as aggregate_wire
 from placement.schemas import allocation as allocation_wire
 from placement.schemas import allocation_candidate as candidate_wire
+from placement.schemas import fleet as fleet_wire
 from placement.schemas import inventory as inventory_wire
+from placement.schemas import ledger as ledger_wire
 from placement.schemas import reshaper as reshaper_wire
 from placement.schemas import resource_class as class_wire
 from placement.schemas import resource_provider as provider_wire
@@ -107,6 +111,24 @@ ROUTES: dict[str, dict[str, Operation]] = {
             ),
             reply=always(allocation_wire.render_provider),
             dated=(1, 15),
+        ),
+    },
+    "/ledger/v1": {
+        "GET": Operation(
+            handler=always(ledger.show_index),
+            policy=None,
+            reply=always(ledger_wire.render_index),
+            newest_by_default=True,
+        ),
+    },
+    "/ledger/v1/fleet": {
+        "GET": Operation(
+            handler=always(fleet.list_fleet),
+            policy="placement:ledger:fleet",
+            query=always(fleet_wire.parse),
+            reply=always(fleet_wire.render),
+            lines=fleet_wire.render_lines,
+            newest_by_default=True,
         ),
     },
     "/reshaper": {

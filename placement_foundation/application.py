@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import routes
@@ -18,10 +18,11 @@ from placement_foundation import (
     policy,
     query_string,
     schema,
+    stream,
 )
 from placement_foundation.operation import Call, Handler, Later, Operation, Reply
 from placement_foundation.schema import Json, View
-from placement_foundation.storage import Database
+from placement_foundation.storage import Database, Reading
 from placement_foundation.version import Malformed, Unavailable, Version
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 JSON = "application/json"
+# Documents of JSON, each in a line of its own.
+LINES = "application/x-ndjson"
+GZIP = "gzip"
 # No document of a renderer contains itself, so nothing has to look for that.
 ENCODER = json.JSONEncoder(check_circular=False)
 READING = "GET"
@@ -43,14 +47,15 @@ class Service:
     """In what the steps of a request differ between services.
 
     ``negotiate`` returns the microversion that the headers of a request ask for, and
-    raises ``Malformed`` or ``Unavailable``. ``version_headers`` are those of an answer
+    raises ``Malformed`` or ``Unavailable``; it takes ``newest_by_default`` if some row
+    says so. ``version_headers`` are those of an answer
     at a microversion, or at None where none was agreed on. ``refuse`` renders an error
     for the one who asked, at that microversion.
     """
 
     name: str
     routes: Table
-    negotiate: Callable[[MutableMapping[str, str]], Version]
+    negotiate: Callable[..., Version]
     version_headers: Callable[[Version | None], Mapping[str, str]]
     refuse: Callable[
         [webob.Request, errors.ServiceError, Version | None], webob.Response
@@ -125,18 +130,28 @@ class Application:
                 errors.InternalError("The log of the service tells more."),
                 None,
             )
-        response.headers.update(self._service.version_headers(version))
+        _add_headers(response, self._service.version_headers(version))
         return response(environment, start_response)  # type: ignore[no-any-return]
 
     def _negotiate(self, request: webob.Request) -> Version:
+        options = {}
+        if self._is_newest_by_default(request):
+            options["newest_by_default"] = True
         try:
-            version = self._service.negotiate(request.headers)
+            version = self._service.negotiate(request.headers, **options)
         except Malformed as exc:
             raise errors.MalformedVersion(str(exc)) from exc
         except Unavailable as exc:
             raise errors.UnavailableVersion(str(exc)) from exc
         request.environ[middleware.VERSION_KEY] = str(version)
         return version
+
+    def _is_newest_by_default(self, request: webob.Request) -> bool:
+        try:
+            methods, _ = self._router.find(_path(request))
+        except errors.NotFound:
+            return False
+        return any(operation.newest_by_default for operation in methods.values())
 
     def _serve(self, request: webob.Request, version: Version) -> webob.Response:
         _check_body_headers(request)
@@ -154,12 +169,13 @@ class Application:
             call = asked.call(session, self._settings, parameters)
             return handler(call, **_flags(operation.flags, version))
 
+        if operation.lines:
+            opened = self._database.begin_reading(lambda session: _done(work(session)))
+            return _render_open(request, operation, opened, version)
         # What is sure to fail needs no lock.
         reading = request.method == READING or asked.fault
         reply = (self._database.read if reading else self._database.write)(work)
-        if not isinstance(reply, Reply):
-            reply = reply()
-        return _render(request, operation, reply, version)
+        return _render(request, operation, _done(reply), version)
 
     def _check_policy(self, request: webob.Request, operation: Operation) -> None:
         if operation.policy is None:
@@ -218,6 +234,19 @@ class _Asked:
         return Call(session, settings, subject, parameters, self.query, self.body)
 
 
+def _done(reply: Reply | Later) -> Reply:
+    """Return a reply, after what was left for later."""
+    return reply if isinstance(reply, Reply) else reply()
+
+
+def _add_headers(response: webob.Response, headers: Mapping[str, str]) -> None:
+    """Add headers to an answer, which may vary by more than they say."""
+    varies = [response.headers.get("vary"), headers.get("vary")]
+    response.headers.update(headers)
+    if all(varies):
+        response.headers["vary"] = ", ".join(filter(None, varies))
+
+
 def _path(request: webob.Request) -> str:
     """Return the path that is asked for, decoded; what is no UTF-8 finds nothing."""
     raw: str = request.environ.get("PATH_INFO", "")
@@ -274,9 +303,15 @@ def _check_media_types(
         and operation.reply
         and not operation.accepts_anything
         and request.environ.get("HTTP_ACCEPT", JSON) != JSON
-        and not request.accept.acceptable_offers([JSON])
+        and not request.accept.acceptable_offers(_offers(operation))
     ):
-        raise errors.NotAcceptable(f"Only {JSON} is provided")
+        offers = " or ".join(_offers(operation))
+        raise errors.NotAcceptable(f"Only {offers} is provided")
+
+
+def _offers(operation: Operation) -> list[str]:
+    """Return the media types of a reply, the preferred one first."""
+    return [JSON, LINES] if operation.lines else [JSON]
 
 
 def _last(request: webob.Request, name: str) -> str | None:
@@ -308,7 +343,7 @@ def _render(
     response = webob.Response(status=_status(operation, reply, version))
     renderer = operation.reply and operation.reply.at(version)
     if renderer:
-        view = View(version, request.script_name, request.application_url)
+        view = _view(request, version)
         response.content_type = JSON
         response.charset = None
         response.body = ENCODER.encode(renderer(reply.value, view)).encode("ascii")
@@ -321,6 +356,48 @@ def _render(
         response.headers["cache-control"] = "no-cache"
         response.last_modified = reply.modified
     return response
+
+
+def _view(request: webob.Request, version: Version) -> View:
+    return View(version, request.script_name, request.application_url)
+
+
+def _render_open(
+    request: webob.Request,
+    operation: Operation,
+    opened: Reading[Reply],
+    version: Version,
+) -> webob.Response:
+    """Render a reply whose value is still being read, as the caller likes it."""
+    packed = _prefers(request.accept_encoding, [GZIP, "identity"], GZIP)
+    try:
+        if operation.lines and _prefers(request.accept, _offers(operation), LINES):
+            documents = operation.lines(opened.value.value, _view(request, version))
+            chunks = stream.lines(documents, ENCODER.encode)
+            response = webob.Response(status=_status(operation, opened.value, version))
+            response.content_type = LINES
+            response.charset = None
+            response.app_iter = stream.Body(
+                stream.compress(chunks) if packed else chunks, opened.close
+            )
+        else:
+            response = _render(request, operation, opened.value, version)
+            if packed:
+                response.body = b"".join(stream.compress([response.body]))
+            opened.close()
+    except BaseException:
+        opened.close()
+        raise
+    if packed:
+        response.content_encoding = GZIP
+    response.vary = ("accept", "accept-encoding")
+    return response
+
+
+def _prefers(header: Any, offers: list[str], wanted: str) -> bool:
+    """Tell whether the header of a caller says that one offer is the best."""
+    found = header.acceptable_offers(offers) if header.header_value else []
+    return any(offer == wanted for offer, _ in found[:1])
 
 
 def _status(operation: Operation, reply: Reply, version: Version) -> int:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from sqlalchemy.orm import Session
@@ -84,6 +84,14 @@ class Operation:
     ``media_type_first`` and ``body_first`` move a step: media types are looked at
     before the microversion, the body before the subject. ``accepts_anything`` leaves
     one out: the reply is JSON whatever the caller wants.
+
+    ``lines`` renders the handler's value a second way, as one document after the other:
+    for callers that want lines of JSON, sent while they are read. The transaction goes
+    on until the reply is sent, so that the value may be an iterator which reads; and a
+    reply of this size is compressed for those who take that.
+
+    ``newest_by_default`` is for what has no clients from before microversions: a
+    request without one gets the newest.
     """
 
     handler: ByVersion[Handler]
@@ -104,3 +112,5 @@ class Operation:
     media_type_first: bool = False
     body_first: bool = False
     accepts_anything: bool = False
+    lines: Callable[[Any, View], Iterator[Json]] | None = None
+    newest_by_default: bool = False

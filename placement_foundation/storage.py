@@ -1,6 +1,7 @@
 """Where transactions begin, end and are retried."""
 
 import contextlib
+import dataclasses
 import random
 import sqlite3
 import time
@@ -12,7 +13,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
@@ -27,6 +28,7 @@ from placement_foundation.option import DatabaseSettings
 
 LOG = log.getLogger(__name__)
 T = TypeVar("T")
+R = TypeVar("R")
 
 # How long a SQLite connection waits for its turn to write, in seconds.
 SQLITE_PATIENCE = 30
@@ -168,6 +170,14 @@ def delete_each(
         session.connection().execute(delete, rows)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading(Generic[T]):
+    """What was read in a transaction that goes on until it is closed."""
+
+    value: T
+    close: Callable[[], None]
+
+
 class Database:
     """The database: hand it a function of a session, and it runs in a transaction."""
 
@@ -192,6 +202,15 @@ class Database:
         """
         return self._retried(self._read_once, work, attempts=3)
 
+    def begin_reading(self, work: Callable[[Session], T]) -> Reading[T]:
+        """Run ``work`` as ``read`` does, in a transaction that stays open.
+
+        It is for what goes on reading while its result is used.
+
+        :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
+        """
+        return self._retried(self._begin_reading_once, work, attempts=3)
+
     def write(self, work: Callable[[Session], T], *, attempts: int = 10) -> T:
         """Run ``work`` until it commits, at most ``attempts`` times.
 
@@ -205,10 +224,10 @@ class Database:
 
     def _retried(
         self,
-        run_once: Callable[[Callable[[Session], T]], T],
+        run_once: Callable[[Callable[[Session], T]], R],
         work: Callable[[Session], T],
         attempts: int,
-    ) -> T:
+    ) -> R:
         for attempt in range(1, attempts + 1):
             try:
                 return run_once(work)
@@ -233,6 +252,14 @@ class Database:
     def _read_once(self, work: Callable[[Session], T]) -> T:
         with self._readers() as session:
             return work(session)
+
+    def _begin_reading_once(self, work: Callable[[Session], T]) -> Reading[T]:
+        session = self._readers()
+        try:
+            return Reading(work(session), session.close)
+        except BaseException:
+            session.close()
+            raise
 
     def _write_once(self, work: Callable[[Session], T]) -> T:
         with self._writers.begin() as session:

@@ -37,18 +37,23 @@ def negotiate(
     service: str,
     versions: Collection[tuple[int, int]],
     legacy_headers: Collection[str] = (),
+    *,
+    newest_by_default: bool = False,
 ) -> Version:
     """Return the microversion that a request's headers ask for.
 
     :param service: the name that ``OpenStack-API-Version`` has for the service
-    :param versions: those that the service has; without a header it is the lowest
+    :param versions: those that the service has
     :param legacy_headers: other headers that may carry the version
+    :param newest_by_default: whether it is the highest one without a header, and not
+        the lowest
     :raises Malformed: the text is not a version
     :raises Unavailable: the version is not one of these
     """
     text = microversion_parse.get_version(headers, service, list(legacy_headers))
     if not text:
-        return Version(*min(versions))
+        default = max if newest_by_default else min
+        return Version(*default(versions))
     if text == "latest":
         return Version(*max(versions))
     try:

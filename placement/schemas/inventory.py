@@ -103,7 +103,7 @@ def path(provider_uuid: str, class_name: str) -> str:
 def render_inventory(value: ProviderInventory, view: View) -> Json:
     """Render one inventory."""
     return {
-        **_render_record(value.inventory),
+        **render_record(value.inventory),
         "resource_provider_generation": value.generation,
     }
 
@@ -113,11 +113,12 @@ def render_inventories(value: ProviderInventories, view: View) -> Json:
     return {
         "resource_provider_generation": value.generation,
         "inventories": {
-            name: _render_record(inventory)
+            name: render_record(inventory)
             for name, inventory in value.inventories.items()
         },
     }
 
 
-def _render_record(inventory: Inventory) -> Json:
+def render_record(inventory: Inventory) -> Json:
+    """Render an inventory, whose generation stands elsewhere."""
     return {name: getattr(inventory, name) for name in FIELDS}

@@ -35,7 +35,7 @@ LAYERS = {
         {"schema"},
         {"migration"},
         {"storage"},
-        {"context", "errors", "log", "option", "version", "worker"},
+        {"context", "errors", "log", "option", "stream", "version", "worker"},
     ],
 }
 # Who may use a library: webob is HTTP, jsonschema the wire, and so on.

@@ -36,6 +36,8 @@ ALLOW = {
     "/traits/{name}": "GET, PUT, DELETE",
     "/usages": "GET",
     "/reshaper": "POST",
+    "/ledger/v1": "GET",
+    "/ledger/v1/fleet": "GET",
 }
 
 

@@ -56,6 +56,14 @@ def _are_listed(root_ids: Collection[int] | None) -> bool:
     return root_ids is not None and len(root_ids) <= MOST_LISTED_ROOTS
 
 
+def allow_long_texts(session: Session) -> None:
+    """Let the database join texts into one of any length."""
+    if session.get_bind().dialect.name in ("mysql", "mariadb"):
+        session.connection().execute(
+            sa.text(f"SET SESSION group_concat_max_len = {JOINED_LENGTH}")
+        )
+
+
 class _Loader:
     """Reads the rows of some trees, and makes values of them."""
 
@@ -72,10 +80,7 @@ class _Loader:
 
     def trees(self) -> Iterator[Tree]:
         """Yield the trees in the order of their roots' ids."""
-        if self._session.get_bind().dialect.name in ("mysql", "mariadb"):
-            self._session.connection().execute(
-                sa.text(f"SET SESSION group_concat_max_len = {JOINED_LENGTH}")
-            )
+        allow_long_texts(self._session)
         uuids, parents = self._load_providers()
         stocks = self._load_stocks()
         traits = self._load_traits()

@@ -1,0 +1,17 @@
+"""The fleet: all providers at once."""
+
+from placement.objects import clock, fleet
+from placement.operation import Call
+from placement.schemas import fleet as wire
+from placement_foundation.operation import Reply
+
+
+def list_fleet(call: Call[None]) -> Reply:
+    """Answer with the providers that the query asks for, and all that belongs to them.
+
+    :raises BadRequest: the query names a trait or resource class that is unknown
+    """
+    question: wire.Question = call.query
+    moment = clock.now()
+    members = fleet.read(call.session, question.filters, question.parts)
+    return Reply(wire.Fleet(members, question.fields, moment))

@@ -1,0 +1,297 @@
+"""The fleet: all providers with all that belongs to them, read once, tree by tree."""
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement.db import models
+from placement.objects import inventory, resource_provider_filter
+from placement.objects.candidates import snapshot, vocabulary
+from placement.objects.candidates.vocabulary import Vocabulary
+from placement.objects.inventory import Inventory
+from placement.objects.resource_provider_filter import Filters
+from placement.search import model
+from placement_foundation import storage
+
+# How many rows are fetched at a time.
+BATCH = 2_000
+# How many sets of traits are kept as they are decoded.
+MOST_REMEMBERED = 1_000
+
+# The kinds of rows, in the order in which those of a provider come.
+PROVIDER, INVENTORY, TRAITS, AGGREGATES, ALLOCATION = range(5)
+
+# The columns of a row, whatever its kind: the ids of root and provider, the kind, two
+# texts, and numbers. Only those that its kind has are not null.
+COLUMNS = ("root_id", "provider_id", "kind", "text", "name", "number")
+AMOUNTS = (*inventory.FIELDS, "used")
+
+Row: TypeAlias = Any
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parts:
+    """What is read beside the providers themselves."""
+
+    inventories: bool = True
+    traits: bool = True
+    aggregates: bool = True
+    allocations: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Member:
+    """A provider with all that belongs to it.
+
+    ``inventories`` and ``used`` are keyed by resource class, ``allocations`` by UUID of
+    the consumer and then by resource class.
+    """
+
+    uuid: str
+    name: str
+    generation: int
+    parent_uuid: str | None
+    root_uuid: str
+    inventories: Mapping[str, Inventory]
+    used: Mapping[str, int]
+    traits: tuple[str, ...]
+    aggregates: tuple[str, ...]
+    allocations: Mapping[str, Mapping[str, int]]
+
+
+def read(session: Session, filters: Filters, parts: Parts) -> Iterator[Member]:
+    """Return the providers that pass all filters, each before those below it.
+
+    They are read while they are taken, a tree at a time, by one statement beside those
+    that the filters need. It is executed here.
+
+    :raises BadRequest: a filter names a trait or resource class that does not exist
+    """
+    words = vocabulary.load(session)
+    wanted = None
+    if filters != Filters():
+        found = resource_provider_filter.list_by_filters(session, filters)
+        wanted = frozenset(provider.id for provider in found)
+    return _by_tree(_rows(session, parts, wanted), words, wanted)
+
+
+def _by_tree(
+    rows: sa.CursorResult[Any], words: Vocabulary, wanted: Collection[int] | None
+) -> Iterator[Member]:
+    decoder = _Decoder(words)
+    with contextlib.closing(rows):
+        for _, of_tree in itertools.groupby(rows, itemgetter(0)):
+            yield from _members(of_tree, decoder, wanted)
+
+
+class _Decoder:
+    """Turns the ids in rows into names. Hosts of a kind have the same traits."""
+
+    def __init__(self, words: Vocabulary) -> None:
+        self.classes = words.classes
+        self._words = words
+        self.traits = functools.lru_cache(MOST_REMEMBERED)(self._decode)
+
+    def _decode(self, joined: str) -> tuple[str, ...]:
+        return self._words.in_order(map(int, joined.split(snapshot.SEPARATOR)))
+
+
+def _rows(
+    session: Session, parts: Parts, wanted: Collection[int] | None
+) -> sa.CursorResult[Any]:
+    """Read the rows of whole trees, a tree after the other.
+
+    All kinds come in one statement: MySQL keeps but one open on a connection, and
+    whatever is read by a second one would have to be held in memory.
+    """
+    connection = session.connection()
+    snapshot.allow_long_texts(session)
+    kinds = [
+        # The first one gives the columns their types.
+        (True, _inventories()),
+        (True, _providers()),
+        (parts.traits, _traits()),
+        (parts.aggregates, _aggregates()),
+        (parts.allocations, _allocations()),
+    ]
+    if not parts.inventories:
+        kinds[0] = (True, _inventories().where(sa.false()))
+    provider = models.ResourceProvider
+    conditions = [provider.root_provider_id.is_not(None), *_in_trees(wanted)]
+    everything = sa.union_all(
+        *(query.where(*conditions) for is_read, query in kinds if is_read)
+    )
+    ordered = everything.order_by("root_id", "provider_id", "kind", "text", "number")
+    return connection.execute(ordered, execution_options={"yield_per": BATCH})
+
+
+def _in_trees(wanted: Collection[int] | None) -> list[sa.ColumnElement[bool]]:
+    """Return the condition that a tree has a wanted member.
+
+    There is none if many are wanted: those of other trees are left out later.
+    """
+    if wanted is None or len(wanted) > storage.CHUNK:
+        return []
+    provider = models.ResourceProvider
+    member = sa.alias(models.ResourceProvider.__table__)
+    listed: sa.BindParameter[Any] = sa.bindparam(
+        None, sorted(wanted), expanding=True, literal_execute=True
+    )
+    roots = sa.select(member.c.root_provider_id).where(member.c.id.in_(listed))
+    return [provider.root_provider_id.in_(roots)]
+
+
+def _select(kind: int, **columns: Any) -> sa.Select[Any]:
+    """Select rows of a kind, which have some of the columns."""
+    provider = models.ResourceProvider
+    columns |= {
+        "root_id": provider.root_provider_id,
+        "provider_id": provider.id,
+        "kind": sa.literal_column(str(kind)),
+    }
+    return sa.select(
+        *(columns.get(name, sa.null()).label(name) for name in (*COLUMNS, *AMOUNTS))
+    )
+
+
+def _providers() -> sa.Select[Any]:
+    row = models.ResourceProvider
+    return _select(
+        PROVIDER,
+        text=row.uuid,
+        name=row.name,
+        number=row.parent_provider_id,
+        used=row.generation,
+    )
+
+
+def _inventories() -> sa.Select[Any]:
+    row = models.Inventory
+    return (
+        _select(
+            INVENTORY,
+            text=sa.cast(sa.null(), sa.String(36)),
+            name=sa.cast(sa.null(), sa.String(200)),
+            number=row.resource_class_id,
+            used=inventory.USED,
+            **{name: getattr(row, name) for name in inventory.FIELDS},
+        )
+        .select_from(row)
+        .join(
+            models.ResourceProvider,
+            models.ResourceProvider.id == row.resource_provider_id,
+        )
+    )
+
+
+def _traits() -> sa.Select[Any]:
+    row = models.ResourceProviderTrait
+    return _grouped(TRAITS, row, sa.cast(row.trait_id, sa.String(20)))
+
+
+def _aggregates() -> sa.Select[Any]:
+    row = models.ResourceProviderAggregate
+    return (
+        _grouped(AGGREGATES, row, models.Aggregate.uuid)
+        .join(models.Aggregate, models.Aggregate.id == row.aggregate_id)
+        .where(models.Aggregate.uuid.is_not(None))
+    )
+
+
+def _grouped(kind: int, association: Any, text: Any) -> sa.Select[Any]:
+    """Select one row for all that a provider is associated with, joined into a text."""
+    provider = models.ResourceProvider
+    joined = sa.func.aggregate_strings(text, snapshot.SEPARATOR)
+    return (
+        _select(kind, text=joined)
+        .select_from(association)
+        .join(provider, provider.id == association.resource_provider_id)
+        .group_by(provider.id, provider.root_provider_id)
+    )
+
+
+def _allocations() -> sa.Select[Any]:
+    row = models.Allocation
+    return (
+        _select(
+            ALLOCATION,
+            text=row.consumer_id,
+            number=row.resource_class_id,
+            used=row.used,
+        )
+        .select_from(row)
+        .join(
+            models.ResourceProvider,
+            models.ResourceProvider.id == row.resource_provider_id,
+        )
+    )
+
+
+def _members(
+    rows: Iterable[Row], decoder: _Decoder, wanted: Collection[int] | None
+) -> Iterator[Member]:
+    """Yield the wanted members of a tree, each before those below it."""
+    by_provider = {
+        provider_id: list(of_provider)
+        for provider_id, of_provider in itertools.groupby(rows, itemgetter(1))
+    }
+    heads = {key: of_provider[0] for key, of_provider in by_provider.items()}
+    parents = {key: head.number for key, head in heads.items()}
+    for tree in model.walk(parents):
+        root_uuid = heads[tree[0][0]].text
+        for provider_id, _ in tree:
+            if wanted is not None and provider_id not in wanted:
+                continue
+            parent_id = parents[provider_id]
+            yield _member(
+                by_provider[provider_id],
+                root_uuid,
+                None if parent_id is None else heads[parent_id].text,
+                decoder,
+            )
+
+
+def _member(
+    rows: list[Row], root_uuid: str, parent_uuid: str | None, decoder: _Decoder
+) -> Member:
+    inventories: dict[str, Inventory] = {}
+    used: dict[str, int] = {}
+    traits: tuple[str, ...] = ()
+    aggregates: tuple[str, ...] = ()
+    allocations: dict[str, dict[str, int]] = {}
+    for _, _, kind, text, _, class_id, *fields, amount in rows[1:]:
+        if kind == TRAITS:
+            traits = decoder.traits(text)
+        elif kind == AGGREGATES:
+            aggregates = tuple(sorted(text.split(snapshot.SEPARATOR)))
+        elif class_id not in decoder.classes:
+            continue
+        elif kind == INVENTORY:
+            name = decoder.classes[class_id]
+            inventories[name] = Inventory(*fields)
+            # Sums are decimal numbers on some databases.
+            used[name] = int(amount)
+        else:
+            name = decoder.classes[class_id]
+            of_consumer = allocations.setdefault(text, {})
+            of_consumer[name] = of_consumer.get(name, 0) + int(amount)
+    head = rows[0]
+    return Member(
+        head.text,
+        head.name,
+        int(head.used),
+        parent_uuid,
+        root_uuid,
+        inventories,
+        used,
+        traits,
+        aggregates,
+        allocations,
+    )

@@ -1,0 +1,114 @@
+"""The fleet on the wire: all providers with all that belongs to them."""
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from placement import errors
+from placement.objects.fleet import Member, Parts
+from placement.objects.resource_provider_filter import Filters
+from placement.schemas import inventory, query, resource_provider
+from placement_foundation import query_string
+from placement_foundation.query_string import Pairs
+from placement_foundation.schema import Json, Schema, View, extend
+
+QUERY = Schema(
+    extend(resource_provider.LIST_V1_18, properties={"fields": resource_provider.TEXT}),
+    query_string.FORMATS,
+)
+
+# What each field is in a document, beside the UUID and the name.
+FIELDS: Mapping[str, Mapping[str, Callable[[Member], Json]]] = {
+    "generation": {"generation": lambda member: member.generation},
+    "parent": {
+        "parent_provider_uuid": lambda member: member.parent_uuid,
+        "root_provider_uuid": lambda member: member.root_uuid,
+    },
+    "inventories": {
+        "inventories": lambda member: {
+            name: inventory.render_record(each)
+            for name, each in member.inventories.items()
+        }
+    },
+    "usages": {"usages": lambda member: member.used},
+    "traits": {"traits": lambda member: member.traits},
+    "aggregates": {"aggregates": lambda member: member.aggregates},
+    "allocations": {
+        "allocations": lambda member: {
+            consumer: {"resources": resources}
+            for consumer, resources in member.allocations.items()
+        }
+    },
+}
+BY_DEFAULT = frozenset(FIELDS) - {"allocations"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """Which providers are asked for, and what of them."""
+
+    filters: Filters
+    fields: frozenset[str]
+
+    @property
+    def parts(self) -> Parts:
+        """What has to be read for the fields."""
+        return Parts(
+            inventories=not self.fields.isdisjoint({"inventories", "usages"}),
+            traits="traits" in self.fields,
+            aggregates="aggregates" in self.fields,
+            allocations="allocations" in self.fields,
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fleet:
+    """Providers of one moment, in UTC, read while they are taken."""
+
+    members: Iterable[Member]
+    fields: frozenset[str]
+    moment: datetime.datetime
+
+
+def parse(pairs: Pairs) -> Question:
+    """Return what a query asks for.
+
+    :raises BadRequest: a filter is malformed, or a field or parameter unknown
+    """
+    filters = resource_provider.parse_filters(pairs, schema=QUERY, grammar=query.V1_39)
+    return Question(filters, _parse_fields(query_string.last(pairs, "fields")))
+
+
+def _parse_fields(value: str | None) -> frozenset[str]:
+    if value is None:
+        return BY_DEFAULT
+    names = frozenset(name.strip() for name in value.split(",")) - {""}
+    unknown = sorted(names - FIELDS.keys())
+    if unknown:
+        raise errors.BadRequest(
+            f"{query_string.COMPLAINT}Expected 'fields' to be any of "
+            f"{', '.join(FIELDS)}. Got: {', '.join(unknown)}"
+        )
+    return names
+
+
+def render(fleet: Fleet, view: View) -> Json:
+    """Render all providers in one document."""
+    moment = fleet.moment.isoformat(timespec="microseconds")
+    return {"providers": list(render_lines(fleet, view)), "moment": f"{moment}Z"}
+
+
+def render_lines(fleet: Fleet, view: View) -> Iterator[Json]:
+    """Render a document for each provider."""
+    fields = [
+        rendered
+        for field, of_document in FIELDS.items()
+        if field in fleet.fields
+        for rendered in of_document.items()
+    ]
+    for member in fleet.members:
+        yield {
+            "uuid": member.uuid,
+            "name": member.name,
+            **{name: renderer(member) for name, renderer in fields},
+        }

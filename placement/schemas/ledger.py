@@ -1,0 +1,25 @@
+"""The root of the ledger API on the wire."""
+
+from placement_foundation.schema import Json, View
+
+ROOT = "/ledger/v1"
+
+# What there is below, by name.
+SENTENCES = {
+    "fleet": "All providers with all that belongs to them, of one moment.",
+}
+
+
+def path(name: str) -> str:
+    """Return where something is."""
+    return f"{ROOT}/{name}"
+
+
+def render_index(value: None, view: View) -> Json:
+    """Render what there is below."""
+    return {
+        "resources": [
+            {"name": name, "path": view.href(path(name)), "description": sentence}
+            for name, sentence in SENTENCES.items()
+        ]
+    }

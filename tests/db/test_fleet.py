@@ -1,0 +1,240 @@
+"""The fleet, against what the Placement API tells of one provider after the other."""
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import webob
+
+from benchmarks import cloud
+from placement.objects import fleet
+from placement.objects.resource_provider_filter import Filters
+from placement_foundation.storage import Database
+from tests.client import Client, new_uuid
+from tests.statements import statements
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+EVERYTHING = "generation,parent,inventories,usages,traits,aggregates,allocations"
+
+
+@pytest.fixture
+def client(application: "WSGIApplication") -> Client:
+    return Client(application)
+
+
+def ask(application: "WSGIApplication", **headers: str) -> webob.Response:
+    request = webob.Request.blank(f"/ledger/v1/fleet?fields={EVERYTHING}")
+    request.headers["x-auth-token"] = "admin"
+    request.headers.update({name.replace("_", "-"): headers[name] for name in headers})
+    return request.get_response(application)
+
+
+def as_told_elsewhere(client: Client, listed: Any) -> dict[str, Any]:
+    """Return what the calls about one provider say of it, as the fleet says it."""
+    here = f"/resource_providers/{listed['uuid']}"
+    inventories = client.get(f"{here}/inventories")["inventories"]
+    allocations = client.get(f"{here}/allocations")["allocations"]
+    return {
+        "uuid": listed["uuid"],
+        "name": listed["name"],
+        "generation": listed["generation"],
+        "parent_provider_uuid": listed["parent_provider_uuid"],
+        "root_provider_uuid": listed["root_provider_uuid"],
+        "inventories": inventories,
+        "usages": client.usages(listed["uuid"]),
+        "traits": sorted(client.get(f"{here}/traits")["traits"]),
+        "aggregates": sorted(client.get(f"{here}/aggregates")["aggregates"]),
+        "allocations": {
+            consumer: {"resources": held["resources"]}
+            for consumer, held in allocations.items()
+        },
+    }
+
+
+@pytest.mark.parametrize("kind", cloud.KINDS)
+def test_it_tells_what_the_calls_about_each_provider_tell(
+    kind: str, client: Client, database: Database
+) -> None:
+    cloud.plant(database, cloud.KINDS[kind](3))
+    listed = client.get("/resource_providers")["resource_providers"]
+    told = client.get(f"/ledger/v1/fleet?fields={EVERYTHING}")["providers"]
+    assert len(told) == len(listed)
+    by_uuid = {
+        each["uuid"]: {**each, "traits": sorted(each["traits"])} for each in told
+    }
+    for each in listed:
+        assert by_uuid[each["uuid"]] == as_told_elsewhere(client, each)
+
+
+def test_inventories_are_told_to_the_last_digit(client: Client) -> None:
+    provider = client.make_provider(VCPU=8)
+    body = {
+        "resource_provider_generation": 1,
+        "inventories": {
+            "VCPU": {"total": 9, "reserved": 2, "allocation_ratio": 0.29},
+            "DISK_GB": {"total": 100, "min_unit": 10, "max_unit": 50, "step_size": 10},
+        },
+    }
+    here = f"/resource_providers/{provider}/inventories"
+    assert client.call("PUT", here, body).status == 200
+    [told] = client.get("/ledger/v1/fleet?fields=inventories")["providers"]
+    assert told["inventories"] == client.get(here)["inventories"]
+    assert told["inventories"]["VCPU"]["allocation_ratio"] == 0.29
+
+
+def test_parents_come_first_even_if_they_are_younger(client: Client) -> None:
+    root, child, late = new_uuid(), new_uuid(), new_uuid()
+    for uuid, parent in ((child, None), (late, None), (root, None)):
+        body = {"uuid": uuid, "name": uuid, "parent_provider_uuid": parent}
+        assert client.call("POST", "/resource_providers", body).status == 200
+    for uuid, parent in ((late, root), (child, late)):
+        body = {"name": uuid, "parent_provider_uuid": parent}
+        path = f"/resource_providers/{uuid}"
+        assert client.call("PUT", path, body).status == 200
+    told = client.get("/ledger/v1/fleet?fields=")["providers"]
+    assert [each["uuid"] for each in told] == [root, late, child]
+    some = client.get(f"/ledger/v1/fleet?fields=parent&uuid={child}")["providers"]
+    assert some == [
+        {
+            "uuid": child,
+            "name": child,
+            "parent_provider_uuid": late,
+            "root_provider_uuid": root,
+        }
+    ]
+
+
+def test_many_filtered_providers_are_as_good_as_few(
+    client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud.plant(database, cloud.nested(4))
+    few = client.get("/ledger/v1/fleet?required=HW_NUMA_ROOT")["providers"]
+    monkeypatch.setattr("placement_foundation.storage.CHUNK", 3)
+    many = client.get("/ledger/v1/fleet?required=HW_NUMA_ROOT")["providers"]
+    assert len(few) == 8
+    assert few == many
+
+
+def test_the_lines_are_the_providers(
+    application: "WSGIApplication", database: Database
+) -> None:
+    cloud.plant(database, cloud.nested(30))
+    document = ask(application)
+    lines = ask(application, accept="application/x-ndjson")
+    assert lines.content_type == "application/x-ndjson"
+    providers = [json.loads(line) for line in lines.body.splitlines()]
+    assert providers == document.json["providers"]
+    assert len(providers) == 270
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson"])
+def test_it_is_compressed_for_those_who_like_that(
+    application: "WSGIApplication", database: Database, media_type: str
+) -> None:
+    cloud.plant(database, cloud.flat(3))
+    plain = ask(application, accept=media_type, accept_encoding="identity")
+    packed = ask(application, accept=media_type, accept_encoding="gzip, deflate")
+    assert plain.content_encoding is None
+    assert packed.content_encoding == "gzip"
+    assert len(packed.body) < len(plain.body) / 3
+    unpacked = gzip.decompress(packed.body)
+    if media_type == "application/x-ndjson":
+        assert unpacked == plain.body
+    else:
+        assert json.loads(unpacked)["providers"] == plain.json["providers"]
+
+
+def test_the_number_of_statements_is_the_same_for_few_and_for_many(
+    client: Client, database: Database
+) -> None:
+    paths = [
+        f"/ledger/v1/fleet?fields={EVERYTHING}",
+        "/ledger/v1/fleet?required=HW_NUMA_ROOT",
+    ]
+    cloud.plant(database, cloud.nested(1))
+    counts = []
+    for _ in range(2):
+        for path in paths:
+            with statements(database) as executed:
+                client.get(path)
+            counts.append(len(executed))
+        for _ in range(20):
+            client.make_provider(VCPU=8)
+    assert counts[:2] == counts[2:]
+    assert counts[0] <= 5
+
+
+def provider_lines(application: "WSGIApplication") -> Iterator[bytes]:
+    """Take the lines of the fleet as a server does: chunk by chunk."""
+    request = webob.Request.blank(f"/ledger/v1/fleet?fields={EVERYTHING}")
+    request.headers["x-auth-token"] = "admin"
+    request.headers["accept"] = "application/x-ndjson"
+    status, _, body = request.call_application(application)
+    assert status == "200 OK"
+    yield from body
+    body.close()
+
+
+def test_lines_need_no_more_memory_for_more_providers(
+    application: "WSGIApplication", database: Database
+) -> None:
+    cloud.plant(database, cloud.flat(900))
+    # What is remembered for good is not what this is about.
+    assert sum(map(len, provider_lines(application))) > 1_800_000
+    tracemalloc.start()
+    assert sum(map(len, provider_lines(application))) > 1_800_000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_500_000
+
+
+def test_what_is_written_meanwhile_is_not_seen(
+    client: Client, database: Database
+) -> None:
+    for _ in range(20):
+        last = client.make_provider(VCPU=8)
+    reading = database.begin_reading(
+        lambda session: fleet.read(session, Filters(), fleet.Parts())
+    )
+    next(reading.value)
+    assert client.claim(new_uuid(), {last: {"VCPU": 1}}).status == 204
+    [*_, member] = reading.value
+    reading.close()
+    assert (member.uuid, member.used["VCPU"]) == (last, 0)
+    assert client.usages(last)["VCPU"] == 1
+
+
+@pytest.mark.parametrize("taken", [0, 1])
+def test_the_transaction_ends_with_a_caller_who_goes(
+    application: "WSGIApplication", database: Database, taken: int
+) -> None:
+    cloud.plant(database, cloud.flat(300))
+    request = webob.Request.blank("/ledger/v1/fleet")
+    request.headers["x-auth-token"] = "admin"
+    request.headers["accept"] = "application/x-ndjson"
+    pool: Any = database.engine.pool
+    _, _, body = request.call_application(application)
+    assert pool.checkedout() == 1
+    for _, _ in zip(range(taken), body, strict=False):
+        pass
+    body.close()
+    assert pool.checkedout() == 0
+
+
+def test_the_transaction_ends_with_an_error(
+    client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.make_provider(VCPU=8)
+
+    def fail(*unused: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("placement.objects.fleet._member", fail)
+    pool: Any = database.engine.pool
+    assert client.call("GET", "/ledger/v1/fleet").status == 500
+    assert pool.checkedout() == 0
