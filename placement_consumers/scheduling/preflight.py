@@ -31,33 +31,38 @@ def check(
     placement: Client, server: str, flavor: Flavor, old: Image, new: Image
 ) -> Verdict:
     """Check whether a server of a flavor may change from one image to another."""
-    wanted = new.required
+    return foresee(flavor, old, new) or check_held(placement, server, new)
+
+
+def foresee(flavor: Flavor, old: Image, new: Image) -> Verdict | None:
+    """Return what is certain without asking Placement, if anything is."""
     if new.is_same(old):
         return Verdict(True, "the image stays the same")
-    if not wanted:
+    if not new.required:
         return Verdict(True, "the new image requires no traits")
-    forbidden = tuple(sorted(wanted.keys() & flavor_traits(flavor, "forbidden")))
-    if forbidden:
-        named = _named(forbidden, wanted)
-        return Verdict(
-            False,
-            f"image traits are forbidden by the flavor: {named}",
-            forbidden=forbidden,
-        )
+    both = new.required.keys() & flavor_traits(flavor, "forbidden")
+    if not both:
+        return None
+    forbidden = tuple(sorted(both))
+    named = _named(forbidden, new)
+    reason = f"image traits are forbidden by the flavor: {named}"
+    return Verdict(False, reason, forbidden=forbidden)
+
+
+def check_held(placement: Client, server: str, new: Image) -> Verdict:
+    """Check whether what a server holds has the traits that an image requires."""
     held = placement.get_allocations(server).by_provider
     if not held:
         return Verdict(False, "the server holds nothing")
     traits = {provider: _traits(placement, provider) for provider in sorted(held)}
-    missing = tuple(sorted(wanted.keys() - frozenset().union(*traits.values())))
-    if missing:
-        return Verdict(
-            False,
-            f"no valid host: the providers that the server is on, {', '.join(traits)}, "
-            f"lack {_named(missing, wanted)}",
-            missing=missing,
-            traits=traits,
-        )
-    return Verdict(True, "what the server holds has the traits", traits=traits)
+    missing = tuple(sorted(new.required.keys() - frozenset().union(*traits.values())))
+    if not missing:
+        return Verdict(True, "what the server holds has the traits", traits=traits)
+    reason = (
+        f"no valid host: the providers that the server is on, {', '.join(traits)}, "
+        f"lack {_named(missing, new)}"
+    )
+    return Verdict(False, reason, missing=missing, traits=traits)
 
 
 def flavor_traits(flavor: Flavor, value: str) -> frozenset[str]:
@@ -77,5 +82,6 @@ def _traits(placement: Client, provider: str) -> frozenset[str]:
         return frozenset()
 
 
-def _named(traits: Collection[str], keys: Mapping[str, str]) -> str:
+def _named(traits: Collection[str], image: Image) -> str:
+    keys = image.required
     return ", ".join(f"{name} (image property {keys[name]})" for name in traits)

@@ -1,0 +1,199 @@
+"""What ``placement-request`` can be told, and what it makes of that."""
+
+import argparse
+import uuid
+from collections.abc import Iterator
+
+from oslo_config import cfg
+
+from placement_consumers import access
+from placement_consumers.client import Client, Misconfigured
+from placement_consumers.scheduling import request, rule
+from placement_consumers.scheduling.request import Rule
+
+
+def wanted() -> argparse.ArgumentParser:
+    """Return the options that tell what is wanted."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_flavor(parser)
+    add_image(parser)
+    parser.add_argument(
+        "--volume-backed",
+        action="store_true",
+        help="the root disk is a volume, and takes no room on the host; the image is "
+        "then what `openstack volume show -f json` prints",
+    )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="go on without the extra specs that cannot be understood, with a "
+        "warning; without this they are errors",
+    )
+    parser.add_argument(
+        "--limit",
+        type=_limit,
+        default=request.LIMIT,
+        metavar="N",
+        help="how many candidates to ask for at most, or none (%(default)s)",
+    )
+    return parser
+
+
+def rules() -> argparse.ArgumentParser:
+    """Return the options that tell the rules of the deployment."""
+    parser = argparse.ArgumentParser(add_help=False)
+    group = parser.add_argument_group("rules of the deployment")
+    group.add_argument(
+        "--include-disabled-hosts",
+        action="store_true",
+        help="also ask for hosts whose compute service is disabled",
+    )
+    group.add_argument(
+        "--isolated-aggregate",
+        action="append",
+        type=_isolated,
+        metavar="UUID=TRAIT[,TRAIT...]",
+        help="an aggregate for those only who require all these traits; may be "
+        "repeated",
+    )
+    group.add_argument(
+        "--tenant-aggregates",
+        type=_uuids,
+        metavar="UUID[,UUID...]",
+        help="aggregates of the tenant: the host is in one of them",
+    )
+    group.add_argument(
+        "--zone-aggregates",
+        type=_uuids,
+        metavar="UUID[,UUID...]",
+        help="aggregates of the availability zone: the host is in one of them",
+    )
+    group.add_argument(
+        "--free-pool",
+        type=_uuid,
+        metavar="UUID",
+        help="aggregate of the hosts kept for reservations: the host is not in it, "
+        "unless a CUSTOM_RESERVATION_... class is asked for",
+    )
+    return parser
+
+
+def way() -> argparse.ArgumentParser:
+    """Return the options that tell where Placement is."""
+    parser = argparse.ArgumentParser(add_help=False)
+    group = parser.add_argument_group(
+        "where Placement is",
+        "Without any of these, it is what the OS_* variables say that the openstack "
+        "command line uses: OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and so on.",
+    )
+    group.add_argument("--url", help="URL of Placement, as http://127.0.0.1:8778")
+    group.add_argument(
+        "--token",
+        help="token to show; `admin` for a Placement that authenticates nobody",
+    )
+    group.add_argument(
+        "--config-file",
+        metavar="FILE",
+        help="take it from the [placement] section of this file instead",
+    )
+    group.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=access.ANSWER_SECONDS,
+        metavar="SECONDS",
+        help="how long to wait for an answer (%(default)g)",
+    )
+    return parser
+
+
+def add_flavor(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the flavor."""
+    parser.add_argument(
+        "--flavor",
+        required=True,
+        metavar="FILE",
+        help="flavor, as `openstack flavor show -f json` prints it; - is standard "
+        "input",
+    )
+
+
+def add_image(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the image, if there is one."""
+    parser.add_argument(
+        "--image",
+        metavar="FILE",
+        help="image, as `openstack image show -f json` prints it, or a map of its "
+        "properties; - is standard input",
+    )
+
+
+def add_server(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the server."""
+    parser.add_argument(
+        "--server", required=True, type=_uuid, metavar="UUID", help="the server"
+    )
+
+
+def _uuid(text: str) -> str:
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a UUID") from None
+
+
+def _uuids(text: str) -> list[str]:
+    return [_uuid(each) for each in text.split(",")]
+
+
+def _isolated(text: str) -> tuple[str, set[str]]:
+    aggregate, _, traits = text.partition("=")
+    if not traits:
+        raise argparse.ArgumentTypeError(f"{text!r} is not UUID=TRAIT[,TRAIT...]")
+    return _uuid(aggregate), set(traits.split(","))
+
+
+def _limit(text: str) -> int | None:
+    if text == "none":
+        return None
+    if text.isascii() and text.isdigit() and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is neither a number above 0 nor none")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return seconds
+
+
+def rules_of(asked: argparse.Namespace) -> Iterator[Rule]:
+    """Yield the rules that the options ask for."""
+    if not asked.include_disabled_hosts:
+        yield rule.without_disabled_hosts
+    if asked.isolated_aggregate:
+        yield rule.isolated_aggregates(dict(asked.isolated_aggregate))
+    for aggregates in (asked.tenant_aggregates, asked.zone_aggregates):
+        if aggregates:
+            yield rule.within_aggregates(aggregates)
+    if asked.free_pool:
+        yield rule.outside_free_pool(asked.free_pool)
+
+
+def placement_of(asked: argparse.Namespace) -> Client:
+    """Return a client as the options and the environment describe it."""
+    if not asked.config_file:
+        way = access.from_environment(
+            url=asked.url, token=asked.token, answer_seconds=asked.timeout
+        )
+        return Client(way)
+    config = cfg.ConfigOpts()
+    try:
+        access.register_options(config)
+        config([], default_config_files=[asked.config_file], default_config_dirs=[])
+    except cfg.Error as exc:
+        raise Misconfigured(f"{asked.config_file}: {exc}") from exc
+    return Client(access.from_config(config))
