@@ -1,4 +1,4 @@
-"""The quick start of the README, followed to the letter."""
+"""The examples of README and documentation, followed to the letter."""
 
 import re
 import subprocess
@@ -9,27 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import walkthrough
+
 pytestmark = pytest.mark.client
 
-README = Path(__file__).parents[2] / "README.rst"
+ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("placement-api")
-
-
-def told() -> Iterator[tuple[str, str]]:
-    """Yield the commands of the README, and what it says that they print."""
-    lines = re.findall(r"^    (.*)$", README.read_text(), flags=re.MULTILINE)
-    command: list[str] = []
-    output: list[str] = []
-    for line in lines:
-        if line.startswith("$ "):
-            if command:
-                yield "\n".join(command), "\n".join(output)
-            command, output = [line[2:]], []
-        elif line.startswith("> "):
-            command.append(line[2:])
-        elif command:
-            output.append(line)
-    yield "\n".join(command), "\n".join(output)
 
 
 @pytest.fixture
@@ -52,16 +37,19 @@ def address(tmp_path: Path) -> Iterator[str]:
         service.terminate()
 
 
-def test_the_quick_start_goes_as_told(address: str) -> None:
-    commands = [(each, output) for each, output in told() if "openstack" not in each]
+# What is shown of other programs is not run here.
+@pytest.mark.parametrize(
+    ("page", "programs"),
+    [("README.rst", "openstack"), ("docs/placement-request.rst", None)],
+)
+def test_a_page_goes_as_told(
+    page: str, programs: str | None, address: str, tmp_path: Path
+) -> None:
+    commands = [
+        told
+        for told in walkthrough.commands(ROOT / page)
+        if not programs or programs not in told.command
+    ]
     assert len(commands) > 10
-    # Each command is followed by a line that nothing else prints.
-    script = "".join(f"{command}\necho ======\n" for command, _ in commands)
-    done = subprocess.run(
-        ["bash", "-c", script.replace("127.0.0.1:8778", address)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    printed = [part.strip("\n") for part in done.stdout.split("======\n")]
-    assert printed[:-1] == [output for _, output in commands]
+    printed = walkthrough.run(commands, address, tmp_path)
+    assert printed == [told.output for told in commands]

@@ -1,0 +1,70 @@
+"""Pages that show commands and what they print, followed to the letter."""
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+# Where the pages say that the service is.
+ADDRESS = "127.0.0.1:8778"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Told:
+    """A command of a page, and what the page says that it prints."""
+
+    command: str
+    output: str
+
+
+def commands(page: Path) -> list[Told]:
+    """Return the commands of a page: lines after ``$``, continued after ``>``."""
+    blocks = re.findall(r"(?:^(?: {4}.*)?\n)+", page.read_text(), flags=re.MULTILINE)
+    return [
+        told
+        for block in blocks
+        for told in _commands(line.removeprefix("    ") for line in block.splitlines())
+    ]
+
+
+def _commands(lines: Iterable[str]) -> Iterator[Told]:
+    command: list[str] = []
+    output: list[str] = []
+    for line in [*lines, "$ "]:
+        if line.startswith("$ "):
+            if command:
+                yield Told("\n".join(command), "\n".join(output).strip("\n"))
+            command, output = [line[2:]], []
+        elif line.startswith("> "):
+            command.append(line[2:])
+        else:
+            output.append(line)
+
+
+def run(told: Sequence[Told], address: str, directory: Path) -> list[str]:
+    """Run commands one after the other, and return what each of them prints.
+
+    :param address: host and port of the service, in place of those of the page
+    :param directory: where they run
+    """
+    # Each command is followed by a line that nothing else prints.
+    script = "".join(f"{each.command}\necho ======\n" for each in told)
+    done = subprocess.run(
+        ["bash", "-c", script.replace(ADDRESS, address)],
+        cwd=directory,
+        env={**os.environ, "PATH": _path()},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    printed = done.stdout.split("======\n")
+    return [each.strip("\n") for each in printed[:-1]]
+
+
+def _path() -> str:
+    """Return where programs are found, those that belong to the tests first."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
