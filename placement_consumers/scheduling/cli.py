@@ -290,21 +290,30 @@ def _candidate_rows(
 
 def _provider_rows(
     candidate: Candidate, names: Mapping[str, str]
-) -> Iterator[tuple[str, ...]]:
-    """Yield of each provider its name, UUID, amounts, and the groups it serves."""
-    for provider, taken in candidate.allocations.items():
-        amounts = sorted(taken["resources"].items())
-        groups = (
-            suffix or "(no suffix)"
-            for suffix, serving in sorted(candidate.mappings.items())
+) -> list[tuple[str, ...]]:
+    """Return of each provider its name, UUID, amounts, and the groups it serves."""
+    served = {
+        provider: sorted(
+            suffix
+            for suffix, serving in candidate.mappings.items()
             if provider in serving
         )
-        yield (
+        for provider in candidate.allocations
+    }
+    order = sorted(served, key=lambda each: (served[each], names.get(each, each)))
+    return [
+        (
             names.get(provider, "-"),
             provider,
-            " ".join(f"{name}:{amount}" for name, amount in amounts),
-            " ".join(groups),
+            _amounts(candidate.allocations[provider]["resources"]),
+            " ".join(suffix or "(no suffix)" for suffix in served[provider]),
         )
+        for provider in order
+    ]
+
+
+def _amounts(resources: Mapping[str, int]) -> str:
+    return " ".join(f"{name}:{amount}" for name, amount in sorted(resources.items()))
 
 
 def _no_valid_host(
