@@ -16,6 +16,7 @@ import webob
 from oslo_config import cfg
 
 from placement import app, conf
+from placement_foundation import garbage
 from placement_foundation.storage import Database
 
 # Method, path and body to status and document.
@@ -46,7 +47,7 @@ def in_process(database: Database) -> Ask:
     config.set_override("auth_strategy", "noauth2", "api")
     config([], project=conf.PROJECT, default_config_files=[], default_config_dirs=[])
     application = app.build(config, database)
-    app.settle()
+    garbage.settle()
 
     def ask(method: str, path: str, body: Any) -> tuple[int, bytes]:
         request = webob.Request.blank(path, method=method, headers=HEADERS)

@@ -1,5 +1,8 @@
-"""The service for mod_wsgi, which wants a file."""
+"""The service for servers that want a file, and give it processes of its own."""
 
 from placement.wsgi.api import application
+from placement_foundation import garbage
+
+garbage.settle()
 
 __all__ = ["application"]

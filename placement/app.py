@@ -1,6 +1,5 @@
 """Assembly: settings, database, policy and middleware make the service."""
 
-import gc
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 LOG = log.getLogger(__name__)
-
-# How many objects are made before the young ones are looked at for garbage, and how
-# often that is done before the older ones are.
-COLLECT_AFTER = (50_000, 20, 20)
 
 
 def _version_headers(version: Version | None) -> Mapping[str, str]:
@@ -81,20 +76,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     standard_name.synchronise(connected)
     # Servers may fork from here on.
     connected.rest()
-    application = _assemble(config, connected, enforcer)
-    settle()
-    return application
-
-
-def settle() -> None:
-    """Keep the garbage collector from looking at what is there for good.
-
-    A large answer makes so many objects that the collector looks at everything there
-    is, in the middle of a request. See docs/decisions/garbage-collection.rst.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
+    return _assemble(config, connected, enforcer)
 
 
 def build(config: cfg.ConfigOpts, connected: Database) -> "WSGIApplication":

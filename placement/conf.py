@@ -64,9 +64,8 @@ PLACEMENT_OPTIONS = [
     cfg.IntOpt(
         "allocation_conflict_retry_count",
         default=10,
-        min=0,
         help="How often a write of allocations is attempted while others change the "
-        "same resource providers.",
+        "same resource providers. With less than 1 none is attempted.",
     ),
     cfg.IntOpt(
         "max_allocation_candidates",

@@ -86,8 +86,6 @@ DATABASE_OPTIONS = [
     cfg.IntOpt(
         "connection_debug",
         default=0,
-        min=0,
-        max=100,
         help="How much of its SQL the service logs: from 50 on the statements, at 100 "
         "the rows as well.",
     ),
@@ -147,6 +145,19 @@ def database_settings(group: Any) -> DatabaseSettings:
     :param group: the group of a configuration that has ``DATABASE_OPTIONS``
     """
     return DatabaseSettings(**values(DatabaseSettings, group))
+
+
+def check_values(config: cfg.ConfigOpts) -> None:
+    """Read all options, so that a value that cannot be used is told.
+
+    :raises cfg.Error: an option has such a value
+    :raises ValueError: likewise
+    """
+    for name in config:
+        found = config[name]
+        if isinstance(found, cfg.ConfigOpts.GroupAttr):
+            for inner in found:
+                found[inner]
 
 
 def values(kind: type, group: Any) -> dict[str, Any]:

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from alembic import util as alembic
 from gunicorn.app import base
 from oslo_config import cfg
-from oslo_db import exception as db_exc
 from oslo_log import log
 
-from placement_foundation import option, storage, worker
+from placement_foundation import command, option, storage, worker
 from placement_foundation.log import set_up_logging
 from placement_foundation.migration import History
 from placement_foundation.policy import Enforcer
@@ -114,7 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser, program: Program) -> None:
     )
     parser.add_argument(
         "--workers",
-        type=_positive,
+        type=_count,
         default=os.cpu_count() or 1,
         help="number of processes (%(default)s, one for each processor)",
     )
@@ -139,9 +137,9 @@ def add_config_file(parser: argparse.ArgumentParser, program: Program) -> None:
     )
 
 
-def _positive(text: str) -> int:
-    if int(text) < 1:
-        raise ValueError("at least one")
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
     return int(text)
 
 
@@ -165,7 +163,7 @@ def serve(program: Program, asked: argparse.Namespace) -> int:
 
 def refuse(program: Program, exc: Unusable) -> int:
     """Tell the operator why nothing was done; return the exit code."""
-    print(f"{program.name}: {exc}", file=sys.stderr)
+    command.complain(program.name, exc)
     return 1
 
 
@@ -179,14 +177,14 @@ def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
         config = program.read(found, _embedded_url(program))
         if is_embedded(program, config):
             config.set_default("auth_strategy", "noauth2", "api")
-        # Read now, so that a value that is none of the choices is told now.
-        LOG.debug("callers are authenticated by %s", config.api.auth_strategy)
+        # Read now, so that a value that cannot be used is told now.
+        option.check_values(config)
     except (cfg.Error, ValueError) as exc:
-        raise Unusable(_one_line(exc)) from exc
+        raise Unusable(command.describe(exc)) from exc
     try:
         program.make_enforcer(config)
     except Exception as exc:
-        raise Unusable(f"the policy cannot be used: {_one_line(exc)}") from exc
+        raise Unusable(f"the policy cannot be used: {command.describe(exc)}") from exc
     return config
 
 
@@ -239,9 +237,7 @@ def prepare_database(
     settings = option.database_settings(config[program.database_group])
     try:
         if is_embedded(program, config):
-            Path(str(sa.make_url(settings.connection).database)).parent.mkdir(
-                parents=True, exist_ok=True
-            )
+            _make_private(Path(str(sa.make_url(settings.connection).database)))
             migrate = True
         database = storage.connect(settings)
         try:
@@ -249,16 +245,32 @@ def prepare_database(
         finally:
             # The processes to come open connections of their own.
             database.rest()
-    except (
-        OSError,
-        sa.exc.SQLAlchemyError,
-        db_exc.DBError,
-        alembic.CommandError,
-    ) as exc:
+    except command.TROUBLE as exc:
         raise Unusable(
-            f"the database cannot be used: {_one_line(exc)} "
-            f"({sa.make_url(settings.connection).render_as_string()})"
+            f"the database cannot be used: {command.describe(exc)} "
+            f"({_without_password(settings.connection)})"
         ) from exc
+
+
+def _make_private(path: Path) -> None:
+    """Make the file of a database, which only its owner can read, if it is not there.
+
+    What SQLite puts beside it can be read by the same.
+    """
+    path.parent.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.parent.chmod(0o700)
+    path.touch(mode=0o600)
+    for file in path.parent.glob(f"{path.name}*"):
+        file.chmod(0o600)
+
+
+def _without_password(connection: str) -> str:
+    try:
+        return sa.make_url(connection).render_as_string()
+    except (sa.exc.SQLAlchemyError, ValueError):
+        # It has no form, so nobody can tell what in it is a secret.
+        return "the option connection"
 
 
 def _fill(
@@ -304,8 +316,3 @@ def _announce(
         print("Try:")
         print(f"  {program.example(url)}")
     sys.stdout.flush()
-
-
-def _one_line(exc: BaseException) -> str:
-    inner = getattr(exc, "inner_exception", None) or exc
-    return " ".join(str(getattr(inner, "orig", None) or inner).split())

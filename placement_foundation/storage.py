@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import logging
 import random
 import sqlite3
 import time
@@ -271,9 +272,16 @@ def connect(settings: DatabaseSettings) -> Database:
 
     The server is asked for a connection at once, as often as the settings say.
     """
+    # It writes a traceback for whatever it does not know. All of it is raised as well,
+    # and told by those who handle it.
+    logging.getLogger("oslo_db.sqlalchemy.exc_filters").setLevel(logging.CRITICAL)
     url = sa.engine.make_url(settings.connection)
     if settings.connection_parameters:
         url = url.update_query_string(settings.connection_parameters, append=True)
+    if url.get_backend_name() not in (*DRIVERS, "sqlite"):
+        raise ValueError(
+            f"{url.get_backend_name()} is none of sqlite, {', '.join(DRIVERS)}"
+        )
     if url.get_backend_name() == "sqlite":
         return Database(_sqlite_engine(url, settings))
     return Database(_server_engine(url, settings))

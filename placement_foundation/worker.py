@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.workers import base
 from waitress import adjustments, channel, parser, server, task, utilities, wasyncore
 
+from placement_foundation import garbage
+
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
@@ -43,6 +45,8 @@ SETTINGS = {
     # The application knows which proxy is believed.
     "clear_untrusted_proxy_headers": False,
     "asyncore_use_poll": True,
+    # What nobody reads goes to a file, and keeps no thread waiting.
+    "outbuf_high_watermark": 1024 * 1024 * 1024,
     # Clients that hang up are no news.
     "log_socket_errors": False,
     "max_request_header_size": LONGEST_REQUEST_LINE + LARGEST_HEADER,
@@ -304,6 +308,11 @@ class Worker(base.Worker):  # type: ignore[misc]
         """Refuse what waitress does not do."""
         if cfg.is_ssl:
             raise RuntimeError("TLS is for a proxy before the service")
+
+    def load_wsgi(self) -> None:
+        """Make the application, for which this process is there."""
+        super().load_wsgi()
+        garbage.settle()
 
     def run(self) -> None:
         """Serve until told to stop, then until all that has begun is answered."""

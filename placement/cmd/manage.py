@@ -12,7 +12,7 @@ from placement import conf
 from placement.cmd import online_data_migrations
 from placement.db import migration
 from placement.objects import standard_name
-from placement_foundation import storage
+from placement_foundation import command, storage
 from placement_foundation.storage import Database
 
 PROGRAM = "placement-manage"
@@ -21,6 +21,11 @@ DISTRIBUTION = "placement-server"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, and return the exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    shell = command.wants_completion(given)
+    if shell:
+        command.print_completion(shell, PROGRAM, main, "", "db", "os-traits")
+        return 0
     config = cfg.ConfigOpts()
     conf.register(config)
     config.register_cli_opt(
@@ -28,28 +33,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "category", title="categories of commands", handler=_add_categories
         )
     )
-    config(
-        sys.argv[1:] if arguments is None else list(arguments),
-        project=conf.PROJECT,
-        prog=PROGRAM,
-        version=metadata.version(DISTRIBUTION),
-    )
+    try:
+        config(
+            given,
+            project=conf.PROJECT,
+            prog=PROGRAM,
+            version=metadata.version(DISTRIBUTION),
+        )
+        return _run(config)
+    except command.TROUBLE as exc:
+        command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
+        return _code_of_trouble(config)
+
+
+def _run(config: cfg.ConfigOpts) -> int:
     if config.category.name is None:
         config.print_help()
         return 1
     if config.category.action is None:
         config.category.print_help()
         return 0
-    return _run(config)
-
-
-def _run(config: cfg.ConfigOpts) -> int:
     database = storage.connect(conf.database_settings(config))
     try:
         exit_code: int = config.category.run(database, config)
         return exit_code
     finally:
         database.engine.dispose()
+
+
+def _code_of_trouble(config: cfg.ConfigOpts) -> int:
+    try:
+        code: int = config.category.code_of_trouble
+    except cfg.Error:
+        # It was not even read what is to be done.
+        return 1
+    return code
 
 
 def sync(database: Database, config: cfg.ConfigOpts) -> int:
@@ -110,7 +128,10 @@ def _add_database(actions: Any) -> None:
         metavar="<version>",
         help="The id of a revision or its beginning; 'head'; or 'base' for none.",
     )
-    _add_action(actions, "online_data_migrations", migrate_online).add_argument(
+    repairs = _add_action(actions, "online_data_migrations", migrate_online)
+    # 1 asks to be called again.
+    repairs.set_defaults(code_of_trouble=online_data_migrations.FAILED)
+    repairs.add_argument(
         "--max-count",
         metavar="<number>",
         help="The most rows to repair. The exit code is 1 until none is left. All "
@@ -129,7 +150,7 @@ def _add_action(
     parser: argparse.ArgumentParser = actions.add_parser(
         name, help=purpose, description=purpose
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, code_of_trouble=1)
     return parser
 
 

@@ -9,10 +9,12 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement import conf
 from placement.objects import online_migration
-from placement_foundation import storage
+from placement_foundation import command, storage
 from placement_foundation.storage import Database
 
 PROGRAM = "placement-status"
+# Above the exit codes of checks.
+NOT_CHECKED = 255
 
 ADVICE = "Run the command `placement-manage db online_data_migrations`."
 
@@ -69,21 +71,26 @@ class Checks(upgradecheck.UpgradeCommands):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check, print what was found, and return the exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    shell = command.wants_completion(given)
+    if shell:
+        command.print_completion(shell, PROGRAM, main, "", "upgrade")
+        return 0
     config = cfg.ConfigOpts()
     conf.register(config)
     checks = Checks(config)
     upgradecheck.register_cli_options(config, checks)
     try:
-        config(
-            sys.argv[1:] if arguments is None else list(arguments),
-            project=conf.PROJECT,
-            prog=PROGRAM,
-        )
-    except cfg.Error as exc:
-        print(f"{PROGRAM}: {exc}", file=sys.stderr)
+        config(given, project=conf.PROJECT, prog=PROGRAM)
+    except command.TROUBLE as exc:
+        command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
         return 1
     try:
-        return upgradecheck.run(config)
+        exit_code: int = config.command.action_fn()
+        return exit_code
+    except command.TROUBLE as exc:
+        command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
+        return NOT_CHECKED
     finally:
         checks.close()
 

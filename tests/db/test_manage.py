@@ -1,5 +1,6 @@
 """``placement-manage``: arguments, output and exit codes."""
 
+import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -186,12 +187,33 @@ class TestUsage:
         assert capsys.readouterr() == ("None\n", "")
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_shell_completes_the_arguments(
+    capsys: pytest.CaptureFixture[str], shell: str
+) -> None:
+    assert manage.main(["--shell_completion", shell]) == 0
+    script = capsys.readouterr().out
+    for word in ("--config-file", "db", "sync", "online_data_migrations", "os-traits"):
+        assert f" {word} " in script.replace("'", " ")
+    done = subprocess.run(
+        ["bash", "-c", f"{script}complete -p placement-manage"]
+        if shell == "bash"
+        else ["true"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.endswith("placement-manage\n") or shell == "zsh"
+
+
 class TestConfiguration:
     def test_a_missing_connection_is_named(self, tmp_path: Path) -> None:
         code, output, error = programs.run(MODULE, "db", "version", home=tmp_path)
         assert (code, output) == (1, "")
-        assert "Traceback" in error
-        assert "option connection in group [placement_database]" in error
+        assert error == (
+            "placement-manage: value required for option connection in group "
+            "[placement_database]\n"
+        )
 
     def test_a_missing_connection_is_named_to_who_asks_nothing(
         self, tmp_path: Path
@@ -272,8 +294,32 @@ class TestDatabase:
             MODULE, "db", "stamp", "feed", home=tmp_path, connection=empty_url
         )
         assert (code, output) == (1, "")
+        assert error.endswith("Can't locate revision identified by 'feed'\n")
+        assert "Traceback" not in error
+
+    def test_who_wants_to_know_more_is_told_more(
+        self, empty_url: str, tmp_path: Path
+    ) -> None:
+        arguments = ["--debug", "db", "stamp", "feed"]
+        _, _, error = programs.run(
+            MODULE, *arguments, home=tmp_path, connection=empty_url
+        )
         assert "Traceback" in error
-        assert "Can't locate revision identified by 'feed'" in error
+
+    @pytest.mark.parametrize(
+        ("action", "code"),
+        [("sync", 1), ("version", 1), ("online_data_migrations", 2)],
+    )
+    @pytest.mark.parametrize(
+        "url", ["foo", "oracle://a/b", "postgresql+psycopg://u@127.0.0.1:1/x"]
+    )
+    def test_a_database_that_cannot_be_used_is_told_in_one_line(
+        self, nowhere: None, tmp_path: Path, url: str, action: str, code: int
+    ) -> None:
+        told = programs.run(MODULE, "db", action, home=tmp_path, connection=url)
+        assert told[:2] == (code, "")
+        (line,) = told[2].splitlines()
+        assert line.startswith("placement-manage: ")
 
     def test_a_migration_that_fails_is_told(
         self, empty_url: str, empty: Database, tmp_path: Path
@@ -284,7 +330,7 @@ class TestDatabase:
             MODULE, "db", "sync", home=tmp_path, connection=empty_url
         )
         assert (code, output) == (1, "")
-        assert "Traceback" in error
+        assert "Traceback" not in error
         assert "There is at least one resource provider table record" in error
 
 

@@ -149,7 +149,7 @@ def test_a_failed_migration_lets_the_next_one_in(empty: Database) -> None:
     migration.SCHEMA.upgrade(empty, legacy.TABLES)
     legacy.add_provider_without_root(empty)
     for _ in range(2):
-        with pytest.raises(RuntimeError, match="missing its root provider id"):
+        with pytest.raises(util.CommandError, match="missing its root provider id"):
             migration.SCHEMA.upgrade(empty)
 
 
@@ -158,7 +158,7 @@ def test_a_provider_without_root_stops_the_migration(empty: Database) -> None:
     legacy.fill(empty)
     legacy.add_provider_without_root(empty)
     before = schema(empty)
-    with pytest.raises(RuntimeError) as refusal:
+    with pytest.raises(util.CommandError) as refusal:
         migration.SCHEMA.upgrade(empty)
     assert str(refusal.value).startswith(
         "There is at least one resource provider table record which is missing its "
@@ -177,7 +177,7 @@ def test_an_allocation_without_consumer_stops_the_migration(
     legacy.fill(empty)
     legacy.add_allocation_without_consumer(empty)
     before = schema(empty)
-    with pytest.raises(RuntimeError) as refusal:
+    with pytest.raises(util.CommandError) as refusal:
         migration.SCHEMA.upgrade(empty)
     assert str(refusal.value).startswith(
         "There is at least one allocation record which is missing a consumer record."

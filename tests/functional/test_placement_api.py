@@ -2,11 +2,17 @@
 
 import os
 import socket
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from oslo_config import cfg, types
 
+from placement import conf
 from placement.cmd import api
+from placement_foundation import serving
 
 BELIEVING = ["[api]", "auth_strategy = noauth2"]
 
@@ -76,6 +82,106 @@ def test_a_database_without_tables(
         f"connection = sqlite:///{home}/empty.db",
     )
     assert "placement-manage db sync" in refuse(capsys, "--config-file", str(path))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("PLACEMENT_DATABASE__CONNECTION", "nosuchdialect://x", "nosuchdialect"),
+        ("PLACEMENT_DATABASE__CONNECTION", "oracle://a/b", "oracle"),
+        ("PLACEMENT_DATABASE__CONNECTION", "foo", "Could not parse"),
+        ("PLACEMENT_DATABASE__CONNECTION", "", "Could not parse"),
+        ("PLACEMENT_DATABASE__CONNECTION", "mysql://u@h:many/x", "many"),
+        ("PLACEMENT_DATABASE__MAX_POOL_SIZE", "abc", "max_pool_size"),
+        ("API__AUTH_STRATEGY", "noauth3", "'noauth3'"),
+        (
+            "PLACEMENT__ALLOCATION_CANDIDATES_GENERATION_STRATEGY",
+            "sideways",
+            "'sideways'",
+        ),
+        ("CORS__MAX_AGE", "old", "max_age"),
+    ],
+)
+def test_an_option_that_cannot_be_used(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    value: str,
+    told: str,
+) -> None:
+    monkeypatch.setenv(f"OS_{option}", value)
+    line = refuse(capsys)
+    assert told in line
+    assert "LocationInfo" not in line
+
+
+def test_a_file_that_is_no_database(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(home / "garbage.db", "garbage" * 100)
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", f"sqlite:///{path}")
+    assert "file is not a database" in refuse(capsys)
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "many"])
+def test_a_number_of_processes_that_is_none(
+    capsys: pytest.CaptureFixture[str], count: str
+) -> None:
+    with pytest.raises(SystemExit):
+        api.main(["--workers", count])
+    assert f"{count} is not a number from 1 on" in capsys.readouterr().err
+
+
+def every_option() -> Iterator[tuple[str, cfg.Opt]]:
+    for group, options in conf.OPTIONS:
+        yield from ((group, one) for one in options)
+
+
+@pytest.mark.parametrize(
+    ("group", "option"),
+    [pair for pair in every_option() if isinstance(pair[1].type, types.Number)],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_a_number_that_is_none(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    group: str,
+    option: cfg.Opt,
+) -> None:
+    monkeypatch.setenv(f"OS_{group.upper()}__{option.name.upper()}", "many")
+    assert option.name in refuse(capsys)
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "value"),
+    [
+        ("PLACEMENT_DATABASE", "CONNECTION_DEBUG", "-1"),
+        ("PLACEMENT_DATABASE", "CONNECTION_DEBUG", "1000"),
+        ("PLACEMENT", "ALLOCATION_CONFLICT_RETRY_COUNT", "-1"),
+        ("PLACEMENT", "MAX_ALLOCATION_CANDIDATES", "-1"),
+    ],
+)
+def test_a_number_that_the_contract_does_not_bound(
+    monkeypatch: pytest.MonkeyPatch, group: str, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"OS_{group}__{name}", value)
+    config = serving.configure(api.PROGRAM, None)
+    assert config[group.lower()][name.lower()] == int(value)
+
+
+def test_the_embedded_database_is_for_its_owner(home: Path) -> None:
+    directory = home / "data" / "placement"
+    directory.mkdir(parents=True, mode=0o755)
+    (directory / "placement.db").touch(mode=0o644)
+    serving.prepare_database(api.PROGRAM, serving.configure(api.PROGRAM, None))
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    engine = sa.create_engine(f"sqlite:///{directory}/placement.db")
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE traits SET name = 'CUSTOM_A' WHERE id = 1"))
+        modes = {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
+        assert len(list(directory.iterdir())) == 3
+    engine.dispose()
+    assert modes == {0o600}
 
 
 def test_believing_everybody_where_others_can_reach_it(

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from gunicorn.workers import base
 from waitress import task, wasyncore
 
-from placement_foundation import worker
+from placement_foundation import garbage, worker
 from tests import programs
 
 SLOW = 150
@@ -298,6 +299,27 @@ def test_a_byte_at_a_time_makes_a_request(loop: Loop) -> None:
     assert request.completed
     assert request.path == "/a"
     assert request.get_body_stream().read() == b"{}"
+
+
+def test_what_stays_is_nothing_to_collect() -> None:
+    program = (
+        "import gc; from placement_foundation import garbage; garbage.settle(); "
+        "print(gc.get_freeze_count() > 1_000, gc.get_threshold()[0])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True", "50000"]
+
+
+def test_a_process_settles_when_it_has_its_application(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(base.Worker, "load_wsgi", lambda _: done.append("load"))
+    monkeypatch.setattr(garbage, "settle", lambda: done.append("settle"))
+    worker.Worker.load_wsgi(worker.Worker.__new__(worker.Worker))
+    assert done == ["load", "settle"]
 
 
 def test_a_process_may_open_the_files_that_its_connections_need() -> None:

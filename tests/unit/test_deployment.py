@@ -38,7 +38,7 @@ def test_gunicorn_runs_our_own_workers() -> None:
 def test_uwsgi_serves_the_application_on_the_usual_port() -> None:
     parser = configparser.ConfigParser()
     parser.read(DEPLOY / "uwsgi.ini")
-    assert parser["uwsgi"]["module"] == APPLICATION
+    assert parser["uwsgi"]["wsgi-file"].endswith("/placement.wsgi")
     assert parser["uwsgi"]["http11-socket"] == "0.0.0.0:8778"
 
 
@@ -50,4 +50,5 @@ def test_the_usual_port_is_everywhere(name: str) -> None:
 def test_mod_wsgi_gets_the_application() -> None:
     text = (DEPLOY / "placement.wsgi").read_text()
     assert "from placement.wsgi.api import application" in text
+    assert "garbage.settle()" in text
     assert "placement.wsgi" in (DEPLOY / "apache.conf").read_text()

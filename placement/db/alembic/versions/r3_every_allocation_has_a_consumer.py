@@ -1,7 +1,7 @@
 """Make sure that each allocation has a consumer."""
 
 import sqlalchemy as sa
-from alembic import op
+from alembic import op, util
 
 revision = "b5c396305c25"
 down_revision = "611cd6dffd7b"
@@ -14,7 +14,7 @@ def upgrade() -> None:
         ~sa.exists().where(consumers.c.uuid == allocations.c.consumer_id)
     )
     if op.get_bind().scalar(orphaned.select_from(allocations).limit(1)):
-        raise RuntimeError(
+        raise util.CommandError(
             "There is at least one allocation record which is missing a consumer "
             "record. Run the command `placement-manage db online_data_migrations`, "
             "then migrate again."

@@ -1,0 +1,84 @@
+"""Commands: what goes wrong is one line for the operator; shells complete them."""
+
+import contextlib
+import io
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+
+import sqlalchemy as sa
+from alembic import util as alembic
+from oslo_config import cfg
+from oslo_db import exception as db_exc
+
+# What is not a bug of ours: an option, a file or the database.
+TROUBLE = (
+    cfg.Error,
+    OSError,
+    sa.exc.SQLAlchemyError,
+    db_exc.DBError,
+    alembic.CommandError,
+    # A port that is no number, an option that has no such value.
+    ValueError,
+)
+SHELLS = ("bash", "zsh")
+COMPLETION = "--shell_completion"
+
+
+def describe(exc: BaseException) -> str:
+    """Return what went wrong in one line."""
+    inner = getattr(exc, "inner_exception", None) or exc
+    text = " ".join(str(getattr(inner, "orig", None) or inner).split())
+    # Where an option comes from is meant for programmers.
+    return re.sub(r"LocationInfo\(location=.*?, detail='(.*?)'\)", r"\1", text)
+
+
+def complain(program: str, exc: BaseException, *, verbose: bool = False) -> None:
+    """Tell the operator what went wrong.
+
+    :param verbose: whether a traceback comes before the line
+    """
+    if verbose:
+        traceback.print_exception(exc)
+    print(f"{program}: {describe(exc)}", file=sys.stderr)
+
+
+def is_verbose(config: cfg.ConfigOpts) -> bool:
+    """Tell whether the operator wants to know more."""
+    try:
+        return bool(config.debug)
+    except cfg.Error:
+        return False
+
+
+def wants_completion(arguments: Sequence[str]) -> str | None:
+    """Return the shell that a script is asked for, None if none is."""
+    asked = " ".join(arguments[:2]).replace("=", " ").split()[:2]
+    if len(asked) == 2 and asked[0] == COMPLETION and asked[1] in SHELLS:
+        return asked[1]
+    return None
+
+
+def print_completion(
+    shell: str, program: str, run: Callable[[Sequence[str]], object], *helps: str
+) -> None:
+    """Print what lets a shell complete the arguments of a command.
+
+    :param run: runs the command with arguments
+    :param helps: the arguments before ``--help`` that make it show its help
+    """
+    words = sorted({word for one in helps for word in _words(run, one.split())})
+    if shell == "zsh":
+        print("autoload -U +X bashcompinit && bashcompinit")
+    print(f"complete -W '{' '.join(words)}' {program}")
+
+
+def _words(run: Callable[[Sequence[str]], object], before: list[str]) -> Iterable[str]:
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+        run([*before, "--help"])
+    text = shown.getvalue()
+    yield from re.findall(r"(?<![\w-])--[a-z][\w-]*", text)
+    for choices in re.findall(r"\{([\w,-]+)\}", text):
+        yield from choices.split(",")

@@ -1,0 +1,21 @@
+"""Python's garbage collector, in a process that does nothing but serve."""
+
+import gc
+
+# How many objects are made before the young ones are looked at for garbage, and how
+# often that is done before the older ones are.
+COLLECT_AFTER = (50_000, 20, 20)
+
+
+def settle() -> None:
+    """Keep the garbage collector from looking at what is there for good.
+
+    A large answer makes so many objects that the collector looks at everything there
+    is, in the middle of a request. See docs/decisions/garbage-collection.rst.
+
+    It changes the whole interpreter, which is for the program to decide that it belongs
+    to: not all who import the application have it for themselves.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
