@@ -174,7 +174,7 @@ def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
     """
     found = list(files or ()) or option.list_files(os.environ, program.project)
     try:
-        config = program.read(found, _embedded_url(program))
+        config = program.read(found, embedded_url(program))
         if is_embedded(program, config):
             config.set_default("auth_strategy", "noauth2", "api")
         # Read now, so that a value that cannot be used is told now.
@@ -188,7 +188,8 @@ def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
     return config
 
 
-def _embedded_url(program: Program) -> str:
+def embedded_url(program: Program) -> str:
+    """Return the URL of the database that a program brings."""
     directory = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     path = Path(directory, program.project, f"{program.project}.db")
     return f"sqlite:///{path}"
@@ -196,7 +197,7 @@ def _embedded_url(program: Program) -> str:
 
 def is_embedded(program: Program, config: cfg.ConfigOpts) -> bool:
     """Tell whether the service brings its own database."""
-    return _connection(program, config) == _embedded_url(program)
+    return _connection(program, config) == embedded_url(program)
 
 
 def _connection(program: Program, config: cfg.ConfigOpts) -> str:
