@@ -39,6 +39,11 @@ def _nothing(database: Database) -> None:
     """Leave a database as it is."""
 
 
+def _nowhere(config: cfg.ConfigOpts, url: str) -> list[str]:
+    """Name no place beside the service itself."""
+    return []
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """In what programs that serve differ.
@@ -48,6 +53,7 @@ class Program:
     configuration of some files, with a database to use when none is configured.
     ``fill`` gives a database with tables what else the service needs; ``sync_command``
     is what makes the tables. ``example`` is a command to try, given the URL.
+    ``list_places`` names what else is at the URL, a line for each.
     """
 
     name: str
@@ -62,6 +68,7 @@ class Program:
     sync_command: str
     example: Callable[[str], str]
     fill: Callable[[Database], object] = _nothing
+    list_places: Callable[[cfg.ConfigOpts, str], list[str]] = _nowhere
 
 
 class Server(base.BaseApplication):  # type: ignore[misc]
@@ -311,6 +318,8 @@ def _announce(
     print(
         f"{program.title} is served at {url}/ by {workers} processes. Ctrl-C ends it."
     )
+    for line in program.list_places(config, url):
+        print(line)
     print(f"Database: {database.render_as_string()}")
     if config.api.auth_strategy == "noauth2":
         print("Nobody is authenticated: whoever reaches this address may do anything.")

@@ -57,7 +57,9 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
             number = database.write(planting.remove)
             print(f"{number} providers of the demonstration cloud are gone")
         else:
-            number = database.write(lambda session: planting.plant(session, asked.hosts))
+            number = database.write(
+                lambda session: planting.plant(session, asked.hosts)
+            )
             print(f"{asked.hosts} hosts, {number} providers in all")
     except (errors.Conflict, serving.Unusable) as exc:
         print(exc, file=sys.stderr)

@@ -7,11 +7,12 @@ each request.
 import dataclasses
 import ipaddress
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from keystoneauth1 import exceptions, loading
 from keystoneauth1 import session as keystone
-from keystoneauth1.identity import v3
+from keystoneauth1.identity import generic
 from keystonemiddleware import opts
 from oslo_config import cfg
 from oslo_log import log
@@ -28,7 +29,7 @@ LONGEST = 4_096
 class NotKnown(errors.ServiceError):
     """The identity service does not take the password."""
 
-    status = errors.HTTPStatus.UNAUTHORIZED
+    status = HTTPStatus.UNAUTHORIZED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,21 +122,20 @@ def _ask(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
     """Ask where the service itself is known, with the certificates of that."""
     for group, options in opts.list_auth_token_opts():
         config.register_opts(options, group)
-    service = loading.load_auth_from_conf_options(config, GROUP)
+    service: Any = loading.load_auth_from_conf_options(config, GROUP)
     settings = config[GROUP]
     reached = keystone.Session(
         verify=not settings.insecure and (settings.cafile or True),
         cert=(settings.certfile, settings.keyfile) if settings.certfile else None,
         timeout=settings.http_connect_timeout or SECONDS,
     )
-    password = v3.Password(
+    password = generic.Password(
         auth_url=service.auth_url,
         username=credentials.user,
         password=credentials.password,
         user_domain_name=credentials.user_domain,
         project_name=credentials.project,
         project_domain_name=credentials.project_domain,
-        include_catalog=False,
     )
-    access = password.get_access(reached)
+    access: Any = password.get_access(reached)
     return Session(access.auth_token, access.expires.isoformat())

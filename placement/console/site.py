@@ -153,13 +153,17 @@ def _json(document: Any, status: HTTPStatus = HTTPStatus.OK) -> Answer:
     return Answer(status, JSON_HEADERS, json.dumps(document).encode())
 
 
-def _refusal(
-    environment: "WSGIEnvironment", error: errors.ServiceError
-) -> Answer:
+def _refusal(environment: "WSGIEnvironment", error: errors.ServiceError) -> Answer:
     request_id = environment.get(context.REQUEST_ID)
     document = errors.document(error, str(error), None, request_id)
     answer = _json(document, HTTPStatus(error.status))
-    allow = getattr(error, "allow", None)
-    if not allow:
-        return answer
-    return dataclasses.replace(answer, headers={**answer.headers, "allow": allow})
+    return dataclasses.replace(answer, headers={**answer.headers, **_hints(error)})
+
+
+def _hints(error: errors.ServiceError) -> dict[str, str]:
+    """Return what an error tells in headers."""
+    if isinstance(error, errors.MethodNotAllowed):
+        return {"allow": error.allow}
+    if isinstance(error, errors.Unavailable):
+        return {"retry-after": str(error.retry_after)}
+    return {}

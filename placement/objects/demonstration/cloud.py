@@ -28,7 +28,12 @@ HOSTS_IN_A_RACK = 20
 ZONES = 3
 DAYS = 500
 
-_COMMON = ("COMPUTE_NODE", "COMPUTE_TRUSTED_CERTS", "HW_CPU_X86_AVX2", "HW_CPU_X86_SSE42")
+_COMMON = (
+    "COMPUTE_NODE",
+    "COMPUTE_TRUSTED_CERTS",
+    "HW_CPU_X86_AVX2",
+    "HW_CPU_X86_SSE42",
+)
 _MODELS = (
     ("HW_CPU_X86_VMX", "HW_CPU_X86_AVX"),
     ("HW_CPU_X86_VMX", "HW_CPU_X86_AVX", "HW_CPU_X86_AVX512F", TRUSTED),
@@ -187,7 +192,7 @@ class _Host:
             name: int((stock.total - stock.reserved) * stock.ratio * self._busy)
             for name, stock in stocks.items()
         }
-        found = []
+        found: list[Consumer] = []
         while True:
             claims: dict[str, dict[str, int]] = {}
             for name, amount in self.flavor().items():
@@ -202,7 +207,7 @@ class _Host:
 
 
 def _compute(host: _Host) -> Part:
-    """A host whose disk is that of its zone."""
+    """Make a host whose disk is that of its zone."""
     stocks = {
         "VCPU": Stock(64, reserved=2, ratio=4.0),
         "MEMORY_MB": Stock(262_144, reserved=8_192),
@@ -213,7 +218,7 @@ def _compute(host: _Host) -> Part:
 
 
 def _local(host: _Host) -> Part:
-    """A host with disks of its own."""
+    """Make a host with disks of its own."""
     stocks = {
         "VCPU": Stock(96, reserved=4, ratio=2.0),
         "MEMORY_MB": Stock(393_216, reserved=16_384),
@@ -225,7 +230,7 @@ def _local(host: _Host) -> Part:
 
 
 def _numa(host: _Host) -> Part:
-    """A host of two NUMA nodes, each with a card that has two ports."""
+    """Make a host of two NUMA nodes, each with a card that has two ports."""
     providers = [host.provider({"DISK_GB": Stock(3_600, reserved=100)})]
     consumers = []
     for node in range(2):
@@ -250,7 +255,7 @@ def _numa(host: _Host) -> Part:
 
 
 def _gpu(host: _Host) -> Part:
-    """A host with cards, each of which is given away whole."""
+    """Make a host with cards, each of which is given away whole."""
     stocks = {
         "VCPU": Stock(128, reserved=4),
         "MEMORY_MB": Stock(1_048_576, reserved=16_384),

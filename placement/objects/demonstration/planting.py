@@ -242,7 +242,9 @@ def _planted(session: Session) -> list[int]:
         .order_by(provider.id)
     )
     return [
-        key for key, uuid, name in session.execute(query) if uuid == cloud.uuid_of(name)
+        key
+        for key, uuid, name in session.execute(query)
+        if uuid == cloud.uuid_of(str(name))
     ]
 
 
@@ -272,9 +274,9 @@ def _remove_allocations(session: Session, ids: Collection[int]) -> None:
         users.update(session.scalars(query.order_by(allocation.consumer_id)))
         session.execute(sa.delete(allocation).where(here))
     has_more = sa.exists().where(allocation.consumer_id == consumer.uuid)
-    for chunk in storage.chunks(sorted(users)):
+    for leaving in storage.chunks(sorted(users)):
         session.execute(
-            sa.delete(consumer).where(consumer.uuid.in_(chunk)).where(~has_more)
+            sa.delete(consumer).where(consumer.uuid.in_(leaving)).where(~has_more)
         )
 
 
@@ -333,6 +335,4 @@ def _delete_unused(
     session: Session, column: Any, names: Iterable[str], used: sa.ColumnElement[bool]
 ) -> None:
     for chunk in storage.chunks(names):
-        session.execute(
-            sa.delete(column.class_).where(column.in_(chunk)).where(~used)
-        )
+        session.execute(sa.delete(column.class_).where(column.in_(chunk)).where(~used))
