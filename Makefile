@@ -3,10 +3,13 @@
 PYTHON ?= python3
 VENV ?= .venv
 
-.PHONY: serve test clean
+.PHONY: serve serve-nodes test clean
 
 serve: $(VENV)/bin/placement-api
 	$(VENV)/bin/placement-api $(ARGS)
+
+serve-nodes: $(VENV)/.consumers
+	$(VENV)/bin/placement-nodes serve $(ARGS)
 
 test: $(VENV)/bin/tox
 	$(VENV)/bin/tox -e test
@@ -20,6 +23,11 @@ $(VENV)/bin/python:
 
 $(VENV)/bin/placement-api: setup.cfg | $(VENV)/bin/python
 	$(VENV)/bin/python -m pip install --quiet --editable .
+	touch $@
+
+# What programs that use Placement need besides.
+$(VENV)/.consumers: setup.cfg | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --editable '.[consumers]'
 	touch $@
 
 $(VENV)/bin/tox: | $(VENV)/bin/python

@@ -8,7 +8,6 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement import conf, errors, microversion, policy
-from placement.console import site
 from placement.db import migration
 from placement.objects import standard_name
 from placement.routes import ROUTES
@@ -92,11 +91,5 @@ def build(config: cfg.ConfigOpts, connected: Database) -> "WSGIApplication":
 def _assemble(
     config: cfg.ConfigOpts, connected: Database, enforcer: Enforcer
 ) -> "WSGIApplication":
-    application: WSGIApplication = Application(
-        SERVICE, connected, conf.settings(config), enforcer
-    )
-    around = SURROUNDINGS
-    if config.console.enabled:
-        application = site.Site(application, config)
-        around = site.admit(around)
-    return middleware.surround(application, config, around)
+    application = Application(SERVICE, connected, conf.settings(config), enforcer)
+    return middleware.surround(application, config, SURROUNDINGS)

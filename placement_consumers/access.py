@@ -21,8 +21,8 @@ OPTIONS = [
         "connect_timeout",
         default=CONNECT_SECONDS,
         min=0,
-        help="Seconds to wait until Placement takes a connection. How long to wait for "
-        "an answer is said by timeout.",
+        help="Seconds to wait until the service takes a connection. How long to wait "
+        "for an answer is said by timeout.",
     ),
 ]
 
@@ -43,8 +43,24 @@ class Access:
     answer_seconds: float = ANSWER_SECONDS
 
 
-def register_options(config: cfg.ConfigOpts, group: str = GROUP) -> None:
-    """Register how to reach Placement, in the names that keystoneauth gives them.
+def list_options() -> list[cfg.Opt]:
+    """Return the options that tell how to reach a service, for a sample.
+
+    Those of ``auth_type = password`` stand for what other types need.
+    """
+    return [
+        *OPTIONS,
+        *loading.get_auth_common_conf_options(),
+        *loading.get_auth_plugin_conf_options("password"),
+        *loading.get_session_conf_options(),
+        *loading.get_adapter_conf_options(include_deprecated=False),
+    ]
+
+
+def register_options(
+    config: cfg.ConfigOpts, group: str = GROUP, service_type: str = SERVICE_TYPE
+) -> None:
+    """Register how to reach a service, in the names that keystoneauth gives them.
 
     These are ``auth_type``, ``endpoint_override``, ``valid_interfaces``,
     ``region_name``, ``cafile``, ``insecure``, ``timeout`` and their like, and
@@ -56,16 +72,18 @@ def register_options(config: cfg.ConfigOpts, group: str = GROUP) -> None:
     loading.register_adapter_conf_options(config, group)
     config.register_opts(OPTIONS, group)
     config.set_default("timeout", ANSWER_SECONDS, group)
-    config.set_default("service_type", SERVICE_TYPE, group)
+    config.set_default("service_type", service_type, group)
     config.set_default("valid_interfaces", ["internal", "public"], group)
 
 
-def from_config(config: cfg.ConfigOpts, group: str = GROUP) -> Access:
+def from_config(
+    config: cfg.ConfigOpts, group: str = GROUP, service_type: str = SERVICE_TYPE
+) -> Access:
     """Return the access that a group of a configuration describes.
 
     :raises Misconfigured: no ``auth_type`` is given, or it lacks what it needs
     """
-    register_options(config, group)
+    register_options(config, group, service_type)
     try:
         auth = loading.load_auth_from_conf_options(config, group)
         if auth is None:

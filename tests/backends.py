@@ -8,7 +8,7 @@ The servers are those at 127.0.0.1, unless ``PLACEMENT_TEST_POSTGRESQL_URL`` or
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -59,14 +59,47 @@ def empty_database(directory: Path) -> Iterator[str]:
         server.dispose()
 
 
-class Template:
-    """A database with standard traits and resource classes, to start tests from."""
+def make_placement(database: Database) -> None:
+    """Make the tables, and standard traits and resource classes."""
+    migration.SCHEMA.upgrade(database)
+    standard_name.synchronise(database)
 
-    def __init__(self, url: str) -> None:
+
+def empty_placement(session: sa.orm.Session) -> None:
+    """Remove all that tests have left."""
+    connection = session.connection()
+    providers = models.ResourceProvider
+    connection.execute(
+        sa.update(providers).values(root_provider_id=None, parent_provider_id=None)
+    )
+    for table in reversed(models.Base.metadata.sorted_tables):
+        if table.name not in ("traits", "resource_classes"):
+            connection.execute(sa.delete(table))
+    connection.execute(
+        sa.delete(models.Trait).where(models.Trait.name.startswith("CUSTOM"))
+    )
+    connection.execute(
+        sa.delete(models.ResourceClass).where(models.ResourceClass.id >= 10000)
+    )
+
+
+class Template:
+    """A database to start tests from: that of Placement, or of another service.
+
+    :param make: makes what there is in the beginning
+    :param empty: leaves no more than that
+    """
+
+    def __init__(
+        self,
+        url: str,
+        make: Callable[[Database], None] = make_placement,
+        empty: Callable[[sa.orm.Session], None] = empty_placement,
+    ) -> None:
         self._url = url
+        self._empty = empty
         self._database = connect(url)
-        migration.SCHEMA.upgrade(self._database)
-        standard_name.synchronise(self._database)
+        make(self._database)
         if KIND == "sqlite":
             # Copied from here on: nothing may stay behind in its log.
             with self._database.engine.connect() as connection:
@@ -91,22 +124,5 @@ class Template:
             yield database
             database.engine.dispose()
         else:
-            self._database.write(_empty)
+            self._database.write(self._empty)
             yield self._database
-
-
-def _empty(session: sa.orm.Session) -> None:
-    connection = session.connection()
-    providers = models.ResourceProvider
-    connection.execute(
-        sa.update(providers).values(root_provider_id=None, parent_provider_id=None)
-    )
-    for table in reversed(models.Base.metadata.sorted_tables):
-        if table.name not in ("traits", "resource_classes"):
-            connection.execute(sa.delete(table))
-    connection.execute(
-        sa.delete(models.Trait).where(models.Trait.name.startswith("CUSTOM"))
-    )
-    connection.execute(
-        sa.delete(models.ResourceClass).where(models.ResourceClass.id >= 10000)
-    )

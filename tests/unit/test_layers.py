@@ -10,13 +10,14 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "placement"
 FOUNDATION = ROOT / "placement_foundation"
 CONSUMERS = ROOT / "placement_consumers"
+NODES = CONSUMERS / "nodes"
 
 # From the top to the bottom, of each package.
 LAYERS = {
     PACKAGE: [
         {"cmd", "wsgi"},
         {"app"},
-        {"policy", "console"},
+        {"policy"},
         {"routes"},
         {"handlers"},
         {"operation"},
@@ -25,6 +26,20 @@ LAYERS = {
         {"search", "db"},
         {"conf", "errors"},
         {"microversion"},
+    ],
+    NODES: [
+        {"cmd", "wsgi"},
+        {"app"},
+        {"policy"},
+        {"routes"},
+        {"handlers"},
+        {"schemas"},
+        {"objects"},
+        {"db"},
+        {"conf", "errors", "middleware"},
+        {"version"},
+        # The agent knows the service by its API only.
+        {"sync"},
     ],
     FOUNDATION: [
         {"serving"},
@@ -57,8 +72,7 @@ LIBRARIES = {
     | {"application", "command", "operation", "serving"},
     "alembic": {"command", "db", "migration"},
     "oslo_config": {"conf", "app", "policy", "cmd", "log", "middleware", "option"}
-    | {"command", "console", "serving"},
-    "keystoneauth1": {"console"},
+    | {"command", "serving"},
     "gunicorn": {"serving", "worker"},
     "oslo_policy": {"policy", "conf", "option"},
 }
@@ -81,8 +95,9 @@ def imports_of(path: Path) -> Iterator[str]:
 
 
 def ours(package: Path, path: Path) -> set[str]:
-    names = (name.split(".") for name in imports_of(path))
-    return {name[1] for name in names if name[0] == package.name and len(name) > 1}
+    prefix = ".".join(package.relative_to(ROOT).parts) + "."
+    names = (name for name in imports_of(path) if name.startswith(prefix))
+    return {name.removeprefix(prefix).split(".")[0] for name in names}
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,71 @@
 """The samples under etc/ are what the code would generate: run ``tox -e samples``."""
 
+import dataclasses
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from oslo_config import cfg
 from oslo_config import generator as config_generator
 from oslo_policy import generator as policy_generator
 
 from placement import conf, policy
+from placement_consumers.nodes import conf as nodes_conf
+from placement_consumers.nodes import policy as nodes_policy
 
 ETC = Path(__file__).parents[2] / "etc"
-OURS = ["api", "placement", "placement_database", "workarounds"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Service:
+    """A service: its options and rules, where its samples are, and what is in them."""
+
+    conf: ModuleType
+    policy: ModuleType
+    configuration: str
+    rules: str
+    # The sections of libraries change with their releases.
+    ours: tuple[str, ...]
+
+    def generate_configuration(self, target: Path) -> str:
+        source = ETC / self.configuration.replace(".conf.sample", GENERATED_CONFIG)
+        asked = cfg.ConfigOpts()
+        config_generator.register_cli_opts(asked)
+        asked(["--config-file", str(source), "--output-file", str(target)])
+        config_generator.generate(asked)
+        return target.read_text()
+
+    def generate_rules(self, target: Path) -> str:
+        source = ETC / self.configuration.replace(".conf.sample", GENERATED_POLICY)
+        policy_generator.generate_sample(
+            ["--config-file", str(source), "--output-file", str(target)],
+            conf=cfg.ConfigOpts(),
+        )
+        return target.read_text()
+
+    def sections(self) -> dict[str, str]:
+        return sections((ETC / self.configuration).read_text())
+
+    def lines(self) -> list[str]:
+        return (ETC / self.rules).read_text().splitlines()
+
+
+GENERATED_CONFIG = "-config-generator.conf"
+GENERATED_POLICY = "-policy-generator.conf"
+PLACEMENT = Service(
+    conf,
+    policy,
+    "placement.conf.sample",
+    "policy.yaml.sample",
+    ("api", "placement", "placement_database", "workarounds"),
+)
+NODES = Service(
+    nodes_conf,
+    nodes_policy,
+    "placement-nodes.conf.sample",
+    "placement-nodes-policy.yaml.sample",
+    ("api", "database", "nodes", "sync"),
+)
 
 
 def sections(text: str) -> dict[str, str]:
@@ -21,63 +77,52 @@ def sections(text: str) -> dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def configuration(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    target = tmp_path_factory.mktemp("samples") / "placement.conf"
-    source = ETC / "placement-config-generator.conf"
-    config_generator.main(["--config-file", str(source), "--output-file", str(target)])
-    return sections(target.read_text())
+@pytest.fixture(params=[PLACEMENT, NODES], ids=["placement", "nodes"])
+def service(request: pytest.FixtureRequest) -> Service:
+    assert isinstance(request.param, Service)
+    return request.param
 
 
-@pytest.fixture(scope="module")
-def rules(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    target = tmp_path_factory.mktemp("samples") / "policy.yaml"
-    source = ETC / "placement-policy-generator.conf"
-    policy_generator.generate_sample(
-        ["--config-file", str(source), "--output-file", str(target)]
-    )
-    return target.read_text().splitlines()
-
-
-# The sections of libraries change with their releases.
-@pytest.mark.parametrize("name", OURS)
 def test_the_sample_configuration_has_our_options_as_they_are(
-    configuration: dict[str, str], name: str
+    service: Service, tmp_path: Path
 ) -> None:
-    sample = sections((ETC / "placement.conf.sample").read_text())
-    assert sample[name] == configuration[name]
+    generated = sections(service.generate_configuration(tmp_path / "conf"))
+    sample = service.sections()
+    for name in service.ours:
+        assert sample[name] == generated[name]
 
 
-def test_the_sample_configuration_has_all_groups() -> None:
-    sample = sections((ETC / "placement.conf.sample").read_text())
-    groups = {str(group) for group, _ in conf.list_options()}
-    assert set(sample) == {"DEFAULT", *groups}
+def test_the_sample_configuration_has_all_groups(service: Service) -> None:
+    groups = {str(group) for group, _ in service.conf.list_options()}
+    assert set(service.sections()) == {"DEFAULT", *groups}
 
 
 def test_the_sample_configuration_has_our_defaults_for_options_of_libraries() -> None:
-    sample = sections((ETC / "placement.conf.sample").read_text())
+    sample = PLACEMENT.sections()
     assert "routes=INFO" in sample["DEFAULT"]
     assert "OpenStack-API-Version" in sample["cors"]
+    assert "X-OpenStack-Ironic-API-Version" in NODES.sections()["cors"]
 
 
-def test_the_sample_configuration_changes_nothing() -> None:
-    lines = (ETC / "placement.conf.sample").read_text().splitlines()
+def test_the_sample_configuration_changes_nothing(service: Service) -> None:
+    lines = (ETC / service.configuration).read_text().splitlines()
     assert not [line for line in lines if line and line[0] not in "#["]
 
 
-def test_the_sample_policy_has_our_rules_as_they_are(rules: list[str]) -> None:
-    sample = (ETC / "policy.yaml.sample").read_text().splitlines()
-    active = [line for line in sample if line.startswith('#"')]
-    assert active == [line for line in rules if line.startswith('#"')]
-    assert len(active) == len(policy.list_rules())
+def test_the_sample_policy_has_our_rules_as_they_are(
+    service: Service, tmp_path: Path
+) -> None:
+    generated = service.generate_rules(tmp_path / "policy").splitlines()
+    active = [line for line in service.lines() if line.startswith('#"')]
+    assert active == [line for line in generated if line.startswith('#"')]
+    assert len(active) == len(service.policy.list_rules())
 
 
-def test_the_sample_policy_describes_our_rules() -> None:
-    sample = " ".join((ETC / "policy.yaml.sample").read_text().replace("#", "").split())
-    for rule in policy.list_rules():
+def test_the_sample_policy_describes_our_rules(service: Service) -> None:
+    sample = " ".join("\n".join(service.lines()).replace("#", "").split())
+    for rule in service.policy.list_rules():
         assert str(rule.description) in sample, rule.name
 
 
-def test_the_sample_policy_changes_nothing() -> None:
-    lines = (ETC / "policy.yaml.sample").read_text().splitlines()
-    assert not [line for line in lines if line and not line.startswith("#")]
+def test_the_sample_policy_changes_nothing(service: Service) -> None:
+    assert not [line for line in service.lines() if line and not line.startswith("#")]

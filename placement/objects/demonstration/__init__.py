@@ -1,1 +1,0 @@
-"""A cloud to look at: for those who have no data yet."""

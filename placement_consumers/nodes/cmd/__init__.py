@@ -1,0 +1,1 @@
+"""Commands: ``placement-nodes`` and ``placement-nodes-sync``."""

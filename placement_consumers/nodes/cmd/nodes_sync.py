@@ -1,0 +1,166 @@
+"""``placement-nodes-sync``: the agent that copies nodes to Placement."""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from oslo_config import cfg
+from oslo_log import log
+
+from placement_consumers import access
+from placement_consumers.access import Access, Misconfigured
+from placement_consumers.client import Client
+from placement_consumers.nodes import conf
+from placement_consumers.nodes.sync import memory
+from placement_consumers.nodes.sync.agent import Agent, Tally
+from placement_consumers.nodes.sync.bare_metal import BareMetal, Unreadable
+from placement_foundation import option
+from placement_foundation.log import set_up_logging
+
+LOG = log.getLogger(__name__)
+
+PROGRAM = "placement-nodes-sync"
+# Exit codes, besides 0: some nodes were not brought to Placement; the agent cannot
+# begin; the nodes could not be read.
+SOME_FAILED, UNUSABLE, UNREADABLE = 1, 2, 3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Bring nodes to Placement, once or again and again; return the exit code."""
+    asked = _parser().parse_args(arguments)
+    try:
+        config = _configure(asked)
+        nodes = BareMetal(_way(config, "baremetal", asked.nodes_url))
+        placement = Client(
+            _way(config, "placement", asked.placement_url, asked.placement_token)
+        )
+        with memory.opened(_state_file(config)) as providers:
+            stop = _stopped_by_signals()
+            agent = Agent(
+                nodes,
+                placement,
+                providers,
+                say=partial(print, flush=True),
+                dry=asked.dry_run,
+                stopped=stop.is_set,
+            )
+            if asked.once or asked.dry_run:
+                return _run_once(agent, asked.node)
+            _run(agent, asked.node, config.sync.interval, stop)
+            return 0
+    except (cfg.Error, ValueError, Misconfigured, memory.Unusable) as exc:
+        print(f"{PROGRAM}: {exc}", file=sys.stderr)
+        return UNUSABLE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Bring the nodes of a bare metal service to Placement: a resource "
+        "provider for each, with its resource class and its traits. The exit code is "
+        f"{SOME_FAILED} if some nodes could not be brought there, {UNUSABLE} if the "
+        f"agent could not begin, and {UNREADABLE} if the nodes could not be read.",
+    )
+    parser.add_argument("--once", action="store_true", help="make one pass, and end")
+    parser.add_argument(
+        "--interval",
+        type=int,
+        metavar="SECONDS",
+        help="pause between two passes ([sync] interval)",
+    )
+    parser.add_argument(
+        "--node", metavar="NODE", help="bring this node only: its UUID or its name"
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print what would be done, do nothing, and end",
+    )
+    parser.add_argument(
+        "--nodes-url", metavar="URL", help="where the nodes are ([baremetal])"
+    )
+    parser.add_argument(
+        "--placement-url", metavar="URL", help="where Placement is ([placement])"
+    )
+    parser.add_argument(
+        "--placement-token",
+        metavar="TOKEN",
+        help="what to show Placement ([placement])",
+    )
+    parser.add_argument(
+        "--config-file",
+        action="append",
+        metavar="PATH",
+        help="configuration file; may be repeated, later ones win "
+        f"({conf.PROJECT}.conf in {option.directory_variable(conf.PROJECT)}, or else "
+        f"in ~/.{conf.PROJECT}, ~, /etc/{conf.PROJECT}, /etc)",
+    )
+    return parser
+
+
+def _configure(asked: argparse.Namespace) -> cfg.ConfigOpts:
+    config = cfg.ConfigOpts()
+    conf.register_sync(config)
+    files = asked.config_file or option.list_files(os.environ, conf.PROJECT)
+    conf.parsed(config, files)
+    if asked.interval is not None:
+        config.set_override("interval", asked.interval, "sync")
+    set_up_logging(config, conf.PROJECT)
+    return config
+
+
+def _way(
+    config: cfg.ConfigOpts, group: str, url: str | None, token: str | None = None
+) -> Access:
+    """Return the way to a service: to a URL that is given, or as configured."""
+    if url:
+        return access.from_environment({}, url=url, token=token)
+    return access.from_config(config, group, conf.SERVICES[group])
+
+
+def _state_file(config: cfg.ConfigOpts) -> Path:
+    if config.sync.state_file:
+        return Path(config.sync.state_file).expanduser()
+    directory = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(directory, conf.PROJECT, "providers.json")
+
+
+def _stopped_by_signals() -> threading.Event:
+    """Return what is set when the agent is told to end, after the node at hand."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+def _run_once(agent: Agent, node: str | None) -> int:
+    try:
+        tally = _pass(agent, node)
+    except Unreadable as exc:
+        LOG.error("nothing is done: %s", exc)
+        return UNREADABLE
+    print(tally)
+    return SOME_FAILED if tally.failed else 0
+
+
+def _run(agent: Agent, node: str | None, interval: int, stop: threading.Event) -> None:
+    """Make a pass again and again; whatever fails in one may succeed in the next."""
+    while not stop.is_set():
+        try:
+            LOG.info("%s", _pass(agent, node))
+        except (Unreadable, memory.Unusable) as exc:
+            LOG.error("this pass is left out: %s", exc)
+        stop.wait(interval)
+
+
+def _pass(agent: Agent, node: str | None) -> Tally:
+    return agent.synchronise_all() if node is None else agent.synchronise_one(node)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

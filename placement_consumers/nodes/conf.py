@@ -1,0 +1,152 @@
+"""All options, with their help; and the values that code gets of them."""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+
+from keystonemiddleware import opts as keystone_opts
+from oslo_config import cfg
+from oslo_log import log
+from oslo_middleware import cors, http_proxy_to_wsgi
+
+from placement_consumers import access
+from placement_foundation import option
+
+PROJECT = "placement-nodes"
+
+API_OPTIONS = [
+    *option.API_OPTIONS,
+    cfg.URIOpt(
+        "public_endpoint",
+        schemes=["http", "https"],
+        help="Where clients find the service, for the links in answers. If unset, "
+        "links lead to where a request was sent.",
+    ),
+]
+
+NODE_OPTIONS = [
+    cfg.ListOpt(
+        "drivers",
+        default=["fake-hardware"],
+        help="The drivers that a node may have. There is no hardware behind any.",
+    ),
+]
+
+SYNC_OPTIONS = [
+    cfg.IntOpt(
+        "interval",
+        default=60,
+        min=1,
+        help="Seconds from the end of a pass to the beginning of the next one.",
+    ),
+    cfg.StrOpt(
+        "state_file",
+        sample_default="~/.local/share/placement-nodes/providers.json",
+        help="Where the agent remembers which resource providers are its own: those "
+        "that it removes when their nodes are gone.",
+    ),
+]
+
+# What the agent asks: the group with the way to each service, and the service's type.
+SERVICES = {"placement": "placement", "baremetal": "baremetal"}
+
+# What placement-nodes reads.
+SERVICE_OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
+    ("api", API_OPTIONS),
+    ("database", option.DATABASE_OPTIONS),
+    ("nodes", NODE_OPTIONS),
+    ("oslo_middleware", http_proxy_to_wsgi.OPTS),
+    ("cors", cors.CORS_OPTS),
+    ("oslo_policy", option.policy_options()),
+]
+
+CORS_DEFAULTS = {
+    "allow_headers": [
+        "X-Auth-Token",
+        "X-OpenStack-Request-ID",
+        "X-OpenStack-Ironic-API-Version",
+        "OpenStack-API-Version",
+    ],
+    "expose_headers": [
+        "X-OpenStack-Request-ID",
+        "X-OpenStack-Ironic-API-Minimum-Version",
+        "X-OpenStack-Ironic-API-Maximum-Version",
+        "X-OpenStack-Ironic-API-Version",
+    ],
+    "allow_methods": ["GET", "PUT", "POST", "DELETE", "PATCH"],
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """What handlers need to know: the options of ``[nodes]``."""
+
+    drivers: Sequence[str] = ("fake-hardware",)
+
+
+def set_defaults() -> None:
+    """Give options of libraries the defaults that they have in this service."""
+    cors.set_defaults(**CORS_DEFAULTS)
+
+
+def register(config: cfg.ConfigOpts) -> None:
+    """Make the options of the service known to a configuration."""
+    set_defaults()
+    log.register_options(config)
+    for group, options in SERVICE_OPTIONS:
+        config.register_opts(options, group)
+    config.set_override("enforce_scope", True, "oslo_policy")
+
+
+def register_sync(config: cfg.ConfigOpts) -> None:
+    """Make the options of the agent known to a configuration."""
+    log.register_options(config)
+    config.register_opts(SYNC_OPTIONS, "sync")
+    for group, service_type in SERVICES.items():
+        access.register_options(config, group, service_type)
+
+
+def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
+    """Return all options, for the generator of the sample configuration."""
+    keystone = keystone_opts.list_auth_token_opts()
+    return [
+        *SERVICE_OPTIONS,
+        ("sync", SYNC_OPTIONS),
+        *((group, access.list_options()) for group in SERVICES),
+        *((group, options) for group, options in keystone),
+    ]
+
+
+def settings(config: cfg.ConfigOpts) -> Settings:
+    """Return what handlers need to know."""
+    return Settings(**option.values(Settings, config.nodes))
+
+
+def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.ConfigOpts:
+    """Return the configuration of the service: files and environment, no arguments.
+
+    :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_NODES_CONFIG_DIR`` is set, and
+        has no ``placement-nodes.conf``
+    :raises cfg.RequiredOptError: no file or variable names the database
+    """
+    found = os.environ if environment is None else environment
+    return read(option.list_files(found, PROJECT))
+
+
+def read(files: list[str] | None, connection: str | None = None) -> cfg.ConfigOpts:
+    """Return the configuration of the service.
+
+    :param files: the configuration files; None means those of the default search
+    :param connection: the database to use when none is configured
+    """
+    config = cfg.ConfigOpts()
+    register(config)
+    if connection:
+        config.set_default("connection", connection, "database")
+    return parsed(config, files)
+
+
+def parsed(config: cfg.ConfigOpts, files: list[str] | None) -> cfg.ConfigOpts:
+    """Return a configuration with the values that files and environment give."""
+    config([], project=PROJECT, prog=PROJECT, default_config_files=files)
+    return config

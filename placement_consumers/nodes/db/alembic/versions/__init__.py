@@ -1,0 +1,1 @@
+"""Each revision of the schema."""

@@ -1,0 +1,56 @@
+"""Types of columns that mean the same on every database."""
+
+import datetime
+import json
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+
+
+def word(length: int) -> sa.types.TypeEngine[str]:
+    """Return the type of a short text, which is compared and sorted byte by byte.
+
+    Left to themselves, servers sort by the rules of some language, and some of them
+    take upper and lower case for the same.
+    """
+    server = mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin")
+    return (
+        sa.String(length)
+        .with_variant(sa.String(length, collation="C"), "postgresql")
+        .with_variant(server, "mysql", "mariadb")
+    )
+
+
+def text() -> sa.types.TypeEngine[str]:
+    """Return the type of a long text."""
+    return sa.Text().with_variant(mysql.LONGTEXT(charset="utf8mb4"), "mysql", "mariadb")
+
+
+class Document(sa.types.TypeDecorator[dict[str, Any]]):
+    """A JSON object, kept as text in ASCII: any of its characters can be stored."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        """Return the type of the column."""
+        return dialect.type_descriptor(text())
+
+    def process_bind_param(
+        self, value: dict[str, Any] | None, dialect: sa.Dialect
+    ) -> str:
+        """Return what is stored."""
+        return json.dumps(value)
+
+    def process_result_value(
+        self, value: str | None, dialect: sa.Dialect
+    ) -> dict[str, Any]:
+        """Return what was stored."""
+        document: dict[str, Any] = json.loads(value or "{}")
+        return document
+
+
+def moment() -> sa.types.TypeEngine[datetime.datetime]:
+    """Return the type of a time, to the microsecond."""
+    return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")

@@ -1,0 +1,53 @@
+"""Traits of a node: listed, replaced, added, removed."""
+
+from placement_consumers.nodes.conf import Settings
+from placement_consumers.nodes.objects import node, trait
+from placement_consumers.nodes.objects.node import Node
+from placement_consumers.nodes.schemas import node as wire
+from placement_foundation.operation import Call, Reply
+
+
+def _locked(call: Call[Node, Settings]) -> Node:
+    return node.get_locked(call.session, call.subject)
+
+
+def list_traits(call: Call[Node, Settings]) -> Reply:
+    """List the traits of a node."""
+    return Reply(call.subject.traits)
+
+
+def replace_traits(call: Call[Node, Settings]) -> Reply:
+    """Give a node these traits and no others.
+
+    :raises BadRequest: one is no trait, or they are too many
+    """
+    wanted = sorted(set(call.body["traits"]))
+    trait.check_names(wanted, "body")
+    trait.replace_all(call.session, _locked(call), wanted)
+    return Reply(wanted)
+
+
+def delete_traits(call: Call[Node, Settings]) -> Reply:
+    """Take all traits from a node."""
+    trait.replace_all(call.session, _locked(call), ())
+    return Reply()
+
+
+def add_trait(call: Call[Node, Settings]) -> Reply:
+    """Give a node one more trait, unless it has it.
+
+    :raises BadRequest: it is no trait, or one too many
+    """
+    name = call.path["trait"]
+    trait.check_names([name], "trait")
+    trait.add(call.session, _locked(call), name)
+    return Reply(location=wire.path_of(call.path["ident"], "traits", name))
+
+
+def delete_trait(call: Call[Node, Settings]) -> Reply:
+    """Take a trait from a node.
+
+    :raises NotFound: the node does not have it
+    """
+    trait.remove(call.session, _locked(call), call.path["trait"])
+    return Reply()

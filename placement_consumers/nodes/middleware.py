@@ -1,0 +1,60 @@
+"""What only this service has around its application."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from placement_consumers.nodes import version
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+DISCOVERY_PATHS = {"", "/", "/v1", "/v1/"}
+
+
+def is_discovery(environment: "WSGIEnvironment") -> bool:
+    """Tell whether a request is for one of the documents that are open to all."""
+    return environment.get("PATH_INFO", "") in DISCOVERY_PATHS
+
+
+def at_endpoint(application: "WSGIApplication", url: str) -> "WSGIApplication":
+    """Let an application believe that clients find it at a URL: links begin with it."""
+    endpoint = urlsplit(url)
+
+    def believing(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        believed = {
+            **environment,
+            "wsgi.url_scheme": endpoint.scheme,
+            "HTTP_HOST": endpoint.netloc,
+            "SCRIPT_NAME": endpoint.path.rstrip("/"),
+        }
+        return application(believed, start_response)
+
+    return believing
+
+
+def with_version_bounds(application: "WSGIApplication") -> "WSGIApplication":
+    """Tell which versions there are, also where the application is not reached.
+
+    Clients negotiate by these headers.
+    """
+
+    def bounded(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        def start_bounded(
+            status: str, headers: list[tuple[str, str]], *error: Any
+        ) -> Any:
+            present = {name.lower() for name, _ in headers}
+            missing = [
+                (name, value)
+                for name, value in version.headers(None).items()
+                if name.lower() not in present
+            ]
+            return start_response(status, [*headers, *missing], *error)
+
+        return application(environment, start_bounded)
+
+    return bounded

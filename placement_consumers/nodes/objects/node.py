@@ -1,0 +1,172 @@
+"""Nodes: machines that can be given out whole."""
+
+import dataclasses
+import datetime
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_utils import uuidutils
+from sqlalchemy.orm import Session
+
+from placement_consumers.nodes import errors
+from placement_consumers.nodes.db import models
+
+ENROLL = "enroll"
+
+# What nodes may share with no other node, and what it is called in a refusal.
+UNIQUE = {
+    "uuid": "A node with UUID {value} already exists.",
+    "name": "A node with name {value} already exists.",
+    "instance_uuid": "Instance {value} is already associated with a node.",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A machine. Times are in UTC.
+
+    ``interfaces`` has the names of those that were chosen, keyed by what they are for;
+    ``traits`` are sorted.
+    """
+
+    id: int
+    uuid: str
+    name: str | None
+    driver: str
+    resource_class: str | None
+    properties: Mapping[str, Any]
+    extra: Mapping[str, Any]
+    driver_info: Mapping[str, Any]
+    instance_info: Mapping[str, Any]
+    interfaces: Mapping[str, str]
+    instance_uuid: str | None
+    chassis_uuid: str | None
+    maintenance: bool
+    maintenance_reason: str | None
+    power_state: str | None
+    target_power_state: str | None
+    provision_state: str
+    target_provision_state: str | None
+    provision_updated_at: datetime.datetime | None
+    last_error: str | None
+    reservation: str | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    traits: tuple[str, ...]
+
+
+NODES = sa.select(*models.Node.__table__.columns)
+
+
+def get_by_ident(session: Session, ident: str, *, by_name: bool, **_: str) -> Node:
+    """Return a node; what else a path names, of the node, does not matter.
+
+    :param ident: its UUID in any spelling, or its name
+    :param by_name: whether names count
+    :raises NotFound: there is none
+    """
+    if uuidutils.is_uuid_like(ident):
+        condition = models.Node.uuid == canonical_uuid(ident)
+    else:
+        condition = sa.and_(sa.literal(by_name), models.Node.name == ident)
+    return _one(read(session, NODES.where(condition)), ident)
+
+
+def get_locked(session: Session, node: Node) -> Node:
+    """Return a node as it is now, which others change only after this transaction.
+
+    :raises NotFound: it is gone
+    """
+    query = NODES.where(models.Node.id == node.id).with_for_update(key_share=True)
+    return _one(read(session, query), node.uuid)
+
+
+def _one(nodes: Sequence[Node], ident: str) -> Node:
+    if not nodes:
+        raise errors.NotFound(f"Node {ident} could not be found.")
+    return nodes[0]
+
+
+def canonical_uuid(text: str) -> str:
+    """Return a UUID as it is stored: in lower case, with hyphens."""
+    return str(uuid.UUID(text))
+
+
+def read(session: Session, query: sa.Select[Any]) -> list[Node]:
+    """Return the nodes that a query on all columns of the table finds, with traits."""
+    rows = session.execute(query).mappings().all()
+    traits = _traits_by_id(session, [row["id"] for row in rows])
+    return [Node(**row, traits=tuple(traits[row["id"]])) for row in rows]
+
+
+def _traits_by_id(session: Session, ids: Collection[int]) -> dict[int, list[str]]:
+    traits: dict[int, list[str]] = {node_id: [] for node_id in ids}
+    table = models.NodeTrait
+    if ids:
+        query = sa.select(table.node_id, table.trait).where(table.node_id.in_(ids))
+        for node_id, trait in session.execute(query.order_by(table.trait)):
+            traits[node_id].append(trait)
+    return traits
+
+
+def create(session: Session, values: Mapping[str, Any]) -> None:
+    """Enrol a node.
+
+    :param values: what is not a default, keyed by column; ``uuid`` and ``driver`` at
+        least
+    :raises Conflict: a node has its UUID, its name or its instance
+    """
+    row = {
+        "properties": {},
+        "extra": {},
+        "driver_info": {},
+        "instance_info": {},
+        "interfaces": {},
+        "maintenance": False,
+        "provision_state": ENROLL,
+        **values,
+    }
+    _check_unique(session, row, besides=None)
+    session.execute(sa.insert(models.Node), [row])
+
+
+def update(session: Session, node: Node, changes: Mapping[str, Any]) -> None:
+    """Change a node, which is locked.
+
+    :param changes: new values, keyed by column
+    :raises Conflict: another node has the name or the instance
+    """
+    if changes:
+        _check_unique(session, changes, besides=node.id)
+        change = sa.update(models.Node).where(models.Node.id == node.id)
+        session.execute(change.values(dict(changes)))
+
+
+def _check_unique(
+    session: Session, values: Mapping[str, Any], besides: int | None
+) -> None:
+    """Check that what is unique is taken by no other node.
+
+    Somebody who takes it at the same moment is a lost race; the next attempt finds it
+    taken.
+    """
+    for name, refusal in UNIQUE.items():
+        value = values.get(name)
+        if value is not None:
+            taken = sa.select(models.Node.id).where(
+                getattr(models.Node, name) == value,
+                models.Node.id.is_distinct_from(besides),
+            )
+            if session.execute(taken).first():
+                raise errors.Conflict(refusal.format(value=value))
+
+
+def delete(session: Session, node: Node) -> None:
+    """Remove a node, which is locked, and its traits."""
+    # SQLite leaves them behind unless it is asked for each connection.
+    session.execute(
+        sa.delete(models.NodeTrait).where(models.NodeTrait.node_id == node.id)
+    )
+    session.execute(sa.delete(models.Node).where(models.Node.id == node.id))

@@ -1,0 +1,95 @@
+"""Traits of nodes: which names may be set, and what a node has."""
+
+import re
+from collections.abc import Collection, Iterable
+
+import os_traits
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement_consumers.nodes import errors
+from placement_consumers.nodes.db import models
+from placement_consumers.nodes.objects.node import Node
+
+LONGEST_NAME = 255
+MOST_PER_NODE = 50
+CUSTOM = re.compile("CUSTOM_[A-Z0-9_]+")
+STANDARD = frozenset(os_traits.get_traits())
+
+
+def is_valid(name: str) -> bool:
+    """Tell whether a trait may be called so: custom, or one of the installed library's.
+
+    Placement takes no others.
+    """
+    if name in STANDARD:
+        return True
+    return len(name) <= LONGEST_NAME and bool(CUSTOM.fullmatch(name))
+
+
+def check_names(names: Iterable[str], where: str) -> None:
+    """Check that all traits may be called so.
+
+    :param where: what the names are taken from, for the caller to read
+    :raises BadRequest: one may not
+    """
+    for name in names:
+        if not is_valid(name):
+            raise errors.BadRequest(
+                f"Schema error for {where}: {name!r} is not valid: a trait is a name "
+                "of os-traits, or CUSTOM_ and then A-Z, 0-9 and _, and has "
+                f"{LONGEST_NAME} characters at most"
+            )
+
+
+def replace_all(session: Session, node: Node, names: Collection[str]) -> None:
+    """Give a node, which is locked, these traits and no others.
+
+    :raises BadRequest: they are more than a node may have
+    """
+    wanted = set(names)
+    _check_number(node, len(wanted))
+    table = models.NodeTrait
+    gone = sorted(set(node.traits) - wanted)
+    if gone:
+        session.execute(
+            sa.delete(table).where(table.node_id == node.id, table.trait.in_(gone))
+        )
+    added = sorted(wanted - set(node.traits))
+    if added:
+        rows = [{"node_id": node.id, "trait": name} for name in added]
+        session.execute(sa.insert(table), rows)
+    if gone or added:
+        _touch(session, node)
+
+
+def add(session: Session, node: Node, name: str) -> None:
+    """Give a node, which is locked, one more trait.
+
+    :raises BadRequest: it has as many as a node may have
+    """
+    replace_all(session, node, {*node.traits, name})
+
+
+def remove(session: Session, node: Node, name: str) -> None:
+    """Take a trait from a node, which is locked.
+
+    :raises NotFound: the node does not have it
+    """
+    if name not in node.traits:
+        raise errors.NotFound(f"Node {node.uuid} doesn't have a trait '{name}'")
+    replace_all(session, node, set(node.traits) - {name})
+
+
+def _check_number(node: Node, number: int) -> None:
+    if number > MOST_PER_NODE:
+        raise errors.BadRequest(
+            f"Could not modify traits for node {node.uuid} as it would exceed the "
+            f"maximum number of traits per node ({number} vs. {MOST_PER_NODE})"
+        )
+
+
+def _touch(session: Session, node: Node) -> None:
+    """Say that the node was changed: its traits are part of it."""
+    change = sa.update(models.Node).where(models.Node.id == node.id)
+    session.execute(change.values(updated_at=models.utc_now()))

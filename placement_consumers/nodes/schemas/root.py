@@ -1,0 +1,44 @@
+"""Documents by which clients find out what the service speaks."""
+
+from placement_consumers.nodes import version
+from placement_consumers.nodes.schemas.node import links
+from placement_foundation.schema import Json, View
+
+
+def render_root(value: None, view: View) -> Json:
+    """Render the versions of the API. There is one, and its microversions."""
+    return {
+        "name": "Node traits",
+        "description": "What bare metal nodes there are, and what they are like.",
+        "default_version": _version(view),
+        "versions": [_version(view)],
+    }
+
+
+def render_v1(value: None, view: View) -> Json:
+    """Render what there is in version 1 of the API."""
+    return {
+        "id": "v1",
+        "links": [_self(view)],
+        "media_types": {
+            "base": "application/json",
+            "type": "application/vnd.openstack.ironic.v1+json",
+        },
+        "nodes": links(view, "nodes/"),
+        "drivers": links(view, "drivers/"),
+        "version": _version(view),
+    }
+
+
+def _version(view: View) -> Json:
+    return {
+        "id": "v1",
+        "links": [_self(view)],
+        "status": "CURRENT",
+        "min_version": str(version.MINIMUM),
+        "version": str(version.MAXIMUM),
+    }
+
+
+def _self(view: View) -> Json:
+    return {"href": f"{view.base}/v1/", "rel": "self"}

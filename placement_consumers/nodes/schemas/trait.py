@@ -1,0 +1,22 @@
+"""Traits of a node on the wire."""
+
+from collections.abc import Sequence
+
+from placement_consumers.nodes.schemas.document import Body
+from placement_foundation.schema import Json, View
+
+REPLACEMENT = Body(
+    {
+        "type": "object",
+        "properties": {"traits": {"type": "array", "items": {"type": "string"}}},
+        "required": ["traits"],
+        "additionalProperties": False,
+    }
+)
+# Some clients send an empty document where no body is meant.
+NOTHING = Body({"type": ["object", "null"], "maxProperties": 0})
+
+
+def render_traits(traits: Sequence[str], view: View) -> Json:
+    """Render a list of traits."""
+    return {"traits": list(traits)}

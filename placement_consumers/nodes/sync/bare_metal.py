@@ -1,0 +1,101 @@
+"""The bare metal API, ours or Ironic's, as the agent reads it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from keystoneauth1 import exceptions as keystone
+
+from placement_consumers.access import Access
+
+SERVICE_TYPE = "baremetal"
+VERSION = "1.37"
+FIELDS = (
+    "uuid",
+    "power_state",
+    "target_power_state",
+    "provision_state",
+    "target_provision_state",
+    "last_error",
+    "maintenance",
+    "properties",
+    "instance_uuid",
+    "traits",
+    "resource_class",
+)
+
+
+class Unreadable(Exception):
+    """The node service could not be asked, or its answer not understood."""
+
+
+class BareMetal:
+    """Somebody who reads the nodes of a bare metal service."""
+
+    def __init__(self, way: Access) -> None:
+        self._way = way
+
+    def list_nodes(self) -> list[dict[str, Any]]:
+        """Return all nodes.
+
+        :raises Unreadable: not all of them can be read
+        """
+        return list(self._pages())
+
+    def find_node(self, ident: str) -> dict[str, Any] | None:
+        """Return the node that has a UUID or a name, None if there is none.
+
+        :raises Unreadable: it cannot be told whether there is one
+        """
+        query = {"fields": ",".join(FIELDS)}
+        return self._get(f"/v1/nodes/{quote(ident, safe='')}", query)
+
+    def _pages(self) -> Iterator[dict[str, Any]]:
+        query = {"fields": ",".join(FIELDS)}
+        asked = set()
+        while query:
+            document = self._get("/v1/nodes", query)
+            try:
+                nodes = (document or {})["nodes"]
+            except (KeyError, TypeError) as exc:
+                raise Unreadable("the answer is no list of nodes") from exc
+            yield from nodes
+            asked.add(query.get("marker"))
+            query = _rest(document)
+            if query.get("marker") in asked:
+                raise Unreadable("the list of nodes does not end")
+
+    def _get(self, path: str, query: Mapping[str, str]) -> dict[str, Any] | None:
+        """Return a document, None if there is none at the path."""
+        try:
+            response = self._way.adapter.get(
+                f"{path}?{urlencode(query, safe=',')}",
+                raise_exc=False,
+                headers={
+                    "Accept": "application/json",
+                    "OpenStack-API-Version": f"{SERVICE_TYPE} {VERSION}",
+                    "X-OpenStack-Ironic-API-Version": VERSION,
+                },
+                timeout=(self._way.connect_seconds, self._way.answer_seconds),
+            )
+            if response.status_code == 404:
+                return None
+            if response.status_code != 200:
+                raise Unreadable(
+                    f"the node service answered {response.status_code}: {response.text}"
+                )
+            document = response.json()
+        except (keystone.ClientException, ValueError) as exc:
+            raise Unreadable(f"the node service cannot be asked: {exc}") from exc
+        if not isinstance(document, dict):
+            raise Unreadable("the answer is no document of the node service")
+        return document
+
+
+def _rest(document: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the query for the nodes that follow, empty if none do.
+
+    Only the query counts of the link: its host may be that of a public endpoint.
+    """
+    link = (document or {}).get("next")
+    return dict(parse_qsl(urlsplit(link).query)) if link else {}

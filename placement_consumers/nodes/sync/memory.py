@@ -1,0 +1,85 @@
+"""Which resource providers are the agent's own, kept in a file."""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+VERSION = 1
+
+
+class Unusable(Exception):
+    """The file cannot be read or written. The message says why."""
+
+
+class Memory:
+    """The UUIDs of the providers that the agent has made or taken over.
+
+    A change is on disk when it has been made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._providers = _read(path)
+
+    @property
+    def providers(self) -> frozenset[str]:
+        """The UUIDs."""
+        return self._providers
+
+    def add(self, uuids: Iterable[str]) -> None:
+        """Remember some more."""
+        self._replace(self._providers.union(uuids))
+
+    def forget(self, uuid: str) -> None:
+        """Forget one."""
+        self._replace(self._providers - {uuid})
+
+    def _replace(self, providers: frozenset[str]) -> None:
+        if providers == self._providers:
+            return
+        _write(self._path, providers)
+        self._providers = providers
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Memory]:
+    """Give what is remembered in a file, which no other agent has open meanwhile.
+
+    :raises Unusable: another agent has it open, or it cannot be used
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # The file itself is replaced at each change, and a lock with it.
+        with path.with_name(f"{path.name}.lock").open("w") as guard:
+            fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield Memory(path)
+    except BlockingIOError as exc:
+        raise Unusable(f"another agent is using {path}") from exc
+
+
+def _read(path: Path) -> frozenset[str]:
+    try:
+        document = json.loads(path.read_text())
+        if document["version"] != VERSION:
+            raise Unusable(f"{path} was written by a newer agent")
+        return frozenset(document["providers"])
+    except FileNotFoundError:
+        return frozenset()
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        raise Unusable(f"{path} cannot be read: {exc}") from exc
+
+
+def _write(path: Path, providers: frozenset[str]) -> None:
+    document = {"version": VERSION, "providers": sorted(providers)}
+    draft = path.with_name(f"{path.name}.new")
+    try:
+        with draft.open("w") as file:
+            json.dump(document, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as exc:
+        raise Unusable(f"{path} cannot be written: {exc}") from exc

@@ -1,0 +1,56 @@
+"""The node service on an empty database."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement_consumers.nodes import app
+from placement_consumers.nodes.db import migration, models
+from placement_foundation.storage import Database
+from tests import backends
+from tests.consumers.nodes import options
+from tests.consumers.nodes.caller import Caller
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+
+def empty(session: Session) -> None:
+    for table in reversed(models.Base.metadata.sorted_tables):
+        session.execute(sa.delete(table))
+
+
+@pytest.fixture(scope="session")
+def nodes_template(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[backends.Template]:
+    directory = tmp_path_factory.mktemp("nodes-template")
+    with backends.empty_database(directory) as url:
+        template = backends.Template(url, migration.SCHEMA.upgrade, empty)
+        yield template
+        template.dispose()
+
+
+@pytest.fixture
+def nodes_database(
+    nodes_template: backends.Template, tmp_path: Path
+) -> Iterator[Database]:
+    """Give an empty database with the tables of the node service."""
+    with nodes_template.fresh(tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def nodes_application(nodes_database: Database) -> "WSGIApplication":
+    """Give the node service on an empty database."""
+    return app.build(options.make_config(), nodes_database)
+
+
+@pytest.fixture
+def nodes(nodes_application: "WSGIApplication") -> Caller:
+    """Give somebody who talks to it."""
+    return Caller(nodes_application)
