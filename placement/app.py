@@ -8,6 +8,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement import conf, errors, microversion, policy
+from placement.console import site
 from placement.db import migration
 from placement.objects import standard_name
 from placement.routes import ROUTES
@@ -91,5 +92,11 @@ def build(config: cfg.ConfigOpts, connected: Database) -> "WSGIApplication":
 def _assemble(
     config: cfg.ConfigOpts, connected: Database, enforcer: Enforcer
 ) -> "WSGIApplication":
-    application = Application(SERVICE, connected, conf.settings(config), enforcer)
-    return middleware.surround(application, config, SURROUNDINGS)
+    application: WSGIApplication = Application(
+        SERVICE, connected, conf.settings(config), enforcer
+    )
+    around = SURROUNDINGS
+    if config.console.enabled:
+        application = site.Site(application, config)
+        around = site.admit(around)
+    return middleware.surround(application, config, around)

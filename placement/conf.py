@@ -94,6 +94,15 @@ WORKAROUND_OPTIONS = [
     ),
 ]
 
+CONSOLE_OPTIONS = [
+    cfg.BoolOpt(
+        "enabled",
+        default=False,
+        help="Serve a web page at /console/ that shows what the APIs tell: where room "
+        "is, what a host looks like inside, why nothing fits. It has no rights of its "
+        "own: who looks at it signs in.",
+    ),
+]
 
 OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("DEFAULT", PATH_OPTIONS),
@@ -101,6 +110,7 @@ OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("placement_database", option.DATABASE_OPTIONS),
     ("placement", PLACEMENT_OPTIONS),
     ("workarounds", WORKAROUND_OPTIONS),
+    ("console", CONSOLE_OPTIONS),
     ("oslo_middleware", http_proxy_to_wsgi.OPTS),
     ("cors", cors.CORS_OPTS),
     ("oslo_policy", option.policy_options()),

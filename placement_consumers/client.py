@@ -23,8 +23,8 @@ and share it. ``for_request`` gives the same client on behalf of one inbound req
 
 import copy
 import dataclasses
-import functools
 import random
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar
@@ -33,7 +33,7 @@ from urllib.parse import quote, urlencode
 from keystoneauth1 import exceptions as keystone
 from oslo_config import cfg
 
-from placement_consumers import access
+from placement_consumers import access, record
 from placement_consumers.access import Access, Misconfigured, register_options
 from placement_consumers.errors import (
     BadRequest,
@@ -46,6 +46,17 @@ from placement_consumers.errors import (
     Unauthorized,
     Unavailable,
     kind_of,
+)
+from placement_consumers.record import (
+    Aggregates,
+    Allocations,
+    Candidate,
+    Candidates,
+    Inventories,
+    Inventory,
+    Json,
+    Provider,
+    Traits,
 )
 
 __all__ = [
@@ -79,7 +90,6 @@ __all__ = [
     "path_of",
 ]
 
-Json = Any
 T = TypeVar("T")
 # A query string that is percent-encoded already, or parameters by name; a name may
 # come several times in pairs.
@@ -89,8 +99,6 @@ Query = str | Mapping[str, str] | Iterable[tuple[str, str]]
 ATTEMPTS = 5
 # The longest pause before the second attempt; twice as long before each further one.
 PAUSE_SECONDS = 0.05
-# What a page that is no document of Placement tells of itself, at most.
-EXCERPT_CHARACTERS = 200
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,89 +108,6 @@ class Answer:
     status: int
     document: Json
     request_id: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Provider:
-    """A resource provider. A root has no parent, and is its own root."""
-
-    uuid: str
-    name: str
-    generation: int
-    parent_uuid: str | None
-    root_uuid: str | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Inventory:
-    """What a provider has of one resource class, and how it may be given out."""
-
-    total: int
-    reserved: int = 0
-    min_unit: int = 1
-    max_unit: int = 0x7FFFFFFF
-    step_size: int = 1
-    allocation_ratio: float = 1.0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Inventories:
-    """The inventories of a provider by class, as of a generation of it."""
-
-    generation: int
-    by_class: dict[str, Inventory]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Traits:
-    """The traits of a provider, as of a generation of it."""
-
-    generation: int
-    names: frozenset[str]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Aggregates:
-    """The aggregates of a provider, by UUID, as of a generation of it."""
-
-    generation: int
-    uuids: frozenset[str]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Allocations:
-    """What a consumer holds: amounts by class, by the UUID of the provider.
-
-    A consumer that holds nothing has no generation, project or user.
-    """
-
-    by_provider: dict[str, dict[str, int]]
-    generation: int | None = None
-    project_id: str | None = None
-    user_id: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Candidate:
-    """One way to serve a request, in the form in which it is claimed.
-
-    ``mappings`` are the providers of each group, by the group's suffix.
-    """
-
-    allocations: Json
-    mappings: dict[str, list[str]]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Candidates:
-    """The ways to serve a request, and what is known of the providers in their trees.
-
-    ``summaries`` are by the UUID of the provider, as Placement describes them:
-    ``resources``, ``traits``, ``parent_provider_uuid``, ``root_provider_uuid``.
-    """
-
-    found: tuple[Candidate, ...]
-    summaries: dict[str, Json]
 
 
 class Client:
@@ -298,7 +223,7 @@ class Client:
         }
         query = {key: value for key, value in filters.items() if value is not None}
         document = self.get("/resource_providers", version=version, query=query)
-        return _providers(document)
+        return record.parse_providers(document)
 
     def get_provider(self, uuid: str, *, version: str = "1.14") -> Provider:
         """Return a resource provider.
@@ -306,7 +231,7 @@ class Client:
         :raises NotFound: there is none
         """
         path = path_of("resource_providers", uuid)
-        return _provider(self.get(path, version=version))
+        return record.parse_provider(self.get(path, version=version))
 
     def create_provider(
         self,
@@ -323,7 +248,7 @@ class Client:
         """
         members = {"name": name, "uuid": uuid, "parent_provider_uuid": parent}
         body = {key: value for key, value in members.items() if value is not None}
-        return _provider(
+        return record.parse_provider(
             self.post("/resource_providers", body, version=version).document
         )
 
@@ -343,7 +268,7 @@ class Client:
         :raises NotFound: there is no such provider
         """
         path = path_of("resource_providers", provider, "inventories")
-        return _inventories(self.get(path, version=version))
+        return record.parse_inventories(self.get(path, version=version))
 
     def replace_inventories(
         self,
@@ -367,7 +292,7 @@ class Client:
             },
         }
         path = path_of("resource_providers", provider, "inventories")
-        return _inventories(self.put(path, body, version=version).document)
+        return record.parse_inventories(self.put(path, body, version=version).document)
 
     def change_inventories(
         self,
@@ -381,17 +306,15 @@ class Client:
         :param change: takes the inventories by class and returns what they are to be;
             called again if a race is lost. Nothing is written if nothing changes
         """
-
-        def work() -> Inventories:
-            known = self.get_inventories(provider, version=version)
-            wanted = dict(change(dict(known.by_class)))
-            if wanted == known.by_class:
-                return known
-            return self.replace_inventories(
-                provider, known.generation, wanted, version=version
-            )
-
-        return self.retry_lost_races(work)
+        return self._change(
+            lambda: self.get_inventories(provider, version=version),
+            lambda known: Inventories(
+                known.generation, dict(change(dict(known.by_class)))
+            ),
+            lambda wanted: self.replace_inventories(
+                provider, wanted.generation, wanted.by_class, version=version
+            ),
+        )
 
     def delete_inventory(
         self, provider: str, resource_class: str, *, version: str = "1.29"
@@ -432,7 +355,9 @@ class Client:
     ) -> frozenset[str]:
         """Return the traits that exist, all or those among some names."""
         query = {} if names is None else {"name": f"in:{','.join(sorted(names))}"}
-        return _names(self.get("/traits", version=version, query=query))
+        return record.parse_trait_names(
+            self.get("/traits", version=version, query=query)
+        )
 
     def ensure_trait(self, name: str, *, version: str = "1.6") -> bool:
         """Make a custom trait exist; tell whether it did not.
@@ -447,7 +372,7 @@ class Client:
         :raises NotFound: there is no such provider
         """
         path = path_of("resource_providers", provider, "traits")
-        return _traits(self.get(path, version=version))
+        return record.parse_traits(self.get(path, version=version))
 
     def replace_traits(
         self,
@@ -464,7 +389,7 @@ class Client:
         """
         body = {"resource_provider_generation": generation, "traits": sorted(names)}
         path = path_of("resource_providers", provider, "traits")
-        return _traits(self.put(path, body, version=version).document)
+        return record.parse_traits(self.put(path, body, version=version).document)
 
     def change_traits(
         self,
@@ -478,17 +403,13 @@ class Client:
         :param change: takes the traits and returns what they are to be; called again
             if a race is lost. Nothing is written if nothing changes
         """
-
-        def work() -> Traits:
-            known = self.get_traits(provider, version=version)
-            wanted = frozenset(change(known.names))
-            if wanted == known.names:
-                return known
-            return self.replace_traits(
-                provider, known.generation, wanted, version=version
-            )
-
-        return self.retry_lost_races(work)
+        return self._change(
+            lambda: self.get_traits(provider, version=version),
+            lambda known: Traits(known.generation, frozenset(change(known.names))),
+            lambda wanted: self.replace_traits(
+                provider, wanted.generation, wanted.names, version=version
+            ),
+        )
 
     # Aggregates
 
@@ -498,7 +419,7 @@ class Client:
         :raises NotFound: there is no such provider
         """
         path = path_of("resource_providers", provider, "aggregates")
-        return _aggregates(self.get(path, version=version))
+        return record.parse_aggregates(self.get(path, version=version))
 
     def replace_aggregates(
         self,
@@ -514,7 +435,7 @@ class Client:
         """
         body = {"resource_provider_generation": generation, "aggregates": sorted(uuids)}
         path = path_of("resource_providers", provider, "aggregates")
-        return _aggregates(self.put(path, body, version=version).document)
+        return record.parse_aggregates(self.put(path, body, version=version).document)
 
     def change_aggregates(
         self,
@@ -528,23 +449,21 @@ class Client:
         :param change: takes the UUIDs and returns what they are to be; called again if
             a race is lost. Nothing is written if nothing changes
         """
-
-        def work() -> Aggregates:
-            known = self.get_aggregates(provider, version=version)
-            wanted = frozenset(change(known.uuids))
-            if wanted == known.uuids:
-                return known
-            return self.replace_aggregates(
-                provider, known.generation, wanted, version=version
-            )
-
-        return self.retry_lost_races(work)
+        return self._change(
+            lambda: self.get_aggregates(provider, version=version),
+            lambda known: Aggregates(known.generation, frozenset(change(known.uuids))),
+            lambda wanted: self.replace_aggregates(
+                provider, wanted.generation, wanted.uuids, version=version
+            ),
+        )
 
     # Allocations
 
     def get_allocations(self, consumer: str, *, version: str = "1.28") -> Allocations:
         """Return what a consumer holds, which may be nothing."""
-        return _allocations(self.get(path_of("allocations", consumer), version=version))
+        return record.parse_allocations(
+            self.get(path_of("allocations", consumer), version=version)
+        )
 
     def claim(
         self,
@@ -589,7 +508,7 @@ class Client:
         :raises NotFound: there is no such provider
         """
         path = path_of("resource_providers", provider, "allocations")
-        return _resources(self.get(path, version=version))
+        return record.parse_resources(self.get(path, version=version))
 
     # Allocation candidates
 
@@ -599,7 +518,7 @@ class Client:
         :raises BadRequest: the query is wrong, or names what does not exist
         """
         path = "/allocation_candidates"
-        return _candidates(self.get(path, version=version, query=query))
+        return record.parse_candidates(self.get(path, version=version, query=query))
 
     def get_explanation(
         self, query: Query, *, version: str = "1.36"
@@ -614,6 +533,24 @@ class Client:
         except PlacementError:
             return None
         return document if isinstance(document, dict) else None
+
+    def _change(
+        self,
+        read: Callable[[], T],
+        change: Callable[[T], T],
+        write: Callable[[T], T],
+    ) -> T:
+        """Read, change and write, from the read again if a race is lost.
+
+        Nothing is written if nothing changes.
+        """
+
+        def work() -> T:
+            known = read()
+            wanted = change(known)
+            return known if wanted == known else write(wanted)
+
+        return self.retry_lost_races(work)
 
     def _ensure(self, path: str, version: str) -> bool:
         return self.put(path, version=version).status == 201
@@ -646,93 +583,6 @@ def encode_query(query: Mapping[str, str] | Iterable[tuple[str, str]]) -> str:
     return urlencode(sorted(pairs), quote_via=quote, safe="")
 
 
-def _parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
-    """Make a parser raise ``Unavailable`` for what is no document of Placement."""
-
-    @functools.wraps(parse)
-    def wary(document: Json) -> T:
-        try:
-            return parse(document)
-        except (AttributeError, LookupError, TypeError, ValueError) as exc:
-            raise Unavailable(
-                f"what answers is not Placement: {_excerpt(str(document))}"
-            ) from exc
-
-    return wary
-
-
-@_parser
-def _provider(document: Json) -> Provider:
-    return Provider(
-        document["uuid"],
-        document["name"],
-        document["generation"],
-        document.get("parent_provider_uuid"),
-        document.get("root_provider_uuid"),
-    )
-
-
-@_parser
-def _providers(document: Json) -> list[Provider]:
-    return [_provider(each) for each in document["resource_providers"]]
-
-
-@_parser
-def _inventories(document: Json) -> Inventories:
-    fields = [field.name for field in dataclasses.fields(Inventory)]
-    return Inventories(
-        document["resource_provider_generation"],
-        {
-            resource_class: Inventory(**{name: each[name] for name in fields})
-            for resource_class, each in document["inventories"].items()
-        },
-    )
-
-
-@_parser
-def _names(document: Json) -> frozenset[str]:
-    return frozenset(document["traits"])
-
-
-@_parser
-def _traits(document: Json) -> Traits:
-    return Traits(document["resource_provider_generation"], _names(document))
-
-
-@_parser
-def _aggregates(document: Json) -> Aggregates:
-    return Aggregates(
-        document["resource_provider_generation"], frozenset(document["aggregates"])
-    )
-
-
-@_parser
-def _resources(document: Json) -> dict[str, dict[str, int]]:
-    return {
-        holder: dict(each["resources"])
-        for holder, each in document["allocations"].items()
-    }
-
-
-@_parser
-def _allocations(document: Json) -> Allocations:
-    return Allocations(
-        _resources(document),
-        document.get("consumer_generation"),
-        document.get("project_id"),
-        document.get("user_id"),
-    )
-
-
-@_parser
-def _candidates(document: Json) -> Candidates:
-    found = tuple(
-        Candidate(each["allocations"], each.get("mappings", {}))
-        for each in document["allocation_requests"]
-    )
-    return Candidates(found, dict(document["provider_summaries"]))
-
-
 def _unanswered(exc: keystone.ClientException) -> PlacementError:
     """Return what it means that a request, or the one for a token, had no answer."""
     if isinstance(exc, keystone.ConnectTimeout) or "timed out" in str(exc):
@@ -743,7 +593,19 @@ def _unanswered(exc: keystone.ClientException) -> PlacementError:
             status=exc.http_status,
             request_id=exc.request_id,
         )
+    if isinstance(exc, keystone.ConnectionError):
+        url = re.search(r"https?://[^\s?]*[^\s?:]", str(exc))
+        asked = f"no connection to {url[0]}: " if url else ""
+        return Unavailable(f"{asked}{_innermost(exc)}")
     return Unavailable(str(exc))
+
+
+def _innermost(exc: BaseException) -> str:
+    """Return what an exception comes from: the words of the operating system."""
+    while cause := exc.__cause__ or exc.__context__:
+        exc = cause
+    text = str(exc)
+    return text if text.isprintable() else repr(exc)
 
 
 def _read(response: Any) -> Answer:
@@ -758,14 +620,14 @@ def _read(response: Any) -> Answer:
         if document is None and response.content:
             raise Unavailable(
                 f"{response.url} does not answer as Placement does: "
-                f"{_excerpt(response.text)}",
+                f"{record.excerpt(response.text)}",
                 status=status,
                 request_id=request_id,
             )
         return Answer(status, document, request_id)
     error = _error(document)
     raise kind_of(status)(
-        error.get("detail") or _excerpt(response.text) or response.reason,
+        error.get("detail") or record.excerpt(response.text) or response.reason,
         status=status,
         code=error.get("code", ""),
         request_id=error.get("request_id") or request_id,
@@ -792,10 +654,3 @@ def _error(document: Json) -> dict[str, Any]:
         return {"detail": str(document.get("error", document)["message"])}
     except (AttributeError, TypeError, LookupError):
         return {}
-
-
-def _excerpt(text: str) -> str:
-    words = " ".join(text.split())
-    return (
-        words if len(words) <= EXCERPT_CHARACTERS else f"{words[:EXCERPT_CHARACTERS]}…"
-    )

@@ -39,6 +39,11 @@ def _nothing(database: Database) -> None:
     """Leave a database as it is."""
 
 
+def _nowhere(config: cfg.ConfigOpts, url: str) -> list[str]:
+    """Name no place beside the service itself."""
+    return []
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """In what programs that serve differ.
@@ -48,6 +53,7 @@ class Program:
     configuration of some files, with a database to use when none is configured.
     ``fill`` gives a database with tables what else the service needs; ``sync_command``
     is what makes the tables. ``example`` is a command to try, given the URL.
+    ``list_places`` names what else is at the URL, a line for each.
     """
 
     name: str
@@ -62,6 +68,7 @@ class Program:
     sync_command: str
     example: Callable[[str], str]
     fill: Callable[[Database], object] = _nothing
+    list_places: Callable[[cfg.ConfigOpts, str], list[str]] = _nowhere
 
 
 class Server(base.BaseApplication):  # type: ignore[misc]
@@ -174,7 +181,7 @@ def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
     """
     found = list(files or ()) or option.list_files(os.environ, program.project)
     try:
-        config = program.read(found, _embedded_url(program))
+        config = program.read(found, embedded_url(program))
         if is_embedded(program, config):
             config.set_default("auth_strategy", "noauth2", "api")
         # Read now, so that a value that cannot be used is told now.
@@ -188,7 +195,8 @@ def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
     return config
 
 
-def _embedded_url(program: Program) -> str:
+def embedded_url(program: Program) -> str:
+    """Return the URL of the database that a program brings."""
     directory = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     path = Path(directory, program.project, f"{program.project}.db")
     return f"sqlite:///{path}"
@@ -196,7 +204,7 @@ def _embedded_url(program: Program) -> str:
 
 def is_embedded(program: Program, config: cfg.ConfigOpts) -> bool:
     """Tell whether the service brings its own database."""
-    return _connection(program, config) == _embedded_url(program)
+    return _connection(program, config) == embedded_url(program)
 
 
 def _connection(program: Program, config: cfg.ConfigOpts) -> str:
@@ -310,6 +318,8 @@ def _announce(
     print(
         f"{program.title} is served at {url}/ by {workers} processes. Ctrl-C ends it."
     )
+    for line in program.list_places(config, url):
+        print(line)
     print(f"Database: {database.render_as_string()}")
     if config.api.auth_strategy == "noauth2":
         print("Nobody is authenticated: whoever reaches this address may do anything.")

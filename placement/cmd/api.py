@@ -13,7 +13,11 @@ from placement_foundation import serving
 
 
 def _read(files: list[str] | None, connection: str) -> cfg.ConfigOpts:
-    return conf.read([], files, connection=connection, prog=PROGRAM.name)
+    config = conf.read([], files, connection=connection, prog=PROGRAM.name)
+    if config.placement_database.connection == connection:
+        # Who tries it out wants to see it.
+        config.set_default("enabled", True, "console")
+    return config
 
 
 def _example(url: str) -> str:
@@ -21,6 +25,10 @@ def _example(url: str) -> str:
         "curl -H 'X-Auth-Token: admin' "
         f"-H 'OpenStack-API-Version: placement latest' {url}/resource_providers"
     )
+
+
+def _list_places(config: cfg.ConfigOpts, url: str) -> list[str]:
+    return [f"Console: {url}/console/"] if config.console.enabled else []
 
 
 PROGRAM = serving.Program(
@@ -36,6 +44,7 @@ PROGRAM = serving.Program(
     start=app.start,
     sync_command="placement-manage db sync",
     example=_example,
+    list_places=_list_places,
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement import conf
-from placement.cmd import online_data_migrations
+from placement.cmd import demonstration, online_data_migrations
 from placement.db import migration
 from placement.objects import standard_name
 from placement_foundation import command, storage
@@ -17,6 +17,8 @@ from placement_foundation.storage import Database
 
 PROGRAM = "placement-manage"
 DISTRIBUTION = "placement-server"
+# The arguments before --help that show all that can be said.
+HELPS = ("db", "os-traits", demonstration.CATEGORY)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     shell = command.wants_completion(given)
     if shell:
-        command.print_completion(shell, PROGRAM, main, "", "db", "os-traits")
+        command.print_completion(shell, PROGRAM, main, "", *HELPS)
         return 0
     config = cfg.ConfigOpts()
     conf.register(config)
@@ -34,16 +36,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     )
     try:
+        _read(config, given)
+        return _run(config)
+    except command.TROUBLE as exc:
+        command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
+        return _code_of_trouble(config)
+
+
+def _read(config: cfg.ConfigOpts, given: Sequence[str]) -> None:
+    try:
         config(
             given,
             project=conf.PROJECT,
             prog=PROGRAM,
             version=metadata.version(DISTRIBUTION),
         )
-        return _run(config)
-    except command.TROUBLE as exc:
-        command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
-        return _code_of_trouble(config)
+    except cfg.RequiredOptError:
+        # No database is configured.
+        if config.category.name != demonstration.CATEGORY:
+            raise
+        demonstration.take_embedded(config)
 
 
 def _run(config: cfg.ConfigOpts) -> int:
@@ -110,6 +122,7 @@ def _add_categories(categories: Any) -> None:
     categories.required = False
     _add_database(_add_category(categories, "db", "Manage the database."))
     _add_traits(_add_category(categories, "os-traits", "Manage the standard traits."))
+    demonstration.add(categories)
 
 
 def _add_category(categories: Any, name: str, purpose: str) -> Any:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -426,13 +427,39 @@ def test_what_answers_may_not_be_placement(body: bytes) -> None:
                 operation()
 
 
-def test_nothing_there(service: Served) -> None:
+def test_nothing_there() -> None:
     with serving(answering("200 OK")) as gone:
         pass
     with pytest.raises(client.Unavailable) as caught:
         caller(gone).list_traits([])
     assert type(caught.value) is client.Unavailable
     assert caught.value.status is None
+    said = f"no connection to {gone.url}/traits: [Errno 111] Connection refused"
+    assert str(caught.value) == said
+
+
+def test_what_is_there_may_not_speak_http() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        answering = threading.Thread(target=greet, args=(server,))
+        answering.start()
+        with pytest.raises(client.Unavailable) as caught:
+            caller(Served(address)).list_traits([])
+        answering.join()
+    assert str(caught.value).startswith(f"no connection to {address}/traits: ")
+    assert str(caught.value).isprintable()
+
+
+def greet(server: socket.socket) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(4096)
+        connection.sendall(b"\x4a\x00\x00\x00\x0a8.0.0\x00 hello\r\n\r\n")
+
+
+def test_a_url_that_is_none() -> None:
+    with pytest.raises(client.Unavailable, match="No scheme supplied"):
+        caller(Served("nonsense")).list_traits([])
 
 
 @pytest.mark.parametrize("begins", [True, False])

@@ -24,6 +24,10 @@ class IdentityServer(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), IdentityHandler)
         self.tokens: dict[str, dict[str, Any]] = {}
         self.validated: list[str] = []
+        # Passwords and roles of others than the service, by user name.
+        self.passwords: dict[str, tuple[str, tuple[str, ...]]] = {}
+        # What was sent to get a token.
+        self.asked: list[dict[str, Any]] = []
         self.failing = False
 
     @property
@@ -99,14 +103,23 @@ class IdentityHandler(http.server.BaseHTTPRequestHandler):
             self._answer(404, {"error": {"code": 404, "message": "no such path"}})
 
     def do_POST(self) -> None:
-        """Issue a token to the placement service, to nobody else."""
+        """Issue a token to those whose password is known."""
         length = int(self.headers["Content-Length"])
-        identity = json.loads(self.rfile.read(length))["auth"]["identity"]
-        user = identity["password"]["user"]
-        if (user["name"], user["password"]) != (SERVICE_USER, SERVICE_PASSWORD):
+        asked = json.loads(self.rfile.read(length))["auth"]
+        if self.server.failing:
+            self._answer(503, {"error": {"code": 503, "message": "out of order"}})
+            return
+        self.server.asked.append(asked)
+        user = asked["identity"]["password"]["user"]
+        known = {
+            SERVICE_USER: (SERVICE_PASSWORD, ("service",)),
+            **self.server.passwords,
+        }
+        password, roles = known.get(user["name"], (None, ()))
+        if user["password"] != password:
             self._answer(401, {"error": {"code": 401, "message": "who are you?"}})
             return
-        token = self.server.add_token("service", user=SERVICE_USER)
+        token = self.server.add_token(*roles, user=user["name"])
         document = {"token": self.server.tokens[token]}
         self._answer(201, document, {"X-Subject-Token": token})
 

@@ -17,7 +17,7 @@ LAYERS = {
     PACKAGE: [
         {"cmd", "wsgi"},
         {"app"},
-        {"policy"},
+        {"policy", "console"},
         {"routes"},
         {"handlers"},
         {"operation"},
@@ -72,7 +72,8 @@ LIBRARIES = {
     | {"application", "command", "operation", "serving"},
     "alembic": {"command", "db", "migration"},
     "oslo_config": {"conf", "app", "policy", "cmd", "log", "middleware", "option"}
-    | {"command", "serving"},
+    | {"command", "console", "serving"},
+    "keystoneauth1": {"console"},
     "gunicorn": {"serving", "worker"},
     "oslo_policy": {"policy", "conf", "option"},
 }

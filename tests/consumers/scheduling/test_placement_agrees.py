@@ -83,7 +83,7 @@ def knowing(application: "WSGIApplication") -> Client:
     return client
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(flavors, images, st.booleans(), st.none() | st.integers(1, 2000))
 def test_placement_reads_the_groups_that_were_meant(
     flavor: Flavor, image: Image | None, volume_backed: bool, limit: int | None
@@ -107,7 +107,7 @@ def test_placement_reads_the_groups_that_were_meant(
 
 
 @settings(
-    max_examples=150,
+    max_examples=100,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -1,0 +1,67 @@
+"""``placement-manage demo``: a cloud to look at, for those who have no data yet."""
+
+import argparse
+import sys
+from typing import Any
+
+from oslo_config import cfg
+
+from placement import errors
+from placement.cmd import api
+from placement.objects.demonstration import planting
+from placement_foundation import serving
+from placement_foundation.storage import Database
+
+CATEGORY = "demo"
+MOST_HOSTS = 100_000
+
+
+def add(categories: Any) -> None:
+    """Add the command to those of ``placement-manage``."""
+    parser = categories.add_parser(CATEGORY, help=run.__doc__, description=run.__doc__)
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument(
+        "--hosts",
+        type=_hosts,
+        metavar="<number>",
+        help="Fill an empty database with a cloud of so many hosts. All names in it "
+        "begin with demo-.",
+    )
+    asked.add_argument(
+        "--remove",
+        action="store_true",
+        help="Take the cloud away again, with all that was claimed of it.",
+    )
+    parser.set_defaults(action=CATEGORY, run=run, code_of_trouble=1)
+
+
+def _hosts(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= MOST_HOSTS:
+        raise argparse.ArgumentTypeError(f"{text} is not between 1 and {MOST_HOSTS}")
+    return number
+
+
+def take_embedded(config: cfg.ConfigOpts) -> None:
+    """Use the database that ``placement-api`` brings, as that does without any."""
+    url = serving.embedded_url(api.PROGRAM)
+    config.set_default("connection", url, "placement_database")
+
+
+def run(database: Database, config: cfg.ConfigOpts) -> int:
+    """Fill an empty database with a cloud to look at, or take that away again."""
+    asked = config.category
+    try:
+        serving.prepare_database(api.PROGRAM, config)
+        if asked.remove:
+            number = database.write(planting.remove)
+            print(f"{number} providers of the demonstration cloud are gone")
+        else:
+            number = database.write(
+                lambda session: planting.plant(session, asked.hosts)
+            )
+            print(f"{asked.hosts} hosts, {number} providers in all")
+    except (errors.Conflict, serving.Unusable) as exc:
+        print(exc, file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,141 @@
+"""Sign-in: what the identity service gives for a password.
+
+The service keeps nothing of it: the page that asked has the token, and shows it with
+each request.
+"""
+
+import dataclasses
+import ipaddress
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from keystoneauth1 import exceptions, loading
+from keystoneauth1 import session as keystone
+from keystoneauth1.identity import generic
+from keystonemiddleware import opts
+from oslo_config import cfg
+from oslo_log import log
+
+from placement import errors
+
+LOG = log.getLogger(__name__)
+
+GROUP = "keystone_authtoken"
+SECONDS = 20
+LONGEST = 4_096
+
+
+class NotKnown(errors.ServiceError):
+    """The identity service does not take the password."""
+
+    status = HTTPStatus.UNAUTHORIZED
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Credentials:
+    """Who asks for a token, and for which project."""
+
+    user: str
+    password: str
+    project: str
+    user_domain: str = "Default"
+    project_domain: str = "Default"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Session:
+    """A token, and until when it is worth something, in UTC."""
+
+    token: str
+    expires_at: str
+
+
+def parse(document: Any) -> Credentials:
+    """Return what a body says.
+
+    :raises BadRequest: it lacks something, or has something else
+    """
+    fields = dataclasses.fields(Credentials)
+    if not isinstance(document, Mapping):
+        raise errors.BadRequest("The body is not an object.")
+    unknown = sorted(document.keys() - {field.name for field in fields})
+    if unknown:
+        raise errors.BadRequest(f"The body has members of no meaning: {unknown}.")
+    values = {}
+    for field in fields:
+        value = document.get(field.name, field.default)
+        if not isinstance(value, str) or not 0 < len(value) <= LONGEST:
+            raise errors.BadRequest(
+                f"{field.name} is not a text of 1 to {LONGEST} characters."
+            )
+        values[field.name] = value
+    return Credentials(**values)
+
+
+def describe(config: cfg.ConfigOpts, caller: str) -> str:
+    """Tell what a caller at some address needs to come in.
+
+    It is nothing where whoever reaches the service is believed, from the same machine;
+    a token where from elsewhere; and otherwise a password, or a token as well.
+    """
+    if config.api.auth_strategy != "noauth2":
+        return "password"
+    return "none" if _is_loopback(caller) else "token"
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        # No address at all: the web server is reached in another way.
+        return False
+
+
+def begin(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
+    """Return a token for a password.
+
+    :raises BadRequest: nobody is authenticated, so there is none
+    :raises NotKnown: the identity service refuses
+    :raises Unavailable: it cannot be asked
+    """
+    if config.api.auth_strategy == "noauth2":
+        raise errors.BadRequest("Nobody is authenticated here: no token is needed.")
+    try:
+        return _ask(config, credentials)
+    except exceptions.HttpServerError as exc:
+        raise _unavailable(exc) from exc
+    except exceptions.HttpError as exc:
+        raise NotKnown(
+            "The identity service does not know this user, password and project."
+        ) from exc
+    except exceptions.ClientException as exc:
+        raise _unavailable(exc) from exc
+
+
+def _unavailable(exc: Exception) -> errors.Unavailable:
+    LOG.warning("no token for the console: %s", exc)
+    return errors.Unavailable("The identity service does not answer as it should.")
+
+
+def _ask(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
+    """Ask where the service itself is known, with the certificates of that."""
+    for group, options in opts.list_auth_token_opts():
+        config.register_opts(options, group)
+    service: Any = loading.load_auth_from_conf_options(config, GROUP)
+    settings = config[GROUP]
+    reached = keystone.Session(
+        verify=not settings.insecure and (settings.cafile or True),
+        cert=(settings.certfile, settings.keyfile) if settings.certfile else None,
+        timeout=settings.http_connect_timeout or SECONDS,
+    )
+    password = generic.Password(
+        auth_url=service.auth_url,
+        username=credentials.user,
+        password=credentials.password,
+        user_domain_name=credentials.user_domain,
+        project_name=credentials.project,
+        project_domain_name=credentials.project_domain,
+    )
+    access: Any = password.get_access(reached)
+    return Session(access.auth_token, access.expires.isoformat())

@@ -1,0 +1,169 @@
+"""The console beside the API: its files, and its sign-in.
+
+Nobody has to be known to read the files, which are the same for all. What the page
+shows it asks of the public APIs, as any other client does.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg
+
+from placement import errors
+from placement.console import page, session
+from placement_foundation import context
+from placement_foundation.middleware import Surroundings
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+ROOT = "/console"
+SESSION = "session"
+LARGEST_BODY = 32 * 1024
+
+READ = ("GET", "HEAD")
+JSON_HEADERS = {
+    "content-type": "application/json",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """What is sent: a status, headers, a body."""
+
+    status: HTTPStatus
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+def is_asked(environment: "WSGIEnvironment") -> bool:
+    """Tell whether a request is for the console."""
+    path: str = environment.get("PATH_INFO", "")
+    return path == ROOT or path.startswith(f"{ROOT}/")
+
+
+def admit(around: Surroundings) -> Surroundings:
+    """Let everybody into the console, whoever may come into the API."""
+    return dataclasses.replace(
+        around,
+        is_open=_either(around.is_open),
+        identify=_either(around.identify),
+    )
+
+
+def _either(
+    rule: Callable[["WSGIEnvironment"], bool],
+) -> Callable[["WSGIEnvironment"], bool]:
+    return lambda environment: is_asked(environment) or rule(environment)
+
+
+class Site:
+    """An application that answers for the console, and hands all else on."""
+
+    def __init__(self, application: "WSGIApplication", config: cfg.ConfigOpts) -> None:
+        self._application = application
+        self._config = config
+        self._files = page.load()
+
+    def __call__(
+        self, environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Serve a request."""
+        if not is_asked(environment):
+            return self._application(environment, start_response)
+        try:
+            answer = self._answer(environment)
+        except errors.ServiceError as error:
+            answer = _refusal(environment, error)
+        length = {"content-length": str(len(answer.body))}
+        status = f"{answer.status.value} {answer.status.phrase}"
+        start_response(status, [*{**answer.headers, **length}.items()])
+        return [] if environment["REQUEST_METHOD"] == "HEAD" else [answer.body]
+
+    def _answer(self, environment: "WSGIEnvironment") -> Answer:
+        path = environment["PATH_INFO"]
+        if path == ROOT:
+            # Relative, because only the reader knows the prefix that was asked for.
+            return Answer(HTTPStatus.PERMANENT_REDIRECT, {"location": "console/"})
+        name = path.removeprefix(f"{ROOT}/") or page.INDEX
+        if name == SESSION:
+            return self._answer_session(environment)
+        if name not in self._files:
+            raise errors.NotFound(f"The console has no file {name}.")
+        _check_method(environment, *READ)
+        return _file(environment, self._files[name])
+
+    def _answer_session(self, environment: "WSGIEnvironment") -> Answer:
+        _check_method(environment, *READ, "POST")
+        if environment["REQUEST_METHOD"] in READ:
+            caller = environment.get("REMOTE_ADDR", "")
+            return _json({"sign_in": session.describe(self._config, caller)})
+        credentials = session.parse(_read_json(environment))
+        begun = session.begin(self._config, credentials)
+        return _json(dataclasses.asdict(begun), HTTPStatus.CREATED)
+
+
+def _check_method(environment: "WSGIEnvironment", *methods: str) -> None:
+    if environment["REQUEST_METHOD"] not in methods:
+        raise errors.MethodNotAllowed(
+            "The method specified is not allowed for this resource.", methods
+        )
+
+
+def _file(environment: "WSGIEnvironment", file: page.File) -> Answer:
+    headers = {**file.headers, "etag": file.tag}
+    known = environment.get("HTTP_IF_NONE_MATCH", "")
+    if file.tag in (tag.strip().removeprefix("W/") for tag in known.split(",")):
+        return Answer(HTTPStatus.NOT_MODIFIED, headers)
+    if "gzip" in environment.get("HTTP_ACCEPT_ENCODING", ""):
+        headers["content-encoding"] = "gzip"
+        return Answer(HTTPStatus.OK, headers, file.compressed)
+    return Answer(HTTPStatus.OK, headers, file.body)
+
+
+def _read_json(environment: "WSGIEnvironment") -> Any:
+    """Return the document of a body.
+
+    A form of a foreign page cannot send one of this type.
+    """
+    media_type = environment.get("CONTENT_TYPE", "").split(";")[0].strip()
+    if media_type != "application/json":
+        raise errors.UnsupportedMediaType(
+            f"The media type {media_type or None} is not supported, use "
+            "application/json"
+        )
+    try:
+        length = int(environment.get("CONTENT_LENGTH") or 0)
+    except ValueError as exc:
+        raise errors.BadRequest("content-length header must be an integer") from exc
+    if not 0 < length <= LARGEST_BODY:
+        raise errors.BadRequest(f"The body must have 1 to {LARGEST_BODY} bytes.")
+    try:
+        return json.loads(environment["wsgi.input"].read(length))
+    except (ValueError, RecursionError) as exc:
+        raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
+
+
+def _json(document: Any, status: HTTPStatus = HTTPStatus.OK) -> Answer:
+    return Answer(status, JSON_HEADERS, json.dumps(document).encode())
+
+
+def _refusal(environment: "WSGIEnvironment", error: errors.ServiceError) -> Answer:
+    request_id = environment.get(context.REQUEST_ID)
+    document = errors.document(error, str(error), None, request_id)
+    answer = _json(document, HTTPStatus(error.status))
+    return dataclasses.replace(answer, headers={**answer.headers, **_hints(error)})
+
+
+def _hints(error: errors.ServiceError) -> dict[str, str]:
+    """Return what an error tells in headers."""
+    if isinstance(error, errors.MethodNotAllowed):
+        return {"allow": error.allow}
+    if isinstance(error, errors.Unavailable):
+        return {"retry-after": str(error.retry_after)}
+    return {}

@@ -1,0 +1,1 @@
+"""A cloud to look at: for those who have no data yet."""
