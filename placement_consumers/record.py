@@ -190,7 +190,16 @@ def parse_candidates(document: Json) -> Candidates:
         Candidate(each["allocations"], each.get("mappings", {}))
         for each in document["allocation_requests"]
     )
-    return Candidates(found, dict(document["provider_summaries"]))
+    summaries = {
+        provider: dict(each)
+        for provider, each in document["provider_summaries"].items()
+    }
+    if (
+        unknown := {each for one in found for each in one.allocations}
+        - summaries.keys()
+    ):
+        raise ValueError(f"nothing is told of {', '.join(sorted(unknown))}")
+    return Candidates(found, summaries)
 
 
 def excerpt(text: str) -> str:

@@ -427,6 +427,14 @@ def test_what_answers_may_not_be_placement(body: bytes) -> None:
                 operation()
 
 
+def test_candidates_come_with_what_is_known_of_their_providers() -> None:
+    found: Any = {"allocations": {AGGREGATE: {"resources": {}}}, "mappings": {}}
+    document = {"allocation_requests": [found], "provider_summaries": {}}
+    answer = answering("200 OK", json.dumps(document).encode())
+    with asking(answer) as placement, pytest.raises(client.Unavailable):
+        placement.list_candidates("resources=VCPU:1")
+
+
 def test_nothing_there() -> None:
     with serving(answering("200 OK")) as gone:
         pass
