@@ -73,7 +73,7 @@ LIBRARIES = {
     "alembic": {"command", "db", "migration"},
     "oslo_config": {"conf", "app", "policy", "cmd", "log", "middleware", "option"}
     | {"command", "console", "serving"},
-    "keystoneauth1": {"console"},
+    "keystoneauth1": {"console", "sync"},
     "gunicorn": {"serving", "worker"},
     "oslo_policy": {"policy", "conf", "option"},
 }
