@@ -16,6 +16,8 @@ export interface Store {
   parts: ReadonlySet<Part>;
 }
 
+const FIELDS: Record<Part, string> = { traits: "traits", allocations: "consumers" };
+
 const EMPTY: Store = { fleet: null, reading: null, failure: null, parts: new Set() };
 
 export const store = new Source<Store>(EMPTY);
@@ -63,7 +65,7 @@ async function readPart(part: Part, signal: AbortSignal): Promise<void> {
   let read = 0;
   store.change({ reading: 0 });
   await readLines(
-    `ledger/v1/fleet?fields=${part}`,
+    `ledger/v1/fleet?fields=${FIELDS[part]}`,
     (document) => {
       readParts(document, part, fleet!.providers);
       if (++read % 500 === 0) store.change({ reading: read });

@@ -2,9 +2,10 @@
 
 import contextlib
 import dataclasses
+import datetime
 import functools
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -32,6 +33,8 @@ PROVIDER, INVENTORY, TRAITS, AGGREGATES, ALLOCATION = range(5)
 # texts, and numbers. Only those that its kind has are not null.
 COLUMNS = ("root_id", "provider_id", "kind", "text", "name", "number")
 AMOUNTS = (*inventory.FIELDS, "used")
+# Those that an allocation has for the ids of its project, user and type.
+OWNER = inventory.FIELDS[:3]
 
 Row: TypeAlias = Any
 
@@ -44,6 +47,17 @@ class Parts:
     traits: bool = True
     aggregates: bool = True
     allocations: bool = True
+    owners: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a consumer is, and since when it is known, in UTC."""
+
+    project: str
+    user: str
+    type: str | None
+    created: datetime.datetime | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,7 +65,7 @@ class Member:
     """A provider with all that belongs to it.
 
     ``inventories`` and ``used`` are keyed by resource class, ``allocations`` by UUID of
-    the consumer and then by resource class.
+    the consumer and then by resource class, ``owners`` by UUID of the consumer.
     """
 
     uuid: str
@@ -64,13 +78,14 @@ class Member:
     traits: tuple[str, ...]
     aggregates: tuple[str, ...]
     allocations: Mapping[str, Mapping[str, int]]
+    owners: Mapping[str, Owner]
 
 
 def read(session: Session, filters: Filters, parts: Parts) -> Iterator[Member]:
     """Return the providers that pass all filters, each before those below it.
 
     They are read while they are taken, a tree at a time, by one statement beside those
-    that the filters need. It is executed here.
+    that the filters and the names of owners need. It is executed here.
 
     :raises BadRequest: a filter names a trait or resource class that does not exist
     """
@@ -79,28 +94,62 @@ def read(session: Session, filters: Filters, parts: Parts) -> Iterator[Member]:
     if filters != Filters():
         found = resource_provider_filter.list_by_filters(session, filters)
         wanted = frozenset(provider.id for provider in found)
-    return _by_tree(_rows(session, parts, wanted), words, wanted)
+    decoder = _Decoder(words, _load_owners(session) if parts.owners else None)
+    return _by_tree(_rows(session, parts, wanted), decoder, wanted)
 
 
 def _by_tree(
-    rows: sa.CursorResult[Any], words: Vocabulary, wanted: Collection[int] | None
+    rows: sa.CursorResult[Any], decoder: "_Decoder", wanted: Collection[int] | None
 ) -> Iterator[Member]:
-    decoder = _Decoder(words)
     with contextlib.closing(rows):
         for _, of_tree in itertools.groupby(rows, itemgetter(0)):
             yield from _members(of_tree, decoder, wanted)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _OwnerNames:
+    """What projects, users and types are called, by their ids."""
+
+    projects: Mapping[int, str]
+    users: Mapping[int, str]
+    types: Mapping[int | None, str]
+
+
+def _load_owners(session: Session) -> _OwnerNames:
+    def load(name: Any) -> dict[Any, str]:
+        key = name.class_.id
+        return dict(session.execute(sa.select(key, name).order_by(key)).tuples().all())
+
+    return _OwnerNames(
+        load(models.Project.external_id),
+        load(models.User.external_id),
+        load(models.ConsumerType.name),
+    )
+
+
 class _Decoder:
     """Turns the ids in rows into names. Hosts of a kind have the same traits."""
 
-    def __init__(self, words: Vocabulary) -> None:
+    def __init__(self, words: Vocabulary, owners: _OwnerNames | None) -> None:
         self.classes = words.classes
         self._words = words
+        self._owners = owners
         self.traits = functools.lru_cache(MOST_REMEMBERED)(self._decode)
 
     def _decode(self, joined: str) -> tuple[str, ...]:
         return self._words.in_order(map(int, joined.split(snapshot.SEPARATOR)))
+
+    def owner(self, ids: Sequence[int | None], created: str | None) -> Owner | None:
+        """Return whose a consumer is; None if that is not asked, or not recorded."""
+        project, user, kind = ids
+        if self._owners is None or project is None or user is None:
+            return None
+        return Owner(
+            self._owners.projects.get(project, ""),
+            self._owners.users.get(user, ""),
+            self._owners.types.get(kind),
+            datetime.datetime.fromisoformat(created) if created else None,
+        )
 
 
 def _rows(
@@ -119,7 +168,7 @@ def _rows(
         (True, _providers()),
         (parts.traits, _traits()),
         (parts.aggregates, _aggregates()),
-        (parts.allocations, _allocations()),
+        (parts.allocations, _owned() if parts.owners else _allocations()),
     ]
     if not parts.inventories:
         kinds[0] = (True, _inventories().where(sa.false()))
@@ -217,7 +266,7 @@ def _grouped(kind: int, association: Any, text: Any) -> sa.Select[Any]:
     )
 
 
-def _allocations() -> sa.Select[Any]:
+def _allocations(**columns: Any) -> sa.Select[Any]:
     row = models.Allocation
     return (
         _select(
@@ -225,6 +274,7 @@ def _allocations() -> sa.Select[Any]:
             text=row.consumer_id,
             number=row.resource_class_id,
             used=row.used,
+            **columns,
         )
         .select_from(row)
         .join(
@@ -232,6 +282,16 @@ def _allocations() -> sa.Select[Any]:
             models.ResourceProvider.id == row.resource_provider_id,
         )
     )
+
+
+def _owned() -> sa.Select[Any]:
+    """Select allocations with whose they are, in columns that are free."""
+    consumer = models.Consumer
+    owner = (consumer.project_id, consumer.user_id, consumer.consumer_type_id)
+    return _allocations(
+        name=sa.cast(consumer.created_at, sa.String(200)),
+        **dict(zip(OWNER, owner, strict=True)),
+    ).outerjoin(consumer, consumer.uuid == models.Allocation.consumer_id)
 
 
 def _members(
@@ -266,7 +326,8 @@ def _member(
     traits: tuple[str, ...] = ()
     aggregates: tuple[str, ...] = ()
     allocations: dict[str, dict[str, int]] = {}
-    for _, _, kind, text, _, class_id, *fields, amount in rows[1:]:
+    owners: dict[str, Owner] = {}
+    for _, _, kind, text, created, class_id, *fields, amount in rows[1:]:
         if kind == TRAITS:
             traits = decoder.traits(text)
         elif kind == AGGREGATES:
@@ -282,6 +343,9 @@ def _member(
             name = decoder.classes[class_id]
             of_consumer = allocations.setdefault(text, {})
             of_consumer[name] = of_consumer.get(name, 0) + int(amount)
+            owner = decoder.owner(fields[: len(OWNER)], created)
+            if owner:
+                owners[text] = owner
     head = rows[0]
     return Member(
         head.text,
@@ -294,4 +358,5 @@ def _member(
         traits,
         aggregates,
         allocations,
+        owners,
     )

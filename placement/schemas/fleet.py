@@ -5,7 +5,7 @@ import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from placement import errors
-from placement.objects.fleet import Member, Parts
+from placement.objects.fleet import Member, Owner, Parts
 from placement.objects.resource_provider_filter import Filters
 from placement.schemas import inventory, query, resource_provider
 from placement_foundation import query_string
@@ -16,6 +16,26 @@ QUERY = Schema(
     extend(resource_provider.LIST_V1_18, properties={"fields": resource_provider.TEXT}),
     query_string.FORMATS,
 )
+
+
+def _render_allocations(member: Member) -> Json:
+    return {
+        consumer: {"resources": resources, **_render_owner(member.owners.get(consumer))}
+        for consumer, resources in member.allocations.items()
+    }
+
+
+def _render_owner(owner: Owner | None) -> Json:
+    if owner is None:
+        return {}
+    created = owner.created and f"{owner.created.isoformat(timespec='seconds')}Z"
+    return {
+        "project_id": owner.project,
+        "user_id": owner.user,
+        "consumer_type": owner.type,
+        "created_at": created,
+    }
+
 
 # What each field is in a document, beside the UUID and the name.
 FIELDS: Mapping[str, Mapping[str, Callable[[Member], Json]]] = {
@@ -33,14 +53,11 @@ FIELDS: Mapping[str, Mapping[str, Callable[[Member], Json]]] = {
     "usages": {"usages": lambda member: member.used},
     "traits": {"traits": lambda member: member.traits},
     "aggregates": {"aggregates": lambda member: member.aggregates},
-    "allocations": {
-        "allocations": lambda member: {
-            consumer: {"resources": resources}
-            for consumer, resources in member.allocations.items()
-        }
-    },
+    "allocations": {"allocations": _render_allocations},
+    # Allocations with whose they are.
+    "consumers": {"allocations": _render_allocations},
 }
-BY_DEFAULT = frozenset(FIELDS) - {"allocations"}
+BY_DEFAULT = frozenset(FIELDS) - {"allocations", "consumers"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,7 +74,8 @@ class Question:
             inventories=not self.fields.isdisjoint({"inventories", "usages"}),
             traits="traits" in self.fields,
             aggregates="aggregates" in self.fields,
-            allocations="allocations" in self.fields,
+            allocations=not self.fields.isdisjoint({"allocations", "consumers"}),
+            owners="consumers" in self.fields,
         )
 
 

@@ -28,7 +28,7 @@ async function read(uuid: string, signal: AbortSignal): Promise<Shown> {
   return { tree, sharing: near.filter((provider) => !inside.has(provider.uuid)) };
 }
 
-const FIELDS = "inventories,usages,traits,aggregates,allocations,generation,parent";
+const FIELDS = "inventories,usages,traits,aggregates,consumers,generation,parent";
 
 export function HostView({ uuid }: { uuid: string }) {
   const [shown, setShown] = useState<Shown | null>(null);
