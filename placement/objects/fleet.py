@@ -118,7 +118,8 @@ class _OwnerNames:
 def _load_owners(session: Session) -> _OwnerNames:
     def load(name: Any) -> dict[Any, str]:
         key = name.class_.id
-        return dict(session.execute(sa.select(key, name).order_by(key)).tuples().all())
+        rows = session.execute(sa.select(key, name).order_by(key))
+        return {row[0]: str(row[1]) for row in rows}
 
     return _OwnerNames(
         load(models.Project.external_id),
