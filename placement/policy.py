@@ -106,13 +106,13 @@ def list_rules() -> list[policy.RuleDefault]:
 def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
     """Return what decides: the defaults, and what the operator's files say instead.
 
-    :raises Exception: a policy file cannot be parsed
+    :raises Exception: a policy file cannot be used
     """
-    return enforcement.make_enforcer(config, list_rules())
+    return Enforcer(config, list_rules())
 
 
-def get_enforcer() -> Enforcer:
-    """Return an enforcer for the policy tools, which bring no configuration."""
+def get_enforcer() -> policy.Enforcer:
+    """Return the rules for the policy tools, which bring no configuration."""
     config = cfg.ConfigOpts()
     config([], project="placement")
-    return make_enforcer(config)
+    return enforcement.load(config, list_rules())

@@ -1,41 +1,115 @@
 """Who may do what: the rules of a service, its defaults and what operators say."""
 
+import contextlib
+import os
 import threading
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from oslo_config import cfg
+from oslo_log import log
 from oslo_policy import policy
 
 from placement_foundation import errors
 from placement_foundation.context import RequestContext
 from placement_foundation.operation import Operation
 
+LOG = log.getLogger(__name__)
+
 PROJECT_SCOPE = ["project"]
 
 
-class Enforcer(policy.Enforcer):
+# What files looked like: time of change, number and size, by path.
+Seen: TypeAlias = dict[str, tuple[int, int, int] | None]
+
+
+class Enforcer:
     """What decides. Its files are read again when they change.
 
-    As long as one of them cannot be parsed nothing is decided, where the library
-    would go on with some of the rules from before.
+    New rules take the place of the old ones when all of them have been read. As long as
+    a file cannot be used the rules from before stay in force.
+
+    :raises Exception: a file cannot be used
     """
 
-    _broken = False
-    # The library forgets the defaults for a moment while it reads a changed file.
-    _loading = threading.RLock()
+    def __init__(
+        self, config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
+    ) -> None:
+        self._config = config
+        self._rules = rules
+        self._loading = threading.Lock()
+        self._seen = _look(config)
+        self._loaded = load(config, rules)
 
-    def load_rules(self, force_reload: bool = False) -> None:
-        """Read the files again if they have changed, or could not be read last time.
+    def authorize(
+        self, rule: str, target: Mapping[str, str | None], context: RequestContext
+    ) -> None:
+        """Check that the caller may do what a rule is about.
 
-        :raises Exception: a file cannot be parsed
+        :raises policy.PolicyNotAuthorized: the rule says no
+        :raises policy.InvalidScope: the caller's token has another scope
         """
-        with self._loading:
+        self._current().authorize(rule, target, context, do_raise=True)
+
+    def _current(self) -> policy.Enforcer:
+        seen = _look(self._config)
+        # Whoever comes while others read the files is served by the rules from before.
+        if seen != self._seen and self._loading.acquire(blocking=False):
             try:
-                super().load_rules(force_reload or self._broken)
-            except Exception:
-                self._broken = True
-                raise
-            self._broken = False
+                self._loaded = load(self._config, self._rules)
+            except Exception as exc:
+                LOG.error(
+                    "The policy cannot be used, and stays what it was: %s",
+                    " ".join(str(exc).split()),
+                )
+            finally:
+                self._seen = seen
+                self._loading.release()
+        return self._loaded
+
+
+def _look(config: cfg.ConfigOpts) -> Seen:
+    """Return what the policy files look like now."""
+    seen: Seen = {}
+    for name in (config.oslo_policy.policy_file, *config.oslo_policy.policy_dirs):
+        found = config.find_file(name)
+        seen[name] = None
+        if found:
+            seen[found] = _status(found)
+            with contextlib.suppress(OSError):
+                inside = [f"{found}/{file}" for file in sorted(os.listdir(found))]
+                seen.update({path: _status(path) for path in inside})
+    return seen
+
+
+def _status(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        # It has just gone.
+        return None
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+def load(
+    config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
+) -> policy.Enforcer:
+    """Return the rules as they are now: the defaults, and what files say instead.
+
+    :raises Exception: a file cannot be used
+    """
+    loaded = policy.Enforcer(config)
+    loaded.register_defaults(rules)
+    # Operators learn of the deprecated defaults from the sample file and the manual;
+    # a warning for each rule at each start helps nobody.
+    loaded.suppress_deprecation_warnings = True
+    loaded.load_rules()
+    for name, rule in loaded.file_rules.items():
+        if not isinstance(rule.check_str, str):
+            raise ValueError(f"{name} is not a check, which is a text")
+    # From here on it does not look at the files.
+    loaded.use_conf = False
+    return loaded
 
 
 def list_operation_rules(
@@ -69,22 +143,6 @@ def list_operation_rules(
     ]
 
 
-def make_enforcer(
-    config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
-) -> Enforcer:
-    """Return what decides: the defaults, and what the operator's files say instead.
-
-    :raises Exception: a policy file cannot be parsed
-    """
-    enforcer = Enforcer(config)
-    enforcer.register_defaults(rules)
-    # Operators learn of the deprecated defaults from the sample file and the manual;
-    # a warning for each rule at each start helps nobody.
-    enforcer.suppress_deprecation_warnings = True
-    enforcer.load_rules()
-    return enforcer
-
-
 def authorize(
     enforcer: Enforcer,
     context: RequestContext,
@@ -99,7 +157,7 @@ def authorize(
     if target is None:
         target = {"project_id": context.project_id, "user_id": context.user_id}
     try:
-        enforcer.authorize(rule, target, context, do_raise=True)
+        enforcer.authorize(rule, target, context)
     except policy.InvalidScope as exc:
         raise errors.Forbidden(rule) from exc
     except policy.PolicyNotAuthorized as exc:

@@ -2,10 +2,12 @@
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from oslo_policy import policy as library
 
 from placement import errors, policy
 from placement_foundation import context
@@ -242,19 +244,50 @@ def test_a_file_that_cannot_be_parsed_stops_the_start(files: Files) -> None:
         files.enforcer()
 
 
+@pytest.mark.parametrize("text", ["- a list", "a text", f'"{LIST}": 5', f"{LIST}:"])
+def test_a_file_without_checks_stops_the_start(files: Files, text: str) -> None:
+    files.write(files.file, text)
+    with pytest.raises((AttributeError, TypeError, ValueError)):
+        files.enforcer()
+
+
 @pytest.mark.parametrize("place", ["file", "directory"])
-def test_nothing_is_decided_until_a_broken_file_is_mended(
-    files: Files, place: str
+def test_a_broken_file_changes_nothing_and_is_told_once(
+    files: Files, place: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken = files.file if place == "file" else files.directory / "10.yaml"
     files.write(broken, f'"{LIST}": "role:first"')
     decides = files.enforcer()
-    files.write(broken, "]: [")
-    for _ in range(2):
-        with pytest.raises(ValueError, match="expected"):
-            admits(decides, asking("first"), LIST)
+    for count in (1, 2):
+        files.write(broken, "]: [" + "[" * count)
+        for _ in range(3):
+            assert admits(decides, asking("first"), LIST)
+            assert not admits(decides, asking("admin"), LIST)
+        assert caplog.text.count("The policy cannot be used") == count
     files.write(broken, f'"{LIST}": "role:second"')
     assert admits(decides, asking("second"), LIST)
+    assert not admits(decides, asking("first"), LIST)
+
+
+def test_others_are_served_while_a_changed_file_is_read(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.write(files.file, f'"{LIST}": "role:first"')
+    decides = files.enforcer()
+    parse = library.parse_file_contents
+    admitted: list[bool] = []
+
+    def parse_slowly(data: str) -> Any:
+        with ThreadPoolExecutor(1) as other:
+            asked = other.submit(admits, decides, asking("first"), LIST)
+            admitted.append(asked.result(timeout=60))
+        return parse(data)
+
+    monkeypatch.setattr(library, "parse_file_contents", parse_slowly)
+    files.write(files.file, f'"{LIST}": "role:second"')
+    assert admits(decides, asking("second"), LIST)
+    assert admitted
+    assert all(admitted)
 
 
 def test_the_tools_get_an_enforcer_of_their_own() -> None:
