@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ GZIP = "gzip"
 # No document of a renderer contains itself, so nothing has to look for that.
 ENCODER = json.JSONEncoder(check_circular=False)
 READING = "GET"
+# Many groups of resources, or many aggregates, make a long query.
+LONGEST_ADDRESS = 1024 * 1024
 
 # The operations of a service: path, method, row.
 Table = Mapping[str, Mapping[str, Operation]]
@@ -154,6 +157,7 @@ class Application:
         return any(operation.newest_by_default for operation in methods.values())
 
     def _serve(self, request: webob.Request, version: Version) -> webob.Response:
+        _check_sizes(request)
         _check_body_headers(request)
         methods, parameters = self._router.find(_path(request))
         operation = methods.get(request.method)
@@ -257,6 +261,31 @@ def _path(request: webob.Request) -> str:
         return raw
 
 
+def _check_sizes(request: webob.Request) -> None:
+    """Refuse what no client sends, before it is read.
+
+    :raises AddressTooLong: the path and the query have more than a million characters
+    :raises BodyTooLarge: the body is larger than the service reads
+    """
+    parts = ("SCRIPT_NAME", "PATH_INFO", "QUERY_STRING")
+    if sum(len(request.environ.get(part, "")) for part in parts) > LONGEST_ADDRESS:
+        raise errors.AddressTooLong(f"It has more than {LONGEST_ADDRESS} bytes.")
+    length: str = request.environ.get("CONTENT_LENGTH") or "0"
+    if length.isdecimal() and int(length[:20]) > _largest_body(request):
+        raise _too_large(request)
+
+
+def _largest_body(request: webob.Request) -> int:
+    # An application that nothing surrounds reads all.
+    return int(request.environ.get(middleware.LARGEST_BODY_KEY, sys.maxsize - 1))
+
+
+def _too_large(request: webob.Request) -> errors.BodyTooLarge:
+    return errors.BodyTooLarge(
+        f"The largest body that is read has {_largest_body(request)} bytes."
+    )
+
+
 def _check_body_headers(request: webob.Request) -> None:
     try:
         length = int(request.environ.get("CONTENT_LENGTH") or 0)
@@ -326,11 +355,17 @@ def _body(request: webob.Request) -> bytes:
     length = int(request.environ.get("CONTENT_LENGTH") or 0)
     if length < 0:
         return b""
+    largest = _largest_body(request)
     try:
-        return request.body  # type: ignore[no-any-return]
-    except OSError as exc:
-        # The caller has gone in the middle of it.
-        raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
+        # Of one in chunks, nobody knows the size before.
+        raw: bytes = request.body if length else request.body_file.read(largest + 1)
+    except Exception as exc:
+        # The caller has gone in the middle of it, or it makes no sense to the server,
+        # each of which has errors of its own for that.
+        raise errors.BadRequest(f"Malformed JSON: the body ends early: {exc}") from exc
+    if len(raw) > largest:
+        raise _too_large(request)
+    return raw
 
 
 def _flags(flags: Mapping[str, tuple[int, int]], version: Version) -> dict[str, bool]:

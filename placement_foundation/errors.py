@@ -74,6 +74,18 @@ class UnsupportedMediaType(ServiceError):
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 
 
+class BodyTooLarge(ServiceError):
+    """The body is larger than the service reads."""
+
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+class AddressTooLong(ServiceError):
+    """The address goes on and on."""
+
+    status = HTTPStatus.REQUEST_URI_TOO_LONG
+
+
 class InternalError(ServiceError):
     """A bug of ours. The log tells more than the caller may know."""
 

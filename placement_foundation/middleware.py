@@ -15,15 +15,20 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_middleware import cors, http_proxy_to_wsgi
 
-from placement_foundation import context
+from placement_foundation import context, quotation
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
+LOG = log.getLogger(__name__)
+
 # What could end a line of the log, and make another one.
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSION_KEY = "placement.microversion"
+LARGEST_BODY_KEY = "placement.largest_body"
+# What is logged of an address, in characters.
+LOGGED = 2000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +45,34 @@ class Surroundings:
     identify: Callable[["WSGIEnvironment"], bool]
 
 
+class Surrounded:
+    """An application with all that surrounds it.
+
+    ``largest_body`` is how many bytes a body may have, for servers that read it before
+    they call.
+    """
+
+    def __init__(self, application: "WSGIApplication", largest_body: int) -> None:
+        self._application = application
+        self.largest_body = largest_body
+
+    def __call__(
+        self, environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Serve a request."""
+        environment[LARGEST_BODY_KEY] = self.largest_body
+        return self._application(environment, start_response)
+
+
 def surround(
     application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
-) -> "WSGIApplication":
+) -> Surrounded:
     """Return an application with all that surrounds it, as the options say."""
+    if config.api.auth_strategy == "noauth2":
+        LOG.warning(
+            "Nobody is authenticated (auth_strategy = noauth2): whoever reaches the "
+            "service may do anything."
+        )
     wrapped: Any = with_context(application, around)
     wrapped = AUTHENTICATION[config.api.auth_strategy](wrapped, config, around)
     if config.cors.allowed_origin:
@@ -51,7 +80,7 @@ def surround(
     wrapped = with_request_log(wrapped, around)
     if config.oslo_middleware.enable_proxy_headers_parsing:
         wrapped = http_proxy_to_wsgi.HTTPProxyToWSGI(wrapped, config)
-    return wrapped  # type: ignore[no-any-return]
+    return Surrounded(wrapped, config.api.max_request_body_size)
 
 
 def is_root(environment: "WSGIEnvironment") -> bool:
@@ -105,7 +134,9 @@ def _request_line(environment: "WSGIEnvironment") -> str:
     uri = environment.get("SCRIPT_NAME", "") + environment.get("PATH_INFO", "")
     if environment.get("QUERY_STRING"):
         uri += f"?{environment['QUERY_STRING']}"
-    line = f'"{environment["REQUEST_METHOD"]} {uri}"'
+    if len(uri) > LOGGED:
+        uri = f"{uri[:LOGGED]}... ({len(uri)} characters)"
+    line = f'"{quotation.cut(environment["REQUEST_METHOD"])} {uri}"'
     return CONTROL.sub(lambda found: f"%{ord(found[0]):02X}", line)
 
 
@@ -153,6 +184,8 @@ def identify_by_token(environment: "WSGIEnvironment") -> bool:
     token = environment.get("HTTP_X_AUTH_TOKEN")
     if token is None:
         return False
+    # Roles are those of the token, or of X-Roles.
+    environment.pop("HTTP_X_ROLE", None)
     user, _, project = token.partition(":")
     environment["HTTP_X_USER_ID"] = user
     if not environment.get("HTTP_OPENSTACK_SYSTEM_SCOPE"):

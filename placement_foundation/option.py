@@ -19,6 +19,13 @@ API_OPTIONS = [
         deprecated_group="DEFAULT",
         help="How callers prove who they are.",
     ),
+    cfg.IntOpt(
+        "max_request_body_size",
+        default=32 * 1024 * 1024,
+        min=1,
+        help="The largest body of a request, in bytes. A larger one is answered with "
+        "413 and not read. The reshape of a big provider tree has some megabytes.",
+    ),
 ]
 
 DATABASE_OPTIONS = [

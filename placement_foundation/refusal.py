@@ -1,12 +1,12 @@
 """Errors as answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import webob
 import webob.exc
 
-from placement_foundation import context, errors
+from placement_foundation import context, errors, quotation
 from placement_foundation.schema import Json
 from placement_foundation.version import Version
 
@@ -15,6 +15,31 @@ from placement_foundation.version import Version
 Document: TypeAlias = Callable[
     [errors.ServiceError, str, Version | None, str | None], Json
 ]
+
+
+class _Told:
+    """An error that quotes what the caller sent, but not at length."""
+
+    def _make_body(self, environ: Mapping[str, Any], escape: Any) -> str:
+        # Templates name these headers.
+        shown = {
+            name: quotation.cut(environ[name]) for name in QUOTED if name in environ
+        }
+        told: str = super()._make_body(shown, escape)  # type: ignore[misc]
+        return told
+
+    def plain_body(self, environ: Mapping[str, Any]) -> str:
+        told = quotation.strip_tags(self._make_body(environ, webob.exc.no_escape))
+        here: Any = self
+        text: str = here.plain_template_obj.substitute(status=here.status, body=told)
+        return text
+
+
+QUOTED = ("REQUEST_METHOD", "HTTP_ACCEPT", "CONTENT_TYPE")
+KINDS = {
+    status: type(kind.__name__, (_Told, kind), {})
+    for status, kind in webob.exc.status_map.items()
+}
 
 
 def as_wanted(document: Document) -> Callable[..., webob.Response]:
@@ -27,11 +52,12 @@ def as_wanted(document: Document) -> Callable[..., webob.Response]:
         request: webob.Request, error: errors.ServiceError, version: Version | None
     ) -> webob.Response:
         def as_json(body: str, **unused: Any) -> Json:
-            detail = webob.exc.strip_tags(body)
+            detail = quotation.strip_tags(body)
             return document(error, detail, version, _request_id(request))
 
-        return webob.exc.status_map[error.status](
-            detail=str(error), json_formatter=as_json
+        return KINDS[error.status](
+            detail=_message(error),
+            json_formatter=as_json,
         )
 
     return refuse
@@ -43,10 +69,14 @@ def as_json(document: Document) -> Callable[..., webob.Response]:
     def refuse(
         request: webob.Request, error: errors.ServiceError, version: Version | None
     ) -> webob.Response:
-        told = document(error, str(error), version, _request_id(request))
+        told = document(error, _message(error), version, _request_id(request))
         return webob.Response(status=int(error.status), json_body=told)
 
     return refuse
+
+
+def _message(error: errors.ServiceError) -> str:
+    return quotation.cut(str(error), quotation.MESSAGE)
 
 
 def _request_id(request: webob.Request) -> str | None:

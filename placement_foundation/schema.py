@@ -4,19 +4,30 @@ A ``Schema`` checks a document; ``View`` tells a renderer for whom it renders.
 """
 
 import dataclasses
+import itertools
 import json
 import math
+import pprint
 import re
-from collections.abc import Callable, Iterator, Mapping
+import reprlib
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import jsonschema
 from oslo_utils import uuidutils
 
-from placement_foundation import errors
+from placement_foundation import errors, quotation
 from placement_foundation.version import Version
 
 Json: TypeAlias = Any
+
+# The worst of so many is told.
+MOST_FAULTS = 100
+# What is shown of a part of a schema, in characters.
+LARGEST_SCHEMA = 2000
+BRIEF = reprlib.Repr()
+BRIEF.maxstring = BRIEF.maxother = BRIEF.maxlong = quotation.QUOTED
 
 UUID = {"type": "string", "format": "uuid"}
 POSITIVE_INT = {"type": "integer", "minimum": 1, "maximum": 0x7FFFFFFF}
@@ -69,14 +80,33 @@ class Schema:
         try:
             fault = self.fault(document)
             if fault:
-                raise errors.BadRequest(f"{complaint}{fault}")
+                raise errors.BadRequest(f"{complaint}{_tell(fault)}")
         except RecursionError as exc:
             # It could be read, but what is wrong with it cannot be written.
             raise errors.BadRequest(f"{complaint}nested too deeply") from exc
 
     def fault(self, document: Json) -> jsonschema.ValidationError | None:
         """Return what is most wrong with a document; None if nothing is."""
-        return jsonschema.exceptions.best_match(self._validator.iter_errors(document))
+        # A large document may have millions of faults.
+        faults = itertools.islice(self._validator.iter_errors(document), MOST_FAULTS)
+        return jsonschema.exceptions.best_match(faults)
+
+
+def _tell(fault: jsonschema.ValidationError) -> str:
+    """Return what is wrong, by which part of the schema, and where."""
+    message = quotation.cut(fault.message)
+    schema = textwrap.indent(pprint.pformat(fault.schema, sort_dicts=False), "    ")
+    by = _place(list(fault.relative_schema_path)[:-1])
+    at = _place(fault.absolute_path)
+    return (
+        f"{message}\n\nFailed validating {fault.validator!r} in schema{by}:\n"
+        f"{quotation.cut(schema, LARGEST_SCHEMA)}\n\n"
+        f"On instance{at}:\n    {BRIEF.repr(fault.instance)}"
+    )
+
+
+def _place(steps: Iterable[str | int]) -> str:
+    return "".join(f"[{quotation.cut(repr(step))}]" for step in steps)
 
 
 def parse_json(raw: bytes, schema: Schema) -> Json:

@@ -6,6 +6,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import microversion_parse
 
+from placement_foundation import quotation
+
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -60,10 +62,13 @@ def negotiate(
         version = Version(*microversion_parse.parse_version_string(text))
     except TypeError as exc:
         raise Malformed(
-            f"Invalid microversion: invalid version string: {text}; {exc}"
+            "Invalid microversion: invalid version string: "
+            f"{quotation.cut(text)}; it is not two numbers with a dot between"
         ) from exc
     if version not in versions:
-        raise Unavailable(f"Invalid microversion: Unacceptable version header: {text}")
+        raise Unavailable(
+            f"Invalid microversion: Unacceptable version header: {quotation.cut(text)}"
+        )
     return version
 
 

@@ -60,7 +60,7 @@ LAYERS = {
             "version",
             "worker",
         },
-        {"garbage"},
+        {"garbage", "quotation"},
     ],
 }
 # Who may use a library: webob is HTTP, jsonschema the wire, and so on.

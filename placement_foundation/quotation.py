@@ -1,0 +1,40 @@
+"""What the caller sent, in our words: never at length."""
+
+# In characters. A quotation is cut in its middle, since what is said of it comes after.
+QUOTED = 300
+# A whole message, the part of a schema that it tells of included.
+MESSAGE = 4000
+
+
+def cut(text: str, length: int = QUOTED) -> str:
+    """Return a text as it may be quoted: its beginning and its end if it is long."""
+    if len(text) <= length:
+        return text
+    end = length // 4
+    return f"{text[: length - end]} [...] {text[-end:]}"
+
+
+def strip_tags(text: str) -> str:
+    """Return a text as one line without what looks like a tag or a comment of HTML.
+
+    A line break of HTML becomes one of the text. It takes the time that the length of
+    the text asks for, whatever is in it.
+    """
+    text = text.replace("\n", " ").replace("\r", "")
+    text = _replace_tags(text, "<br", "\n")
+    text = text.replace("<!--", "").replace("-->", "")
+    return _replace_tags(text, "<", "")
+
+
+def _replace_tags(text: str, beginning: str, replacement: str) -> str:
+    lowered = text.lower() if len(text.lower()) == len(text) else text
+    kept = []
+    position = 0
+    while True:
+        start = lowered.find(beginning, position)
+        end = lowered.find(">", start) if start >= 0 else -1
+        if end < 0:
+            kept.append(text[position:])
+            return "".join(kept)
+        kept += [text[position:start], replacement]
+        position = end + 1
