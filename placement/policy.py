@@ -108,7 +108,7 @@ def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
 
     :raises Exception: a policy file cannot be used
     """
-    return Enforcer(config, list_rules())
+    return enforcement.make_enforcer(config, list_rules())
 
 
 def get_enforcer() -> policy.Enforcer:

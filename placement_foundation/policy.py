@@ -143,6 +143,16 @@ def list_operation_rules(
     ]
 
 
+def make_enforcer(
+    config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
+) -> Enforcer:
+    """Return what decides: the defaults, and what the operator's files say instead.
+
+    :raises Exception: a policy file cannot be used
+    """
+    return Enforcer(config, rules)
+
+
 def authorize(
     enforcer: Enforcer,
     context: RequestContext,
