@@ -30,7 +30,8 @@ class Explanation:
             for each in (changes if isinstance(changes, list) else [])
             if isinstance(each, dict) and isinstance(each.get("text"), str)
         ]
-        return cls(document["summary"], tuple(texts), document)
+        # Two constraints may be met by the same change.
+        return cls(document["summary"], tuple(dict.fromkeys(texts)), document)
 
 
 def ask(placement: Client, query: str) -> Explanation | None:

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -223,6 +224,38 @@ def test_the_inbound_request_is_named(service: Served, placement: Client) -> Non
     assert service.calls[-1].headers["x-openstack-request-id"] == inbound
     placement.list_traits([])
     assert "x-openstack-request-id" not in service.calls[-1].headers
+
+
+def test_a_connection_is_kept() -> None:
+    connections = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            connections.append(self.client_address)
+
+        def do_GET(self) -> None:
+            body = b'{"traits": []}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        placement = caller(Served(f"http://127.0.0.1:{server.server_port}"))
+        placement.list_traits()
+        placement.for_request("req-1").list_traits()
+        placement.for_request("req-2").list_traits()
+        server.shutdown()
+        thread.join()
+    assert len(connections) == 1
 
 
 def configured(*lines: str) -> Callable[[Any, Served], Client]:

@@ -248,7 +248,10 @@ def test_nothing_fits(small_cloud: Cloud, service: Served) -> None:
     [
         (
             200,
-            {"summary": "All full.", "changes": [{"text": "ask for 12"}, {}, 7]},
+            {
+                "summary": "All full.",
+                "changes": [{"text": "ask for 12"}, {}, 7, {"text": "ask for 12"}],
+            },
             ("All full.", ("ask for 12",)),
         ),
         (200, {"summary": "All full.", "changes": None}, ("All full.", ())),
