@@ -90,6 +90,7 @@ MEANINGS = {
     "allocations:delete": "Delete the allocations of a consumer.",
     "resource_providers:allocations:list": "List the allocations of a provider.",
     "allocation_candidates:list": "List allocation candidates.",
+    "ledger:explanation": "Explain why hosts do not serve a request.",
     "ledger:fleet": "Show all providers at once.",
     "reshaper:reshape": "Move inventories and their allocations between providers.",
 }

@@ -11,6 +11,7 @@ from placement.handlers import (
     aggregate,
     allocation,
     allocation_candidate,
+    explanation,
     fleet,
     inventory,
     ledger,
@@ -26,6 +27,7 @@ from placement.objects import inventory as inventory_ledger
 from placement.schemas import aggregate as aggregate_wire
 from placement.schemas import allocation as allocation_wire
 from placement.schemas import allocation_candidate as candidate_wire
+from placement.schemas import explanation as explanation_wire
 from placement.schemas import fleet as fleet_wire
 from placement.schemas import inventory as inventory_wire
 from placement.schemas import ledger as ledger_wire
@@ -118,6 +120,15 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=always(ledger.show_index),
             policy=None,
             reply=always(ledger_wire.render_index),
+            newest_by_default=True,
+        ),
+    },
+    "/ledger/v1/explanation": {
+        "GET": Operation(
+            handler=since(1, 10, explanation.explain),
+            policy="placement:ledger:explanation",
+            query=explanation_wire.QUERY,
+            reply=always(explanation_wire.render),
             newest_by_default=True,
         ),
     },

@@ -6,6 +6,7 @@ ROOT = "/ledger/v1"
 
 # What there is below, by name.
 SENTENCES = {
+    "explanation": "Why hosts do not serve a request, and what would help.",
     "fleet": "All providers with all that belongs to them, of one moment.",
 }
 

@@ -136,6 +136,20 @@ def serving(
         yield tree, anchors.serves(tree)
 
 
+def domains(
+    snapshot: Snapshot, request: Request, trees: Iterable[Tree]
+) -> Iterator[list[list[Provider]]]:
+    """Yield the providers that may be picked for each slot, for each tree as anchor.
+
+    They are looked at one by one: whether picks go together is not asked. There are
+    none where the root does not suit, or a slot has nothing to pick from.
+    """
+    made = plan.make(snapshot, request)
+    anchors = made and Anchors(snapshot, request, Search(made, None, None))
+    for tree in trees:
+        yield anchors.domains(tree) if anchors else []
+
+
 def has_member(snapshot: Snapshot, group: Group) -> bool:
     """Tell whether some provider is in all the aggregates that a group wants."""
     return any(
@@ -214,6 +228,13 @@ class Anchors:
             True for _ in self.results(tree)
         )
 
+    def domains(self, tree: Tree) -> list[list[Provider]]:
+        """Return what each slot may be served by; nothing if one has no choice."""
+        if not rules.suits_root(tree.root, self._request):
+            return []
+        by_want = self._domains(tree) or []
+        return by_want and [by_want[slot.want] for slot in self._search.plan.slots]
+
     def results(self, tree: Tree) -> Iterator[Picks]:
         """Yield the picks of every candidate at an anchor, each once."""
         by_want = self._domains(tree)
@@ -289,11 +310,8 @@ class Anchors:
         """Return the sharing providers with an aggregate of some member of a tree."""
         attached = self._attached.get(tree.aggregates)
         if attached is None:
-            attached = self._attached[tree.aggregates] = [
-                provider
-                for provider in self._snapshot.sharing
-                if not provider.aggregates.isdisjoint(tree.aggregates)
-            ]
+            attached = self._snapshot.sharing_with(tree.aggregates)
+            self._attached[tree.aggregates] = attached
         return attached
 
     def _wanted(self, domains: Domains) -> int:

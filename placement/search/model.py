@@ -32,9 +32,14 @@ class Stock:
         return int((self.total - self.reserved) * self.allocation_ratio)
 
     @property
+    def free(self) -> int:
+        """What is left of the capacity; less than nothing if too much is taken."""
+        return self.capacity - self.used
+
+    @property
     def room(self) -> int:
         """The most that one consumer may have of what is left."""
-        return min(self.max_unit, self.capacity - self.used)
+        return min(self.max_unit, self.free)
 
     def suits(self, amount: int) -> bool:
         """Tell whether one consumer may take an amount: its least, most and step."""
@@ -56,6 +61,10 @@ class Group:
     ``resources`` are amounts by resource class. A provider must have one of each set
     in ``required`` and be in one of each set in ``member_of``. The empty suffix is
     that of the group that may spread over several providers.
+
+    A ``relaxed`` group leaves out some of what was asked: classes in ``any_unit`` take
+    every amount for suitable, those in ``no_room`` need no room and take none, and if
+    no resources are left, any one provider may serve it that meets the rest.
     """
 
     suffix: str = ""
@@ -65,6 +74,9 @@ class Group:
     member_of: tuple[frozenset[str], ...] = ()
     not_member_of: frozenset[str] = frozenset()
     in_tree: str | None = None
+    relaxed: bool = False
+    any_unit: frozenset[str] = frozenset()
+    no_room: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -144,6 +156,14 @@ class Snapshot:
     trees: tuple[Tree, ...]
     sharing: tuple[Provider, ...]
     homes: Mapping[str, Tree]
+
+    def sharing_with(self, aggregates: frozenset[str]) -> list[Provider]:
+        """Return the sharing providers that have one of some aggregates."""
+        return [
+            provider
+            for provider in self.sharing
+            if not provider.aggregates.isdisjoint(aggregates)
+        ]
 
 
 def snapshot_of(trees: Iterable[Tree]) -> Snapshot:

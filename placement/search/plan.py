@@ -10,6 +10,19 @@ from placement.search.model import Group, Provider, Request, Snapshot
 # ``group_policy=isolate`` as one more resource class: each provider has one unit of it,
 # and each suffixed group takes one.
 ISOLATION = "group_policy=isolate"
+# What is left of a class, whatever its ``max_unit``, as one more: where a relaxed group
+# takes of it, that is what all share.
+FREE = "free "
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """An amount of a class of a relaxed group, and what matters about it still."""
+
+    resource_class: str
+    amount: int
+    unit: bool
+    room: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -17,7 +30,8 @@ class Want:
     """The unary constraints on a slot: what its provider must be like by itself.
 
     ``spreads`` says that the want is one of the group without suffix, which looks at
-    the anchor as well. ``root_uuid`` is that of the only tree to pick from.
+    the anchor as well. ``root_uuid`` is that of the only tree to pick from. ``parts``
+    are the resources of which not everything matters.
     """
 
     resources: tuple[tuple[str, int], ...]
@@ -27,6 +41,13 @@ class Want:
     not_member_of: frozenset[str]
     root_uuid: str | None
     spreads: bool
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def taken(self) -> tuple[tuple[str, int], ...]:
+        """What a pick takes: amounts by resource class."""
+        parts = ((part.resource_class, part.amount) for part in self.parts if part.room)
+        return (*self.resources, *parts)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +89,19 @@ class Plan:
     def room(self, which: int, provider: Provider) -> int:
         """Return how much of a contended class a provider has for a candidate."""
         name = self.contended[which]
-        return 1 if name == ISOLATION else provider.stocks[name].room
+        if name == ISOLATION:
+            return 1
+        if name.startswith(FREE):
+            return provider.stocks[name.removeprefix(FREE)].free
+        return provider.stocks[name].room
+
+    @property
+    def classes(self) -> tuple[str | None, ...]:
+        """The resource class that each contended one is about, None for isolation."""
+        return tuple(
+            None if name == ISOLATION else name.removeprefix(FREE)
+            for name in self.contended
+        )
 
     @property
     def bound(self) -> int:
@@ -99,7 +132,13 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
     ]
     distinct = dict.fromkeys(want for _, want in needs)
     wants = {want: number for number, want in enumerate(distinct)}
-    demands = [_demands(suffix, want, request) for suffix, want in needs]
+    free = frozenset(
+        part.resource_class
+        for want in wants
+        for part in want.parts
+        if part.room and not part.unit
+    )
+    demands = [_demands(suffix, want, request, free) for suffix, want in needs]
     contended = _contended(demands)
     totals: Counter[str] = Counter()
     for name, amount in itertools.chain.from_iterable(demands):
@@ -110,7 +149,7 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
             number=number,
             suffix=suffix,
             want=wants[want],
-            amounts=want.resources,
+            amounts=want.taken,
             demands=tuple(
                 (contended.index(name), amount)
                 for name, amount in demands[number]
@@ -136,12 +175,12 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
 def _is_servable(group: Group, snapshot: Snapshot) -> bool:
     """Tell whether a group can be served as far as its own words tell.
 
-    A group without resources must ask for a trait or an aggregate; ``in_tree`` must
-    name a provider that exists.
+    A group without resources must ask for a trait or an aggregate, unless it is
+    relaxed; ``in_tree`` must name a provider that exists.
     """
     if group.in_tree is not None and group.in_tree not in snapshot.homes:
         return False
-    return bool(group.resources or group.required or group.member_of)
+    return bool(group.resources or group.required or group.member_of or group.relaxed)
 
 
 def _spreads(group: Group) -> bool:
@@ -152,13 +191,16 @@ def _spreads(group: Group) -> bool:
 def _wants(group: Group, snapshot: Snapshot) -> Iterator[Want]:
     """Yield the wants of a group, one for each slot."""
     root_uuid = None
-    if group.in_tree is not None and group.resources:
-        # Without resources, the parameter has no effect.
+    if group.in_tree is not None and (group.resources or group.relaxed):
+        # In a group that never had resources, the parameter has no effect.
         root_uuid = snapshot.homes[group.in_tree].root.uuid
     amounts = tuple(group.resources.items())
-    for resources in [amounts] if group.suffix else [(each,) for each in amounts]:
+    alone = group.suffix or not amounts
+    for resources in [amounts] if alone else [(each,) for each in amounts]:
+        whole, parts = _divide(resources, group)
         yield Want(
-            resources=resources,
+            resources=whole,
+            parts=parts,
             required=() if _spreads(group) else group.required,
             forbidden=group.forbidden,
             member_of=group.member_of,
@@ -168,9 +210,33 @@ def _wants(group: Group, snapshot: Snapshot) -> Iterator[Want]:
         )
 
 
-def _demands(suffix: str, want: Want, request: Request) -> list[tuple[str, int]]:
+def _divide(
+    resources: tuple[tuple[str, int], ...], group: Group
+) -> tuple[tuple[tuple[str, int], ...], tuple[Part, ...]]:
+    """Return the amounts that matter in full, and those that are relaxed."""
+    relaxed = group.any_unit | group.no_room
+    if relaxed.isdisjoint(name for name, _ in resources):
+        return resources, ()
+    return (
+        tuple((name, amount) for name, amount in resources if name not in relaxed),
+        tuple(
+            Part(name, amount, name not in group.any_unit, name not in group.no_room)
+            for name, amount in resources
+            if name in relaxed
+        ),
+    )
+
+
+def _demands(
+    suffix: str, want: Want, request: Request, free: frozenset[str]
+) -> list[tuple[str, int]]:
+    """Return what a slot takes that others may want: amounts by class.
+
+    :param free: the classes of which something is taken whatever ``max_unit`` says
+    """
     isolated = [(ISOLATION, 1)] if suffix and request.isolate else []
-    return [*want.resources, *isolated]
+    of_free = [(FREE + name, amount) for name, amount in want.taken if name in free]
+    return [*want.resources, *of_free, *isolated]
 
 
 def _contended(demands: Iterable[Iterable[tuple[str, int]]]) -> list[str]:

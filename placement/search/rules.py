@@ -24,6 +24,19 @@ def fits(provider: Provider, want: Want) -> bool:
     return True
 
 
+def fits_in_part(provider: Provider, want: Want) -> bool:
+    """What is left of ``resources`` in a relaxed group."""
+    for part in want.parts:
+        stock = provider.stocks.get(part.resource_class)
+        if stock is None:
+            return False
+        if part.unit and not stock.suits(part.amount):
+            return False
+        if part.room and not stock.holds(part.amount):
+            return False
+    return True
+
+
 def has_required_traits(provider: Provider, want: Want) -> bool:
     """``required``: a provider has each trait, or one of those after ``in:``."""
     return not any(one_of.isdisjoint(provider.traits) for one_of in want.required)
@@ -62,6 +75,7 @@ def rules_of(want: Want) -> tuple[ProviderRule, ...]:
         is_member: want.member_of,
         is_no_member: want.not_member_of,
         fits: want.resources,
+        fits_in_part: want.parts,
         has_required_traits: want.required,
         has_no_forbidden_trait: want.forbidden,
     }

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeAlias
 
 from placement.search.model import Provider
-from placement.search.plan import ISOLATION, Slot
+from placement.search.plan import Slot
 from placement.search.state import Domains, State
 
 # A number for each description, so that long ones are compared once only.
@@ -72,9 +72,9 @@ class Symmetry:
     def _sizes(self, provider: Provider) -> tuple[int, ...]:
         return tuple(
             self._plan.room(which, provider)
-            if name == ISOLATION or name in provider.stocks
+            if name is None or name in provider.stocks
             else 0
-            for which, name in enumerate(self._plan.contended)
+            for which, name in enumerate(self._plan.classes)
         )
 
     def _tree(self, provider: Provider) -> str | None:

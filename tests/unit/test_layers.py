@@ -23,6 +23,7 @@ LAYERS = {
         {"operation"},
         {"schemas"},
         {"objects"},
+        {"explanation"},
         {"search", "db"},
         {"conf", "errors"},
         {"microversion"},

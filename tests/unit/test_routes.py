@@ -37,6 +37,7 @@ ALLOW = {
     "/usages": "GET",
     "/reshaper": "POST",
     "/ledger/v1": "GET",
+    "/ledger/v1/explanation": "GET",
     "/ledger/v1/fleet": "GET",
 }
 

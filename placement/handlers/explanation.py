@@ -1,0 +1,21 @@
+"""Explanations: why a request finds few candidates, or none."""
+
+from placement.objects import explaining, holder, resource_provider
+from placement.objects.candidates import keeper
+from placement.operation import Call
+from placement_foundation.operation import Later, Reply
+
+
+def explain(call: Call[None]) -> Later:
+    """Answer with what keeps hosts from serving a request, and what would help.
+
+    :raises BadRequest: a trait or resource class does not exist
+    :raises NotFound: a host that is asked about does not exist
+    """
+    question: explaining.Question = call.query
+    forest = keeper.load(call.session)
+    names = resource_provider.names_by_uuid(call.session)
+    holders: explaining.Holders = {}
+    if question.holders:
+        holders = holder.list_largest(call.session, question.classes)
+    return lambda: Reply(explaining.explain(forest, question, names, holders))

@@ -1,0 +1,101 @@
+"""Making an explanation of what is loaded. Nothing here needs the database."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from placement import errors
+from placement.explanation import finding, report
+from placement.explanation.constraint import Constraint
+from placement.explanation.finding import Verdict
+from placement.explanation.report import Host, Report, Wanted
+from placement.explanation.survey import Deadline, Survey
+from placement.objects.candidates import name
+from placement.objects.candidates.forest import Forest
+from placement.objects.holder import Holder
+from placement.search.model import Request
+
+# Who holds most of each inventory, by UUID of the provider and class.
+Holders: TypeAlias = Mapping[tuple[str, str], Sequence[Holder]]
+
+UNKNOWN_HOST = "No resource provider with uuid or name {host} found"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be explained, and how much of it.
+
+    ``wanted.hosts`` are UUIDs or names, as they were sent.
+    """
+
+    request: Request
+    wanted: Wanted
+    holders: bool = False
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """The resource classes that are asked for."""
+        return frozenset().union(*(group.resources for group in self.request.groups))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Judged:
+    """A host, with the verdict on each constraint."""
+
+    host: Host
+    verdicts: Mapping[Constraint, Verdict]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Explanation:
+    """A report, and what to tell of the hosts in it.
+
+    ``names`` are those of all providers by UUID. ``near`` is None where it was not
+    asked for.
+    """
+
+    report: Report
+    near: tuple[Judged, ...] | None
+    asked: tuple[Judged, ...]
+    names: Mapping[str, str]
+    holders: Holders
+
+
+def explain(
+    forest: Forest, question: Question, names: Mapping[str, str], holders: Holders
+) -> Explanation:
+    """Return why hosts do not serve a request.
+
+    :raises BadRequest: a trait or resource class does not exist
+    :raises NotFound: a host that is asked about does not exist
+    """
+    deadline = Deadline(question.wanted.seconds)
+    everything = forest.everything
+    if not name.are_known(question.request, forest.vocabulary):
+        name.check(question.request, forest.vocabulary, everything)
+    hosts = tuple(_find(host, names) for host in question.wanted.hosts)
+    asked = Survey(everything, question.request)
+    wanted = dataclasses.replace(question.wanted, hosts=hosts)
+    told = report.report(asked, wanted, deadline)
+    return Explanation(
+        told,
+        None if told.near is None else _judge(asked, told.near),
+        _judge(asked, told.asked),
+        names,
+        holders,
+    )
+
+
+def _find(host: str, names: Mapping[str, str]) -> str:
+    """Return the UUID of a host that is named by it, or by its name."""
+    if host in names:
+        return host
+    for uuid, other in names.items():
+        if other == host:
+            return uuid
+    raise errors.NotFound(UNKNOWN_HOST.format(host=host))
+
+
+def _judge(asked: Survey, hosts: Sequence[Host]) -> tuple[Judged, ...]:
+    verdicts = finding.judge(asked, [host.tree for host in hosts])
+    return tuple(map(Judged, hosts, verdicts))

@@ -1,0 +1,63 @@
+"""Holders: the consumers that use most of what a provider has."""
+
+import dataclasses
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement.db import models
+
+# How many are told of one inventory.
+MOST = 10
+# How many rows are fetched at a time.
+BATCH = 2_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Holder:
+    """A consumer with what it uses of one inventory. Old ones have no record."""
+
+    consumer: str
+    amount: int
+    type: str | None
+    project: str | None
+
+
+def list_largest(
+    session: Session, class_names: Collection[str]
+) -> dict[tuple[str, str], list[Holder]]:
+    """Return the holders of each inventory of some classes, the largest first.
+
+    :returns: keyed by UUID of the provider and name of the class
+    """
+    held, consumer = models.Allocation, models.Consumer
+    provider, kind = models.ResourceProvider, models.ConsumerType
+    query = (
+        sa.select(
+            provider.uuid,
+            models.ResourceClass.name,
+            held.consumer_id,
+            held.used,
+            kind.name,
+            models.Project.external_id,
+        )
+        .select_from(held)
+        .join(provider, provider.id == held.resource_provider_id)
+        .join(models.ResourceClass, models.ResourceClass.id == held.resource_class_id)
+        .outerjoin(consumer, consumer.uuid == held.consumer_id)
+        .outerjoin(kind, kind.id == consumer.consumer_type_id)
+        .outerjoin(models.Project, models.Project.id == consumer.project_id)
+        .where(models.ResourceClass.name.in_(sorted(class_names)))
+        .order_by(held.used.desc(), held.consumer_id, held.id)
+    )
+    rows: Iterable[Any] = session.connection().execute(
+        query, execution_options={"yield_per": BATCH}
+    )
+    holders: dict[tuple[str, str], list[Holder]] = {}
+    for provider_uuid, class_name, *holding in rows:
+        listed = holders.setdefault((provider_uuid, class_name), [])
+        if len(listed) < MOST:
+            listed.append(Holder(*holding))
+    return holders
