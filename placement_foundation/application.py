@@ -21,6 +21,7 @@ from placement_foundation import (
     schema,
     stream,
 )
+from placement_foundation.context import RequestContext
 from placement_foundation.operation import Call, Handler, Later, Operation, Reply
 from placement_foundation.schema import Json, View
 from placement_foundation.storage import Database, Reading
@@ -169,8 +170,24 @@ class Application:
         self._check_policy(request, operation)
         asked = _Asked(request, operation, version)
 
+        asking = request.environ.get(context.ENVIRONMENT_KEY)
+
+        def may(rule: str) -> bool:
+            return policy.allows(self._enforcer, asking, rule)
+
         def work(session: Session) -> Reply | Later:
-            call = asked.call(session, self._settings, parameters)
+            subject = asked.subject(session, parameters)
+            self._check_owner(asking, operation, subject)
+            call = Call(
+                session,
+                self._settings,
+                subject,
+                parameters,
+                asked.query,
+                asked.checked_body(),
+                asking,
+                may,
+            )
             return handler(call, **_flags(operation.flags, version))
 
         if operation.lines:
@@ -189,6 +206,13 @@ class Application:
             target = {"project_id": _last(request, operation.policy_project)}
         asking = request.environ[context.ENVIRONMENT_KEY]
         policy.authorize(self._enforcer, asking, operation.policy, target)
+
+    def _check_owner(
+        self, asking: RequestContext, operation: Operation, subject: Any
+    ) -> None:
+        if operation.policy and operation.owner:
+            owner = {"project_id": operation.owner(subject)}
+            policy.authorize(self._enforcer, asking, operation.policy, owner)
 
 
 class _Asked:
@@ -223,19 +247,20 @@ class _Asked:
             if raw or not self._operation.body_optional:
                 self.body = schema.parse_json(raw, accepted)
 
-    def call(
-        self,
-        session: Session,
-        settings: Any,
-        parameters: Mapping[str, str],
-    ) -> Call[Any, Any]:
-        """Return what the handler gets, the subject loaded."""
-        subject = None
-        if self._operation.subject:
-            subject = self._operation.subject(session, **parameters, **self._flags)
+    def subject(self, session: Session, parameters: Mapping[str, str]) -> Any:
+        """Return what the path names, loaded; None where it names nothing."""
+        if self._operation.subject is None:
+            return None
+        return self._operation.subject(session, **parameters, **self._flags)
+
+    def checked_body(self) -> Json:
+        """Return the body.
+
+        :raises ServiceError: it, or the query, was not what it should be
+        """
         if self.fault:
             raise self.fault
-        return Call(session, settings, subject, parameters, self.query, self.body)
+        return self.body
 
 
 def _done(reply: Reply | Later) -> Reply:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from sqlalchemy.orm import Session
 
 from placement_foundation import errors
+from placement_foundation.context import RequestContext
 from placement_foundation.query_string import Pairs
 from placement_foundation.schema import Json, Schema, View
 from placement_foundation.version import ByVersion, always
@@ -18,6 +19,10 @@ C = TypeVar("C")
 OK = always(200)
 
 
+def _nothing(rule: str) -> bool:
+    return False
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call(Generic[S, C]):
     """A request, checked and parsed: what a handler gets.
@@ -25,7 +30,8 @@ class Call(Generic[S, C]):
     ``settings`` are the options of the service that handlers need to know;
     ``subject`` is what the path names, loaded; ``path`` has the parameters of the
     path as text; ``query`` is what the row's ``query`` made of the query string;
-    ``body`` is a document that the row's schema has accepted.
+    ``body`` is a document that the row's schema has accepted. ``asking`` is who asks,
+    and ``may`` tells whether another rule of the policy lets them in as well.
     """
 
     session: Session
@@ -34,6 +40,8 @@ class Call(Generic[S, C]):
     path: Mapping[str, str]
     query: Any = None
     body: Json = None
+    asking: RequestContext | None = None
+    may: Callable[[str], bool] = _nothing
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,7 +76,8 @@ class Operation:
 
     ``policy`` is the rule that must let the caller in; None admits everybody.
     ``policy_project`` is the query parameter that names the project which the rule is
-    about; None means the caller's own.
+    about; None means the caller's own. ``owner`` returns the project that the subject
+    belongs to: the rule must also let the caller in there.
 
     ``subject`` loads what the path names: it gets the session, the parameters of the
     path, and ``subject_flags`` as the handler gets its own. ``query`` parses the query
@@ -97,6 +106,7 @@ class Operation:
     handler: ByVersion[Handler]
     policy: str | None
     policy_project: str | None = None
+    owner: Callable[[Any], str] | None = None
     subject: Callable[..., Any] | None = None
     subject_flags: Mapping[str, tuple[int, int]] = dataclasses.field(
         default_factory=dict

@@ -174,3 +174,12 @@ def authorize(
         raise errors.Forbidden(
             f"Policy does not allow {rule} to be performed."
         ) from exc
+
+
+def allows(enforcer: Enforcer, context: RequestContext, rule: str) -> bool:
+    """Tell whether the caller may do what a rule is about, with what is their own."""
+    try:
+        authorize(enforcer, context, rule)
+    except errors.Forbidden:
+        return False
+    return True
