@@ -1,5 +1,6 @@
 """What is done again and again: operations ended, hosts looked at, due events run."""
 
+import threading
 from collections.abc import Callable, Iterable
 
 from oslo_log import log
@@ -37,14 +38,14 @@ class Loop:
         run_due(self._world)
         retry_ends(self._world)
 
-    def run(self, seconds: float, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Take turns for ever, some seconds apart, or until told to stop."""
-        while not stopped():
+    def run(self, seconds: float, stop: threading.Event) -> None:
+        """Take turns, some seconds apart, until told to stop."""
+        while not stop.is_set():
             try:
                 self.turn()
             except Exception:
                 LOG.exception("this turn was not completed")
-            self._world.clock.sleep(seconds)
+            stop.wait(seconds)
 
 
 def run_due(world: World) -> None:

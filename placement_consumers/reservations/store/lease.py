@@ -94,6 +94,11 @@ def resource_class_of(reservation_id: str) -> str:
     return f"CUSTOM_RESERVATION_{reservation_id.upper().replace('-', '_')}"
 
 
+def owner_of(lease: Lease) -> str:
+    """Return the project that a lease belongs to."""
+    return lease.project_id
+
+
 def subject(lease_id: str) -> str:
     """Return what a claim to a lease is about."""
     return f"lease:{lease_id}"

@@ -1,0 +1,141 @@
+"""Assembly: options, database, Placement, policy and middleware make the service."""
+
+import atexit
+import threading
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+from oslo_log import log
+
+from placement_consumers import access
+from placement_consumers.client import Client
+from placement_consumers.reservations import conf, errors, policy, version
+from placement_consumers.reservations.clock import SystemClock
+from placement_consumers.reservations.compute import Compute
+from placement_consumers.reservations.compute.placement import PlacementCompute
+from placement_consumers.reservations.db import migration
+from placement_consumers.reservations.lifecycle.turn import Loop
+from placement_consumers.reservations.routes import ROUTES
+from placement_consumers.reservations.world import World
+from placement_foundation import middleware, option, refusal, storage
+from placement_foundation.application import Application, Service
+from placement_foundation.log import set_up_logging
+from placement_foundation.middleware import Surroundings
+from placement_foundation.policy import Enforcer
+from placement_foundation.storage import Database
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
+
+LOG = log.getLogger(__name__)
+
+OPEN_PATHS = {"", "/", "/versions", "/healthcheck"}
+# How long a process that ends waits for its event loop to finish what it is at.
+LAST_TURN_SECONDS = 8
+
+
+def _is_open(environment: "WSGIEnvironment") -> bool:
+    return environment.get("PATH_INFO", "") in OPEN_PATHS
+
+
+SERVICE = Service(
+    name="Reservation API",
+    routes=ROUTES,
+    negotiate=version.negotiate,
+    version_headers=version.headers,
+    refuse=refusal.as_json(errors.document),
+)
+
+SURROUNDINGS = Surroundings(
+    log_name="placement_consumers.reservations.requestlog",
+    is_open=_is_open,
+    identify=middleware.identify_as_administrator,
+)
+
+
+def start_from_environment() -> "WSGIApplication":
+    """Return the service as configuration files and the environment describe it.
+
+    Its events are run elsewhere: by ``placement-reservations events``.
+    """
+    config = conf.read_for_service()
+    set_up_logging(config, conf.PROJECT)
+    return start(config)
+
+
+def start(config: cfg.ConfigOpts) -> "WSGIApplication":
+    """Return the service as a configuration describes it, without its event loop.
+
+    :raises Exception: the policy file cannot be parsed, the database cannot be
+        reached, or it is not said how to reach Placement
+    """
+    enforcer = policy.make_enforcer(config)
+    return _assemble(config, make_world(config), enforcer)
+
+
+def start_with_events(config: cfg.ConfigOpts) -> "WSGIApplication":
+    """Return the service, with an event loop in a thread of its own.
+
+    :raises Exception: as ``start``
+    """
+    enforcer = policy.make_enforcer(config)
+    world = make_world(config)
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=run_events, args=(config, world, stop), name="events", daemon=True
+    )
+    thread.start()
+
+    def end() -> None:
+        stop.set()
+        thread.join(LAST_TURN_SECONDS)
+
+    atexit.register(end)
+    return _assemble(config, world, enforcer)
+
+
+def run_events(config: cfg.ConfigOpts, world: World, stop: threading.Event) -> None:
+    """Run events until told to stop."""
+    Loop(world).run(config.reservations.event_interval, stop)
+
+
+def make_world(config: cfg.ConfigOpts) -> World:
+    """Return what operations work with.
+
+    :raises Exception: the database cannot be reached, or it is not said how to reach
+        Placement
+    """
+    database = storage.connect(option.database_settings(config.database))
+    if config.database.sync_on_startup:
+        migration.SCHEMA.upgrade(database)
+    # Servers may fork from here on.
+    database.rest()
+    placement = Client(access.from_config(config, "placement"))
+    compute = _make_compute(config, database, placement)
+    return World(database, placement, compute, SystemClock(), conf.rules(config))
+
+
+def _make_compute(
+    config: cfg.ConfigOpts, database: Database, placement: Client
+) -> Compute:
+    if config.reservations.compute == "nova":
+        # What is not used need not be installed.
+        from placement_consumers.reservations.compute import nova
+
+        return nova.from_config(config)
+    return PlacementCompute(database, placement, config.free_pool.aggregate)
+
+
+def build(config: cfg.ConfigOpts, world: World) -> "WSGIApplication":
+    """Return the service in a world that is ready, as one WSGI application.
+
+    :raises Exception: the policy file cannot be parsed
+    """
+    return _assemble(config, world, policy.make_enforcer(config))
+
+
+def _assemble(
+    config: cfg.ConfigOpts, world: World, enforcer: Enforcer
+) -> "WSGIApplication":
+    application = Application(SERVICE, world.database, world, enforcer)
+    return middleware.surround(application, config, SURROUNDINGS)

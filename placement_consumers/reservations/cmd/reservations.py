@@ -1,0 +1,125 @@
+"""``placement-reservations``: the service, its events and its database."""
+
+import argparse
+import dataclasses
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from placement_consumers.access import Misconfigured
+from placement_consumers.reservations import app, conf, policy
+from placement_consumers.reservations.db import migration
+from placement_foundation import serving
+from placement_foundation.log import set_up_logging
+
+
+def _example(url: str) -> str:
+    return (
+        f"openstack --os-auth-type none --os-endpoint {url}/v1 "
+        "reservation host create compute-1"
+    )
+
+
+PROGRAM = serving.Program(
+    name="placement-reservations",
+    title="The reservation service",
+    project=conf.PROJECT,
+    port=1234,
+    database_group="database",
+    read=conf.read,
+    make_enforcer=policy.make_enforcer,
+    schema=migration.SCHEMA,
+    start=app.start_with_events,
+    sync_command="placement-reservations db sync",
+    example=_example,
+)
+WITHOUT_EVENTS = dataclasses.replace(PROGRAM, start=app.start)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name; return the exit code."""
+    asked = _parser().parse_args(arguments)
+    exit_code: int = asked.run(asked)
+    return exit_code
+
+
+def serve(asked: argparse.Namespace) -> int:
+    """Serve the reservation API, and run events, until told to stop."""
+    return serving.serve(PROGRAM if asked.events else WITHOUT_EVENTS, asked)
+
+
+def run_events(asked: argparse.Namespace) -> int:
+    """Run events only, until told to stop."""
+
+    def work(config: cfg.ConfigOpts) -> None:
+        serving.prepare_database(PROGRAM, config)
+        set_up_logging(config, conf.PROJECT)
+        stop = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        world = app.make_world(config)
+        print("Events are run. Ctrl-C ends it.", flush=True)
+        app.run_events(config, world, stop)
+
+    return _configured(asked, work)
+
+
+def sync(asked: argparse.Namespace) -> int:
+    """Make the tables, or migrate them to the newest revision."""
+    return _configured(
+        asked,
+        lambda config: serving.prepare_database(PROGRAM, config, migrate=True),
+    )
+
+
+def _configured(
+    asked: argparse.Namespace, work: Callable[[cfg.ConfigOpts], None]
+) -> int:
+    try:
+        work(serving.configure(PROGRAM, asked.config_file))
+    except serving.Unusable as exc:
+        return serving.refuse(PROGRAM, exc)
+    except Misconfigured as exc:
+        return serving.refuse(PROGRAM, serving.Unusable(str(exc)))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM.name,
+        description="The reservation service. Without any configuration it uses an "
+        f"embedded database and the Placement at {conf.LOCAL_PLACEMENT}, takes "
+        "everybody for an administrator, and listens on the loopback interface only.",
+    )
+    commands = parser.add_subparsers(title="commands", required=True)
+    server = _add_command(commands, "serve", serve)
+    serving.add_arguments(server, PROGRAM)
+    server.add_argument(
+        "--no-events",
+        dest="events",
+        action="store_false",
+        help="serve the API only; events are run by another process",
+    )
+    serving.add_config_file(_add_command(commands, "events", run_events), PROGRAM)
+    database = commands.add_parser("db", help="Manage the database.")
+    actions = database.add_subparsers(title="actions", required=True)
+    serving.add_config_file(_add_command(actions, "sync", sync), PROGRAM)
+    return parser
+
+
+def _add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int]
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=run.__doc__, description=run.__doc__
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""Flavors of reservations, where no other service shows them."""
+
+from placement_consumers.reservations.handlers.call import Call
+from placement_consumers.reservations.store import flavor as flavors
+from placement_foundation.operation import Reply
+
+
+def _project(call: Call[None]) -> str | None:
+    if call.may("reservation:flavors:list_all"):
+        return None
+    return (call.asking and call.asking.project_id) or ""
+
+
+def list_flavors(call: Call[None]) -> Reply:
+    """List flavors: administrators see all, others those they have access to."""
+    return Reply(flavors.list_flavors(call.session, _project(call)))
+
+
+def show_flavor(call: Call[None]) -> Reply:
+    """Show a flavor."""
+    found = flavors.get(call.session, call.path["flavor_id"], _project(call))
+    return Reply(found)

@@ -1,0 +1,93 @@
+"""Hosts, what is said of them, and the slots that are promised of them."""
+
+from placement_consumers.reservations.handlers.call import Call, world_of
+from placement_consumers.reservations.lifecycle import registration
+from placement_consumers.reservations.schemas import host as wire
+from placement_consumers.reservations.store import allocation as allocations
+from placement_consumers.reservations.store import host as hosts
+from placement_consumers.reservations.store.allocation import Slot
+from placement_consumers.reservations.store.host import Host
+from placement_foundation import errors
+from placement_foundation.operation import Later, Reply
+
+
+def list_hosts(call: Call[None]) -> Reply:
+    """List hosts."""
+    return Reply(hosts.list_hosts(call.session))
+
+
+def show_host(call: Call[Host]) -> Reply:
+    """Show a host."""
+    return Reply(call.subject)
+
+
+def create_host(call: Call[None]) -> Later:
+    """Let the room of a host be reserved.
+
+    :raises BadRequest: what is said of it cannot be
+    """
+    world = world_of(call)
+    name = call.body["name"]
+    said = wire.parse_capabilities(call.body)
+    capabilities = {key: value for key, value in said.items() if value is not None}
+    return lambda: Reply(registration.add(world, name, capabilities), created=True)
+
+
+def update_host(call: Call[Host]) -> Later:
+    """Change what is said of a host.
+
+    :raises BadRequest: that cannot be said
+    """
+    if "name" in call.body:
+        raise errors.BadRequest("'name' of a host cannot be set.")
+    world = world_of(call)
+    identifier = str(call.subject.id)
+    said = wire.parse_capabilities(call.body)
+    return lambda: Reply(registration.describe(world, identifier, said))
+
+
+def delete_host(call: Call[Host]) -> Later:
+    """Let the room of a host not be reserved any more."""
+    world = world_of(call)
+    identifier = str(call.subject.id)
+
+    def later() -> Reply:
+        registration.remove(world, identifier)
+        return Reply()
+
+    return later
+
+
+def list_allocations(call: Call[None]) -> Reply:
+    """List the slots that are promised of each host."""
+    found: dict[int, list[Slot]] = {
+        host.id: [] for host in hosts.list_hosts(call.session)
+    }
+    for slot in allocations.list_slots(call.session, **call.query):
+        found[slot.host_id].append(slot)
+    return Reply(found)
+
+
+def show_allocation(call: Call[Host]) -> Reply:
+    """Show the slots that are promised of a host."""
+    host_id = call.subject.id
+    return Reply((host_id, allocations.list_slots(call.session, host_id=host_id)))
+
+
+def list_properties(call: Call[None]) -> Reply:
+    """List what is said of hosts; what is private only if asked for, and allowed.
+
+    :raises Forbidden: private ones are asked for by somebody who may not see them
+    """
+    private = call.query.get("all", False)
+    if private and not call.may("reservation:hosts:properties:list_private"):
+        raise errors.Forbidden("Only administrators may see private properties.")
+    found = hosts.list_properties(call.session)
+    shown = [each for each in found if private or not each.private]
+    return Reply((shown, call.query.get("detail", False)))
+
+
+def update_property(call: Call[None]) -> Reply:
+    """Make what is said of hosts private, or not."""
+    private = call.body["private"]
+    return Reply(hosts.set_private(call.session, call.path["name"], private))

@@ -1,0 +1,97 @@
+"""Leases: listed, made, shown, changed, and deleted."""
+
+from placement_consumers.reservations.handlers.call import Call, world_of
+from placement_consumers.reservations.lifecycle import (
+    change,
+    creation,
+    notice,
+    termination,
+    turn,
+)
+from placement_consumers.reservations.schemas import lease as wire
+from placement_consumers.reservations.schemas import moment
+from placement_consumers.reservations.store import lease as leases
+from placement_consumers.reservations.store.lease import Lease
+from placement_consumers.reservations.world import World
+from placement_foundation.operation import Later, Reply
+
+
+def list_leases(call: Call[None]) -> Reply:
+    """List leases: administrators see all, others those of their project."""
+    if call.may("reservation:leases:list_all"):
+        return Reply(leases.list_leases(call.session))
+    project = call.asking.project_id if call.asking else ""
+    return Reply(leases.list_leases(call.session, project or ""))
+
+
+def show_lease(call: Call[Lease]) -> Reply:
+    """Show a lease."""
+    return Reply(call.subject)
+
+
+def create_lease(call: Call[None]) -> Later:
+    """Make a lease, and start it if its time has come.
+
+    :raises BadRequest: a time or a reservation makes no sense
+    """
+    world = world_of(call)
+    order = _order(call, world)
+
+    def later() -> Reply:
+        lease_id = creation.create(world, order)
+        return _started(world, lease_id, created=True)
+
+    return later
+
+
+def _order(call: Call[None], world: World) -> creation.Order:
+    now = world.clock.now()
+    interval = wire.parse_interval(call.body, now)
+    before_end = notice.by_default(world, interval)
+    if call.body.get("before_end_date") is not None:
+        text = call.body["before_end_date"]
+        wanted = moment.parse(text, now, "before_end_date")
+        before_end = notice.check(interval, wanted)
+    asking = call.asking
+    return creation.Order(
+        call.body["name"],
+        (asking and asking.user_id) or "",
+        (asking and asking.project_id) or "",
+        interval,
+        wire.parse_wishes(call.body["reservations"]),
+        before_end,
+    )
+
+
+def update_lease(call: Call[Lease]) -> Later:
+    """Change a lease, and start it if its time has come.
+
+    :raises BadRequest: what is wanted makes no sense
+    """
+    world = world_of(call)
+    lease_id = call.subject.id
+    wanted = wire.parse_update(call.body, world.clock.now())
+
+    def later() -> Reply:
+        change.update(world, lease_id, wanted)
+        return _started(world, lease_id)
+
+    return later
+
+
+def _started(world: World, lease_id: str, *, created: bool = False) -> Reply:
+    turn.start_now(world, lease_id)
+    lease = world.database.read(lambda session: leases.get(session, lease_id))
+    return Reply(lease, created=created)
+
+
+def delete_lease(call: Call[Lease]) -> Later:
+    """End a lease if it has started, and remove it."""
+    world = world_of(call)
+    lease_id = call.subject.id
+
+    def later() -> Reply:
+        termination.delete(world, lease_id)
+        return Reply()
+
+    return later

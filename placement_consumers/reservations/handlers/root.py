@@ -1,0 +1,30 @@
+"""The documents that are open to all: which versions there are, how the service is."""
+
+import datetime
+
+from placement_consumers.reservations.handlers.call import Call
+from placement_consumers.reservations.schemas.root import Health
+from placement_consumers.reservations.store import claim as claims
+from placement_consumers.reservations.store import debt as debts
+from placement_consumers.reservations.store import event as events
+from placement_foundation.operation import Reply
+
+# What was due before this time should have been done.
+GRACE = datetime.timedelta(minutes=5)
+
+
+def show_versions(call: Call[None]) -> Reply:
+    """Answer with the versions of the API."""
+    return Reply()
+
+
+def show_health(call: Call[None]) -> Reply:
+    """Answer with what should have been done by now; the tables can be read."""
+    before = call.settings.clock.now() - GRACE
+    return Reply(
+        Health(
+            overdue_events=len(events.list_due(call.session, before)),
+            expired_claims=len(claims.list_expired(call.session, before)),
+            debts=len(debts.list_subjects(call.session)),
+        )
+    )

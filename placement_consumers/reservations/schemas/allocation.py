@@ -1,0 +1,60 @@
+"""Slots of hosts on the wire."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from placement_consumers.reservations.schemas import moment
+from placement_consumers.reservations.store.allocation import Slot
+from placement_foundation import query_string
+from placement_foundation.query_string import Pairs
+from placement_foundation.schema import Json, Schema, View
+
+QUERY = Schema(
+    {
+        "type": "object",
+        "properties": {
+            "lease_id": {"type": "string"},
+            "reservation_id": {"type": "string"},
+        },
+        "additionalProperties": False,
+    }
+)
+
+# The slots of hosts, keyed by the ids of the hosts.
+ByHost = Mapping[int, Sequence[Slot]]
+
+
+def parse_query(pairs: Pairs) -> dict[str, str]:
+    """Return whose slots are asked for.
+
+    :raises BadRequest: a parameter is unknown
+    """
+    query_string.check(pairs, QUERY)
+    return dict(pairs)
+
+
+def render_allocation(value: tuple[int, Sequence[Slot]], view: View) -> Json:
+    """Render the slots of one host."""
+    return {"allocation": _render(*value)}
+
+
+def render_allocations(value: ByHost, view: View) -> Json:
+    """Render the slots of hosts."""
+    return {
+        "allocations": [_render(host_id, slots) for host_id, slots in value.items()]
+    }
+
+
+def _render(host_id: int, slots: Sequence[Slot]) -> dict[str, Any]:
+    return {
+        "resource_id": str(host_id),
+        "reservations": [
+            {
+                "id": slot.reservation_id,
+                "lease_id": slot.lease_id,
+                "start_date": moment.render(slot.interval.start),
+                "end_date": moment.render(slot.interval.end),
+            }
+            for slot in slots
+        ],
+    }

@@ -1,0 +1,151 @@
+"""Hosts on the wire: what is said of one is a member of it, like everything else."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from placement_consumers.reservations.schemas import moment
+from placement_consumers.reservations.store.host import Host, Property
+from placement_foundation import errors, query_string
+from placement_foundation.query_string import Pairs
+from placement_foundation.schema import Json, Schema, View
+
+VALUE_TYPES = ["string", "number", "boolean"]
+VALUE = {"type": VALUE_TYPES, "maxLength": 4096}
+CAPABILITY = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 255,
+    "pattern": r"^[^\s/]+$",
+}
+# "blazar_" and a name make the name of a resource provider.
+HOST_NAME = {"type": "string", "minLength": 1, "maxLength": 193}
+
+POST_HOST = Schema(
+    {
+        "type": "object",
+        "properties": {"name": HOST_NAME},
+        "required": ["name"],
+        "propertyNames": CAPABILITY,
+        "additionalProperties": VALUE,
+    }
+)
+PUT_HOST = Schema(
+    {
+        "type": "object",
+        "minProperties": 1,
+        "propertyNames": CAPABILITY,
+        "additionalProperties": {**VALUE, "type": [*VALUE_TYPES, "null"]},
+    }
+)
+PATCH_PROPERTY = Schema(
+    {
+        "type": "object",
+        "properties": {"private": {"type": "boolean"}},
+        "required": ["private"],
+        "additionalProperties": False,
+    }
+)
+FLAG = {"enum": ["True", "False", "true", "false", "1", "0"]}
+PROPERTIES_QUERY = Schema(
+    {
+        "type": "object",
+        "properties": {"detail": FLAG, "all": FLAG},
+        "additionalProperties": False,
+    }
+)
+
+
+def parse_properties_query(pairs: Pairs) -> dict[str, bool]:
+    """Return which flags are set.
+
+    :raises BadRequest: a parameter is unknown, or no flag
+    """
+    query_string.check(pairs, PROPERTIES_QUERY)
+    return {name: value.lower() in ("true", "1") for name, value in pairs}
+
+
+def parse_capabilities(body: Json) -> dict[str, str | None]:
+    """Return what is said of a host; None takes a capability away.
+
+    :raises BadRequest: a name is that of something else about a host
+    """
+    said = {name: value for name, value in body.items() if name != "name"}
+    for name in said:
+        if name in RESERVED:
+            raise errors.BadRequest(f"{name!r} of a host cannot be set.")
+    return {name: None if value is None else str(value) for name, value in said.items()}
+
+
+def render_host(host: Host, view: View) -> Json:
+    """Render one host."""
+    return {"host": _render(host)}
+
+
+def render_hosts(hosts: Sequence[Host], view: View) -> Json:
+    """Render hosts."""
+    return {"hosts": [_render(host) for host in hosts]}
+
+
+def _render(host: Host) -> dict[str, Any]:
+    return {
+        **host.capabilities,
+        "id": str(host.id),
+        "hypervisor_hostname": host.name,
+        "service_name": host.details.service_name,
+        "vcpus": host.size.vcpus,
+        "memory_mb": host.size.memory_mb,
+        "local_gb": host.size.disk_gb,
+        "cpu_info": host.details.cpu_info,
+        "hypervisor_type": host.details.hypervisor_type,
+        "hypervisor_version": host.details.hypervisor_version,
+        "availability_zone": host.details.availability_zone,
+        "status": None,
+        "reservable": host.reservable,
+        "trust_id": None,
+        "created_at": moment.render_stamp(host.created_at),
+        "updated_at": moment.render_stamp(host.updated_at),
+    }
+
+
+RESERVED = {
+    "name",
+    "id",
+    "hypervisor_hostname",
+    "service_name",
+    "vcpus",
+    "memory_mb",
+    "local_gb",
+    "cpu_info",
+    "hypervisor_type",
+    "hypervisor_version",
+    "availability_zone",
+    "status",
+    "reservable",
+    "trust_id",
+    "created_at",
+    "updated_at",
+}
+
+
+def render_property(value: Property, view: View) -> Json:
+    """Render what is known of a capability."""
+    return {"resource_property": _render_property(value)}
+
+
+def render_properties(value: tuple[Sequence[Property], bool], view: View) -> Json:
+    """Render capabilities, with all that is known of them if that is wanted."""
+    found, detail = value
+    return {
+        "resource_properties": [
+            _render_property(each) if detail else {"property": each.name}
+            for each in found
+        ]
+    }
+
+
+def _render_property(value: Property) -> dict[str, Any]:
+    return {
+        "property": value.name,
+        "private": value.private,
+        "values": list(value.values),
+    }
