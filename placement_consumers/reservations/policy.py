@@ -97,10 +97,3 @@ def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
     :raises Exception: a policy file cannot be parsed
     """
     return enforcement.make_enforcer(config, list_rules())
-
-
-def get_enforcer() -> Enforcer:
-    """Return an enforcer for the policy tools, which bring no configuration."""
-    config = cfg.ConfigOpts()
-    config([], project="placement-reservations")
-    return make_enforcer(config)

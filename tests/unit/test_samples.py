@@ -12,6 +12,8 @@ from oslo_policy import generator as policy_generator
 from placement import conf, policy
 from placement_consumers.nodes import conf as nodes_conf
 from placement_consumers.nodes import policy as nodes_policy
+from placement_consumers.reservations import conf as reservations_conf
+from placement_consumers.reservations import policy as reservations_policy
 
 ETC = Path(__file__).parents[2] / "etc"
 
@@ -67,6 +69,14 @@ NODES = Service(
     ("api", "database", "nodes", "sync"),
 )
 
+RESERVATIONS = Service(
+    reservations_conf,
+    reservations_policy,
+    "placement-reservations.conf.sample",
+    "placement-reservations-policy.yaml.sample",
+    ("api", "database", "reservations", "free_pool"),
+)
+
 
 def sections(text: str) -> dict[str, str]:
     """Return the sections of a configuration file, keyed by name."""
@@ -77,7 +87,9 @@ def sections(text: str) -> dict[str, str]:
     return found
 
 
-@pytest.fixture(params=[PLACEMENT, NODES], ids=["placement", "nodes"])
+@pytest.fixture(
+    params=[PLACEMENT, NODES, RESERVATIONS], ids=["placement", "nodes", "reservations"]
+)
 def service(request: pytest.FixtureRequest) -> Service:
     assert isinstance(request.param, Service)
     return request.param
