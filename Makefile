@@ -1,9 +1,16 @@
-# What a newcomer needs: `make serve` and `make test`. The rest is in tox.ini.
+# What a newcomer needs; `make help` lists it. The rest is in tox.ini.
 
 PYTHON ?= python3
 VENV ?= .venv
 
-.PHONY: serve serve-nodes test clean
+.PHONY: help serve serve-nodes test clean
+
+help:
+	@echo 'make serve        serve the API at http://127.0.0.1:8778/; ARGS="--port 0" and others'
+	@echo 'make serve-nodes  serve placement-nodes'
+	@echo 'make test         run the tests on the embedded database'
+	@echo 'make clean        remove what these have made'
+	@echo 'VENV=$(VENV) is where it is installed, PYTHON=$(PYTHON) what with.'
 
 serve: $(VENV)/bin/placement-api
 	$(VENV)/bin/placement-api $(ARGS)

@@ -52,3 +52,36 @@ def test_mod_wsgi_gets_the_application() -> None:
     assert "from placement.wsgi.api import application" in text
     assert "garbage.settle()" in text
     assert "placement.wsgi" in (DEPLOY / "apache.conf").read_text()
+
+
+def test_what_the_service_does_not_need_it_may_not_do() -> None:
+    unit = (DEPLOY / "placement-api.service").read_text().splitlines()
+    assert "CapabilityBoundingSet=" in unit
+    assert "SystemCallFilter=@system-service" in unit
+    assert "RestrictNamespaces=true" in unit
+
+
+def test_apache_takes_chunks_and_shows_nobody_his_token() -> None:
+    text = (DEPLOY / "apache.conf").read_text()
+    assert "WSGIChunkedRequest On" in text
+    assert "TraceEnable Off" in text
+
+
+def test_the_guide_makes_what_the_unit_names() -> None:
+    guide = (DEPLOY.parent / "docs" / "operators-guide.rst").read_text()
+    assert "useradd --system" in guide
+    for name in ("/etc/placement", "/var/lib/placement", "/var/log/placement"):
+        assert name in guide
+
+
+def test_the_files_are_installed() -> None:
+    parser = configparser.ConfigParser()
+    parser.read(DEPLOY.parent / "setup.cfg")
+    assert "deploy/*" in parser["options.data_files"]["share/placement"]
+
+
+def test_the_newcomer_is_told_of_each_target() -> None:
+    text = (DEPLOY.parent / "Makefile").read_text()
+    (phony,) = (line for line in text.splitlines() if line.startswith(".PHONY"))
+    for target in set(phony.split()[1:]) - {"help"}:
+        assert f"make {target} " in text
