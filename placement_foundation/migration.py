@@ -59,7 +59,7 @@ class History:
         wanted = revision or self.head
         if self.version(database) == wanted:
             return
-        with _exclusively(database.engine) as connection:
+        with database.unhurried() as engine, _exclusively(engine) as connection:
             # Whoever was waited for has most likely done the work.
             if self._recorded(connection) != wanted:
                 command.upgrade(self._alembic(connection), wanted)
@@ -71,7 +71,7 @@ class History:
             record at all
         :raises alembic.util.CommandError: there is no such revision
         """
-        with _exclusively(database.engine) as connection:
+        with database.unhurried() as engine, _exclusively(engine) as connection:
             # What was recorded before does not matter, even if nobody knows it.
             command.stamp(self._alembic(connection), revision, purge=True)
 

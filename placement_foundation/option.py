@@ -91,6 +91,28 @@ DATABASE_OPTIONS = [
         help="Seconds between those attempts.",
     ),
     cfg.IntOpt(
+        "connect_timeout",
+        default=10,
+        min=0,
+        help="Seconds to wait for a connection to a database server; 0 is for ever. "
+        "Does not apply to SQLite.",
+    ),
+    cfg.IntOpt(
+        "lock_timeout",
+        default=5,
+        min=1,
+        help="Seconds that a statement waits for a lock that another one holds, before "
+        "the transaction begins anew.",
+    ),
+    cfg.IntOpt(
+        "statement_timeout",
+        default=30,
+        min=0,
+        help="Seconds that a database server may take for a statement; 0 is for ever. "
+        "A server that does not answer for some seconds more is given up. Does not "
+        "apply to SQLite.",
+    ),
+    cfg.IntOpt(
         "connection_debug",
         default=0,
         help="How much of its SQL the service logs: from 50 on the statements, at 100 "
@@ -142,6 +164,9 @@ class DatabaseSettings:
     pool_timeout: int | None = None
     max_retries: int = 10
     retry_interval: int = 10
+    connect_timeout: int = 10
+    lock_timeout: int = 5
+    statement_timeout: int = 30
     connection_debug: int = 0
     connection_trace: bool = False
 

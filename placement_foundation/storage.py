@@ -2,9 +2,7 @@
 
 import contextlib
 import dataclasses
-import logging
 import random
-import sqlite3
 import time
 from collections.abc import (
     Callable,
@@ -17,89 +15,30 @@ from collections.abc import (
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exc
-from oslo_db.sqlalchemy import engines, exc_filters
 from oslo_log import log
 from sqlalchemy import orm
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from placement_foundation import errors
+from placement_foundation import engine, errors, trouble
 from placement_foundation.option import DatabaseSettings
 
 LOG = log.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
 
-# How long a SQLite connection waits for its turn to write, in seconds.
-SQLITE_PATIENCE = 30
-
 # Well below the number of parameters that any database takes in one statement.
 CHUNK = 5000
 
-# The drivers of each server, the one that is asked for and tested first.
-DRIVERS = {
-    "postgresql": ("psycopg", "psycopg2"),
-    "mysql": ("pymysql", "mysqldb"),
-    "mariadb": ("pymysql", "mysqldb"),
-}
-
-# What a transaction says before its first statement. Readers see one moment, so that
-# the statements of one request agree with each other; writers see what was committed
-# when each statement starts, so that what is read under a lock is current.
-READ, WRITE = "read", "write"
-PREAMBLE = {
-    ("sqlite", READ): "BEGIN",
-    ("sqlite", WRITE): "BEGIN IMMEDIATE",
-    ("postgresql", READ): "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-    ("mysql", WRITE): "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
-}
-
-# What MySQL says of characters that a column cannot hold, when they are compared with
-# it: a table that another service made may be in latin1.
-MYSQL_FOREIGN_CHARACTERS = [(1267,), (1270,), (1271,)]
-
-
-class LostRaceError(Exception):
-    """Another transaction was faster, and this one has to begin anew.
-
-    For work that finds out by itself; what the database finds out, it says by its own
-    errors.
-    """
-
-
-def is_lost_race(exc: Exception) -> bool:
-    """Tell whether a transaction failed only because another one was faster."""
-    if isinstance(exc, LostRaceError):
-        return True
-    # What a row refers to is seen first, so it can only be missing if it went since.
-    if isinstance(
-        exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry | db_exc.DBReferenceError
-    ):
-        return True
-    cause = _driver_error(exc)
-    if isinstance(cause, sqlite3.OperationalError):
-        return "locked" in str(cause) or "busy" in str(cause)
-    # 40001 is SQL's serialization_failure, 40P01 PostgreSQL's deadlock_detected.
-    return getattr(cause, "sqlstate", None) in ("40001", "40P01")
-
-
-def is_unstorable(exc: Exception) -> bool:
-    """Tell whether a value is one that the database has no way to store."""
-    if isinstance(exc, db_exc.DBDataError | db_exc.DBInvalidUnicodeParameter):
-        return True
-    cause = _driver_error(exc)
-    if getattr(cause, "args", ())[:1] in MYSQL_FOREIGN_CHARACTERS:
-        return True
-    # Each driver has a class of that name, as the database interface asks for.
-    ancestry = type(cause).__mro__
-    return any(ancestor.__name__ == "DataError" for ancestor in ancestry)
-
-
-def _driver_error(exc: Exception) -> object:
-    """Return what the driver raised, from beneath oslo.db and SQLAlchemy."""
-    inner = getattr(exc, "inner_exception", None) or exc
-    return getattr(inner, "orig", None) or inner
+# How long a request is kept waiting for others who hold what it needs, in seconds: no
+# longer than most clients wait for an answer.
+PATIENCE = 30
+# How long work on the whole database waits for others, in seconds.
+UNHURRIED = 3600
+# The longest pause before a transaction is run again, in seconds.
+LONGEST_PAUSE = 1.0
+# How often the whole story of an unavailable database is told, in seconds.
+TOLD_EVERY = 60
 
 
 def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
@@ -182,10 +121,14 @@ class Reading(Generic[T]):
 class Database:
     """The database: hand it a function of a session, and it runs in a transaction."""
 
-    def __init__(self, engine: sa.Engine) -> None:
-        self._readers = orm.sessionmaker(_with_preamble(engine, READ), autoflush=False)
-        self._writers = orm.sessionmaker(_with_preamble(engine, WRITE), autoflush=False)
-        self.engine = engine
+    def __init__(self, connected: sa.Engine, settings: DatabaseSettings) -> None:
+        readers = engine.with_preamble(connected, engine.READ)
+        writers = engine.with_preamble(connected, engine.WRITE)
+        self._readers = orm.sessionmaker(readers, autoflush=False)
+        self._writers = orm.sessionmaker(writers, autoflush=False)
+        self.engine = connected
+        self._settings = settings
+        self._told = -float(TOLD_EVERY)
 
     def rest(self) -> None:
         """Close the connections, until they are needed again.
@@ -193,13 +136,31 @@ class Database:
         A process that forks must have none: neither SQLite nor a server can tell who
         speaks on one that two processes share. A database in memory is kept.
         """
-        if not _is_in_memory(self.engine.url):
+        if not engine.is_in_memory(self.engine.url):
             self.engine.dispose()
+
+    @contextlib.contextmanager
+    def unhurried(self) -> Iterator[sa.Engine]:
+        """Give connections without a limit on time, for work on the whole database."""
+        if engine.is_in_memory(self.engine.url):
+            yield self.engine
+            return
+        patient = dataclasses.replace(
+            self._settings, lock_timeout=UNHURRIED, statement_timeout=0
+        )
+        connected = engine.connect(patient)
+        try:
+            yield connected
+        finally:
+            connected.dispose()
+            # What is open may remember the tables as they were.
+            self.rest()
 
     def read(self, work: Callable[[Session], T]) -> T:
         """Run ``work`` in a transaction that sees one moment and changes nothing.
 
         :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
+        :raises DatabaseUnavailable: the database cannot be reached, or is too slow
         """
         return self._retried(self._read_once, work, attempts=3)
 
@@ -220,6 +181,8 @@ class Database:
 
         :raises ConcurrentUpdate: each attempt lost a race
         :raises BadRequest: the database has no way to store a value
+        :raises DatabaseUnavailable: the database cannot be reached, reads only, or
+            others hold what is needed for too long
         """
         return self._retried(self._write_once, work, attempts=attempts)
 
@@ -229,26 +192,40 @@ class Database:
         work: Callable[[Session], T],
         attempts: int,
     ) -> R:
+        deadline = time.monotonic() + PATIENCE
+        reconnected = False
         for attempt in range(1, attempts + 1):
             try:
                 return run_once(work)
             except errors.ServiceError:
                 raise
             except Exception as exc:
-                if is_unstorable(exc):
-                    raise errors.BadRequest(
-                        "The database has no way to store a value of this request."
-                    ) from exc
-                if not is_lost_race(exc):
-                    raise
-                LOG.debug("lost a race, attempt %s of %s: %s", attempt, attempts, exc)
-                if attempt == attempts:
-                    raise errors.ConcurrentUpdate(
-                        "Other requests kept changing the same data. Please retry."
-                    ) from exc
-            # Both sides of a deadlock would meet again if they came back at once.
-            time.sleep(random.uniform(0, 0.01 * attempt))
+                LOG.debug("attempt %s of %s failed: %s", attempt, attempts, exc)
+                again = attempt < attempts and time.monotonic() < deadline
+                if trouble.is_lost_connection(exc):
+                    again = again and not reconnected
+                    reconnected = True
+                self._check_worth(exc, again)
+            # Those who lost to each other would meet again if they came back at once.
+            time.sleep(_pause(attempt))
         raise ValueError("a transaction is attempted at least once")
+
+    def _check_worth(self, exc: Exception, again: bool) -> None:
+        """Return if a failed transaction is worth another attempt, and raise if not.
+
+        :param again: whether there may be one
+        """
+        if trouble.is_unstorable(exc):
+            raise errors.BadRequest(
+                "The database has no way to store a value of this request."
+            ) from exc
+        if trouble.is_lost_race(exc):
+            if not again:
+                raise self._give_up(exc) from exc
+        elif not trouble.is_unavailable(exc):
+            raise exc
+        elif not (again and trouble.is_lost_connection(exc)):
+            raise self._unavailable(exc) from exc
 
     def _read_once(self, work: Callable[[Session], T]) -> T:
         with self._readers() as session:
@@ -263,8 +240,49 @@ class Database:
             raise
 
     def _write_once(self, work: Callable[[Session], T]) -> T:
-        with self._writers.begin() as session:
-            return work(session)
+        with self._writers() as session:
+            result = work(session)
+            try:
+                session.commit()
+            except Exception as exc:
+                if trouble.is_lost_connection(exc):
+                    # It may have been committed, so it is not run again.
+                    raise self._unavailable(exc) from exc
+                raise
+            return result
+
+    def _give_up(self, exc: Exception) -> errors.ServiceError:
+        """Return the error of a transaction that has lost too often."""
+        if trouble.is_busy(exc):
+            return self._unavailable(exc)
+        return errors.ConcurrentUpdate(
+            "Other requests kept changing the same data. Please retry."
+        )
+
+    def _unavailable(self, exc: Exception) -> errors.DatabaseUnavailable:
+        """Return the error of a database in trouble, and tell the log of it."""
+        now = time.monotonic()
+        in_full = now - self._told >= TOLD_EVERY
+        if in_full:
+            self._told = now
+        LOG.error(
+            "the database is not available: %s",
+            trouble.describe(exc),
+            exc_info=exc if in_full else None,
+        )
+        return errors.DatabaseUnavailable(
+            "The database is not available at the moment. Please retry."
+        )
+
+
+def _pause(attempt: int) -> float:
+    """Return how long to wait after a number of attempts, in seconds.
+
+    It grows, so that many who want the same come to an end, and differs, so that they
+    do not meet again.
+    """
+    longest: float = min(LONGEST_PAUSE, 0.01 * 2**attempt)
+    return random.uniform(longest / 2, longest)
 
 
 def connect(settings: DatabaseSettings) -> Database:
@@ -272,98 +290,4 @@ def connect(settings: DatabaseSettings) -> Database:
 
     The server is asked for a connection at once, as often as the settings say.
     """
-    # It writes a traceback for whatever it does not know. All of it is raised as well,
-    # and told by those who handle it.
-    logging.getLogger("oslo_db.sqlalchemy.exc_filters").setLevel(logging.CRITICAL)
-    url = sa.engine.make_url(settings.connection)
-    if settings.connection_parameters:
-        url = url.update_query_string(settings.connection_parameters, append=True)
-    if url.get_backend_name() not in (*DRIVERS, "sqlite"):
-        raise ValueError(
-            f"{url.get_backend_name()} is none of sqlite, {', '.join(DRIVERS)}"
-        )
-    if url.get_backend_name() == "sqlite":
-        return Database(_sqlite_engine(url, settings))
-    return Database(_server_engine(url, settings))
-
-
-def _server_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
-    if url.get_backend_name() in ("mysql", "mariadb") and "charset" not in url.query:
-        url = url.update_query_dict({"charset": "utf8mb4"})
-    engine: sa.Engine = engines.create_engine(
-        _with_installed_driver(url),
-        mysql_sql_mode=settings.mysql_sql_mode,
-        connection_recycle_time=settings.connection_recycle_time,
-        connection_debug=settings.connection_debug,
-        connection_trace=settings.connection_trace,
-        max_pool_size=settings.max_pool_size,
-        max_overflow=settings.max_overflow,
-        pool_timeout=settings.pool_timeout,
-        max_retries=settings.max_retries,
-        retry_interval=settings.retry_interval,
-        thread_checkin=False,
-    )
-    return engine
-
-
-def _with_installed_driver(url: sa.URL) -> sa.URL:
-    """Return the URL with a driver that is installed, its own one if that is.
-
-    Configuration files name ``psycopg2``, or no driver at all.
-    """
-    backend = url.get_backend_name()
-    named = [url.drivername] if "+" in url.drivername else []
-    for driver in [*named, *(f"{backend}+{name}" for name in DRIVERS[backend])]:
-        candidate = url.set(drivername=driver)
-        with contextlib.suppress(ImportError):
-            candidate.get_dialect().import_dbapi()
-            return candidate
-    return url
-
-
-def _is_in_memory(url: sa.URL) -> bool:
-    return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
-
-
-def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
-    """Return an engine for the embedded database.
-
-    oslo.db's own opens the file anew for each request and cannot begin a transaction
-    as a writer.
-    """
-    in_memory = _is_in_memory(url)
-    engine = sa.create_engine(
-        url,
-        connect_args={"timeout": SQLITE_PATIENCE, "check_same_thread": False},
-        poolclass=sa.pool.QueuePool,
-        # A database in memory is that of one connection, which threads take in turn.
-        pool_size=1 if in_memory else 5,
-        max_overflow=0 if in_memory else -1,
-    )
-
-    @sa.event.listens_for(engine, "connect")
-    def set_up(connection: sqlite3.Connection, record: Any) -> None:
-        # The driver's own BEGIN comes too late and locks too little.
-        connection.isolation_level = None
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(
-            f"PRAGMA synchronous = {'FULL' if settings.sqlite_synchronous else 'OFF'}"
-        )
-
-    exc_filters.register_engine(engine)
-    return engine
-
-
-def _with_preamble(engine: sa.Engine, kind: str) -> sa.Engine:
-    """Return the engine, beginning each transaction as one that reads or writes."""
-    statement = PREAMBLE.get((engine.dialect.name, kind))
-    if engine.dialect.name == "mariadb":
-        statement = PREAMBLE.get(("mysql", kind))
-    engine = engine.execution_options()
-    if statement:
-
-        @sa.event.listens_for(engine, "begin")
-        def begin(connection: sa.Connection) -> None:
-            connection.exec_driver_sql(statement)
-
-    return engine
+    return Database(engine.connect(settings), settings)

@@ -10,7 +10,7 @@ from placement.db import models
 from placement.objects import resource_provider
 from placement.objects.resource_provider import ResourceProvider
 from placement_foundation import storage
-from placement_foundation.storage import LostRaceError
+from placement_foundation.trouble import LostRaceError
 
 
 def move(

@@ -51,6 +51,8 @@ LAYERS = {
         {"schema"},
         {"migration"},
         {"storage"},
+        {"engine"},
+        {"trouble"},
         {
             "command",
             "context",
@@ -69,8 +71,8 @@ LIBRARIES = {
     "webob": {"application", "middleware", "refusal"},
     "routes": {"application"},
     "jsonschema": {"schemas", "schema", "query_string"},
-    "sqlalchemy": {"objects", "db", "cmd", "storage", "migration"}
-    | {"application", "command", "operation", "serving"},
+    "sqlalchemy": {"objects", "db", "cmd", "storage", "migration", "engine"}
+    | {"application", "command", "operation", "serving", "trouble"},
     "alembic": {"command", "db", "migration"},
     "oslo_config": {"conf", "app", "policy", "cmd", "log", "middleware", "option"}
     | {"command", "console", "serving"},

@@ -1,0 +1,253 @@
+"""Connections to a database: drivers, sessions as they should be, limits on time."""
+
+import contextlib
+import itertools
+import logging
+import sqlite3
+import time
+from collections.abc import Generator
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db.sqlalchemy import engines, exc_filters
+from oslo_log import log
+
+from placement_foundation import trouble
+from placement_foundation.option import DatabaseSettings
+
+LOG = log.getLogger(__name__)
+
+# The drivers of each server, the one that is asked for and tested first.
+DRIVERS = {
+    "postgresql": ("psycopg", "psycopg2"),
+    "mysql": ("pymysql", "mysqldb"),
+    "mariadb": ("pymysql", "mysqldb"),
+}
+
+# What a transaction says before its first statement, whatever the server's defaults
+# are. Readers see one moment, so that the statements of one request agree with each
+# other; writers see what was committed when each statement starts, so that what is
+# read under a lock is current.
+READ, WRITE = "read", "write"
+PREAMBLE = {
+    ("sqlite", READ): "BEGIN",
+    ("sqlite", WRITE): "BEGIN IMMEDIATE",
+    ("postgresql", READ): "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+    (
+        "postgresql",
+        WRITE,
+    ): "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
+    ("mysql", READ): "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+    ("mysql", WRITE): "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
+}
+# How much longer than the server's own limit a client waits before it hangs up, in
+# seconds.
+GRACE = 5
+
+
+def connect(settings: DatabaseSettings) -> sa.Engine:
+    """Return what connects to the database that the settings name.
+
+    A server is asked for a connection at once, as often as the settings say.
+    """
+    # It writes a traceback for whatever it does not know. All of it is raised as well,
+    # and told by those who handle it.
+    logging.getLogger("oslo_db.sqlalchemy.exc_filters").setLevel(logging.CRITICAL)
+    url = sa.engine.make_url(settings.connection)
+    if settings.connection_parameters:
+        url = url.update_query_string(settings.connection_parameters, append=True)
+    if url.get_backend_name() not in (*DRIVERS, "sqlite"):
+        raise ValueError(
+            f"{url.get_backend_name()} is none of sqlite, {', '.join(DRIVERS)}"
+        )
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(url, settings)
+    engine = _server_engine(url, settings)
+    if settings.max_retries:
+        _wait_until_reachable(engine, settings)
+    return engine
+
+
+def _server_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
+    if url.get_backend_name() in ("mysql", "mariadb") and "charset" not in url.query:
+        url = url.update_query_dict({"charset": "utf8mb4"})
+    url = _with_installed_driver(url)
+    engine: sa.Engine = engines.create_engine(
+        _with_limits(url, settings),
+        mysql_sql_mode=settings.mysql_sql_mode,
+        connection_recycle_time=settings.connection_recycle_time,
+        connection_debug=settings.connection_debug,
+        connection_trace=settings.connection_trace,
+        max_pool_size=settings.max_pool_size,
+        max_overflow=settings.max_overflow,
+        pool_timeout=settings.pool_timeout,
+        # Of drivers it does not know, it takes a refusal for another kind of error.
+        max_retries=0,
+        thread_checkin=False,
+    )
+    _limit_sessions(engine, settings)
+    if engine.dialect.driver == "psycopg" and settings.statement_timeout:
+        _limit_silence(engine, settings.statement_timeout + GRACE)
+    return engine
+
+
+def _with_limits(url: sa.URL, settings: DatabaseSettings) -> sa.URL:
+    """Return the URL with limits on how long the client waits, if it has none."""
+    limits = {}
+    if settings.connect_timeout:
+        limits["connect_timeout"] = str(settings.connect_timeout)
+    if url.get_backend_name() != "postgresql" and settings.statement_timeout:
+        silence = str(settings.statement_timeout + GRACE)
+        limits |= {"read_timeout": silence, "write_timeout": silence}
+    return url.update_query_dict(
+        {name: value for name, value in limits.items() if name not in url.query}
+    )
+
+
+def _limit_sessions(engine: sa.Engine, settings: DatabaseSettings) -> None:
+    """Have the server end what takes it too long."""
+
+    @sa.event.listens_for(engine, "connect")
+    def limit(connection: Any, record: Any) -> None:
+        if engine.dialect.name == "postgresql":
+            statement = (
+                f"SET lock_timeout = '{settings.lock_timeout}s';"
+                f"SET statement_timeout = '{settings.statement_timeout}s'"
+            )
+        else:
+            # MariaDB counts seconds of all statements, MySQL milliseconds of SELECT.
+            slow = (
+                f"max_statement_time = {settings.statement_timeout}"
+                if "MariaDB" in str(connection.get_server_info())
+                else f"max_execution_time = {settings.statement_timeout * 1000}"
+            )
+            statement = (
+                f"SET SESSION innodb_lock_wait_timeout = {settings.lock_timeout}, "
+                f"lock_wait_timeout = {settings.lock_timeout}, {slow}"
+            )
+        with contextlib.closing(connection.cursor()) as cursor:
+            cursor.execute(statement)
+        # A rollback would take back what was set.
+        connection.commit()
+
+
+def _limit_silence(engine: sa.Engine, seconds: float) -> None:
+    """Hang up on a server that does not answer at all.
+
+    A process that stands still cannot end a statement by itself, and its machine keeps
+    the connection alive. The driver has no limit of its own for that.
+    """
+    import psycopg
+
+    class Connection(psycopg.Connection[Any]):
+        def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
+            return super().wait(_hurry(self, gen, seconds), *args, **options)
+
+    @sa.event.listens_for(engine, "do_connect")
+    def connect_impatiently(
+        dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]
+    ) -> Any:
+        return Connection.connect(*arguments, **options)
+
+
+def _hurry(
+    connection: Any, waiting: Generator[Any, Any, Any], seconds: float
+) -> Generator[Any, Any, Any]:
+    """Pass on what a connection waits for, and close it when that takes too long."""
+    import psycopg
+
+    deadline = time.monotonic() + seconds
+    try:
+        event = next(waiting)
+        while True:
+            # Nothing is ready now and then: the driver looks after itself.
+            ready = yield event
+            if not ready and time.monotonic() > deadline:
+                connection.pgconn.finish()
+                raise psycopg.OperationalError("the server does not answer")
+            event = waiting.send(ready)
+    except StopIteration as end:
+        return end.value
+
+
+def _with_installed_driver(url: sa.URL) -> sa.URL:
+    """Return the URL with a driver that is installed, its own one if that is.
+
+    Configuration files name ``psycopg2``, or no driver at all.
+    """
+    backend = url.get_backend_name()
+    named = [url.drivername] if "+" in url.drivername else []
+    for driver in [*named, *(f"{backend}+{name}" for name in DRIVERS[backend])]:
+        candidate = url.set(drivername=driver)
+        with contextlib.suppress(ImportError):
+            candidate.get_dialect().import_dbapi()
+            return candidate
+    return url
+
+
+def is_in_memory(url: sa.URL) -> bool:
+    """Tell whether a URL is that of a SQLite database without a file."""
+    return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
+
+
+def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
+    """Return an engine for the embedded database.
+
+    oslo.db's own opens the file anew for each request and cannot begin a transaction
+    as a writer.
+    """
+    in_memory = is_in_memory(url)
+    engine = sa.create_engine(
+        url,
+        connect_args={"timeout": settings.lock_timeout, "check_same_thread": False},
+        poolclass=sa.pool.QueuePool,
+        # A database in memory is that of one connection, which threads take in turn.
+        pool_size=1 if in_memory else 5,
+        max_overflow=0 if in_memory else -1,
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def set_up(connection: sqlite3.Connection, record: Any) -> None:
+        # The driver's own BEGIN comes too late and locks too little.
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(
+            f"PRAGMA synchronous = {'FULL' if settings.sqlite_synchronous else 'OFF'}"
+        )
+
+    exc_filters.register_engine(engine)
+    return engine
+
+
+def with_preamble(engine: sa.Engine, kind: str) -> sa.Engine:
+    """Return the engine, beginning each transaction as one that reads or writes."""
+    statement = PREAMBLE.get((engine.dialect.name, kind))
+    if engine.dialect.name == "mariadb":
+        statement = PREAMBLE.get(("mysql", kind))
+    engine = engine.execution_options()
+    if statement:
+
+        @sa.event.listens_for(engine, "begin")
+        def begin(connection: sa.Connection) -> None:
+            connection.exec_driver_sql(statement)
+
+    return engine
+
+
+def _wait_until_reachable(engine: sa.Engine, settings: DatabaseSettings) -> None:
+    """Ask for a connection, as often as the settings say, until there is one.
+
+    :raises sqlalchemy.exc.SQLAlchemyError: there was none, or it cannot be used
+    :raises oslo_db.exception.DBError: the same
+    """
+    for attempt in itertools.count(1):
+        try:
+            engine.connect().close()
+        except Exception as exc:
+            hopeless = trouble.is_refused(exc) or not trouble.is_unavailable(exc)
+            if hopeless or attempt == settings.max_retries:
+                raise
+            LOG.warning("the database is not there yet: %s", trouble.describe(exc))
+            time.sleep(settings.retry_interval)
+        else:
+            return

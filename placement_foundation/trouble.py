@@ -1,0 +1,154 @@
+"""What an error of a database means: a lost race, a value, or trouble of its own."""
+
+import sqlite3
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+
+# SQL's serialization_failure, and PostgreSQL's deadlock_detected.
+LOST_RACES = {"40001", "40P01"}
+# Another transaction has held a lock for longer than this one was ready to wait:
+# PostgreSQL's lock_not_available, MySQL's codes for it.
+BUSY_STATES = {"55P03"}
+BUSY_NUMBERS = {1205, 3572}
+# Somebody else has changed the row since this transaction looked (MariaDB).
+CHANGED_NUMBER = 1020
+
+# What PostgreSQL says when it is not well: by class of the code, and by code.
+# Connections; resources, like connections and disk; operators, who end or start it;
+# errors of the system; no leave to connect. A server that only reads; a statement
+# that took too long; a transaction that waited too long for its client.
+TROUBLED_CLASSES = {"08", "53", "57", "58", "28"}
+TROUBLED_STATES = {"25006", "25P03", "25P04"}
+
+# The same of MySQL and MariaDB: no connections left, the server is starting, ending,
+# out of disk or memory, reads only, or is a node that its cluster has left; a client
+# that has lost it; a statement that took too long or was ended.
+TROUBLED_NUMBERS = {
+    *(3, 23, 28),
+    *(1021, 1030, 1037, 1038, 1040, 1041, 1042, 1043, 1044, 1045, 1047, 1053, 1077),
+    *(1114, 1129, 1152, 1158, 1159, 1160, 1161, 1184, 1203, 1206, 1226, 1290, 1317),
+    *(1792, 1836, 1927, 1969, 3024, 3169, 4031),
+    *(2000, 2002, 2003, 2005, 2006, 2012, 2013, 2014, 2026, 2055),
+}
+
+# Who asks may not, or what is asked for is not there: waiting does not help.
+# PostgreSQL says so in words only.
+REFUSED_NUMBERS = {1044, 1045, 1049, 1698}
+REFUSED_WORDS = ("authentication failed", "does not exist", "no pg_hba.conf entry")
+
+# What SQLite says when its file is not well: no memory, read only, interrupted, input
+# and output, corrupt, full, cannot be opened, locking, no database.
+TROUBLED_RESULTS = {7, 8, 9, 10, 11, 13, 14, 15, 26}
+
+# What MySQL says of characters that a column cannot hold, when they are compared with
+# it: a table that another service made may be in latin1.
+FOREIGN_CHARACTERS = {1267, 1270, 1271}
+
+
+class LostRaceError(Exception):
+    """Another transaction was faster, and this one has to begin anew.
+
+    For work that finds out by itself; what the database finds out, it says by its own
+    errors.
+    """
+
+
+def is_lost_race(exc: Exception) -> bool:
+    """Tell whether a transaction failed only because another one was faster."""
+    if isinstance(exc, LostRaceError):
+        return True
+    # What a row refers to is seen first, so it can only be missing if it went since.
+    if isinstance(
+        exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry | db_exc.DBReferenceError
+    ):
+        return True
+    return (
+        is_busy(exc)
+        or _state(exc) in LOST_RACES
+        or _mysql_number(exc) == CHANGED_NUMBER
+    )
+
+
+def is_busy(exc: Exception) -> bool:
+    """Tell whether a transaction waited for a lock for as long as it may."""
+    cause = driver_error(exc)
+    if isinstance(cause, sqlite3.OperationalError):
+        return "locked" in str(cause) or "busy" in str(cause)
+    return _state(exc) in BUSY_STATES or _mysql_number(exc) in BUSY_NUMBERS
+
+
+def is_unstorable(exc: Exception) -> bool:
+    """Tell whether a value is one that the database has no way to store."""
+    if isinstance(exc, db_exc.DBDataError | db_exc.DBInvalidUnicodeParameter):
+        return True
+    if _mysql_number(exc) in FOREIGN_CHARACTERS:
+        return True
+    # Each driver has a class of that name, as the database interface asks for.
+    return _has_ancestor(driver_error(exc), "DataError")
+
+
+def is_unavailable(exc: Exception) -> bool:
+    """Tell whether the database cannot be reached, or cannot work at the moment."""
+    if isinstance(exc, sa.exc.TimeoutError | db_exc.DBConnectionError):
+        return True
+    cause = driver_error(exc)
+    if isinstance(cause, sqlite3.Error):
+        result: int = getattr(cause, "sqlite_errorcode", 0)
+        return result & 0xFF in TROUBLED_RESULTS
+    state = _state(exc)
+    if state:
+        return state[:2] in TROUBLED_CLASSES or state in TROUBLED_STATES
+    number = _mysql_number(exc)
+    if number:
+        return number in TROUBLED_NUMBERS
+    # A driver that was not even answered has no code to tell.
+    return (
+        is_lost_connection(exc)
+        or _has_ancestor(cause, "OperationalError")
+        or _has_ancestor(cause, "InterfaceError")
+    )
+
+
+def is_refused(exc: Exception) -> bool:
+    """Tell whether a server lets nobody in who comes like this."""
+    said = describe(exc)
+    return _mysql_number(exc) in REFUSED_NUMBERS or any(
+        words in said for words in REFUSED_WORDS
+    )
+
+
+def is_lost_connection(exc: Exception) -> bool:
+    """Tell whether a connection broke that had been there: a new one may do."""
+    inner = getattr(exc, "inner_exception", None) or exc
+    return bool(getattr(inner, "connection_invalidated", False))
+
+
+def describe(exc: Exception) -> str:
+    """Return what the driver says, in one line."""
+    return " ".join(str(driver_error(exc)).split())
+
+
+def driver_error(exc: Exception) -> object:
+    """Return what the driver raised, from beneath oslo.db and SQLAlchemy."""
+    inner = getattr(exc, "inner_exception", None) or exc
+    return getattr(inner, "orig", None) or inner
+
+
+def _state(exc: Exception) -> str | None:
+    """Return the SQLSTATE that a driver of PostgreSQL tells."""
+    cause = driver_error(exc)
+    state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+    return state if isinstance(state, str) else None
+
+
+def _mysql_number(exc: Exception) -> int | None:
+    """Return the number of an error of MySQL or MariaDB, None if it has none."""
+    if not isinstance(exc, sa.exc.DBAPIError | db_exc.DBError):
+        return None
+    number = next(iter(getattr(driver_error(exc), "args", ())), None)
+    return number if isinstance(number, int) else None
+
+
+def _has_ancestor(cause: object, name: str) -> bool:
+    return any(ancestor.__name__ == name for ancestor in type(cause).__mro__)
