@@ -5,11 +5,13 @@ import multiprocessing
 wsgi_app = "placement.wsgi.api:application"
 bind = ["0.0.0.0:8778"]
 
-# Each process connects to the database by itself.
+# Each process connects to the database by itself. One that takes another one's place
+# does not need it for that: what there is to load is loaded before they part.
+preload_app = True
 workers = multiprocessing.cpu_count()
 # Clients that send or read slowly keep no thread waiting.
 worker_class = "placement_foundation.worker.Worker"
-threads = 4
+threads = 8
 # Connections of each process. When there are more, the oldest that ask for nothing go.
 worker_connections = 1000
 timeout = 60

@@ -91,6 +91,14 @@ DATABASE_OPTIONS = [
         help="Seconds between those attempts.",
     ),
     cfg.IntOpt(
+        "max_transactions",
+        default=6,
+        min=1,
+        help="Transactions that each process runs at once. Fewer than its threads, so "
+        "that what needs no database is answered while all of these wait for it. More "
+        "wait for lock_timeout seconds before they are refused.",
+    ),
+    cfg.IntOpt(
         "connect_timeout",
         default=10,
         min=0,
@@ -164,6 +172,7 @@ class DatabaseSettings:
     pool_timeout: int | None = None
     max_retries: int = 10
     retry_interval: int = 10
+    max_transactions: int | None = None
     connect_timeout: int = 10
     lock_timeout: int = 5
     statement_timeout: int = 30

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 # Enough to keep a process busy while some of its threads wait for the database.
-THREADS = 4
+THREADS = 8
 BACKLOG = 2048
 
 
@@ -86,6 +86,8 @@ class Server(base.BaseApplication):  # type: ignore[misc]
         self._options = {
             "bind": f"fd://{listener.fileno()}",
             "workers": workers,
+            # A process that replaces another one does not need the database for it.
+            "preload_app": True,
             "worker_class": worker.Worker,
             "threads": THREADS,
             "graceful_timeout": 10,
@@ -102,7 +104,7 @@ class Server(base.BaseApplication):  # type: ignore[misc]
                 self.cfg.set(name, value)
 
     def load(self) -> "WSGIApplication":
-        """Make the application, in each process its own."""
+        """Make the application, before the processes part."""
         return self._program.start(self._config)
 
 

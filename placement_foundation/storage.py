@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import random
+import threading
 import time
 from collections.abc import (
     Callable,
@@ -129,6 +130,8 @@ class Database:
         self.engine = connected
         self._settings = settings
         self._told = -float(TOLD_EVERY)
+        most = settings.max_transactions
+        self._turns = threading.BoundedSemaphore(most) if most else None
 
     def rest(self) -> None:
         """Close the connections, until they are needed again.
@@ -196,7 +199,8 @@ class Database:
         reconnected = False
         for attempt in range(1, attempts + 1):
             try:
-                return run_once(work)
+                with self._turn():
+                    return run_once(work)
             except errors.ServiceError:
                 raise
             except Exception as exc:
@@ -226,6 +230,24 @@ class Database:
             raise exc
         elif not (again and trouble.is_lost_connection(exc)):
             raise self._unavailable(exc) from exc
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait until fewer transactions run than may run at once.
+
+        :raises DatabaseUnavailable: none of them has ended for too long
+        """
+        if self._turns is None:
+            yield
+            return
+        if not self._turns.acquire(timeout=self._settings.lock_timeout):
+            raise errors.DatabaseUnavailable(
+                "Too many requests wait for the database. Please retry."
+            )
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     def _read_once(self, work: Callable[[Session], T]) -> T:
         with self._readers() as session:

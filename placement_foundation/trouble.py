@@ -96,12 +96,12 @@ def is_unavailable(exc: Exception) -> bool:
     if isinstance(cause, sqlite3.Error):
         result: int = getattr(cause, "sqlite_errorcode", 0)
         return result & 0xFF in TROUBLED_RESULTS
-    state = _state(exc)
-    if state:
-        return state[:2] in TROUBLED_CLASSES or state in TROUBLED_STATES
     number = _mysql_number(exc)
     if number:
         return number in TROUBLED_NUMBERS
+    state = _state(exc)
+    if state:
+        return state[:2] in TROUBLED_CLASSES or state in TROUBLED_STATES
     # A driver that was not even answered has no code to tell.
     return (
         is_lost_connection(exc)
@@ -136,7 +136,7 @@ def driver_error(exc: Exception) -> object:
 
 
 def _state(exc: Exception) -> str | None:
-    """Return the SQLSTATE that a driver of PostgreSQL tells."""
+    """Return the SQLSTATE that a driver tells."""
     cause = driver_error(exc)
     state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
     return state if isinstance(state, str) else None
