@@ -420,7 +420,7 @@ def wrapped(orig: BaseException) -> sa.exc.DBAPIError:
         (Refusal(1205, "Lock wait timeout exceeded"), trouble.is_lost_race),
         (Refusal(1020, "Record has changed since last read"), trouble.is_lost_race),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "sqlstate", None) or str(value).split(" at ")[0],
 )
 def test_what_servers_say_is_understood(
     orig: Exception, judge: Callable[[Exception], bool]
