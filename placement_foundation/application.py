@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from placement_foundation import (
     query_string,
     schema,
     stream,
+    trouble,
 )
 from placement_foundation.context import RequestContext
 from placement_foundation.operation import Call, Handler, Later, Operation, Reply
@@ -41,6 +43,8 @@ ENCODER = json.JSONEncoder(check_circular=False)
 READING = "GET"
 # Many groups of resources, or many aggregates, make a long query.
 LONGEST_ADDRESS = 1024 * 1024
+# How often the whole story of an unavailable database is told, in seconds.
+TOLD_EVERY = 60
 
 # The operations of a service: path, method, row.
 Table = Mapping[str, Mapping[str, Operation]]
@@ -110,6 +114,7 @@ class Application:
         self._settings = settings
         self._enforcer = enforcer
         self._router = Router(service.routes)
+        self._told = -float(TOLD_EVERY)
 
     def __call__(
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
@@ -121,6 +126,7 @@ class Application:
             version = self._negotiate(request)
             response = self._serve(request, version)
         except errors.ServiceError as error:
+            self._tell_outage(error)
             response = self._service.refuse(request, error, version)
             if isinstance(error, errors.MethodNotAllowed) and error.allow:
                 response.headers["allow"] = error.allow
@@ -136,6 +142,21 @@ class Application:
             )
         _add_headers(response, self._service.version_headers(version))
         return response(environment, start_response)  # type: ignore[no-any-return]
+
+    def _tell_outage(self, error: errors.ServiceError) -> None:
+        """Tell the log of a database in trouble: a line, and all of it now and then."""
+        cause = error.__cause__
+        if not isinstance(error, errors.DatabaseUnavailable) or cause is None:
+            return
+        now = time.monotonic()
+        in_full = now - self._told >= TOLD_EVERY
+        if in_full:
+            self._told = now
+        LOG.error(
+            "the database is not available: %s",
+            trouble.describe(cause),
+            exc_info=cause if in_full else None,
+        )
 
     def _negotiate(self, request: webob.Request) -> Version:
         options = {}

@@ -12,12 +12,15 @@ from alembic import util as alembic
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
+from placement_foundation import errors, trouble
+
 # What is not a bug of ours: an option, a file or the database.
 TROUBLE = (
     cfg.Error,
     OSError,
     sa.exc.SQLAlchemyError,
     db_exc.DBError,
+    errors.DatabaseUnavailable,
     alembic.CommandError,
     # A port that is no number, an option that has no such value.
     ValueError,
@@ -28,8 +31,9 @@ COMPLETION = "--shell_completion"
 
 def describe(exc: BaseException) -> str:
     """Return what went wrong in one line."""
-    inner = getattr(exc, "inner_exception", None) or exc
-    text = " ".join(str(getattr(inner, "orig", None) or inner).split())
+    # What a transaction says of the database is meant for callers.
+    told = exc if not isinstance(exc, errors.DatabaseUnavailable) else exc.__cause__
+    text = trouble.describe(told or exc)
     # Where an option comes from is meant for programmers.
     return re.sub(r"LocationInfo\(location=.*?, detail='(.*?)'\)", r"\1", text)
 

@@ -38,8 +38,6 @@ PATIENCE = 30
 UNHURRIED = 3600
 # The longest pause before a transaction is run again, in seconds.
 LONGEST_PAUSE = 1.0
-# How often the whole story of an unavailable database is told, in seconds.
-TOLD_EVERY = 60
 
 
 def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
@@ -129,7 +127,6 @@ class Database:
         self._writers = orm.sessionmaker(writers, autoflush=False)
         self.engine = connected
         self._settings = settings
-        self._told = -float(TOLD_EVERY)
         most = settings.max_transactions
         self._turns = threading.BoundedSemaphore(most) if most else None
 
@@ -225,11 +222,11 @@ class Database:
             ) from exc
         if trouble.is_lost_race(exc):
             if not again:
-                raise self._give_up(exc) from exc
+                raise _give_up(exc) from exc
         elif not trouble.is_unavailable(exc):
             raise exc
         elif not (again and trouble.is_lost_connection(exc)):
-            raise self._unavailable(exc) from exc
+            raise _unavailable() from exc
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
@@ -269,32 +266,24 @@ class Database:
             except Exception as exc:
                 if trouble.is_lost_connection(exc):
                     # It may have been committed, so it is not run again.
-                    raise self._unavailable(exc) from exc
+                    raise _unavailable() from exc
                 raise
             return result
 
-    def _give_up(self, exc: Exception) -> errors.ServiceError:
-        """Return the error of a transaction that has lost too often."""
-        if trouble.is_busy(exc):
-            return self._unavailable(exc)
-        return errors.ConcurrentUpdate(
-            "Other requests kept changing the same data. Please retry."
-        )
 
-    def _unavailable(self, exc: Exception) -> errors.DatabaseUnavailable:
-        """Return the error of a database in trouble, and tell the log of it."""
-        now = time.monotonic()
-        in_full = now - self._told >= TOLD_EVERY
-        if in_full:
-            self._told = now
-        LOG.error(
-            "the database is not available: %s",
-            trouble.describe(exc),
-            exc_info=exc if in_full else None,
-        )
-        return errors.DatabaseUnavailable(
-            "The database is not available at the moment. Please retry."
-        )
+def _give_up(exc: Exception) -> errors.ServiceError:
+    """Return the error of a transaction that has lost too often."""
+    if trouble.is_busy(exc):
+        return _unavailable()
+    return errors.ConcurrentUpdate(
+        "Other requests kept changing the same data. Please retry."
+    )
+
+
+def _unavailable() -> errors.DatabaseUnavailable:
+    return errors.DatabaseUnavailable(
+        "The database is not available at the moment. Please retry."
+    )
 
 
 def _pause(attempt: int) -> float:

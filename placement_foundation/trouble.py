@@ -124,12 +124,12 @@ def is_lost_connection(exc: Exception) -> bool:
     return bool(getattr(inner, "connection_invalidated", False))
 
 
-def describe(exc: Exception) -> str:
+def describe(exc: BaseException) -> str:
     """Return what the driver says, in one line."""
     return " ".join(str(driver_error(exc)).split())
 
 
-def driver_error(exc: Exception) -> object:
+def driver_error(exc: BaseException) -> object:
     """Return what the driver raised, from beneath oslo.db and SQLAlchemy."""
     inner = getattr(exc, "inner_exception", None) or exc
     return getattr(inner, "orig", None) or inner

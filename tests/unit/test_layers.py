@@ -44,7 +44,7 @@ LAYERS = {
     ],
     FOUNDATION: [
         {"serving"},
-        {"application", "refusal"},
+        {"application", "command", "refusal"},
         {"middleware", "policy"},
         {"operation"},
         {"query_string"},
@@ -54,7 +54,6 @@ LAYERS = {
         {"engine"},
         {"trouble"},
         {
-            "command",
             "context",
             "errors",
             "log",
