@@ -46,6 +46,9 @@ class Served:
 class _Server(ThreadingMixIn, simple_server.WSGIServer):
     daemon_threads = True
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that has gone; the application's errors are told."""
+
 
 class _Handler(simple_server.WSGIRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
