@@ -1,5 +1,9 @@
 """What the caller sent, in our words: never at length."""
 
+import re
+
+# Removed in one pass: what is left must not make a mark with what follows.
+COMMENT_MARKS = re.compile("<!--|-->")
 # In characters. A quotation is cut in its middle, since what is said of it comes after.
 QUOTED = 300
 # A whole message, the part of a schema that it tells of included.
@@ -22,7 +26,7 @@ def strip_tags(text: str) -> str:
     """
     text = text.replace("\n", " ").replace("\r", "")
     text = _replace_tags(text, "<br", "\n")
-    text = text.replace("<!--", "").replace("-->", "")
+    text = COMMENT_MARKS.sub("", text)
     return _replace_tags(text, "<", "")
 
 
