@@ -52,18 +52,17 @@ class BareMetal:
 
     def _pages(self) -> Iterator[dict[str, Any]]:
         query = {"fields": ",".join(FIELDS)}
-        asked = set()
+        asked: set[str | None] = set()
         while query:
-            document = self._get("/v1/nodes", query)
-            try:
-                nodes = (document or {})["nodes"]
-            except (KeyError, TypeError) as exc:
-                raise Unreadable("the answer is no list of nodes") from exc
-            yield from nodes
-            asked.add(query.get("marker"))
-            query = _rest(document)
             if query.get("marker") in asked:
                 raise Unreadable("the list of nodes does not end")
+            asked.add(query.get("marker"))
+            document = self._get("/v1/nodes", query) or {}
+            nodes = document.get("nodes")
+            if not isinstance(nodes, list):
+                raise Unreadable("the answer is no list of nodes")
+            yield from nodes
+            query = _rest(document.get("next"))
 
     def _get(self, path: str, query: Mapping[str, str]) -> dict[str, Any] | None:
         """Return a document, None if there is none at the path."""
@@ -92,10 +91,9 @@ class BareMetal:
         return document
 
 
-def _rest(document: Mapping[str, Any] | None) -> dict[str, str]:
+def _rest(link: str | None) -> dict[str, str]:
     """Return the query for the nodes that follow, empty if none do.
 
     Only the query counts of the link: its host may be that of a public endpoint.
     """
-    link = (document or {}).get("next")
     return dict(parse_qsl(urlsplit(link).query)) if link else {}

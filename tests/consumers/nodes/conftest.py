@@ -8,12 +8,15 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from placement_consumers.client import Client
 from placement_consumers.nodes import app
 from placement_consumers.nodes.db import migration, models
 from placement_foundation.storage import Database
 from tests import backends
 from tests.consumers.nodes import options
 from tests.consumers.nodes.caller import Caller
+from tests.consumers.nodes.world import World
+from tests.serving import Served, serving
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -54,3 +57,16 @@ def nodes_application(nodes_database: Database) -> "WSGIApplication":
 def nodes(nodes_application: "WSGIApplication") -> Caller:
     """Give somebody who talks to it."""
     return Caller(nodes_application)
+
+
+@pytest.fixture
+def world(
+    nodes_application: "WSGIApplication",
+    service: Served,
+    placement: Client,
+    tmp_path: Path,
+) -> Iterator[World]:
+    """Give a node service and Placement, both behind sockets."""
+    caller, state = Caller(nodes_application), tmp_path / "state"
+    with serving(nodes_application) as served:
+        yield World(caller, served, service, placement, state)
