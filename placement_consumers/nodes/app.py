@@ -28,7 +28,7 @@ SERVICE = Service(
 
 SURROUNDINGS = Surroundings(
     log_name="placement_consumers.nodes.requestlog",
-    is_open=middleware.is_discovery,
+    is_open=middleware.is_open,
     identify=surroundings.identify_as_administrator,
 )
 

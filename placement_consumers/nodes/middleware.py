@@ -9,12 +9,12 @@ from placement_consumers.nodes import version
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-DISCOVERY_PATHS = {"", "/", "/v1", "/v1/"}
+OPEN_PATHS = {"", "/", "/v1", "/v1/", "/healthcheck"}
 
 
-def is_discovery(environment: "WSGIEnvironment") -> bool:
+def is_open(environment: "WSGIEnvironment") -> bool:
     """Tell whether a request is for one of the documents that are open to all."""
-    return environment.get("PATH_INFO", "") in DISCOVERY_PATHS
+    return environment.get("PATH_INFO", "") in OPEN_PATHS
 
 
 def at_endpoint(application: "WSGIApplication", url: str) -> "WSGIApplication":

@@ -63,6 +63,14 @@ ROUTES: dict[str, dict[str, Operation]] = {
             accepts_anything=True,
         ),
     },
+    "/healthcheck": {
+        "GET": Operation(
+            handler=always(root.check_health),
+            policy=None,
+            reply=always(root_wire.render_health),
+            accepts_anything=True,
+        ),
+    },
     # Clients ask with and without the slash.
     "/v1": V1,
     "/v1/": V1,

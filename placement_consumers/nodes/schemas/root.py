@@ -30,6 +30,11 @@ def render_v1(value: None, view: View) -> Json:
     }
 
 
+def render_health(value: None, view: View) -> Json:
+    """Render that the service is well."""
+    return {"status": "ok"}
+
+
 def _version(view: View) -> Json:
     return {
         "id": "v1",

@@ -17,6 +17,7 @@ ROWS = {
 }
 ALLOW = {
     "/": "GET",
+    "/healthcheck": "GET",
     "/v1": "GET",
     "/v1/": "GET",
     "/v1/drivers": "GET",
@@ -48,7 +49,7 @@ def test_every_rule_is_used_and_every_row_has_one() -> None:
     rules = {rule.name for rule in policy.list_rules()}
     assert {name for name in rules if name.startswith("baremetal:")} == used - {None}
     open_rows = {row for row, operation in ROWS.items() if operation.policy is None}
-    assert open_rows == {"GET /", "GET /v1", "GET /v1/"}
+    assert open_rows == {"GET /", "GET /healthcheck", "GET /v1", "GET /v1/"}
 
 
 def test_versions_of_a_row_are_versions_of_the_api(operation: Operation) -> None:
