@@ -83,6 +83,24 @@ PLACEMENT_OPTIONS = [
         help="The order in which allocation candidates are generated, and so which "
         "of them a limit leaves. breadth-first offers as many hosts as there are.",
     ),
+    cfg.IntOpt(
+        "search_picks",
+        default=400_000,
+        min=1,
+        help="How much work the search for allocation candidates may do for one "
+        "request, counted in picks of a provider for a request group; an answer counts "
+        "one for each of its groups. What was found until then is the answer; if that "
+        "is nothing, it is 503 with the code placement.search_exhausted. Each tree "
+        "can be looked at once beside that.",
+    ),
+    cfg.IntOpt(
+        "search_picks_per_anchor",
+        default=2_000,
+        min=1,
+        help="How many of these picks the search makes in one provider tree without "
+        "an answer before it goes on to the next. It comes back, with eight times as "
+        "many, when the other trees have no answers left.",
+    ),
 ]
 
 WORKAROUND_OPTIONS = [
@@ -148,6 +166,8 @@ class Settings:
     allocation_conflict_retry_count: int = 10
     max_allocation_candidates: int = -1
     allocation_candidates_generation_strategy: str = "breadth-first"
+    search_picks: int = 400_000
+    search_picks_per_anchor: int = 2_000
 
 
 def set_defaults() -> None:

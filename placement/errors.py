@@ -44,6 +44,7 @@ __all__ = [
     "NotFound",
     "PlacementError",
     "ProviderInUse",
+    "SearchExhausted",
     "ServiceError",
     "Unavailable",
     "UnavailableVersion",
@@ -79,6 +80,16 @@ class UnknownProvider(BadRequest):
     """A body names a resource provider that does not exist."""
 
     code = "resource_provider.not_found"
+
+
+class SearchExhausted(Unavailable):
+    """The search for candidates met its budget before it had found any.
+
+    That is not to say that there are none. Asking again helps when the data changed.
+    """
+
+    code = "search_exhausted"
+    retry_after = 30
 
 
 class DuplicateName(Conflict):

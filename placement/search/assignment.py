@@ -4,29 +4,33 @@ It goes forward without looking ahead. At a dead end it proves how far back the 
 lies, jumps back to there, and records the canonical form of the node as a nogood.
 """
 
+import functools
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Hashable, Iterator, Sequence
 
 from placement.search import bounds, rules
 from placement.search.decision import Decision, decide_all
 from placement.search.model import Provider
 from placement.search.plan import Slot
-from placement.search.search import Search
+from placement.search.search import Picks, Search
 from placement.search.state import Domains, State
 from placement.search.symmetry import Symmetry
 
-# The providers of all slots, by number of the slot.
-Picks: TypeAlias = tuple[Provider, ...]
-
-# How many nogoods are recorded at one anchor.
-MOST_NOGOODS = 100_000
+# How many slots a canonical form may have to describe, or a relaxation to look at, for
+# as much time as one pick takes.
+SLOTS_PER_PICK = 4
+# How many refused choices take as much time as one pick.
+REFUSALS_PER_PICK = 8
+# How many steps of an exact relaxation take as much time as one pick.
+STEPS_PER_PICK = 16
+# What part of a turn may be spent on the proof for a node other than the root.
+INNER_SHARE = 16
 
 
 def assign(
     search: Search, root: Provider, domains: Domains, wanted: int
-) -> Iterator[Picks]:
-    """Yield every way to serve all slots, each once.
+) -> Iterator[Picks | None]:
+    """Yield every way to serve all slots, each once, and None where it has to pause.
 
     :param domains: the providers that may serve each slot, none empty
     :param wanted: the bits that the picks together must have
@@ -36,14 +40,14 @@ def assign(
         search.tally.refuse(rules.leaves_room)
         return
     symmetry = None
-    if search.unsatisfiable:
+    if search.unsatisfiable or search.nogoods:
         symmetry = Symmetry(state, domains, root.uuid, search.numbers)
-        if symmetry.shape() in search.unsatisfiable:
+        if symmetry.shape in search.unsatisfiable:
             return
     assignment = Assignment(search, root, state, symmetry)
     yield from assignment.results()
     if assignment.is_unsatisfiable:
-        search.unsatisfiable.add(assignment.symmetry.shape())
+        search.unsatisfiable.add(assignment.symmetry.shape)
 
 
 class Assignment:
@@ -76,7 +80,9 @@ class Assignment:
         self._has_failed = [False] * depth
         self._domains: list[Domains] = [state.domains] * depth
         self._proven = 0
-        self._nogoods: set[Hashable] = set()
+        self._nogoods: Collection[Hashable] = (
+            search.nogoods.at(symmetry.shape) if symmetry else ()
+        )
         self.is_unsatisfiable = False
 
     @property
@@ -91,16 +97,21 @@ class Assignment:
             )
         return self._symmetry
 
-    def results(self) -> Iterator[Picks]:
-        """Yield the picks of each way to take all decisions."""
+    def results(self) -> Iterator[Picks | None]:
+        """Yield the picks of each way to take all decisions, and None to pause."""
+        budget = self._search.budget
         branches = [self._branches(0)]
         while branches:
             level = len(branches) - 1
-            choice = next(branches[level], None)
+            if budget.turn < 0:
+                yield from self._pause(level)
+                if not self._has_answer[0] and not self._is_possible(0):
+                    # More could be proven with a larger share.
+                    self.is_unsatisfiable = True
+                    return
+            choice = self._choose(level, branches[level])
             if choice is None:
                 del branches[self._leave(level) :]
-            elif not self._decisions[level].make(self._state, choice):
-                continue
             elif level + 1 == len(self._decisions):
                 yield tuple(pick for pick in self._state.picks if pick)
                 self._note_answer()
@@ -112,11 +123,27 @@ class Assignment:
                 else:
                     branches.append(self._branches(level + 1))
 
+    def _choose(self, level: int, options: Iterator[Provider]) -> Provider | None:
+        """Make the next choice that the rules permit; None if no other is left."""
+        tried = 0
+        for tried, choice in enumerate(options):
+            if self._decisions[level].make(self._state, choice):
+                self._search.budget.turn -= 1 + tried // REFUSALS_PER_PICK
+                return choice
+        self._search.budget.turn -= tried // REFUSALS_PER_PICK
+        return None
+
+    def _pause(self, level: int) -> Iterator[None]:
+        """Wait at a level for a turn with something to spend."""
+        while self._search.budget.turn < 0:
+            self._search.tally.fail(self._decisions[level].suffixes)
+            yield None
+
     def _branches(self, level: int) -> Iterator[Provider]:
         """Enter a node, and return an iterator over its choices."""
         self._has_answer[level] = self._has_failed[level] = False
         self._domains[level] = self._state.domains
-        self._proven = min(self._proven, level)
+        self._proven = min(self._proven, max(level, 1))
         options = self._decisions[level].options(self._state)
         if self._search.shuffle:
             options = self._search.shuffle.sample(options, len(options))
@@ -143,11 +170,14 @@ class Assignment:
             if level:
                 self._decisions[level - 1].undo(self._state, self._chosen.pop())
             return level
-        self._record(level)
+        self._search.tally.fail(self._decisions[level].suffixes)
         first = self._first_dead_end(level)
+        if first:
+            # Otherwise the form of the anchor tells everything.
+            self._record(level)
         while len(self._chosen) > first:
             self._step_back()
-        if first < level:
+        if 0 < first < level:
             self._record(first)
         if first:
             self._step_back()
@@ -156,10 +186,12 @@ class Assignment:
         return first
 
     def _record(self, level: int) -> None:
-        if len(self._nogoods) < MOST_NOGOODS:
-            self._nogoods.add(self._key(level))
+        self._nogoods = self._search.nogoods.add(
+            self.symmetry.shape, self._key(level), size=level + 1
+        )
 
     def _key(self, level: int) -> Hashable:
+        self._search.budget.turn -= len(self._chosen) // SLOTS_PER_PICK
         return self.symmetry.key(self._state, level, self._open_slots[level])
 
     def _is_dead_end(self, level: int) -> bool:
@@ -173,6 +205,11 @@ class Assignment:
 
     def _first_dead_end(self, level: int) -> int:
         """Return the first level on the path to a dead end that is one already."""
+        if self._proven == 0:
+            # Most dead ends come from hosts that have no answer at all.
+            if not self._has_answer[0] and not self._is_possible(0):
+                return 0
+            self._proven = 1
         if level == 0 or self._is_possible(level):
             return level
         low, high = self._proven, level
@@ -186,22 +223,36 @@ class Assignment:
         return high
 
     def _is_possible(self, level: int) -> bool:
-        """Tell whether the decisions before a level pass the relaxation."""
-        self._search.tally.proofs += 1
-        plan = self._search.plan
+        """Tell whether the decisions before a level pass all relaxations."""
+        search = self._search
+        search.tally.proofs += 1
+        search.budget.turn -= 1 + len(self._open_slots[level]) // SLOTS_PER_PICK
         taken: Counter[tuple[int, Provider]] = Counter()
+        have = 0
         for decision, provider in zip(
             self._decisions[:level], self._chosen[:level], strict=True
         ):
             if decision.slot:
+                have |= self._state.bits_of(decision.slot, provider)
                 for which, amount in decision.slot.demands:
                     taken[which, provider] += amount
-        return bounds.is_possible(
-            plan,
+        rest = bounds.Rest(
+            search.plan,
             self._open_slots[level],
             self._domains[level],
-            lambda which, provider: plan.room(which, provider) - taken[which, provider],
+            functools.cache(
+                lambda which, provider: (
+                    search.plan.room(which, provider) - taken[which, provider]
+                )
+            ),
+            self._state.wanted & ~have,
+            self._state.bits_of,
         )
+        # The root is worth the most: if it has no answer, there is none at the anchor.
+        share = max(0, search.budget.turn) // (1 if level == 0 else INNER_SHARE)
+        possible, steps = bounds.is_possible(rest, share * STEPS_PER_PICK)
+        search.budget.turn -= steps // STEPS_PER_PICK
+        return possible
 
 
 def _open_slots(decisions: Sequence[Decision]) -> list[list[Slot]]:

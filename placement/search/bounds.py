@@ -6,13 +6,14 @@ none; if it has one, the problem may still have none.
 """
 
 import bisect
-import functools
+import dataclasses
 import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
+from placement.search import cover, packing
 from placement.search.model import Provider
 from placement.search.plan import Plan, Slot
 from placement.search.state import Domains
@@ -22,23 +23,108 @@ MOST_UNITS = 1 << 14
 
 # How much of a contended class, given by number, a provider has left.
 Left: TypeAlias = Callable[[int, Provider], int]
+# The providers with enough left for each slot by itself, by number of the slot.
+Remaining: TypeAlias = Mapping[int, Sequence[Provider]]
+# The amount of each item, with its domain; and how much there is left of each bin.
+Items: TypeAlias = Sequence[tuple[int, Sequence[Provider]]]
+Sizes: TypeAlias = Mapping[Provider, int]
+
+# How many steps packing may take before the matching by class is tried.
+QUICK_STEPS = 1000
 
 
-def is_possible(
-    plan: Plan, slots: Sequence[Slot], domains: Domains, left: Left
-) -> bool:
-    """Tell whether providers may have enough left to serve some slots together."""
-    remaining = _remaining(slots, domains, left)
-    for which in range(len(plan.contended)):
-        items = [
-            (amount, remaining[slot.number])
-            for slot in slots
-            for demanded, amount in slot.demands
-            if demanded == which
-        ]
-        if not _may_be_packed(items, functools.partial(left, which)):
-            return False
-    return True
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rest:
+    """What is left to do at a node: slots to be served, by what is left to them.
+
+    ``missing`` are the bits that their picks must have together, ``bits_of`` those that
+    each may contribute.
+    """
+
+    plan: Plan
+    slots: Sequence[Slot]
+    domains: Domains
+    left: Left
+    missing: int
+    bits_of: Callable[[Slot, Provider], int]
+
+
+def is_possible(rest: Rest, steps: int) -> tuple[bool, int]:
+    """Tell whether all relaxations of a node have answers, the quick ones first.
+
+    :param steps: how many steps may be taken by those that can take long
+    :returns: False only if that is proven, and how many steps it took
+    """
+    remaining = _remaining(rest.slots, rest.domains, rest.left)
+    if not all(remaining.values()):
+        return False, 0
+    by_class = [
+        _items_of(which, rest, remaining) for which in range(len(rest.plan.contended))
+    ]
+    if not all(_may_be_filled(items, sizes) for items, sizes in by_class):
+        return False, 0
+    packed, spent = _pack(rest, remaining, min(steps, QUICK_STEPS))
+    if packed is None:
+        if not all(_may_be_matched(items, sizes) for items, sizes in by_class):
+            return False, spent
+        packed, more = _pack(rest, remaining, steps - spent)
+        spent += more
+    if packed is False or not rest.missing:
+        return packed is not False, spent
+    covered, more = _cover(rest, remaining, steps - spent)
+    return covered is not False, spent + more
+
+
+def _items_of(which: int, rest: Rest, remaining: Remaining) -> tuple[Items, Sizes]:
+    """Return a class as a packing problem of its own: the items, and the bins."""
+    items = [
+        (amount, remaining[slot.number])
+        for slot in rest.slots
+        for demanded, amount in slot.demands
+        if demanded == which
+    ]
+    domains = {id(domain): domain for _, domain in items}.values()
+    providers = dict.fromkeys(itertools.chain.from_iterable(domains))
+    return items, {provider: rest.left(which, provider) for provider in providers}
+
+
+def _cover(rest: Rest, remaining: Remaining, steps: int) -> tuple[bool | None, int]:
+    """Tell whether the slots may have the missing bits together."""
+    known: dict[tuple[bool, int], frozenset[int]] = {}
+    for slot in rest.slots:
+        key = (not slot.suffix, id(remaining[slot.number]))
+        if key not in known:
+            known[key] = frozenset(
+                rest.bits_of(slot, provider) & rest.missing
+                for provider in remaining[slot.number]
+            )
+    choices = [
+        known[not slot.suffix, id(remaining[slot.number])] for slot in rest.slots
+    ]
+    return cover.is_possible(rest.missing, choices, steps)
+
+
+def _pack(rest: Rest, remaining: Remaining, steps: int) -> tuple[bool | None, int]:
+    """Tell whether the slots can be packed, all contended classes at once."""
+    classes = range(len(rest.plan.contended))
+    demanding = [slot for slot in rest.slots if slot.demands]
+    domains = {id(remaining[each.number]): remaining[each.number] for each in demanding}
+    providers = dict.fromkeys(itertools.chain.from_iterable(domains.values()))
+    if len(demanding) > packing.MOST_ITEMS or len(providers) > packing.MOST_BINS:
+        return None, 0
+    bit_of = {provider: 1 << number for number, provider in enumerate(providers)}
+    items = [
+        (
+            tuple(dict(slot.demands).get(which, 0) for which in classes),
+            sum(bit_of[provider] for provider in remaining[slot.number]),
+        )
+        for slot in demanding
+    ]
+    bins = [
+        tuple(max(0, rest.left(which, provider)) for which in classes)
+        for provider in providers
+    ]
+    return packing.is_possible(items, bins, steps)
 
 
 def are_enough(plan: Plan, domains: Domains) -> bool:
@@ -66,9 +152,7 @@ def are_enough(plan: Plan, domains: Domains) -> bool:
     return True
 
 
-def _remaining(
-    slots: Sequence[Slot], domains: Domains, left: Left
-) -> dict[int, Sequence[Provider]]:
+def _remaining(slots: Sequence[Slot], domains: Domains, left: Left) -> Remaining:
     """Return what is left of the domain of each slot by itself, by its number."""
     remaining: dict[int, Sequence[Provider]] = {}
     known: dict[tuple[int, tuple[tuple[int, int], ...]], Sequence[Provider]] = {}
@@ -87,32 +171,26 @@ def _remaining(
     return remaining
 
 
-def _may_be_packed(
-    items: Sequence[tuple[int, Sequence[Provider]]],
-    left: Callable[[Provider], int],
-) -> bool:
-    """Tell whether a relaxation packs items into bins, each into one of its domain.
+def _may_be_filled(items: Items, sizes: Sizes) -> bool:
+    """Tell whether the bins hold as much as all items amount to."""
+    amounts = [amount for amount, _ in items]
+    return not items or sum(amounts) <= _most_filled(amounts, sizes.values())
 
-    :param items: the amount of each, and its domain
+
+def _may_be_matched(items: Items, sizes: Sizes) -> bool:
+    """Tell whether items can be matched to bins by number, the large ones alone too.
+
+    Many small items would hide that the large ones are too many.
     """
-    if not all(domain for _, domain in items):
-        return False
-    amounts = sorted(amount for amount, _ in items)
-    distinct = {id(domain): domain for _, domain in items}.values()
-    sizes = {provider: left(provider) for domain in distinct for provider in domain}
-    if items and sum(amounts) > _most_filled(amounts, sizes.values()):
-        return False
     by_amount = sorted(items, key=lambda item: item[0])
-    # Many small items hide that the large ones alone are too many.
+    amounts = [amount for amount, _ in by_amount]
     return all(
         _may_be_counted_in(by_amount[bisect.bisect_left(amounts, least) :], sizes)
         for least in sorted(set(amounts))
     )
 
 
-def _may_be_counted_in(
-    items: Sequence[tuple[int, Sequence[Provider]]], sizes: Mapping[Provider, int]
-) -> bool:
+def _may_be_counted_in(items: Items, sizes: Sizes) -> bool:
     """Tell whether items, the smallest first, can be matched to bins by number."""
     sums = list(itertools.accumulate(amount for amount, _ in items))
     # No bin takes more items than it could take of the smallest ones.

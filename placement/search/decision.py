@@ -14,9 +14,11 @@ class Decision(Protocol):
     """A variable to give a value to: the slot's provider, or a subtree's top.
 
     ``slot`` is the one that the choice serves, None if it is that of a top.
+    ``suffixes`` are those of the groups that the choice is for.
     """
 
     slot: Slot | None
+    suffixes: Sequence[str]
 
     def options(self, state: State) -> Sequence[Provider]:
         """Return the providers that may be chosen."""
@@ -42,6 +44,7 @@ class Serve:
         tally: Tally,
     ) -> None:
         self.slot: Slot | None = slot
+        self.suffixes: Sequence[str] = [slot.suffix]
         self._slot = slot
         self._previous = previous
         self._rules = pick_rules
@@ -82,35 +85,35 @@ class ChooseTop:
     any of the slots is served.
     """
 
-    def __init__(self, which: int, members: Sequence[int], tally: Tally) -> None:
+    def __init__(self, which: int, slots: Sequence[Slot], tally: Tally) -> None:
         self.slot: Slot | None = None
+        self.suffixes: Sequence[str] = [slot.suffix for slot in slots]
         self._which = which
-        self._members = members
+        self._slots = slots
         self._tally = tally
 
     def options(self, state: State) -> Sequence[Provider]:
         """Return the providers that may serve any one of the slots."""
         united: dict[Provider, None] = {}
-        for member in self._members:
-            united.update(dict.fromkeys(state.domains[member]))
+        for slot in self._slots:
+            united.update(dict.fromkeys(state.domains[slot.number]))
         return list(united)
 
     def make(self, state: State, provider: Provider) -> bool:
         """Restrict the domains to what is below a provider, if none gets empty."""
         narrowed: dict[int, Sequence[Provider]] = {}
         domains = list(state.domains)
-        for member in self._members:
-            domain = domains[member]
+        for slot in self._slots:
+            domain = domains[slot.number]
             if id(domain) not in narrowed:
                 narrowed[id(domain)] = [
                     below for below in domain if provider.covers(below)
                 ]
-            domains[member] = narrowed[id(domain)]
-            if not domains[member]:
+            domains[slot.number] = narrowed[id(domain)]
+            if not domains[slot.number]:
                 self._tally.refuse(rules.reaches_top)
                 return False
-        slots = [state.plan.slots[member] for member in self._members]
-        if not any(rules.may_be_top(state, slot, provider) for slot in slots):
+        if not any(rules.may_be_top(state, slot, provider) for slot in self._slots):
             self._tally.refuse(rules.leaves_room)
             return False
         state.set_top(self._which, provider, domains)
@@ -134,7 +137,9 @@ def decide_all(
         for which in slot.subtrees:
             if which not in topped:
                 topped.add(which)
-                yield ChooseTop(which, state.plan.subtrees[which], tally)
+                members = state.plan.subtrees[which]
+                bound = [state.plan.slots[member] for member in members]
+                yield ChooseTop(which, bound, tally)
         yield Serve(slot, last_by_want.get(slot.want), pick_rules, tally)
         last_by_want[slot.want] = slot
 

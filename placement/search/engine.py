@@ -8,19 +8,16 @@ for.
 import dataclasses
 import itertools
 import random
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
 
-from placement.search import assignment, plan, rules
-from placement.search.assignment import Picks
+from placement.search import assignment, plan, rules, schedule
+from placement.search.budget import Limits
 from placement.search.model import Group, Provider, Request, Snapshot, Tree
 from placement.search.plan import Slot, Want
-from placement.search.search import Search
+from placement.search.schedule import Anchor
+from placement.search.search import Picks, Search
 from placement.search.state import Domains
 from placement.search.tally import Tally
-
-T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,21 +64,24 @@ def search(
     shuffle: random.Random | None = None,
     most: int | None = None,
     tally: Tally | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[Candidate]:
-    """Yield every allocation candidate, each once.
+    """Yield every allocation candidate, each once, as far as the budget goes.
 
     :param depth_first: whether all candidates of an anchor come before those of the
         next; otherwise each anchor gives one in turn
     :param shuffle: makes the order a random one
     :param most: how many candidates to generate; those that take from several
         providers of a tree count as well where they are dropped afterwards
-    :param tally: counts what was refused and done, to explain an empty answer
+    :param tally: counts what was refused and done, and tells at the end whether the
+        budget has ended the search
+    :param limits: the budget; None means the default one
     """
     if most is None or request.nested:
-        found = _generate(snapshot, request, depth_first, shuffle, tally)
+        found = _generate(snapshot, request, depth_first, shuffle, tally, limits)
         return itertools.islice(found, most)
     anything = dataclasses.replace(request, nested=True)
-    found = _generate(snapshot, anything, depth_first, shuffle, tally)
+    found = _generate(snapshot, anything, depth_first, shuffle, tally, limits)
     return filter(_takes_once_per_tree, itertools.islice(found, most))
 
 
@@ -96,14 +96,16 @@ def _generate(
     depth_first: bool,
     shuffle: random.Random | None,
     tally: Tally | None,
+    limits: Limits | None,
 ) -> Iterator[Candidate]:
     made = plan.make(snapshot, request)
     if made is None:
         return
-    anchors = Anchors(snapshot, request, Search(made, shuffle, tally))
-    in_turn = itertools.chain.from_iterable if depth_first else round_robin
+    common = Search(made, shuffle, tally, limits)
+    anchors = Anchors(snapshot, request, common)
+    results = (anchors.results(tree) for tree in anchors.trees_that_suit())
     seen: set[Picks] = set()
-    for picks in in_turn(anchors.results(tree) for tree in anchors.trees_that_suit()):
+    for picks in schedule.take_turns(results, common, depth_first=depth_first):
         if snapshot.sharing and all(provider.shares for provider in picks):
             # Only these can come up at another anchor as well.
             if picks in seen:
@@ -116,6 +118,8 @@ def serving(
     snapshot: Snapshot,
     request: Request,
     trees: Iterable[Tree] | None = None,
+    *,
+    limits: Limits | None = None,
 ) -> Iterator[tuple[Tree, bool | None]]:
     """Tell of each tree whether some candidate has its root as the anchor.
 
@@ -123,14 +127,16 @@ def serving(
     for every tree that they share with.
 
     :param trees: the trees to ask about; None means all
-    :returns: the trees in their order, each with the answer; None if it is not decided
+    :param limits: what may be spent on each tree, and on all; None means the default
+    :returns: the trees in their order, each with the answer; None if the budget ended
+        before it was found
     """
     made = plan.make(snapshot, request)
     trees = snapshot.trees if trees is None else trees
     if made is None:
         yield from ((tree, False) for tree in trees)
         return
-    common = Search(made, None, None)
+    common = Search(made, limits=limits)
     anchors = Anchors(snapshot, request, common, distinct=False)
     for tree in trees:
         yield tree, anchors.serves(tree)
@@ -159,31 +165,19 @@ def has_member(snapshot: Snapshot, group: Group) -> bool:
     )
 
 
-def is_served(snapshot: Snapshot, request: Request, group: Group) -> bool:
-    """Tell whether some anchor that suits has a choice for one group by itself."""
+def is_served(
+    snapshot: Snapshot, request: Request, group: Group, limits: Limits | None = None
+) -> bool:
+    """Tell whether some anchor that suits has a choice for one group by itself.
+
+    If the budget ends before that is known, it is taken for served.
+    """
     alone = dataclasses.replace(
         request, groups=(group,), isolate=False, same_subtree=(), nested=True
     )
-    return next(search(snapshot, alone), None) is not None
-
-
-def round_robin(streams: Iterable[Iterator[T]]) -> Iterator[T]:
-    """Yield one item of each stream in turn, until all are exhausted.
-
-    No stream is begun before its turn has come.
-    """
-    rest: deque[Iterator[T]] = deque()
-    for stream in streams:
-        for item in stream:
-            yield item
-            rest.append(stream)
-            break
-    while rest:
-        stream = rest.popleft()
-        for item in stream:
-            yield item
-            rest.append(stream)
-            break
+    tally = Tally()
+    found = next(search(snapshot, alone, tally=tally, limits=limits), None)
+    return found is not None or tally.exhausted
 
 
 class Anchors:
@@ -222,11 +216,14 @@ class Anchors:
             else:
                 self._search.tally.refuse(rules.suits_root)
 
-    def serves(self, tree: Tree) -> bool:
-        """Tell whether an anchor has a candidate."""
-        return rules.suits_root(tree.root, self._request) and any(
-            True for _ in self.results(tree)
-        )
+    def serves(self, tree: Tree) -> bool | None:
+        """Tell whether an anchor has a candidate; None if its share is too small."""
+        if not rules.suits_root(tree.root, self._request):
+            return False
+        anchor = Anchor(self.results(tree), self._search)
+        if anchor.take_turn() is not None:
+            return True
+        return False if anchor.is_exhausted else None
 
     def domains(self, tree: Tree) -> list[list[Provider]]:
         """Return what each slot may be served by; nothing if one has no choice."""
@@ -235,8 +232,8 @@ class Anchors:
         by_want = self._domains(tree) or []
         return by_want and [by_want[slot.want] for slot in self._search.plan.slots]
 
-    def results(self, tree: Tree) -> Iterator[Picks]:
-        """Yield the picks of every candidate at an anchor, each once."""
+    def results(self, tree: Tree) -> Iterator[Picks | None]:
+        """Yield the picks of every candidate at an anchor, each once; None to pause."""
         by_want = self._domains(tree)
         if by_want is None:
             return

@@ -91,17 +91,10 @@ class Plan:
         name = self.contended[which]
         if name == ISOLATION:
             return 1
-        if name.startswith(FREE):
-            return provider.stocks[name.removeprefix(FREE)].free
-        return provider.stocks[name].room
-
-    @property
-    def classes(self) -> tuple[str | None, ...]:
-        """The resource class that each contended one is about, None for isolation."""
-        return tuple(
-            None if name == ISOLATION else name.removeprefix(FREE)
-            for name in self.contended
-        )
+        stock = provider.stocks.get(name.removeprefix(FREE))
+        if stock is None:
+            return 0
+        return stock.free if name.startswith(FREE) else stock.room
 
     @property
     def bound(self) -> int:

@@ -1,24 +1,70 @@
 """What the anchors of one search have in common."""
 
 import random
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
+from typing import TypeAlias
 
+from placement.search.budget import Budget, Limits
+from placement.search.model import Provider
 from placement.search.plan import Plan
 from placement.search.symmetry import Numbers
 from placement.search.tally import Tally
 
+# The providers of all slots, by number of the slot.
+Picks: TypeAlias = tuple[Provider, ...]
+
+# How much is remembered in one search: the sum of the levels of its nogoods, to which
+# their sizes are in proportion.
+MEMORY = 200_000
+
+
+class Nogoods:
+    """The canonical forms of nodes without an answer, as many as memory is given to.
+
+    Anchors of the same form share them.
+    """
+
+    def __init__(self, memory: int = MEMORY) -> None:
+        self._memory = memory
+        self._of_anchors: dict[Hashable, set[Hashable]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._of_anchors)
+
+    def at(self, anchor: Hashable) -> Collection[Hashable]:
+        """Return the forms of nodes that are known at an anchor, by its own form."""
+        return self._of_anchors.get(anchor, ())
+
+    def add(self, anchor: Hashable, node: Hashable, size: int) -> Collection[Hashable]:
+        """Remember the form of a node at an anchor, unless the memory is full.
+
+        :returns: all that are known there
+        """
+        known = self._of_anchors.setdefault(anchor, set())
+        if self._memory >= size:
+            self._memory -= size
+            known.add(node)
+        return known
+
 
 class Search:
-    """One search: its plan, its order, and what it has learned so far.
+    """One search: its plan, its order, its budget, and what it has learned so far.
 
-    ``unsatisfiable`` has the canonical forms of anchors that had no answer.
+    ``unsatisfiable`` has the canonical forms of anchors that had no answer, ``nogoods``
+    those of nodes.
     """
 
     def __init__(
-        self, plan: Plan, shuffle: random.Random | None, tally: Tally | None
+        self,
+        plan: Plan,
+        shuffle: random.Random | None = None,
+        tally: Tally | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.plan = plan
         self.shuffle = shuffle
         self.tally = tally or Tally()
+        self.budget = Budget(limits or Limits())
         self.numbers: Numbers = {}
+        self.nogoods = Nogoods()
         self.unsatisfiable: set[Hashable] = set()

@@ -4,6 +4,7 @@ Nothing here leaves out an answer. Equal forms tell that the search has failed b
 at a node or anchor that differs from this one in the names of its providers only.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeAlias
@@ -70,12 +71,8 @@ class Symmetry:
         }
 
     def _sizes(self, provider: Provider) -> tuple[int, ...]:
-        return tuple(
-            self._plan.room(which, provider)
-            if name is None or name in provider.stocks
-            else 0
-            for which, name in enumerate(self._plan.classes)
-        )
+        classes = range(len(self._plan.contended))
+        return tuple(self._plan.room(which, provider) for which in classes)
 
     def _tree(self, provider: Provider) -> str | None:
         """Tell the trees apart where it matters which one a provider is in."""
@@ -98,6 +95,7 @@ class Symmetry:
             self._forms[provider] = form
             below.setdefault(self._above[provider], []).append(form)
 
+    @functools.cached_property
     def shape(self) -> Hashable:
         """Return the canonical form of the anchor.
 

@@ -238,3 +238,34 @@ class RandomOrder(SharedDisk):
     def start_fixture(self) -> None:
         super().start_fixture()
         reconfigure({("placement", "randomize_allocation_candidates"): True})
+
+
+class NumaHost(fixture.GabbiFixture):  # type: ignore[misc]
+    """A host, RP_UUID, with three NUMA nodes that have three functions each."""
+
+    def start_fixture(self) -> None:
+        host = os.environ["RP_UUID"]
+        call("POST", "/resource_providers", {"uuid": host, "name": host})
+        for _ in range(3):
+            node = self.make_child(host)
+            body = {"resource_provider_generation": 0, "traits": ["HW_NUMA_ROOT"]}
+            call("PUT", f"/resource_providers/{node}/traits", body)
+            for _ in range(3):
+                inventories = f"/resource_providers/{self.make_child(node)}/inventories"
+                body = {"resource_class": "SRIOV_NET_VF", "total": 1}
+                call("POST", inventories, body)
+
+    def make_child(self, parent: str) -> str:
+        child = str(uuid.uuid4())
+        body = {"uuid": child, "name": child, "parent_provider_uuid": parent}
+        call("POST", "/resource_providers", body)
+        return child
+
+
+class FewPicks(NumaHost):
+    """The same, with an operator who lets each tree be looked at once only."""
+
+    def start_fixture(self) -> None:
+        super().start_fixture()
+        picks = {"search_picks": 1, "search_picks_per_anchor": 1}
+        reconfigure({("placement", name): value for name, value in picks.items()})

@@ -6,6 +6,8 @@ import random
 import pytest
 
 from placement.search import engine, model
+from placement.search.budget import Limits
+from placement.search.tally import Tally
 from tests.property import forest, oracle
 
 # Each batch asks this many questions, several about each cloud.
@@ -66,3 +68,45 @@ def compare(
         some = list(itertools.islice(engine.search(snapshot, request), limit))
         assert len(some) == min(limit, len(expected)), (cloud, request)
         assert {as_found(candidate) for candidate in some} <= expected
+        compare_within_budget(rng, snapshot, request, expected)
+
+
+def compare_within_budget(
+    rng: random.Random,
+    snapshot: model.Snapshot,
+    request: model.Request,
+    expected: set[oracle.Found],
+) -> None:
+    """Compare with what a budget permits: a part of the answers, and never called all.
+
+    What one tree gives is the beginning of what it gives without the budget. Where
+    providers share, a candidate may come up at another anchor.
+    """
+    tally = Tally()
+    limits = Limits(rng.choice([1, 5, 50]), rng.choice([1, 10, 200]))
+    depth_first = rng.random() < 0.5
+    within = list(
+        engine.search(
+            snapshot, request, depth_first=depth_first, tally=tally, limits=limits
+        )
+    )
+    found = [as_found(candidate) for candidate in within]
+    assert len(set(found)) == len(found), (snapshot, request)
+    assert set(found) <= expected, (snapshot, request)
+    if not tally.exhausted:
+        assert set(found) == expected, (snapshot, request)
+    elif not snapshot.sharing:
+        everything = list(engine.search(snapshot, request, depth_first=depth_first))
+        for tree in snapshot.trees:
+            some, all_ = from_tree(tree, within), from_tree(tree, everything)
+            assert some == all_[: len(some)], (snapshot, request)
+
+
+def from_tree(
+    tree: model.Tree, candidates: list[engine.Candidate]
+) -> list[tuple[model.Provider, ...]]:
+    return [
+        candidate.providers
+        for candidate in candidates
+        if candidate.providers[0].root_uuid == tree.root.uuid
+    ]

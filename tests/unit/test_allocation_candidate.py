@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import logging
 import random
 
 import pytest
@@ -16,6 +17,7 @@ from placement_foundation import query_string
 from placement_foundation.schema import Json, View
 from placement_foundation.version import Version
 from tests.property import forest
+from tests.unit import clouds
 
 A = "aaaaaaaa-0000-4000-8000-000000000001"
 B = "bbbbbbbb-0000-4000-8000-000000000002"
@@ -238,3 +240,36 @@ def test_a_random_choice_is_another_one_each_time() -> None:
     }
     assert len(choices) > 1
     assert all(len(choice) == 2 for choice in choices)
+
+
+def test_a_search_that_met_its_budget_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    few = conf.Settings(search_picks=1, search_picks_per_anchor=1)
+    assert len(find(settings=few)) == 8
+    assert len(answer.find(hosts(1, 20), Question(ONE, 3), order_of(few))) == 3
+    assert not caplog.records, "what is asked for was found"
+    found = answer.find(hosts(1, 20), Question(ONE, None), order_of(few))
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert f"{len(found)} found, there may be more" in record.message
+
+
+def test_a_search_that_cut_turns_short_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    cloud = model.snapshot_of([clouds.small_host("host")])
+    question = Question(clouds.PAIRS, None)
+    assert not answer.find(cloud, question, order_of(PLAIN))
+    assert not caplog.records
+    little = conf.Settings(search_picks_per_anchor=1)
+    assert not answer.find(cloud, question, order_of(little))
+    (record,) = caplog.records
+    assert record.levelno == logging.INFO
+    assert "search_picks_per_anchor cut" in record.message
+    few = conf.Settings(search_picks_per_anchor=1, search_picks=1)
+    with pytest.raises(errors.SearchExhausted, match="the request groups 1b, 2b"):
+        answer.find(cloud, question, order_of(few))
+    assert "groups hard to serve: 1b, 2b" in caplog.text

@@ -6,78 +6,25 @@ whether enough is left.
 
 import itertools
 import random
-from collections.abc import Iterable, Mapping
 
 import pytest
 
 from placement.search import engine, model
-from placement.search.tally import Tally
-
-Stocks = Mapping[str, model.Stock]
-
-ONE = {"GPU": model.Stock(1)}
-FULL = {"GPU": model.Stock(1, used=1)}
-NUMA = frozenset({"NUMA"})
-
-
-def tree(
-    root: str,
-    parents: Mapping[str, str],
-    stocks: Mapping[str, Stocks],
-    traits: Mapping[str, frozenset[str]] | None = None,
-) -> model.Tree:
-    """Return a tree; ``parents`` are those of all members but the root."""
-    (members,) = model.walk({root: None, **parents})
-    return model.Tree(
-        tuple(
-            model.Provider(
-                uuid=name,
-                parent_uuid=parents.get(name),
-                root_uuid=root,
-                stocks=stocks.get(name, {}),
-                trait_names=tuple(sorted((traits or {}).get(name, ()))),
-                traits=(traits or {}).get(name, frozenset()),
-                aggregates=frozenset(),
-                position=position,
-                end=end,
-            )
-            for position, (name, end) in enumerate(members)
-        ),
-        frozenset(),
-    )
-
-
-def hosts(count: int, devices: Iterable[Stocks]) -> model.Snapshot:
-    """Return hosts with the same devices below each."""
-    devices = list(devices)
-    trees = []
-    for number in range(count):
-        root = f"host{number}"
-        names = [f"{root}-{which}" for which in range(len(devices))]
-        trees.append(
-            tree(
-                root, dict.fromkeys(names, root), dict(zip(names, devices, strict=True))
-            )
-        )
-    return model.snapshot_of(trees)
-
-
-def groups(count: int, amount: int = 1) -> tuple[model.Group, ...]:
-    return tuple(
-        model.Group(str(number), {"GPU": amount}) for number in range(1, count + 1)
-    )
-
-
-def ask(
-    snapshot: model.Snapshot, request: model.Request, limit: int | None = None
-) -> tuple[list[engine.Candidate], Tally]:
-    tally = Tally()
-    found = engine.search(snapshot, request, tally=tally)
-    return list(itertools.islice(found, limit)), tally
-
-
-def roots(candidates: Iterable[engine.Candidate]) -> list[str]:
-    return [candidate.providers[0].root_uuid for candidate in candidates]
+from tests.unit.clouds import (
+    FULL,
+    NUMA,
+    ONE,
+    Stocks,
+    ask,
+    cluster,
+    groups,
+    hosts,
+    numa_host,
+    of_all_classes,
+    on_one_node,
+    roots,
+    tree,
+)
 
 
 def test_each_tree_gives_one_candidate_in_turn() -> None:
@@ -239,30 +186,6 @@ def test_large_amounts_that_are_too_many_are_seen_among_small_ones() -> None:
     assert tally.picks <= 50
 
 
-def cluster(classes: int, providers: int, traits: Iterable[str]) -> model.Snapshot:
-    """Return a host with some providers of each class, who have one trait each."""
-    names = {
-        f"{number}-{which}": f"C{number}"
-        for number in range(classes)
-        for which in range(providers)
-    }
-    having = dict(
-        zip(
-            names, (frozenset({each}) for each in itertools.cycle(traits)), strict=False
-        )
-    )
-    stocks = {name: {of: model.Stock(1)} for name, of in names.items()}
-    return model.snapshot_of(
-        [tree("host", dict.fromkeys(names, "host"), stocks, having)]
-    )
-
-
-def of_all_classes(classes: int, traits: Iterable[str]) -> model.Request:
-    resources = {f"C{number}": 1 for number in range(classes)}
-    required = tuple(frozenset({each}) for each in traits)
-    return model.Request((model.Group("", resources, required=required),))
-
-
 def test_more_traits_than_picks_can_have_are_not_looked_for() -> None:
     traits = [f"T{number}" for number in range(13)]
     found, tally = ask(cluster(12, 30, traits), of_all_classes(12, traits))
@@ -276,25 +199,6 @@ def test_as_many_traits_as_picks_are_found_without_trying_everything() -> None:
     found, tally = ask(cluster(12, 30, traits), request, limit=100)
     assert len(found) == 100
     assert tally.picks <= 100 * 12
-
-
-def numa_host(name: str, functions: int, nodes: int = 2) -> model.Tree:
-    """Return a host of some NUMA nodes with some functions below each."""
-    parents, stocks, traits = {}, {}, {}
-    for node in [f"{name}-{number}" for number in range(nodes)]:
-        parents[node], traits[node] = name, NUMA
-        for number in range(functions):
-            parents[f"{node}-{number}"] = node
-            stocks[f"{node}-{number}"] = ONE
-    return tree(name, parents, stocks, traits)
-
-
-def on_one_node(count: int) -> model.Request:
-    return model.Request(
-        (*groups(count), model.Group("N", required=(NUMA,))),
-        isolate=True,
-        same_subtree=(frozenset(["N", *map(str, range(1, count + 1))]),),
-    )
 
 
 def test_a_subtree_that_is_too_small_is_left_at_once() -> None:

@@ -4,12 +4,20 @@ import itertools
 import random
 from collections.abc import Iterable, Iterator
 
+from oslo_log import log
+
+from placement import errors
 from placement.objects.candidates import name
 from placement.objects.candidates.forest import Forest
 from placement.objects.candidates.question import NOTHING, Answer, Order, Question
 from placement.search import engine
 from placement.search.engine import Candidate
 from placement.search.model import Provider, Request, Snapshot
+from placement.search.tally import Tally
+
+LOG = log.getLogger(__name__)
+# How many of the groups that made a search hard are named.
+MOST_NAMED = 5
 
 
 def answer(forest: Forest, question: Question, order: Order) -> Answer:
@@ -17,6 +25,7 @@ def answer(forest: Forest, question: Question, order: Order) -> Answer:
 
     :raises BadRequest: a trait or resource class does not exist, and it is not certain
         already that there is nothing to list
+    :raises SearchExhausted: nothing was found, and not everything was looked at
     """
     request = question.request
     if not name.are_known(request, forest.vocabulary):
@@ -34,19 +43,55 @@ def answer(forest: Forest, question: Question, order: Order) -> Answer:
 
 
 def find(snapshot: Snapshot, question: Question, order: Order) -> list[Candidate]:
-    """Return as many candidates as are asked for, in an order."""
+    """Return as many candidates as are asked for, in an order.
+
+    :raises SearchExhausted: nothing was found, and not everything was looked at
+    """
     shuffle = random.Random() if order.shuffled else None
+    tally = Tally()
     candidates = engine.search(
         snapshot,
         question.request,
         depth_first=order.depth_first,
         shuffle=shuffle,
         most=order.most,
+        tally=tally,
+        limits=order.limits,
     )
     found = list(itertools.islice(candidates, question.limit))
+    _report(tally, len(found))
     if shuffle:
         shuffle.shuffle(found)
     return found
+
+
+def _report(tally: Tally, found: int) -> None:
+    """Log that a search met a limit of its budget.
+
+    :raises SearchExhausted: it found nothing before that
+    """
+    hard = ", ".join(suffix or "without suffix" for suffix in tally.hardest(MOST_NAMED))
+    if tally.exhausted:
+        LOG.warning(
+            "[placement] search_picks ended a search for allocation candidates: %d "
+            "found, there may be more; turns cut short: %d; groups hard to serve: %s",
+            found,
+            tally.pauses,
+            hard or "none",
+        )
+    elif tally.pauses:
+        LOG.info(
+            "[placement] search_picks_per_anchor cut %d turns short in a search for "
+            "allocation candidates, which found all: %d",
+            tally.pauses,
+            found,
+        )
+    if tally.exhausted and not found:
+        raise errors.SearchExhausted(
+            "It is not known whether there are allocation candidates: the search was "
+            "ended before it had looked at all combinations. Hard to serve together "
+            f"are the request groups {hard}."
+        )
 
 
 def _list_summarised(

@@ -3,6 +3,7 @@
 import dataclasses
 
 from placement import conf
+from placement.search.budget import Limits
 from placement.search.engine import Candidate
 from placement.search.model import Provider, Request
 
@@ -17,11 +18,15 @@ class Question:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """In which order candidates come, and how many are made: None means all."""
+    """In which order candidates come, and how many are made: None means all.
+
+    ``limits`` are those of the work that may be done for them.
+    """
 
     depth_first: bool = False
     shuffled: bool = False
     most: int | None = None
+    limits: Limits = dataclasses.field(default_factory=Limits)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,4 +48,5 @@ def order_of(settings: conf.Settings) -> Order:
         settings.allocation_candidates_generation_strategy == "depth-first",
         settings.randomize_allocation_candidates,
         None if most < 0 else max(most, 1),
+        Limits(settings.search_picks_per_anchor, settings.search_picks),
     )

@@ -1,0 +1,213 @@
+"""The relaxation that looks at all contended classes at once: vector packing.
+
+Items have to be packed into bins, each into one of those that it may go to, so that no
+bin is overfull in any class. This is solved exactly by bin completion: one bin after
+the other is filled, in every way to which nothing can be added, and which does not
+leave more unused than all bins together can spare. What is left to pack is remembered
+when it has failed before. That may take too long, so the steps are counted.
+"""
+
+import itertools
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+# Amounts by class.
+Vector: TypeAlias = tuple[int, ...]
+
+# More items or bins than that are not tried to pack.
+MOST_ITEMS = MOST_BINS = 64
+# How much of the items is tried to pack, the largest ones: so many of so many parts.
+PARTS = 6
+TRIED_PARTS = (3, 4, 6)
+# So many items are tried at once.
+FEW_ITEMS = 12
+
+
+class _OutOfStepsError(Exception):
+    """The packing was not decided within its steps."""
+
+
+def is_possible(
+    items: Sequence[tuple[Vector, int]], bins: Sequence[Vector], steps: int
+) -> tuple[bool | None, int]:
+    """Tell whether items can be packed into bins.
+
+    :param items: the amounts of each item, and the set of the bins that it may go to,
+        as an integer with a bit for each
+    :param bins: the room of each bin
+    :returns: whether it is so, None if the steps do not suffice; and how many it took
+    """
+    if not items:
+        return True, 0
+    totals = [sum(of_class) or 1 for of_class in zip(*bins, strict=True)]
+    ordered = sorted(
+        items,
+        key=lambda item: (max(map(operator.truediv, item[0], totals)), item),
+        reverse=True,
+    )
+    # If nothing fits, that is often for the large items alone.
+    counts = [len(items) * part // PARTS for part in TRIED_PARTS]
+    possible, spent = None, 0
+    for count in counts if len(items) > FEW_ITEMS else counts[-1:]:
+        packing = Packing(ordered[:count], bins, steps // len(counts))
+        possible = packing.is_possible()
+        spent += steps // len(counts) - packing.steps
+        if possible is False:
+            break
+    return possible, spent
+
+
+class Packing:
+    """One problem of packing, and the search for its answer.
+
+    A set of items is an integer with a bit for each, a vector an integer with a field
+    for each class: so one operation is enough to add, subtract or compare vectors.
+
+    :param items: the largest first, and equal ones next to each other
+    :param steps: how many steps may be taken
+    """
+
+    def __init__(
+        self, items: Sequence[tuple[Vector, int]], bins: Sequence[Vector], steps: int
+    ) -> None:
+        self.steps = steps
+        totals = [sum(of_class) for of_class in zip(*bins, strict=True)]
+        self._width = max(totals).bit_length() + 1
+        # The highest bit of each field: it is lost if a subtraction needs to borrow.
+        self._guards = self._vector([1 << self._width - 1] * len(totals))
+        needs = [
+            sum(of_class) for of_class in zip(*(of for of, _ in items), strict=True)
+        ]
+        self._spare = [have - need for have, need in zip(totals, needs, strict=True)]
+        self._items = [self._vector(amounts) for amounts, _ in items]
+        self._is_twin = [
+            False,
+            *itertools.starmap(operator.eq, itertools.pairwise(items)),
+        ]
+        admitted = [
+            sum(1 << item for item, (_, into) in enumerate(items) if into >> each & 1)
+            for each in range(len(bins))
+        ]
+        # Small bins that few items may go to are filled first, equal ones in a row.
+        self._bins = sorted(
+            zip(map(self._vector, bins), admitted, strict=True),
+            key=lambda each: (each[1].bit_count(), each),
+        )
+        self._admitted_later = [0]
+        for _, of_bin in reversed(self._bins):
+            self._admitted_later.append(self._admitted_later[-1] | of_bin)
+        self._admitted_later.reverse()
+        self._failed: set[tuple[int, int, int]] = set()
+
+    def _vector(self, amounts: Sequence[int]) -> int:
+        return sum(
+            amount << self._width * which for which, amount in enumerate(amounts)
+        )
+
+    def is_possible(self) -> bool | None:
+        """Tell whether all items can be packed; None if the steps do not suffice."""
+        if min(self._spare) < 0:
+            return False
+        everything = (1 << len(self._items)) - 1
+        try:
+            return self._pack(0, everything, self._vector(self._spare), 0)
+        except _OutOfStepsError:
+            return None
+
+    def _covers(self, vector: int, other: int) -> bool:
+        """Tell whether a vector is at least another one in every class."""
+        return ((vector | self._guards) - other) & self._guards == self._guards
+
+    def _step(self) -> None:
+        self.steps -= 1
+        if self.steps < 0:
+            raise _OutOfStepsError
+
+    def _pack(self, which: int, rest: int, spare: int, first: int) -> bool:
+        """Tell whether the rest of the items can be packed from a bin on.
+
+        :param spare: the vector of what may be left unused in these bins
+        :param first: the least number of an item that this bin may have; of equal bins,
+            each begins with a smaller item than the one before
+        """
+        self._step()
+        if not rest:
+            return True
+        if rest & ~self._admitted_later[which]:
+            return False
+        if which == 0 or self._bins[which] != self._bins[which - 1]:
+            first = 0
+        if (which, rest, first) in self._failed:
+            return False
+        # The fullest first: that is most likely to lead to an answer.
+        for unused, filling in sorted(self._fillings(which, rest, spare, first)):
+            begins = (filling & -filling).bit_length() or len(self._items)
+            if self._pack(which + 1, rest & ~filling, spare - unused, begins):
+                return True
+        self._failed.add((which, rest, first))
+        return False
+
+    def _fillings(
+        self, which: int, rest: int, spare: int, first: int
+    ) -> list[tuple[int, int]]:
+        """Return what each way to fill a bin leaves unused, and the items in it."""
+        size, admitted = self._bins[which]
+        must = rest & ~self._admitted_later[which + 1]
+        if self._bins[which] == self._bins[-1]:
+            # All later bins are like this one: the largest item may as well be here.
+            must |= rest & -rest
+        fitting = [
+            item
+            for item in _members(rest & admitted & -1 << first)
+            if self._covers(size, self._items[item])
+        ]
+        if must & ~sum(1 << item for item in fitting):
+            return []
+        # What the items from one on amount to together.
+        sums = [*itertools.accumulate(self._items[item] for item in fitting[::-1])]
+        sums = [*sums[::-1], 0]
+        found: list[tuple[int, int]] = []
+        # From here on: the place of the next item, the room left, the items in it.
+        waiting = [(0, size, 0)]
+        guards, items = self._guards, self._items
+        while waiting:
+            at, room, filling = waiting.pop()
+            self._step()
+            if (spare + sums[at] | guards) - room & guards != guards:
+                continue
+            if at == len(fitting):
+                if not self._can_add(fitting, room, filling):
+                    found.append((room, filling))
+                continue
+            item = fitting[at]
+            if not must >> item & 1:
+                waiting.append((self._after_twins(fitting, at), room, filling))
+            if (room | guards) - items[item] & guards == guards:
+                waiting.append((at + 1, room - items[item], filling | 1 << item))
+        return found
+
+    def _after_twins(self, fitting: Sequence[int], at: int) -> int:
+        """Return the place after an item that is left out, and those equal to it."""
+        at += 1
+        while (
+            at < len(fitting)
+            and self._is_twin[fitting[at]]
+            and fitting[at - 1] == fitting[at] - 1
+        ):
+            at += 1
+        return at
+
+    def _can_add(self, fitting: Iterable[int], room: int, filling: int) -> bool:
+        return any(
+            not filling >> item & 1 and self._covers(room, self._items[item])
+            for item in fitting
+        )
+
+
+def _members(items: int) -> Iterator[int]:
+    """Yield the numbers in a set, the least first."""
+    while items:
+        least = items & -items
+        yield least.bit_length() - 1
+        items ^= least

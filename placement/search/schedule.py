@@ -1,0 +1,78 @@
+"""The anchors of a search take turns, within its budget."""
+
+from collections.abc import Iterable, Iterator
+
+from placement.search.budget import FREE_PICKS
+from placement.search.search import Picks, Search
+
+
+class Anchor:
+    """The answers of one anchor, and where the search for them has paused.
+
+    :param results: yields the picks of each answer, and None to pause
+    """
+
+    def __init__(self, results: Iterator[Picks | None], search: Search) -> None:
+        self._results = results
+        self._search = search
+        self._free = FREE_PICKS * len(search.plan.slots)
+        self.is_exhausted = False
+
+    def take_turn(self) -> Picks | None:
+        """Return the next answer; None if there is none, or none within the share.
+
+        An answer counts as many picks as it has, beside those that led to it.
+        """
+        budget = self._search.budget
+        if not budget.begin_turn(self._free):
+            return None
+        try:
+            picks = next(self._results)
+        except StopIteration:
+            picks = None
+            self.is_exhausted = True
+        self._free = budget.end_turn(len(picks or ()))
+        return picks
+
+
+def take_turns(
+    results: Iterable[Iterator[Picks | None]], search: Search, *, depth_first: bool
+) -> Iterator[Picks]:
+    """Yield the answers of anchors in turn, those of hard ones at the end.
+
+    An anchor is hard if it spends its share without an answer. It goes on with a larger
+    one when no other has answers left. No anchor is begun before its turn has come.
+    """
+    anchors: Iterable[Anchor] = (Anchor(each, search) for each in results)
+    while True:
+        hard: list[Anchor] = []
+        yield from _rounds(anchors, hard, depth_first)
+        search.tally.pauses += len(hard)
+        if not hard or search.budget.is_used_up:
+            search.tally.exhausted = bool(hard)
+            return
+        search.budget.enlarge_share()
+        anchors = hard
+
+
+def _rounds(
+    anchors: Iterable[Anchor], hard: list[Anchor], depth_first: bool
+) -> Iterator[Picks]:
+    """Yield answers until each anchor has no more of them, or is hard.
+
+    :param hard: receives the anchors that are
+    """
+    while True:
+        rest: list[Anchor] = []
+        for anchor in anchors:
+            while (picks := anchor.take_turn()) is not None:
+                yield picks
+                if not depth_first:
+                    rest.append(anchor)
+                    break
+            else:
+                if not anchor.is_exhausted:
+                    hard.append(anchor)
+        if not rest:
+            return
+        anchors = rest

@@ -1,0 +1,151 @@
+"""Clouds and requests that the tests of the search use, each as a plain value."""
+
+import itertools
+from collections.abc import Iterable, Mapping
+
+from placement.search import engine, model
+from placement.search.budget import Limits
+from placement.search.tally import Tally
+
+Stocks = Mapping[str, model.Stock]
+
+ONE = {"GPU": model.Stock(1)}
+FULL = {"GPU": model.Stock(1, used=1)}
+NUMA = frozenset({"NUMA"})
+
+
+def tree(
+    root: str,
+    parents: Mapping[str, str],
+    stocks: Mapping[str, Stocks],
+    traits: Mapping[str, frozenset[str]] | None = None,
+) -> model.Tree:
+    """Return a tree; ``parents`` are those of all members but the root."""
+    (members,) = model.walk({root: None, **parents})
+    return model.Tree(
+        tuple(
+            model.Provider(
+                uuid=name,
+                parent_uuid=parents.get(name),
+                root_uuid=root,
+                stocks=stocks.get(name, {}),
+                trait_names=tuple(sorted((traits or {}).get(name, ()))),
+                traits=(traits or {}).get(name, frozenset()),
+                aggregates=frozenset(),
+                position=position,
+                end=end,
+            )
+            for position, (name, end) in enumerate(members)
+        ),
+        frozenset(),
+    )
+
+
+def hosts(count: int, devices: Iterable[Stocks]) -> model.Snapshot:
+    """Return hosts with the same devices below each."""
+    devices = list(devices)
+    trees = []
+    for number in range(count):
+        root = f"host{number}"
+        names = [f"{root}-{which}" for which in range(len(devices))]
+        trees.append(
+            tree(
+                root, dict.fromkeys(names, root), dict(zip(names, devices, strict=True))
+            )
+        )
+    return model.snapshot_of(trees)
+
+
+def groups(count: int, amount: int = 1) -> tuple[model.Group, ...]:
+    return tuple(
+        model.Group(str(number), {"GPU": amount}) for number in range(1, count + 1)
+    )
+
+
+def ask(
+    snapshot: model.Snapshot,
+    request: model.Request,
+    limit: int | None = None,
+    limits: Limits | None = None,
+) -> tuple[list[engine.Candidate], Tally]:
+    """Return the candidates, up to a limit, and what the search did for them."""
+    tally = Tally()
+    found = engine.search(snapshot, request, tally=tally, limits=limits)
+    return list(itertools.islice(found, limit)), tally
+
+
+def roots(candidates: Iterable[engine.Candidate]) -> list[str]:
+    return [candidate.providers[0].root_uuid for candidate in candidates]
+
+
+def cluster(classes: int, providers: int, traits: Iterable[str]) -> model.Snapshot:
+    """Return a host with some providers of each class, who have one trait each."""
+    names = {
+        f"{number}-{which}": f"C{number}"
+        for number in range(classes)
+        for which in range(providers)
+    }
+    having = dict(
+        zip(
+            names, (frozenset({each}) for each in itertools.cycle(traits)), strict=False
+        )
+    )
+    stocks = {name: {of: model.Stock(1)} for name, of in names.items()}
+    return model.snapshot_of(
+        [tree("host", dict.fromkeys(names, "host"), stocks, having)]
+    )
+
+
+def of_all_classes(classes: int, traits: Iterable[str]) -> model.Request:
+    resources = {f"C{number}": 1 for number in range(classes)}
+    required = tuple(frozenset({each}) for each in traits)
+    return model.Request((model.Group("", resources, required=required),))
+
+
+def numa_host(name: str, functions: int, nodes: int = 2) -> model.Tree:
+    """Return a host of some NUMA nodes with some functions below each."""
+    parents, stocks, traits = {}, {}, {}
+    for node in [f"{name}-{number}" for number in range(nodes)]:
+        parents[node], traits[node] = name, NUMA
+        for number in range(functions):
+            parents[f"{node}-{number}"] = node
+            stocks[f"{node}-{number}"] = ONE
+    return tree(name, parents, stocks, traits)
+
+
+def on_one_node(count: int) -> model.Request:
+    return model.Request(
+        (*groups(count), model.Group("N", required=(NUMA,))),
+        isolate=True,
+        same_subtree=(frozenset(["N", *map(str, range(1, count + 1))]),),
+    )
+
+
+def pairs(sets: int) -> model.Request:
+    """Return a request for sets of two functions, each set on one NUMA node."""
+    names = [(f"{n}a", f"{n}b", f"{n}n") for n in range(sets)]
+    return model.Request(
+        tuple(
+            model.Group(name, {"GPU": 1}) if name != node else nodal(name)
+            for first, second, node in names
+            for name in (first, second, node)
+        ),
+        same_subtree=tuple(map(frozenset, names)),
+    )
+
+
+def nodal(name: str) -> model.Group:
+    return model.Group(name, required=(NUMA,))
+
+
+# Three nodes of three functions hold nine, but no more than three pairs. Relaxations
+# look at functions or at nodes, so this has to be searched.
+PAIRS = pairs(4)
+
+
+def small_host(name: str) -> model.Tree:
+    return numa_host(name, functions=3, nodes=3)
+
+
+def large_host(name: str) -> model.Tree:
+    return numa_host(name, functions=8, nodes=3)
