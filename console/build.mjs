@@ -5,9 +5,10 @@
 import { build } from "esbuild";
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
-const HERE = import.meta.dirname;
+const HERE = fileURLToPath(new URL(".", import.meta.url));
 const PACKAGE = path.join(HERE, "..", "placement", "console", "static");
 const LARGEST = 300_000;
 // What is in the built files and not ours.

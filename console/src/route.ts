@@ -71,6 +71,8 @@ export function usePlace(): Place {
   const [place, setPlace] = useState(here);
   useEffect(() => {
     const follow = () => setPlace(here());
+    // It may have changed since it was first read.
+    follow();
     addEventListener("popstate", follow);
     addEventListener(MOVED, follow);
     return () => {

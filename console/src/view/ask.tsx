@@ -32,7 +32,6 @@ export function AskView({ place }: { place: Place }) {
   const text = place.query.get("q") ?? "";
   return (
     <>
-      <h1>Ask</h1>
       <div class="ask">
         <section aria-label="The question">
           <Paste text={text} />
@@ -466,7 +465,7 @@ function Funnel({ explanation: { constraints, hosts } }: { explanation: Explanat
             <tr>
               <th>Constraint</th>
               <th class="number">Hosts left</th>
-              <th class="bar-column" />
+              <td class="bar-column" />
               <th class="number" title="hosts that meet it, and nothing else that is asked">
                 By itself
               </th>

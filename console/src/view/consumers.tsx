@@ -50,7 +50,6 @@ function List({ place: { query } }: { place: Place }) {
   const classes = fleet!.classes.map(([each]) => [each, each] as const);
   return (
     <>
-      <h1>Consumers</h1>
       <form class="controls" onSubmit={(event) => event.preventDefault()}>
         <Select label="Group by" value={by} options={GROUPS} choose={(next) => change({ by: next, in: null })} />
         {classes.length > 0 && (
@@ -151,7 +150,7 @@ function Groups({ consumers, by, name, chosen, now }: GroupsOf) {
             <tr>
               <th>{by === "project" ? "Project" : by === "type" ? "Type" : "Age"}</th>
               <th class="number">{name}</th>
-              <th class="bar-column" />
+              <td class="bar-column" />
               <th class="number">Consumers</th>
               <th class="number">Hosts</th>
             </tr>
@@ -283,7 +282,7 @@ function ConsumerView({ uuid }: { uuid: string }) {
   rows.forEach(([, { resources }]) => add(total, resources));
   return (
     <>
-      <h1>Consumer</h1>
+      <h2 class="title">Consumer</h2>
       <dl class="facts">
         <dt>UUID</dt>
         <dd>
@@ -356,7 +355,7 @@ function ConsumerView({ uuid }: { uuid: string }) {
 function NoConsumer({ uuid, again }: { uuid: string; again: () => void }) {
   return (
     <section class="state">
-      <h1>Consumer {short(uuid)} has nothing</h1>
+      <h2 class="title">Consumer {short(uuid)} has nothing</h2>
       <p>
         <code>{uuid}</code>
       </p>

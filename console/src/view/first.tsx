@@ -31,7 +31,7 @@ export function FirstSteps() {
   const [create, fill] = commands() as [string, string];
   return (
     <section class="prose">
-      <h1>There is no resource provider yet</h1>
+      <h2 class="title">There is no resource provider yet</h2>
       <p>
         A resource provider is whatever has something to give: a host, a card in it, a shared disk. Compute
         services make theirs by themselves when they start. By hand, make a host:

@@ -82,7 +82,6 @@ export function FleetView({ place }: { place: Place }) {
   if (!fleet.hosts.length) return <FirstSteps />;
   return (
     <>
-      <h1 class="hidden">Fleet</h1>
       <Totals fleet={fleet} asked={asked} />
       {fits.failure && <Failed failure={fits.failure} />}
       {ready ? (

@@ -53,7 +53,7 @@ export function HostView({ uuid }: { uuid: string }) {
 function Unknown({ uuid, again }: { uuid: string; again: () => void }) {
   return (
     <section class="state">
-      <h1>No provider has this UUID</h1>
+      <h2 class="title">No provider has this UUID</h2>
       <p>
         <code>{uuid}</code>
       </p>
@@ -87,9 +87,9 @@ function Tree({ tree, sharing, root, chosen, again }: TreeOf) {
   return (
     <>
       <header class="heading">
-        <h1>
+        <h2 class="title">
           <bdi>{root.name}</bdi>
-        </h1>
+        </h2>
         <button type="button" onClick={again}>
           Read again
         </button>

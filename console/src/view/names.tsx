@@ -53,7 +53,6 @@ export function NamesView({ place: { query } }: { place: Place }) {
   const find = query.get("find") ?? "";
   return (
     <>
-      <h1>Names</h1>
       <form class="controls" onSubmit={(event) => event.preventDefault()}>
         <Select label="What" value={kind} options={KINDS} choose={(next) => change({ kind: next })} />
         <Select label="Show" value={show} options={SHOW} choose={(next) => change({ show: next })} />
@@ -117,7 +116,7 @@ function List({ names, fleet, kind, show, find }: ListOf) {
             <tr>
               <th>{kind === "traits" ? "Trait" : "Resource class"}</th>
               <th class="number">Providers</th>
-              <th class="bar-column" />
+              <td class="bar-column" />
             </tr>
           </thead>
           <tbody>

@@ -63,7 +63,6 @@ export function NowView() {
   const known = PANELS.filter(({ needs }) => isKnown(last, needs));
   return (
     <>
-      <h1>Now</h1>
       {failure && <Failed failure={failure} retry={again} />}
       {!known.length && <p class="state">The service tells no metrics that the console knows.</p>}
       <div class="panels">

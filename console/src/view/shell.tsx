@@ -54,7 +54,7 @@ export function Shell() {
 function Inside() {
   const place = usePlace();
   const main = useRef<HTMLElement>(null);
-  const view = VIEWS.find(([name]) => name === place.view)?.[1] ?? "Host";
+  const view = title(place);
   useEffect(() => {
     document.title = `${view} · Placement`;
     scrollTo(0, 0);
@@ -73,10 +73,17 @@ function Inside() {
       </a>
       <Header place={place} />
       <main ref={main} tabIndex={-1} id="main">
+        <h1 class="hidden">{view}</h1>
         <View place={place} />
       </main>
     </>
   );
+}
+
+function title({ view, id }: Place): string {
+  if (view === "host") return "Host";
+  if (view === "consumers" && id) return "Consumer";
+  return VIEWS.find(([name]) => name === view)?.[1] ?? "Nowhere";
 }
 
 function View({ place }: { place: Place }): ComponentChildren {
@@ -96,7 +103,7 @@ function View({ place }: { place: Place }): ComponentChildren {
     default:
       return (
         <section class="state">
-          <h1>There is no such view</h1>
+          <h2 class="title">There is no such view</h2>
           <a href={address("fleet")}>Go to the fleet</a>
         </section>
       );

@@ -1,0 +1,112 @@
+"""A service with data in it, and a browser to look at it."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import waitress
+
+from placement import app
+from placement.db import migration
+from placement.objects import standard_name
+from placement_foundation import option, storage
+from placement_foundation.storage import Database
+from tests.settings import make_config
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+CHROMIUM = "/usr/bin/chromium"
+# The browser is to talk to nobody but the service.
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PREFIX = "/placement"
+
+
+@contextlib.contextmanager
+def filled(directory: Path, fill: Callable[[Database], Any]) -> Iterator[Database]:
+    """Give a database with something in it."""
+    url = f"sqlite:///{directory}/placement.db"
+    database = storage.connect(option.DatabaseSettings(url))
+    migration.SCHEMA.upgrade(database)
+    standard_name.synchronise(database)
+    fill(database)
+    yield database
+    database.engine.dispose()
+
+
+def build(database: Database) -> "WSGIApplication":
+    """Return the service with its console, believing what callers say."""
+    return app.build(make_config({("console", "enabled"): True}), database)
+
+
+def beneath(application: "WSGIApplication") -> "WSGIApplication":
+    """Put an application beneath a prefix, with nothing beside it."""
+
+    def mounted(environment: "WSGIEnvironment", start_response: "StartResponse") -> Any:
+        path = environment["PATH_INFO"]
+        if not path.startswith(f"{PREFIX}/"):
+            start_response("404 Not Found", [])
+            return []
+        environment["SCRIPT_NAME"] = PREFIX
+        environment["PATH_INFO"] = path.removeprefix(PREFIX)
+        return application(environment, start_response)
+
+    return mounted
+
+
+@contextlib.contextmanager
+def serving(application: "WSGIApplication") -> Iterator[str]:
+    """Serve an application on a port that is free; give its URL."""
+    server = waitress.create_server(application, host="127.0.0.1", port=0, threads=4)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.effective_port}"
+    finally:
+        server.close()
+        thread.join(5)
+
+
+@contextlib.contextmanager
+def browsing() -> Iterator[Any]:
+    """Give a browser."""
+    # Installed where the console is tested, and nowhere else.
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def run(page: Any, expression: str) -> Any:
+    """Return what an expression is in a page, which lets no text become a program."""
+    inspector = page.context.new_cdp_session(page)
+    try:
+        answer = inspector.send(
+            "Runtime.evaluate",
+            {"expression": expression, "awaitPromise": True, "returnByValue": True},
+        )
+    finally:
+        inspector.detach()
+    assert "exceptionDetails" not in answer, answer
+    return answer["result"].get("value")
+
+
+def settled(page: Any) -> None:
+    """Wait until a view shows what it is about."""
+    page.wait_for_selector("main h1, main .state", state="attached")
+    for moving in ("p.state[role=status]", ".busy", "button:text('reading')"):
+        page.wait_for_selector(moving, state="detached", timeout=60_000)

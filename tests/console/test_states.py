@@ -1,0 +1,231 @@
+"""Loading, failing, signing in, prefixes, hostile names."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import cloud
+from placement import app, conf
+from tests.client import Client
+from tests.console import stage
+from tests.console.conftest import Site, Visit
+from tests.console.test_views import check
+from tests.functional import identity
+from tests.functional.identity import IdentityServer
+from tests.functional.test_console import CONFIGURATION, PASSWORD
+
+REQUEST_ID = "req-11111111-2222-3333-4444-555555555555"
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "\u202egnirts desrever\u202c \u05e9\u05dc\u05d5\u05dd",
+    "x" * 200,
+    "\N{ROCKET}\N{PARTY POPPER} host",
+    "</script><script>alert(1)</script>",
+    "'\"&amp;<b>bold</b>",
+]
+
+
+def test_what_is_read_is_told(visit: Visit, site: Site) -> None:
+    page = visit(site("flat"), "#/nowhere")
+    waiting: list[Any] = []
+    page.route("**/ledger/v1/fleet*", waiting.append)
+    page.goto(f"{site('flat')}/console/#/fleet")
+    page.wait_for_selector("text=Reading providers")
+    check(page)
+    page.wait_for_timeout(100)
+    waiting[0].continue_()
+    page.wait_for_selector("canvas")
+
+
+@pytest.mark.parametrize(
+    ("fragment", "asked"),
+    [
+        ("#/fleet", "**/ledger/v1/fleet*"),
+        (f"#/host/{cloud.uuid_of('host3')}", "**/ledger/v1/fleet*"),
+        ("#/consumers", "**/ledger/v1/fleet*"),
+        (f"#/consumers/{cloud.uuid_of('host3 consumer 1')}", "**/allocations/*"),
+        ("#/names", "**/traits"),
+        ("#/now", "**/metrics"),
+    ],
+)
+def test_what_fails_is_told_and_tried_again(
+    visit: Visit, site: Site, fragment: str, asked: str
+) -> None:
+    page = visit(site("flat"), "#/nowhere")
+    page.witness.expects_failures = True
+    failing = {
+        "status": 503,
+        "json": {"errors": [{"title": "x", "detail": "The database is away."}]},
+        "headers": {"x-openstack-request-id": REQUEST_ID},
+    }
+    page.route(asked, lambda route: route.fulfill(**failing))
+    page.goto(f"{site('flat')}/console/{fragment}")
+    told = page.locator(".failed")
+    told.wait_for()
+    text = told.inner_text()
+    assert "The database is away." in text
+    assert REQUEST_ID in text
+    assert "503" in text
+    check(page)
+    page.unroute(asked)
+    if fragment == "#/now":
+        works = {"body": "placement_requests_total 7\n", "content_type": "text/plain"}
+        page.route(asked, lambda route: route.fulfill(**works))
+    page.get_by_role("button", name="Try again").click()
+    told.wait_for(state="detached")
+
+
+def test_a_service_that_is_gone_is_told(visit: Visit, site: Site) -> None:
+    page = visit(site("flat"), "#/nowhere")
+    page.witness.expects_failures = True
+    page.route("**/ledger/v1/fleet*", lambda route: route.abort())
+    page.goto(f"{site('flat')}/console/#/fleet")
+    page.wait_for_selector("text=The service does not answer.")
+
+
+@pytest.fixture
+def server() -> Iterator[IdentityServer]:
+    with identity.running() as server:
+        server.passwords["ann"] = (PASSWORD["password"], ("admin",))
+        server.passwords["bob"] = ("secret of bob", ("reader",))
+        yield server
+
+
+@pytest.fixture
+def guarded(server: IdentityServer, tmp_path: Path) -> Iterator[str]:
+    """Serve a cloud to those who have signed in."""
+    path = tmp_path / "placement.conf"
+    path.write_text(
+        CONFIGURATION.format(
+            url=server.url,
+            user=identity.SERVICE_USER,
+            password=identity.SERVICE_PASSWORD,
+        )
+        # Each request is to hear of a token that is gone.
+        + "token_cache_time = -1\n"
+    )
+    config = conf.read([], [str(path)])
+    with (
+        stage.filled(tmp_path, lambda each: cloud.plant(each, cloud.flat(5))) as filled,
+        stage.serving(app.build(config, filled)) as url,
+    ):
+        yield url
+
+
+def sign_in(page: Any, user: str, password: str) -> None:
+    page.get_by_label("User", exact=True).fill(user)
+    page.get_by_label("Password").fill(password)
+    page.get_by_label("Project", exact=True).fill("a project")
+    page.get_by_role("button", name="Sign in").click()
+
+
+def test_who_signs_in_is_where_the_link_led(visit: Visit, guarded: str) -> None:
+    page = visit(guarded, f"#/host/{cloud.uuid_of('host3')}")
+    page.wait_for_selector("button:text('Sign in')")
+    check(page)
+    page.witness.expects_failures = True
+    sign_in(page, "ann", "a guess")
+    page.wait_for_selector("text=does not know this user")
+    check(page)
+    sign_in(page, "ann", PASSWORD["password"])
+    page.wait_for_selector(".title:has-text('host3')")
+    assert page.context.cookies() == []
+    assert stage.run(page, "Object.keys(localStorage).length") == 0
+    assert stage.run(page, "Object.keys(sessionStorage).join()") == "placement-token"
+    page.reload()
+    page.wait_for_selector(".title:has-text('host3')")
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_selector("button:text('Sign in')")
+    assert stage.run(page, "Object.keys(sessionStorage).length") == 0
+
+
+def test_a_token_that_expires_leads_to_the_sign_in_and_back(
+    visit: Visit, guarded: str, server: IdentityServer
+) -> None:
+    page = visit(guarded)
+    sign_in(page, "ann", PASSWORD["password"])
+    page.wait_for_selector("canvas")
+    page.get_by_label("Sort by").select_option("least")
+    server.tokens = {
+        token: document
+        for token, document in server.tokens.items()
+        if document["user"]["id"] == identity.SERVICE_USER
+    }
+    page.witness.expects_failures = True
+    page.get_by_role("button", name="Refresh").click()
+    page.wait_for_selector("text=you come back to where you were")
+    sign_in(page, "ann", PASSWORD["password"])
+    page.wait_for_selector("canvas")
+    assert page.get_by_label("Sort by").input_value() == "least"
+
+
+def test_a_token_will_do(visit: Visit, guarded: str, server: IdentityServer) -> None:
+    page = visit(guarded)
+    page.get_by_role("button", name="Use a token").click()
+    page.get_by_label("Token").fill(server.add_token("admin"))
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_selector("canvas")
+
+
+def test_who_may_not_look_is_told_so(visit: Visit, guarded: str) -> None:
+    page = visit(guarded)
+    page.witness.expects_failures = True
+    sign_in(page, "bob", "secret of bob")
+    page.wait_for_selector(".failed >> text=403")
+
+
+def test_it_works_beneath_a_prefix(visit: Visit, tmp_path: Path) -> None:
+    with (
+        stage.filled(tmp_path, lambda each: cloud.plant(each, cloud.flat(5))) as filled,
+        stage.serving(stage.beneath(stage.build(filled))) as url,
+    ):
+        page = visit(f"{url}{stage.PREFIX}")
+        page.wait_for_selector("canvas")
+        page.keyboard.press("n")
+        page.wait_for_selector("h1:has-text('Names')", state="attached")
+        # Without the last slash, too.
+        page.goto(f"{url}{stage.PREFIX}/console")
+        page.wait_for_selector("canvas")
+        assert page.url == f"{url}{stage.PREFIX}/console/"
+
+
+def test_hostile_names_are_text(visit: Visit, tmp_path: Path) -> None:
+    with stage.filled(tmp_path, lambda each: None) as filled:
+        application = stage.build(filled)
+        client = Client(application)
+        uuids = {}
+        for name in HOSTILE:
+            uuids[name] = client.make_provider(VCPU=8)
+            body = {"name": name, "parent_provider_uuid": None}
+            path = f"/resource_providers/{uuids[name]}"
+            assert client.call("PUT", path, body).status == 200
+            amounts = {uuids[name]: {"VCPU": 1}}
+            claimed = client.claim(str(uuid.uuid4()), amounts, project=name)
+            assert claimed.status == 204
+        with stage.serving(application) as url:
+            page = visit(url, "#/fleet")
+            page.wait_for_selector("canvas")
+            page.goto(f"{url}/console/#/fleet?as=table")
+            page.wait_for_selector("tbody tr")
+            shown = page.locator("tbody td.name").all_inner_texts()
+            assert sorted(shown) == sorted(HOSTILE)
+            page.goto(f"{url}/console/#/consumers")
+            page.wait_for_selector("[aria-label='By project'] tbody tr")
+            shown = page.locator("[aria-label='By project'] td.name").all_inner_texts()
+            assert sorted(shown) == sorted(HOSTILE)
+            for name, provider in uuids.items():
+                page.goto(f"{url}/console/#/host/{provider}")
+                page.wait_for_selector(f".box[aria-label={quote(name)}]")
+                assert page.locator(".title").inner_text() == name
+                assert page.locator("img, main script, b").count() == 0
+            wide = stage.run(page, "document.documentElement.scrollWidth")
+            assert wide <= 1400
+
+
+def quote(text: str) -> str:
+    """Return a text as a selector has it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

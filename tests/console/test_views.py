@@ -1,0 +1,219 @@
+"""Host, Consumers, Names, Now, and what all views have in common."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.cloud import uuid_of
+from placement.objects.demonstration import cloud
+from tests.console import stage
+from tests.console.conftest import Site, Visit
+
+AXE = Path(__file__).parents[2] / "console/node_modules/axe-core/axe.min.js"
+NUMA_HOST = "demo-r02-numa03"
+VIEWS = {
+    "fleet": "#/",
+    "fleet as a table": "#/fleet?as=table&group=prefix:2",
+    "host": f"#/host/{cloud.uuid_of(NUMA_HOST)}",
+    "shared": f"#/host/{cloud.uuid_of('demo-r00-compute03')}",
+    "consumers": "#/consumers",
+    "consumer": f"#/consumers/{cloud.uuid_of('demo-r00-compute03-server1')}",
+    "names": "#/names",
+    "now": "#/now",
+    "nothing": "#/nowhere",
+    "no host": "#/host/8d2ac8d2-4bc8-4d57-8d9b-3ea6a6f2b001",
+    "no consumer": "#/consumers/8d2ac8d2-4bc8-4d57-8d9b-3ea6a6f2b001",
+}
+
+
+def open_view(visit: Visit, url: str, fragment: str, **options: Any) -> Any:
+    page = visit(url, fragment, **options)
+    stage.settled(page)
+    return page
+
+
+def test_a_tree_is_boxes_in_boxes(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("nested"), f"#/host/{uuid_of('host3')}")
+    assert page.locator(".title").inner_text() == "host3"
+    assert page.locator(".box").count() == 9
+    port = page.locator(".box .box .box .box").first
+    assert "host3-numa0-nic-port0" in port.inner_text()
+    assert "SRIOV_NET_VF" in port.inner_text()
+    assert "CUSTOM_PHYSNET0" in port.inner_text()
+
+
+def test_an_inner_provider_is_shown_in_its_tree(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("nested"), f"#/host/{uuid_of('host3-numa1-nic')}")
+    assert page.locator(".title").inner_text() == "host3"
+    assert "host3-numa1-nic" in page.locator(".box.chosen > header").inner_text()
+
+
+def test_what_shares_stands_beside(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("shared"), f"#/host/{uuid_of('host3')}")
+    beside = page.locator(".sharing").inner_text()
+    assert "disk0" in beside
+    assert uuid_of("rack0")[:8] in beside
+    page.locator(".sharing a", has_text="disk0").click()
+    page.wait_for_selector(".title:has-text('disk0')")
+    assert page.locator(".sharing").count() == 0
+
+
+def test_a_host_tells_reserved_ratio_and_who_uses_it(visit: Visit, site: Site) -> None:
+    fragment = f"#/host/{cloud.uuid_of('demo-r00-compute03')}"
+    page = open_view(visit, site("demo"), fragment)
+    text = page.locator(".box").first.inner_text().replace("\u202f", " ")
+    assert "2 of 64 reserved" in text
+    assert "64 \u00d7 4" in text
+    rows = page.locator("[aria-label=Consumers] tbody tr")
+    assert rows.count() > 1
+    assert "demo-" in rows.first.inner_text()
+    rows.first.locator("a").click()
+    page.wait_for_selector(".title:has-text('Consumer')")
+    page.get_by_role("link", name="demo-r00-compute03").click()
+    page.wait_for_selector(".title:has-text('demo-r00-compute03')")
+
+
+def test_commands_can_be_copied(visit: Visit, site: Site) -> None:
+    uuid = uuid_of("host3")
+    page = open_view(visit, site("flat"), f"#/host/{uuid}")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy the curl command").click()
+    page.wait_for_selector("text=copied")
+    copied = stage.run(page, "navigator.clipboard.readText()")
+    assert copied.startswith("curl ")
+    assert f"{site('flat')}/ledger/v1/fleet?in_tree={uuid}" in copied
+    commands = page.locator(".commands").inner_text()
+    assert f"openstack resource provider show --allocations {uuid}" in commands
+
+
+def test_consumers_are_grouped_and_found(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("demo"), "#/consumers")
+    groups = page.locator("[aria-label='By project'] tbody tr")
+    assert groups.count() == len(cloud.PROJECTS)
+    # Who holds most comes first.
+    assert "demo-web" in groups.first.inner_text()
+    groups.first.locator("a").click()
+    page.wait_for_selector("h2:has-text('of demo-web')")
+    projects = page.locator("[aria-label=Consumers] tbody td:nth-child(4)")
+    assert set(projects.all_inner_texts()) == {"demo-web"}
+    for by, label in (("type", "MIGRATION"), ("age", "up to a week")):
+        page.get_by_label("Group by").select_option(by)
+        page.wait_for_selector(f"[aria-label='By {by}'] >> text={label}")
+    uuid = cloud.uuid_of("demo-r00-compute03-server1")
+    page.get_by_label("UUID, project or type has").fill(uuid)
+    page.wait_for_selector("h2:has-text('1 consumer')")
+    page.get_by_role("link", name=uuid).click()
+    page.wait_for_selector("text=Where it is")
+    assert "demo-r00-compute03" in page.locator("main").inner_text()
+
+
+def test_names_tell_what_nothing_uses(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("demo"), "#/names")
+    row = page.locator("tbody tr", has_text="HW_NUMA_ROOT").inner_text()
+    assert row.split() == ["HW_NUMA_ROOT", "40"]
+    page.get_by_label("Show").select_option("unused")
+    page.wait_for_selector("text=CUSTOM_DEMO_RETIRED")
+    assert page.locator("tbody tr").count() == 1
+    page.get_by_label("What").select_option("classes")
+    page.wait_for_selector("text=CUSTOM_DEMO_RETIRED_FPGA")
+    page.get_by_label("Show").select_option("all")
+    page.get_by_label("Name has").fill("pgpu")
+    page.wait_for_selector("a:text-is('PGPU')")
+    page.get_by_role("link", name="PGPU", exact=True).click()
+    page.wait_for_selector("canvas")
+    assert (
+        page.locator(".field:has(span:text-is('Class')) select").input_value() == "PGPU"
+    )
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(visit: Visit, site: Site, view: str, scheme: str) -> None:
+    page = visit(site("demo"), VIEWS[view], color_scheme=scheme)
+    page.witness.expects_failures = view in ("now", "no consumer")
+    stage.settled(page)
+    check(page)
+
+
+def check(page: Any) -> None:
+    """See that a page can be used by everybody."""
+    stage.run(page, AXE.read_text())
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+    options = json.dumps({"runOnly": tags})
+    found = stage.run(page, f"axe.run({options}).then(result => result.violations)")
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("width", [360, 2560])
+def test_it_is_as_wide_as_the_window(
+    visit: Visit, site: Site, view: str, width: int
+) -> None:
+    size = {"width": width, "height": 800}
+    page = visit(site("demo"), VIEWS[view], viewport=size)
+    page.witness.expects_failures = view in ("now", "no consumer")
+    stage.settled(page)
+    assert stage.run(page, "document.documentElement.scrollWidth") <= width
+
+
+def test_a_fresh_database_says_what_to_do(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("empty"), "")
+    text = page.locator("main").inner_text()
+    assert f"{site('empty')}/resource_providers" in text
+    assert "placement-manage demo --hosts 1000" in text
+    check(page)
+    for fragment, told in (
+        ("#/consumers", "Nothing is allocated"),
+        ("#/names", "No trait is like that"),
+        (f"#/host/{uuid_of('host0')}", "No provider has this UUID"),
+    ):
+        page = open_view(visit, site("empty"), fragment)
+        assert told in page.locator("main").inner_text()
+        check(page)
+
+
+def test_the_keys_lead_everywhere(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("flat"), "")
+    for key, heading in (("c", "Consumers"), ("n", "Names"), ("f", "Fleet")):
+        page.keyboard.press(key)
+        page.wait_for_selector(f"h1:has-text('{heading}')", state="attached")
+    page.keyboard.press("?")
+    assert "walk from host to host" in page.locator("dialog").inner_text()
+    check(page)
+    page.keyboard.press("Escape")
+    assert page.locator("dialog").is_hidden()
+    page.keyboard.press("/")
+    page.keyboard.type("host12")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".title:has-text('host12')")
+    page.keyboard.press("/")
+    page.keyboard.type(uuid_of("host3 consumer 1"))
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".title:has-text('Consumer')")
+    page.keyboard.press("/")
+    page.keyboard.type("host4")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".title > bdi:text-is('host4')")
+
+
+def test_the_first_stop_of_the_keyboard_skips_the_navigation(
+    visit: Visit, site: Site
+) -> None:
+    page = open_view(visit, site("flat"), "#/names")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert stage.run(page, "document.activeElement.id") == "main"
+    # It is no other address.
+    assert page.url.endswith("#/names")
+
+
+def test_it_is_read_again_when_wanted(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("flat"), "")
+    asked = len(page.witness.requests)
+    page.keyboard.press("r")
+    page.wait_for_timeout(50)
+    stage.settled(page)
+    again = page.witness.requests[asked:]
+    assert any("/ledger/v1/fleet" in url for url in again)
