@@ -31,7 +31,7 @@ HOSTILE = [
 def test_what_is_read_is_told(visit: Visit, site: Site) -> None:
     page = visit(site("flat"), "#/nowhere")
     waiting: list[Any] = []
-    page.route("**/ledger/v1/fleet*", waiting.append)
+    page.route("**/ledger/v1/fleet*", lambda route: waiting.append(route))
     page.goto(f"{site('flat')}/console/#/fleet")
     page.wait_for_selector("text=Reading providers")
     check(page)
