@@ -53,7 +53,7 @@ def proceed(world: World, claim: Claim) -> None:
         leases.move(session, lease_id, lease, [state.Lease.STARTING])
         leases.set_reservation_status(session, lease_id, reservations)
         started = claim.document["event"]
-        events.move(session, started, event, [state.Event.IN_PROGRESS], now)
+        events.close(session, started, event, now)
 
     execution.write(world, claim, complete)
 

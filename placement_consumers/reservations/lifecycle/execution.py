@@ -53,10 +53,9 @@ def begin_event(
     now = world.clock.now()
     document = {"event": event.id, "since": now.isoformat()}
     claim = begin(session, world, leases.subject(event.lease_id), operation, document)
-    begun = events.move(
-        session, event.id, state.Event.IN_PROGRESS, [event.status], now
-    ) and leases.move(session, event.lease_id, target, state.sources(target))
-    if not begun:
+    begun = events.begin(session, event, now)
+    sources = state.sources(target)
+    if not begun or not leases.move(session, event.lease_id, target, sources):
         raise claims.Busy(f"Event {event.id} has no turn.")
     return claim
 

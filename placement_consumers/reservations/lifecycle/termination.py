@@ -187,5 +187,4 @@ def _close(
             or event.status == state.Event.IN_PROGRESS
         ]
     for event_id in over:
-        sources = [state.Event.IN_PROGRESS, state.Event.UNDONE]
-        events.move(session, event_id, outcome, sources, now)
+        events.close(session, event_id, outcome, now)

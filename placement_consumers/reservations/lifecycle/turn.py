@@ -92,7 +92,7 @@ def _notify(world: World, event: Event) -> None:
     now = world.clock.now()
 
     def work(session: Session) -> bool:
-        return events.move(session, event.id, state.Event.DONE, [event.status], now)
+        return events.begin(session, event, now, state.Event.DONE)
 
     if world.database.write(work):
         LOG.info("lease %s ends soon", event.lease_id)

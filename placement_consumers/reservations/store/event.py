@@ -2,7 +2,6 @@
 
 import datetime
 import uuid
-from collections.abc import Iterable
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -124,20 +123,32 @@ def _event(row: models.Event) -> Event:
     )
 
 
-def move(
-    session: Session,
-    event_id: str,
-    target: state.Event,
-    sources: Iterable[state.Event],
-    now: datetime.datetime,
-) -> bool:
-    """Bring an event from some status to another; tell whether it was there.
+def close(
+    session: Session, event_id: str, outcome: state.Event, now: datetime.datetime
+) -> None:
+    """Let an event be over, or never happen."""
+    table = models.Event
+    statement = sa.update(table).where(
+        table.id == event_id,
+        table.status.in_([state.Event.IN_PROGRESS, state.Event.UNDONE]),
+    )
+    session.execute(statement.values(status=outcome, updated_at=now))
 
-    Of several processes that try to begin an event, one is told so.
+
+def begin(
+    session: Session,
+    event: Event,
+    now: datetime.datetime,
+    target: state.Event = state.Event.IN_PROGRESS,
+) -> bool:
+    """Begin an event that was found to be due; tell whether it still is.
+
+    Of several processes that try, one is told so. None is if somebody has moved the
+    event to another time meanwhile.
     """
     table = models.Event
     statement = sa.update(table).where(
-        table.id == event_id, table.status.in_(list(sources))
+        table.id == event.id, table.status == event.status, table.time <= now
     )
-    moved = session.execute(statement.values(status=target, updated_at=now))
-    return bool(moved.rowcount)  # type: ignore[attr-defined]
+    begun = session.execute(statement.values(status=target, updated_at=now))
+    return bool(begun.rowcount)  # type: ignore[attr-defined]

@@ -1,0 +1,517 @@
+"""The reservation service as the ``openstack reservation`` command line meets it.
+
+Placement and the service run as they are deployed: over HTTP, the service in processes
+of its own. ``tox -e reservations``.
+"""
+
+import contextlib
+import dataclasses
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from placement import app
+from tests import backends, programs, settings
+from tests.client import Client, new_uuid
+from tests.clients.test_osc_placement import Done, Shell
+from tests.serving import Served, serving
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+pytestmark = [
+    pytest.mark.client,
+    pytest.mark.skipif(
+        importlib.util.find_spec("blazarclient") is None,
+        reason="the client is installed by tox -e reservations",
+    ),
+]
+
+PROGRAM = "placement_consumers.reservations.cmd.reservations"
+POOL = "7f1f1a0e-0c55-4a36-93d3-2b8a3c9e6d11"
+CONFIGURATION = """
+[database]
+connection = sqlite:///{directory}/reservations.db
+sync_on_startup = true
+[api]
+auth_strategy = noauth2
+[placement]
+auth_type = admin_token
+endpoint = {placement}
+token = admin
+[reservations]
+event_interval = 1
+claim_seconds = 3
+watch_interval = 1
+[free_pool]
+aggregate = {pool}
+[oslo_policy]
+policy_file = a file that does not exist.yaml
+"""
+FIRST_WEEK = ("--start-date", "2099-01-05 10:00", "--end-date", "2099-01-05 12:00")
+SECOND_WEEK = ("--start-date", "2099-01-12 10:00", "--end-date", "2099-01-12 12:00")
+PATIENCE_SECONDS = 90
+
+
+class Terminal(Shell):
+    """A terminal in which somebody reserves room."""
+
+    def __init__(self, url: str, home: Path) -> None:
+        super().__init__(url, home)
+        self.options = ["--os-auth-type=none", f"--os-endpoint={url}/v1"]
+
+    def run(self, command: str, *arguments: str, version: str = "") -> Done:
+        assert self._batch.stdin
+        assert self._batch.stdout
+        words = [*self.options, "reservation", *command.split(), *arguments]
+        self._batch.stdin.write(json.dumps(words) + "\n")
+        self._batch.stdin.flush()
+        done = Done(*json.loads(self._batch.stdout.readline()))
+        # What the client says of its own plugins is none of our business.
+        lines = done.complaints.splitlines(keepends=True)
+        ours = "".join(line for line in lines if "Could not load" not in line)
+        return dataclasses.replace(done, complaints=ours)
+
+
+class Gate:
+    """The way to Placement; ``watch`` sees every call, ``closed`` lets none through."""
+
+    def __init__(self, application: "WSGIApplication") -> None:
+        self._application = application
+        self.closed = False
+        self.watch: Callable[[str], None] = lambda call: None
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        if self.closed:
+            start_response("503 Service Unavailable", [("Content-Length", "0")])
+            return [b""]
+        answer = self._application(environ, start_response)
+        self.watch(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
+        return answer
+
+
+@dataclasses.dataclass
+class Site:
+    """Placement with two hosts, the service, and somebody who uses it."""
+
+    placement: Client
+    gate: Gate
+    served: Served
+    terminal: Terminal
+    configuration: Path
+    hosts: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def reserve(
+        self, name: str, *times: str, amount: int = 3, affinity: str = "", **size: Any
+    ) -> Done:
+        members = {"vcpus": 1, "memory_mb": 512, "disk_gb": 5, **size}
+        wanted = ",".join(f"{key}={value}" for key, value in members.items())
+        chosen = f",affinity={affinity}" if affinity else ""
+        return self.terminal.run(
+            "lease create",
+            "--reservation",
+            f"resource_type=virtual:instance,{wanted},amount={amount}{chosen}",
+            *times,
+            name,
+        )
+
+    def refuse(self, *arguments: Any, **named: Any) -> None:
+        done = self.reserve(*arguments, **named)
+        assert done.code, done
+        assert "Not enough hosts available" in done.complaints
+        assert arguments[0] not in self.leases()
+
+    def leases(self) -> dict[str, str]:
+        return {each["name"]: each["id"] for each in self.terminal.ask("lease list")}
+
+    def lease(self, name: str) -> Any:
+        lease_id = self.leases()[name]
+        request = f"{self.url}/leases/{lease_id}"
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read())["lease"]
+
+    @property
+    def url(self) -> str:
+        return self.terminal.options[1].partition("=")[2]
+
+    def resource_class(self, name: str) -> str:
+        reservation = self.lease(name)["reservations"][0]["id"]
+        return f"CUSTOM_RESERVATION_{reservation.upper().replace('-', '_')}"
+
+    def slots(self, name: str) -> list[str]:
+        """Return the ids of the hosts of a lease's slots, one for each slot."""
+        found = self.terminal.ask("allocation list", "host")
+        lease_id = self.lease(name)["id"]
+        return [
+            each["resource_id"]
+            for each in found
+            for slot in each["reservations"]
+            if slot["lease_id"] == lease_id
+        ]
+
+    def inventory(self, resource_class: str) -> list[int]:
+        """Return what reservation providers have of a class, the largest first."""
+        found = []
+        for child in self.children().values():
+            path = f"/resource_providers/{child}/inventories"
+            for name, inventory in self.placement.get(path)["inventories"].items():
+                assert inventory["max_unit"] == 1
+                found += [inventory["total"]] if name == resource_class else []
+        return sorted(found, reverse=True)
+
+    def children(self) -> dict[str, str]:
+        found = self.placement.get("/resource_providers")["resource_providers"]
+        return {
+            each["name"]: each["uuid"] for each in found if each["parent_provider_uuid"]
+        }
+
+    def classes(self) -> list[str]:
+        found = self.placement.get("/resource_classes")["resource_classes"]
+        return [each["name"] for each in found if "RESERVATION" in each["name"]]
+
+    def candidates(self, query: str) -> Any:
+        return self.placement.get(f"/allocation_candidates?{query}")
+
+    def boot(self, resource_class: str) -> str | None:
+        query = f"resources=VCPU:1,MEMORY_MB:512,DISK_GB:5,{resource_class}:1"
+        for candidate in self.candidates(query)["allocation_requests"]:
+            server = new_uuid()
+            body = {
+                **candidate,
+                "project_id": "blue",
+                "user_id": "ann",
+                "consumer_generation": None,
+                "consumer_type": "INSTANCE",
+            }
+            path = f"/allocations/{server}"
+            assert self.placement.call("PUT", path, body).status == 204
+            return server
+        return None
+
+    def wait_for(self, name: str, status: str) -> Any:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (lease := self.lease(name))["status"] != status:
+            assert time.monotonic() < deadline, lease
+            time.sleep(0.2)
+        return lease
+
+
+def start(configuration: Path, *words: str) -> subprocess.Popen[bytes]:
+    log = configuration.with_name(f"log-{new_uuid()}")
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", PROGRAM, *words, "--config-file", configuration],
+            env=programs.environment(configuration.parent),
+            stdout=output,
+            stderr=output,
+        )
+    wait_for_line(process, log)
+    return process
+
+
+def wait_for_line(process: subprocess.Popen[bytes], log: Path) -> str:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while "Ctrl-C" not in log.read_text():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.1)
+    return log.read_text()
+
+
+@contextmanager
+def running(configuration: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = start(configuration, *words)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def site(
+    template: backends.Template, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    home = tmp_path_factory.mktemp("site")
+    with template.fresh(home) as database:
+        placement = app.build(settings.make_config(), database)
+        gate = Gate(placement)
+        with serving(gate) as served:
+            configuration = home / "placement-reservations.conf"
+            configuration.write_text(
+                CONFIGURATION.format(directory=home, placement=served.url, pool=POOL)
+            )
+            words = ("serve", "--port", "0", "--workers", "1")
+            with running(configuration, *words):
+                (log,) = home.glob("log-*")
+                found = re.search(r"http://\S+(?=/ by)", log.read_text())
+                assert found
+                terminal = Terminal(found[0], home)
+                site = Site(Client(placement), gate, served, terminal, configuration)
+                add_hosts(site)
+                yield site
+                terminal.close()
+
+
+def add_hosts(site: Site) -> None:
+    for name in ("compute-1", "compute-2"):
+        root = site.placement.make_provider(VCPU=8, MEMORY_MB=8192, DISK_GB=100)
+        path = f"/resource_providers/{root}"
+        assert site.placement.call("PUT", path, {"name": name}).status == 200
+        site.hosts[name] = root
+
+
+@pytest.fixture
+def clean(site: Site) -> Iterator[Site]:
+    """Give the site, and leave no lease in it."""
+    yield site
+    site.gate.closed = False
+    for name in site.leases():
+        assert site.terminal.run("lease delete", name).code == 0
+    assert site.classes() == []
+
+
+# The rows of the acceptance table, in their order. Each test begins where the one
+# before it has ended: with two hosts and no lease.
+
+
+def test_1_hosts(site: Site) -> None:
+    host = site.terminal.ask("host create", "compute-1", "--extra", "gpu=True")
+    assert (host["id"], host["vcpus"], host["gpu"]) == ("1", 8, "True")
+    child = site.children()["blazar_compute-1"]
+    path = f"/resource_providers/{child}"
+    parent = site.placement.get(path)["parent_provider_uuid"]
+    assert parent == site.hosts["compute-1"]
+    assert site.placement.get(f"{path}/inventories")["inventories"] == {}
+    assert "already exists" in site.terminal.fail("host create", "compute-1")
+    assert "'nosuch' not found" in site.terminal.fail("host create", "nosuch")
+    site.terminal.ask("host create", "compute-2")
+    assert len(site.terminal.ask("host list")) == 2
+    assert site.terminal.run("host set", "--extra", "gpu=False", "compute-1").code == 0
+    assert site.terminal.ask("host show", "1")["gpu"] == "False"
+    assert site.terminal.ask("host property list") == [{"property": "gpu"}]
+
+
+def test_2_3_4_slots(clean: Site) -> None:
+    site = clean
+    assert (
+        site.reserve("five", *FIRST_WEEK, amount=5, memory_mb=1024, disk_gb=10).code
+        == 0
+    )
+    assert site.lease("five")["status"] == "PENDING"
+    assert site.slots("five") == ["1"] * 5
+    assert site.classes() == [site.resource_class("five")]
+    assert site.inventory(site.resource_class("five")) == []
+    one: dict[str, Any] = {"memory_mb": 128, "disk_gb": 1}
+    site.refuse("apart", *FIRST_WEEK, amount=3, affinity="False", **one)
+    assert (
+        site.reserve("apart", *FIRST_WEEK, amount=2, affinity="False", **one).code == 0
+    )
+    assert sorted(site.slots("apart")) == ["1", "2"]
+    assert site.reserve("one", *SECOND_WEEK, amount=2, affinity="True", **one).code == 0
+    assert len(set(site.slots("one"))) == 1
+    small: dict[str, Any] = {"memory_mb": 64, "disk_gb": 1}
+    site.refuse("ten", *FIRST_WEEK, amount=10, **small)
+    assert site.reserve("nine", *FIRST_WEEK, amount=9, **small).code == 0
+    site.refuse("more", *FIRST_WEEK, amount=1, **small)
+    assert site.terminal.run("lease delete", "nine").code == 0
+    assert site.reserve("more", *FIRST_WEEK, amount=1, **small).code == 0
+
+
+def test_5_to_9_a_lease_in_use(clean: Site) -> None:
+    site = clean
+    assert site.reserve("used").code == 0
+    site.wait_for("used", "ACTIVE")
+    name = site.resource_class("used")
+    assert sum(site.inventory(name)) == 3
+    # 6: every candidate has the host and its child; as many as there are slots.
+    query = f"resources=VCPU:1,MEMORY_MB:512,DISK_GB:5,{name}:1"
+    for candidate in site.candidates(query)["allocation_requests"]:
+        assert set(candidate["allocations"]) == {
+            site.hosts["compute-1"],
+            site.children()["blazar_compute-1"],
+        }
+    servers = [site.boot(name) for _ in range(4)]
+    assert [bool(server) for server in servers] == [True, True, True, False]
+    # 7: the free pool.
+    everywhere = site.candidates("resources=VCPU:1")["allocation_requests"]
+    assert len(everywhere) == 2
+    outside = f"resources=VCPU:1&member_of=!in:{POOL}"
+    assert site.candidates(outside)["allocation_requests"] == []
+    # 8: what is reserved stays; leases get longer, and larger, not smaller.
+    host = site.terminal.fail("host delete", "compute-1")
+    assert "Can't delete host 1. The host is reserved." in host
+    end = site.lease("used")["end_date"]
+    done = site.terminal.run("lease set", "--prolong-for", "1h", "used")
+    assert done.code == 0, done
+    assert site.lease("used")["end_date"] > end
+    assert site.inventory(name) == [3]
+    reservation = site.lease("used")["reservations"][0]["id"]
+    change = ("lease set", "--reservation")
+    assert site.terminal.run(*change, f"id={reservation},amount=4", "used").code == 0
+    assert sum(site.inventory(name)) == 4
+    smaller = site.terminal.fail(*change, f"id={reservation},amount=2", "used")
+    assert "doesn't allow to reduce/replace" in smaller
+    assert sum(site.inventory(name)) == 4
+    assert len(site.terminal.ask("allocation show", "host", "1")["reservations"]) == 4
+    # 9: everything goes with the lease.
+    assert site.terminal.run("lease delete", "used").code == 0
+    for server in servers[:3]:
+        assert site.placement.get(f"/allocations/{server}")["allocations"] == {}
+    assert site.inventory(name) == []
+    assert site.classes() == []
+
+
+def test_10_a_lease_ends_by_itself(clean: Site) -> None:
+    site = clean
+    soon = time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() + 60))
+    assert site.reserve("short", "--end-date", soon).code == 0
+    name = site.resource_class("short")
+    server = site.boot(name)
+    lease = site.wait_for("short", "TERMINATED")
+    assert lease["reservations"][0]["status"] == "deleted"
+    assert {event["status"] for event in lease["events"]} == {"DONE"}
+    assert site.classes() == []
+    assert site.placement.get(f"/allocations/{server}")["allocations"] == {}
+
+
+def test_11_a_reservation_provider_is_made_again(clean: Site) -> None:
+    site = clean
+    child = site.children()["blazar_compute-2"]
+    path = f"/resource_providers/{child}"
+    assert site.placement.call("DELETE", path).status == 204
+    assert site.reserve("both", amount=2, affinity="False").code == 0
+    assert site.lease("both")["status"] == "ACTIVE"
+    assert site.children()["blazar_compute-2"] != child
+
+
+def test_12_placement_is_down_at_a_start(clean: Site) -> None:
+    site = clean
+    assert site.reserve("late", *FIRST_WEEK).code == 0
+    lease_id = site.leases()["late"]
+    site.gate.closed = True
+    body = json.dumps({"start_date": "now"}).encode()
+    request = urllib.request.Request(
+        f"{site.url}/leases/{lease_id}",
+        data=body,
+        headers={"Content-Type": "application/json"},
+        method="PUT",
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        lease = json.loads(answer.read())["lease"]
+    assert lease["status"] == "ERROR"
+    events = {event["event_type"]: event["status"] for event in lease["events"]}
+    assert events["start_lease"] == "ERROR"
+    site.gate.closed = False
+    assert site.terminal.run("lease delete", "late").code == 0
+    assert site.classes() == []
+
+
+def test_13_another_writer_is_no_obstacle(clean: Site) -> None:
+    site = clean
+    written: list[str] = []
+
+    def interfere(call: str) -> None:
+        found = re.fullmatch(r"GET (/resource_providers/[^/]+/inventories)", call)
+        child = site.children()["blazar_compute-1"]
+        if found and child in call and len(written) < 3:
+            known = site.placement.get(found[1])
+            known["inventories"]["CUSTOM_OTHER"] = {"total": len(written) + 1}
+            assert site.placement.call("PUT", found[1], known).status == 200
+            written.append(call)
+
+    site.placement.call("PUT", "/resource_classes/CUSTOM_OTHER")
+    site.gate.watch = interfere
+    try:
+        assert site.reserve("contested").code == 0
+    finally:
+        site.gate.watch = lambda call: None
+    assert len(written) == 3
+    assert site.lease("contested")["status"] == "ACTIVE"
+    assert site.inventory(site.resource_class("contested")) == [3]
+    path = f"/resource_providers/{site.children()['blazar_compute-1']}/inventories"
+    other = f"{path}/CUSTOM_OTHER"
+    assert site.placement.call("DELETE", other).status == 204
+
+
+def test_14_two_processes_run_each_event_once(clean: Site) -> None:
+    site = clean
+    with running(site.configuration, "events"):
+        soon = time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() + 60))
+        later = time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() + 3600))
+        site.served.calls.clear()
+        names = ["a", "b", "c"]
+        for name in names:
+            done = site.reserve(name, "--start-date", soon, "--end-date", later)
+            assert done.code == 0, done
+        for name in names:
+            site.wait_for(name, "ACTIVE")
+    writes = [line for line in site.served.lines if line.startswith("PUT")]
+    assert len([line for line in writes if line.endswith("/inventories")]) == 3
+
+
+def test_a_process_that_is_killed_is_made_up_for(clean: Site) -> None:
+    """In the middle of a start: the loop of the other process ends what it began."""
+    site = clean
+    assert site.reserve("survivor", *FIRST_WEEK, amount=12).code == 0
+    lease_id = site.leases()["survivor"]
+    killed = threading.Event()
+    with running(site.configuration, "serve", "--port", "0", "--workers", "1") as other:
+        log = max(
+            site.configuration.parent.glob("log-*"),
+            key=lambda path: path.stat().st_mtime,
+        )
+        found = re.search(r"http://\S+(?=/ by)", log.read_text())
+        assert found
+        (worker,) = children_of(other.pid)
+
+        def kill(call: str) -> None:
+            if call.startswith("PUT") and not killed.is_set():
+                killed.set()
+                for pid in (other.pid, worker):
+                    os.kill(pid, signal.SIGKILL)
+
+        site.gate.watch = kill
+        request = urllib.request.Request(
+            f"{found[0]}/v1/leases/{lease_id}",
+            data=json.dumps({"start_date": "now"}).encode(),
+            headers={"Content-Type": "application/json"},
+            method="PUT",
+        )
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(request, timeout=60)
+        site.gate.watch = lambda call: None
+    assert killed.is_set()
+    assert site.lease("survivor")["status"] in ("STARTING", "ACTIVE")
+    site.wait_for("survivor", "ACTIVE")
+    assert sum(site.inventory(site.resource_class("survivor"))) == 12
+
+
+def children_of(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in found.split()]
+
+
+def test_the_hosts_go_as_they_came(clean: Site) -> None:
+    site = clean
+    for name in ("compute-1", "compute-2"):
+        assert site.terminal.run("host delete", name).code == 0
+    assert site.children() == {}
+    assert site.placement.get(f"/resource_providers?member_of={POOL}") == {
+        "resource_providers": []
+    }

@@ -1,0 +1,44 @@
+"""Somebody who takes slots, one lease for each, until there are none.
+
+Run as a program, it is told the database of the service and where Placement is, and
+prints how many it got.
+"""
+
+import sys
+
+from placement_consumers import client
+from placement_consumers.reservations.compute.placement import PlacementCompute
+from placement_consumers.reservations.world import World
+from placement_foundation import errors
+from tests import backends
+from tests.client import Client as Administrator
+from tests.consumers.reservations.cloud import POOL, Clock, Cloud, Wire
+
+
+def buy(cloud: Cloud) -> int:
+    bought = 0
+    while True:
+        try:
+            cloud.order(1)
+        except errors.Conflict:
+            return bought
+        bought += 1
+
+
+def main(books_url: str, placement_url: str) -> None:
+    database = backends.connect(books_url)
+    placement = client.from_environment(url=placement_url, token="admin")
+    compute = PlacementCompute(database, placement, POOL)
+    clock = Clock()
+    world = World(database, placement, compute, clock)
+
+    def nothing(*_: object) -> list[bytes]:
+        return []
+
+    cloud = Cloud(world, Wire(nothing), clock, Administrator(nothing))
+    print(buy(cloud))
+    database.engine.dispose()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
