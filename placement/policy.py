@@ -91,6 +91,8 @@ MEANINGS = {
     "resource_providers:allocations:list": "List the allocations of a provider.",
     "allocation_candidates:list": "List allocation candidates.",
     "ledger:explanation": "Explain why hosts do not serve a request.",
+    "ledger:capacity": "Count how often a request could be claimed.",
+    "ledger:what_if": "Ask about the cloud as it would be after a change.",
     "ledger:fleet": "Show all providers at once.",
     "reshaper:reshape": "Move inventories and their allocations between providers.",
 }

@@ -11,6 +11,7 @@ from placement.handlers import (
     aggregate,
     allocation,
     allocation_candidate,
+    capacity,
     explanation,
     fleet,
     inventory,
@@ -20,6 +21,7 @@ from placement.handlers import (
     root,
     trait,
     usage,
+    what_if,
 )
 from placement.handlers import resource_provider as provider
 from placement.objects import consumer, resource_provider
@@ -27,6 +29,7 @@ from placement.objects import inventory as inventory_ledger
 from placement.schemas import aggregate as aggregate_wire
 from placement.schemas import allocation as allocation_wire
 from placement.schemas import allocation_candidate as candidate_wire
+from placement.schemas import capacity as capacity_wire
 from placement.schemas import explanation as explanation_wire
 from placement.schemas import fleet as fleet_wire
 from placement.schemas import inventory as inventory_wire
@@ -37,6 +40,7 @@ from placement.schemas import resource_provider as provider_wire
 from placement.schemas import root as root_wire
 from placement.schemas import trait as trait_wire
 from placement.schemas import usage as usage_wire
+from placement.schemas import what_if as what_if_wire
 from placement_foundation.operation import Operation
 from placement_foundation.version import ByVersion, always, since
 
@@ -129,6 +133,26 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="placement:ledger:explanation",
             query=explanation_wire.QUERY,
             reply=always(explanation_wire.render),
+            newest_by_default=True,
+        ),
+    },
+    "/ledger/v1/capacity": {
+        "GET": Operation(
+            handler=since(1, 10, capacity.show_capacity),
+            policy="placement:ledger:capacity",
+            query=capacity_wire.QUERY,
+            reply=always(capacity_wire.render),
+            newest_by_default=True,
+        ),
+    },
+    "/ledger/v1/what-if": {
+        "POST": Operation(
+            handler=since(1, 10, what_if.answer),
+            policy="placement:ledger:what_if",
+            query=what_if_wire.QUERIES,
+            body=always(what_if_wire.BODY),
+            reply=always(what_if_wire.render),
+            changes_nothing=True,
             newest_by_default=True,
         ),
     },

@@ -215,7 +215,7 @@ class Application:
             opened = self._database.begin_reading(lambda session: _done(work(session)))
             return _render_open(request, operation, opened, version)
         # What is sure to fail needs no lock.
-        reading = request.method == READING or asked.fault
+        reading = request.method == READING or operation.changes_nothing or asked.fault
         reply = (self._database.read if reading else self._database.write)(work)
         return _render(request, operation, _done(reply), version)
 

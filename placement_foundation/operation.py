@@ -100,7 +100,8 @@ class Operation:
     reply of this size is compressed for those who take that.
 
     ``newest_by_default`` is for what has no clients from before microversions: a
-    request without one gets the newest.
+    request without one gets the newest. What ``changes_nothing`` only reads, whatever
+    its method.
     """
 
     handler: ByVersion[Handler]
@@ -124,3 +125,4 @@ class Operation:
     accepts_anything: bool = False
     lines: Callable[[Any, View], Iterator[Json]] | None = None
     newest_by_default: bool = False
+    changes_nothing: bool = False

@@ -26,13 +26,18 @@ class Kind:
 
 
 def kinds_of(
-    snapshot: Snapshot, request: Request, trees: Iterable[Tree] | None = None
+    snapshot: Snapshot,
+    request: Request,
+    trees: Iterable[Tree] | None = None,
+    *,
+    exactly: bool = False,
 ) -> list[Kind]:
     """Return the kinds of trees there are.
 
     :param trees: those to look at; None means all
+    :param exactly: whether more than enough of a class is not the same as enough
     """
-    eye = _Eye(snapshot, request)
+    eye = _Eye(snapshot, request, exactly)
     kinds: dict[Sight, Kind] = {}
     for tree in snapshot.trees if trees is None else trees:
         sight = eye.look_at(tree)
@@ -46,8 +51,9 @@ def kinds_of(
 class _Eye:
     """What a request sees: of each thing only what can make a difference."""
 
-    def __init__(self, snapshot: Snapshot, request: Request) -> None:
+    def __init__(self, snapshot: Snapshot, request: Request, exactly: bool) -> None:
         groups = request.groups
+        self._exactly = exactly
         self._snapshot = snapshot
         self._amounts = _amounts_by_class(groups)
         self._traits = frozenset().union(
@@ -128,7 +134,9 @@ class _Eye:
         key = (name, id(stock))
         sight = self._stocks.get(key)
         if sight is None:
-            sight = self._stocks[key] = _see(stock, self._amounts[name])
+            seen = _see(stock, self._amounts[name])
+            sight = (seen, stock.free) if self._exactly else seen
+            self._stocks[key] = sight
         return sight
 
     def _attached_to(self, tree: Tree) -> list[Provider]:

@@ -26,10 +26,11 @@ class Holder:
 
 
 def list_largest(
-    session: Session, class_names: Collection[str]
+    session: Session, class_names: Collection[str], ignored: Collection[str] = ()
 ) -> dict[tuple[str, str], list[Holder]]:
     """Return the holders of each inventory of some classes, the largest first.
 
+    :param ignored: consumers that are left out
     :returns: keyed by UUID of the provider and name of the class
     """
     held, consumer = models.Allocation, models.Consumer
@@ -58,6 +59,6 @@ def list_largest(
     holders: dict[tuple[str, str], list[Holder]] = {}
     for provider_uuid, class_name, *holding in rows:
         listed = holders.setdefault((provider_uuid, class_name), [])
-        if len(listed) < MOST:
+        if len(listed) < MOST and holding[0] not in ignored:
             listed.append(Holder(*holding))
     return holders

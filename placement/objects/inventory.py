@@ -12,7 +12,7 @@ from placement import errors
 from placement.db import models
 from placement.objects import resource_class, resource_provider
 from placement.objects.resource_provider import ResourceProvider
-from placement.search.model import Stock
+from placement.search.model import Provider, Stock
 from placement_foundation import storage
 
 
@@ -200,7 +200,7 @@ def delete(session: Session, provider: ResourceProvider, class_name: str) -> int
 
 
 def check_capacity(
-    provider: ResourceProvider,
+    provider: ResourceProvider | Provider,
     class_name: str,
     inventory: Inventory,
     *,

@@ -1,81 +1,45 @@
 """Explanations on the wire."""
 
 import dataclasses
-import functools
-import re
-from collections.abc import Callable
 from typing import Any
 
-from placement import errors
 from placement.explanation import finding, sentence
 from placement.explanation.constraint import Constraint
 from placement.explanation.finding import Finding, Verdict
 from placement.explanation.report import Change, Figures, Wanted
-from placement.objects.candidates import question as candidates
 from placement.objects.explaining import Explanation, Judged, Question
-from placement.schemas import allocation_candidate
+from placement.schemas import own_parameter
+from placement.schemas.own_parameter import Candidates, Own, unexpected
 from placement_foundation import query_string
 from placement_foundation.query_string import Pairs
 from placement_foundation.schema import Json, View
-from placement_foundation.version import ByVersion
 
 MOST_HOSTS = 10
-# The largest that each number may be.
-NUMBERS = {"changes": 100, "near": 100, "seconds": 30}
-
-# The parameters that are ours; all others are those of a query for candidates.
-OWN = (*NUMBERS, "host", "holders")
 TRUTH = {"true": True, "false": False}
 
+OWN = Own(
+    numbers={"changes": 100, "near": 100, "seconds": 30}, others=("host", "holders")
+)
 
-def parse(
-    pairs: Pairs, candidates_query: Callable[[Pairs], candidates.Question]
-) -> Question:
+
+def parse(pairs: Pairs, candidates: Candidates) -> Question:
     """Return what is to be explained.
 
     :raises BadRequest: the query for candidates is wrong, or a parameter of ours
     """
-    asked = candidates_query([pair for pair in pairs if pair[0] not in OWN])
-    hosts = tuple(dict.fromkeys(query_string.values(pairs, "host")))
+    asked, own = OWN.divide(pairs)
+    request = candidates(asked).request
+    hosts = tuple(dict.fromkeys(query_string.values(own, "host")))
     if len(hosts) > MOST_HOSTS:
-        raise _unexpected("host", f"{MOST_HOSTS} at most", len(hosts))
-    numbers: dict[str, Any] = {
-        name: _number(value, name, most)
-        for name, most in NUMBERS.items()
-        if (value := query_string.last(pairs, name)) is not None
-    }
-    holders = query_string.last(pairs, "holders") or "false"
+        raise unexpected("host", f"{MOST_HOSTS} at most", len(hosts))
+    holders = query_string.last(own, "holders") or "false"
     if holders not in TRUTH:
-        raise _unexpected("holders", "true or false", holders)
-    return Question(
-        asked.request, Wanted(**{**numbers, "hosts": hosts}), TRUTH[holders]
-    )
+        raise unexpected("holders", "true or false", holders)
+    numbers: dict[str, Any] = OWN.parse_numbers(own)
+    return Question(request, Wanted(hosts=hosts, **numbers), TRUTH[holders])
 
 
-def _number(value: str, name: str, most: int) -> int:
-    if not re.fullmatch("[0-9]{1,9}", value) or int(value) > most:
-        raise _unexpected(name, f"an integer from 0 to {most}", value)
-    return int(value)
-
-
-def _unexpected(name: str, expected: str, got: object) -> errors.BadRequest:
-    return errors.BadRequest(
-        f"{query_string.COMPLAINT}Expected '{name}' to be {expected}. Got: {got}"
-    )
-
-
-QUERY = ByVersion(
-    {
-        (since.major, since.minor): functools.partial(
-            parse, candidates_query=candidates_query
-        )
-        for since, candidates_query in zip(
-            allocation_candidate.QUERY.versions(),
-            allocation_candidate.QUERY.values(),
-            strict=True,
-        )
-    }
-)
+QUERY = own_parameter.by_version(parse)
 
 
 def render(told: Explanation, view: View) -> Json:

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from placement import errors
 from placement.objects import resource_class
@@ -15,21 +16,22 @@ LARGEST_RATIO = 3.40282e38
 
 # An inventory, keyed by its class or beside it. The generation in it counts where
 # exactly one inventory is changed.
+PROPERTIES: Mapping[str, Json] = {
+    "resource_provider_generation": {"type": "integer"},
+    "total": POSITIVE_INT,
+    "reserved": {**POSITIVE_INT, "minimum": 0},
+    "min_unit": POSITIVE_INT,
+    "max_unit": POSITIVE_INT,
+    "step_size": POSITIVE_INT,
+    "allocation_ratio": {
+        "type": "number",
+        "minimum": -LARGEST_RATIO,
+        "maximum": LARGEST_RATIO,
+    },
+}
 RECORD = {
     "type": "object",
-    "properties": {
-        "resource_provider_generation": {"type": "integer"},
-        "total": POSITIVE_INT,
-        "reserved": {**POSITIVE_INT, "minimum": 0},
-        "min_unit": POSITIVE_INT,
-        "max_unit": POSITIVE_INT,
-        "step_size": POSITIVE_INT,
-        "allocation_ratio": {
-            "type": "number",
-            "minimum": -LARGEST_RATIO,
-            "maximum": LARGEST_RATIO,
-        },
-    },
+    "properties": PROPERTIES,
     "required": ["total"],
     "additionalProperties": False,
 }
@@ -79,9 +81,15 @@ class ProviderInventories:
 
 def parse_inventory(record: Json) -> Inventory:
     """Return an inventory; what is left out is as it is by default."""
+    return Inventory(**parse_fields(record))
+
+
+def parse_fields(record: Json) -> dict[str, Any]:
+    """Return the fields of an inventory that are there."""
     fields = {name: record[name] for name in FIELDS if name in record}
-    ratio = float(fields.pop("allocation_ratio", 1.0))
-    return Inventory(**fields, allocation_ratio=ratio)
+    if "allocation_ratio" in fields:
+        fields["allocation_ratio"] = float(fields["allocation_ratio"])
+    return fields
 
 
 def parse_inventories(records: Mapping[str, Json]) -> dict[str, Inventory]:

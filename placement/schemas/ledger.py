@@ -7,6 +7,8 @@ ROOT = "/ledger/v1"
 # What there is below, by name.
 SENTENCES = {
     "explanation": "Why hosts do not serve a request, and what would help.",
+    "capacity": "How often a request could be claimed, in all and on each host.",
+    "what-if": "What the answer would be if the cloud were another one.",
     "fleet": "All providers with all that belongs to them, of one moment.",
 }
 

@@ -156,6 +156,18 @@ def domains(
         yield anchors.domains(tree) if anchors else []
 
 
+def first_at(snapshot: Snapshot, request: Request, tree: Tree) -> Candidate | None:
+    """Return the first candidate that has the root of a tree as its anchor."""
+    made = plan.make(snapshot, request)
+    if made is None:
+        return None
+    anchors = Anchors(snapshot, request, Search(made, None, None), distinct=False)
+    if not rules.suits_root(tree.root, request):
+        return None
+    picks = next(anchors.results(tree), None)
+    return None if picks is None else Candidate(made.slots, picks)
+
+
 def has_member(snapshot: Snapshot, group: Group) -> bool:
     """Tell whether some provider is in all the aggregates that a group wants."""
     return any(

@@ -38,6 +38,8 @@ ALLOW = {
     "/reshaper": "POST",
     "/ledger/v1": "GET",
     "/ledger/v1/explanation": "GET",
+    "/ledger/v1/capacity": "GET",
+    "/ledger/v1/what-if": "POST",
     "/ledger/v1/fleet": "GET",
 }
 

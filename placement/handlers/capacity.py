@@ -1,0 +1,17 @@
+"""Capacity: how many more of what is asked for would fit."""
+
+from placement.objects import count, resource_provider
+from placement.objects.candidates import keeper
+from placement.operation import Call
+from placement_foundation.operation import Later, Reply
+
+
+def show_capacity(call: Call[None]) -> Later:
+    """Answer with how often a request could be claimed, in all and on each host.
+
+    :raises BadRequest: a trait or resource class does not exist
+    """
+    question: count.Question = call.query
+    forest = keeper.load(call.session)
+    names = resource_provider.names_by_uuid(call.session)
+    return lambda: Reply(count.count(forest, question, names))

@@ -1,0 +1,53 @@
+"""What the answer to a question would be if the cloud were another one."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from placement.objects import count, explaining, holder, resource_provider, what_if
+from placement.objects.candidates import answer as candidates
+from placement.objects.candidates import keeper, question
+from placement.operation import Call
+from placement.schemas import what_if as wire
+from placement_foundation.operation import Later, Reply
+
+
+def answer(call: Call[None]) -> Later:
+    """Answer as the question would be answered in the world of the body.
+
+    :raises BadRequest: the query is wrong, or the world has what does not exist
+    :raises NotFound: a host that is asked about does not exist
+    """
+    asked = wire.parse(call.body, call.query)
+    forest = keeper.load(call.session)
+    freed = what_if.load_freed(call.session, asked.world.ignore_consumers)
+    respond = ANSWERS[asked.ask](call, asked.question)
+    return lambda: Reply(respond(what_if.imagine(forest, asked.world, freed)))
+
+
+Respond = Callable[[Any], Any]
+
+
+def _candidates(call: Call[None], asked: question.Question) -> Respond:
+    order = question.order_of(call.settings)
+    return lambda forest: candidates.answer(forest, asked, order)
+
+
+def _explanation(call: Call[None], asked: explaining.Question) -> Respond:
+    names = resource_provider.names_by_uuid(call.session)
+    holders: explaining.Holders = {}
+    if asked.holders:
+        ignored = call.body.get("ignore_consumers", ())
+        holders = holder.list_largest(call.session, asked.classes, ignored)
+    return lambda forest: explaining.explain(forest, asked, names, holders)
+
+
+def _capacity(call: Call[None], asked: count.Question) -> Respond:
+    names = resource_provider.names_by_uuid(call.session)
+    return lambda forest: count.count(forest, asked, names)
+
+
+ANSWERS: Mapping[str, Callable[[Call[None], Any], Respond]] = {
+    "candidates": _candidates,
+    "explanation": _explanation,
+    "capacity": _capacity,
+}

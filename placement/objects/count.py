@@ -1,0 +1,52 @@
+"""Counting how often a request could be claimed. Nothing here needs the database."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from placement.explanation import capacity
+from placement.explanation.capacity import Count
+from placement.objects.candidates import name
+from placement.objects.candidates.forest import Forest
+from placement.search.model import Request
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be counted: up to ``most`` for a host, told of ``most_hosts``."""
+
+    request: Request
+    most: int = 100_000
+    most_hosts: int = 100
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Capacity:
+    """How often a request could be claimed; ``hosts`` has those where it could most.
+
+    It is ``exact`` if it is certain not to be more.
+    """
+
+    total: int
+    exact: bool
+    hosts: tuple[Count, ...]
+    names: Mapping[str, str]
+
+
+def count(forest: Forest, question: Question, names: Mapping[str, str]) -> Capacity:
+    """Return how often a request could be claimed.
+
+    :param names: of the providers, by UUID
+    :raises BadRequest: a trait or resource class does not exist
+    """
+    request, everything = question.request, forest.everything
+    if not name.are_known(request, forest.vocabulary):
+        name.check(request, forest.vocabulary, everything)
+    counts = capacity.count_all(everything, request, question.most)
+    serving = [each for each in counts if each.count]
+    serving.sort(key=lambda each: (-each.count, names[each.tree.root.uuid]))
+    return Capacity(
+        sum(each.count for each in counts),
+        all(each.exact for each in counts),
+        tuple(serving[: question.most_hosts]),
+        names,
+    )

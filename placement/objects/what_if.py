@@ -1,0 +1,177 @@
+"""The cloud as it would be: without some consumers and hosts, with other providers."""
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement import errors
+from placement.db import models
+from placement.objects import inventory, resource_class, trait
+from placement.objects.candidates.forest import Forest
+from placement.objects.candidates.vocabulary import Vocabulary
+from placement.objects.inventory import Inventory
+from placement.search import model
+from placement.search.model import Provider, Stock, Tree
+from placement_foundation import storage
+
+# What would not be used any more: amounts by UUID of the provider and class.
+Freed: TypeAlias = Mapping[tuple[str, str], int]
+
+UNKNOWN_PROVIDER = "No resource provider with uuid {uuid} found."
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Difference:
+    """What would be added to a set of names, and what removed from it."""
+
+    add: frozenset[str] = frozenset()
+    remove: frozenset[str] = frozenset()
+
+    def of(self, names: frozenset[str]) -> frozenset[str]:
+        """Return the set as it would be."""
+        return (names - self.remove) | self.add
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """What would be different about a provider.
+
+    ``inventories`` have the fields that would be other ones, by resource class; None
+    instead says that there would be no such inventory.
+    """
+
+    inventories: Mapping[str, Mapping[str, Any] | None]
+    traits: Difference
+    aggregates: Difference
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class World:
+    """What would be different about the cloud. Providers and hosts are UUIDs."""
+
+    ignore_consumers: frozenset[str]
+    without_hosts: frozenset[str]
+    providers: Mapping[str, Change]
+
+
+def load_freed(session: Session, consumers: Collection[str]) -> dict[Any, int]:
+    """Return what consumers use; who is not there uses nothing."""
+    held = models.Allocation
+    freed: dict[tuple[str, str], int] = {}
+    for chunk in storage.chunks(sorted(consumers)):
+        query = (
+            sa.select(
+                held.consumer_id,
+                models.ResourceProvider.uuid,
+                models.ResourceClass.name,
+                held.used,
+            )
+            .join(
+                models.ResourceProvider,
+                models.ResourceProvider.id == held.resource_provider_id,
+            )
+            .join(
+                models.ResourceClass, models.ResourceClass.id == held.resource_class_id
+            )
+            .where(held.consumer_id.in_(chunk))
+            .order_by(held.id)
+        )
+        for consumer, provider, name, used in session.connection().execute(query):
+            # MariaDB also finds what differs by case.
+            if consumer in consumers:
+                freed[provider, name] = freed.get((provider, name), 0) + int(used)
+    return freed
+
+
+def imagine(forest: Forest, world: World, freed: Freed) -> Forest:
+    """Return the forest as it would be.
+
+    :raises BadRequest: the description names something that does not exist, or leaves
+        an inventory without capacity
+    """
+    everything = forest.everything
+    _check_names(forest, world)
+    changed = {uuid for uuid, _ in freed} | world.providers.keys()
+    trees = []
+    for tree in everything.trees:
+        if tree.root.uuid in world.without_hosts:
+            continue
+        if any(member.uuid in changed for member in tree.members):
+            trees.append(_imagine_tree(tree, forest.vocabulary, world, freed))
+        else:
+            trees.append(tree)
+    return Forest(forest.vocabulary, model.snapshot_of(trees))
+
+
+def _check_names(forest: Forest, world: World) -> None:
+    homes, words = forest.everything.homes, forest.vocabulary
+    for uuid in sorted(world.providers.keys() | world.without_hosts):
+        if uuid not in homes:
+            raise errors.UnknownProvider(UNKNOWN_PROVIDER.format(uuid=uuid))
+    for uuid in sorted(world.without_hosts):
+        if homes[uuid].root.uuid != uuid:
+            raise errors.BadRequest(f"Resource provider {uuid} is not a root.")
+    for change in world.providers.values():
+        for name in sorted(change.inventories.keys() - words.class_ids.keys()):
+            raise errors.BadRequest(resource_class.UNKNOWN.format(name=name))
+        names = change.traits.add | change.traits.remove
+        for name in sorted(names - words.trait_ids.keys()):
+            raise errors.BadRequest(trait.UNKNOWN.format(name=name))
+
+
+def _imagine_tree(tree: Tree, words: Vocabulary, world: World, freed: Freed) -> Tree:
+    members = tuple(
+        _imagine_provider(member, words, world.providers.get(member.uuid), freed)
+        for member in tree.members
+    )
+    aggregates = frozenset().union(*(member.aggregates for member in members))
+    return Tree(members, aggregates)
+
+
+def _imagine_provider(
+    provider: Provider, words: Vocabulary, change: Change | None, freed: Freed
+) -> Provider:
+    stocks = {
+        name: dataclasses.replace(
+            stock, used=stock.used - freed.get((provider.uuid, name), 0)
+        )
+        for name, stock in provider.stocks.items()
+    }
+    if change is None:
+        return dataclasses.replace(provider, stocks=stocks)
+    for name, fields in change.inventories.items():
+        if fields is None:
+            stocks.pop(name, None)
+        else:
+            stocks[name] = _imagine_stock(provider, name, stocks.get(name), fields)
+    # In the order that loading them gives.
+    ids = words.class_ids
+    stocks = {name: stocks[name] for name in sorted(stocks, key=ids.__getitem__)}
+    traits = change.traits.of(provider.traits)
+    return dataclasses.replace(
+        provider,
+        stocks=stocks,
+        traits=traits,
+        trait_names=words.in_order(words.trait_ids[name] for name in traits),
+        aggregates=change.aggregates.of(provider.aggregates),
+    )
+
+
+def _imagine_stock(
+    provider: Provider, name: str, stock: Stock | None, fields: Mapping[str, Any]
+) -> Stock:
+    """Return a stock with other fields; one that is not there begins with none."""
+    if stock is None and "total" not in fields:
+        raise errors.BadRequest(
+            f"Resource provider {provider.uuid} has no inventory of class {name}: its "
+            "total is needed."
+        )
+    known = (
+        {field: getattr(stock, field) for field in inventory.FIELDS} if stock else {}
+    )
+    wanted = Inventory(**{**known, **fields})
+    inventory.check_capacity(provider, name, wanted, reserved_may_be_total=True)
+    return wanted.stock(stock.used if stock else 0)

@@ -1,0 +1,40 @@
+"""Capacity on the wire."""
+
+from typing import Any
+
+from placement.objects.count import Capacity, Question
+from placement.schemas import own_parameter
+from placement.schemas.own_parameter import Candidates, Own
+from placement_foundation.query_string import Pairs
+from placement_foundation.schema import Json, View
+
+OWN = Own(numbers={"most": 999_999_999, "most_hosts": 999_999_999})
+
+
+def parse(pairs: Pairs, candidates: Candidates) -> Question:
+    """Return what is to be counted.
+
+    :raises BadRequest: the query for candidates is wrong, or a parameter of ours
+    """
+    asked, own = OWN.divide(pairs)
+    numbers: dict[str, Any] = OWN.parse_numbers(own)
+    return Question(candidates(asked).request, **numbers)
+
+
+QUERY = own_parameter.by_version(parse)
+
+
+def render(value: Capacity, view: View) -> Json:
+    """Render how often a request could be claimed."""
+    return {
+        "total": value.total,
+        "exact": value.exact,
+        "hosts": [
+            {
+                "uuid": each.tree.root.uuid,
+                "name": value.names[each.tree.root.uuid],
+                "count": each.count,
+            }
+            for each in value.hosts
+        ],
+    }

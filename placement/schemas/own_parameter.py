@@ -1,0 +1,75 @@
+"""Parameters of the ledger API, beside those of a query for candidates."""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeAlias, TypeVar
+
+from placement import errors
+from placement.objects.candidates.question import Question
+from placement.schemas import allocation_candidate
+from placement_foundation import query_string
+from placement_foundation.query_string import Pairs
+from placement_foundation.version import ByVersion
+
+Q = TypeVar("Q")
+
+# Parses a query for candidates, as a microversion has it.
+Candidates: TypeAlias = Callable[[Pairs], Question]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """The parameters of an operation that are not part of a query for candidates.
+
+    ``numbers`` are integers from 0 on, with the largest that each may be.
+    """
+
+    numbers: Mapping[str, int]
+    others: tuple[str, ...] = ()
+
+    def divide(self, pairs: Pairs) -> tuple[Pairs, Pairs]:
+        """Return the parameters of the query for candidates, and these."""
+        own = {*self.numbers, *self.others}
+        return (
+            [pair for pair in pairs if pair[0] not in own],
+            [pair for pair in pairs if pair[0] in own],
+        )
+
+    def parse_numbers(self, pairs: Pairs) -> dict[str, int]:
+        """Return the numbers that are given.
+
+        :raises BadRequest: one is no number, or too large
+        """
+        given = {name: value for name, value in pairs if name in self.numbers}
+        for name, value in given.items():
+            most = self.numbers[name]
+            if not re.fullmatch("[0-9]{1,9}", value) or int(value) > most:
+                raise unexpected(name, f"an integer from 0 to {most}", value)
+        return {name: int(value) for name, value in given.items()}
+
+
+def unexpected(name: str, expected: str, got: object) -> errors.BadRequest:
+    """Return the error that a parameter is not what it has to be."""
+    return errors.BadRequest(
+        f"{query_string.COMPLAINT}Expected '{name}' to be {expected}. Got: {got}"
+    )
+
+
+def by_version(
+    parse: Callable[..., Q],
+) -> ByVersion[Callable[[Pairs], Q]]:
+    """Return a parser that follows the grammar of queries for candidates.
+
+    :param parse: takes a query, and ``candidates``, which parses that of candidates
+    """
+    history = allocation_candidate.QUERY
+    return ByVersion(
+        {
+            (since.major, since.minor): functools.partial(parse, candidates=candidates)
+            for since, candidates in zip(
+                history.versions(), history.values(), strict=True
+            )
+        }
+    )

@@ -1,0 +1,167 @@
+"""Questions about another cloud on the wire."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from placement.microversion import MAXIMUM
+from placement.objects.candidates.question import Answer
+from placement.objects.count import Capacity
+from placement.objects.explaining import Explanation
+from placement.objects.what_if import Change, Difference, World
+from placement.schemas import allocation_candidate, capacity, explanation, inventory
+from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
+from placement_foundation import query_string
+from placement_foundation.query_string import Pairs
+from placement_foundation.schema import UUID, Json, Schema, View
+from placement_foundation.version import ByVersion
+
+# Parses the query of a question.
+Parser: TypeAlias = Callable[[Pairs], Any]
+
+# More are not looked at in one question.
+MOST = 1000
+
+UUIDS = {"type": "array", "items": UUID, "maxItems": MOST}
+NAMES = {"type": "array", "items": {"type": "string", "maxLength": 255}}
+FIELDS = {
+    name: rule
+    for name, rule in inventory.PROPERTIES.items()
+    if name != "resource_provider_generation"
+}
+RECORD = {
+    "type": ["object", "null"],
+    "properties": FIELDS,
+    "additionalProperties": False,
+}
+
+
+def _difference(items: Mapping[str, Json]) -> Json:
+    return {
+        "type": "object",
+        "properties": {"add": items, "remove": items},
+        "additionalProperties": False,
+    }
+
+
+PROVIDER = {
+    "type": "object",
+    "properties": {
+        "inventories": {
+            "type": "object",
+            "patternProperties": {RESOURCE_CLASS_PATTERN: RECORD},
+            "additionalProperties": False,
+        },
+        "traits": _difference(NAMES),
+        "aggregates": _difference(UUIDS),
+    },
+    "additionalProperties": False,
+}
+BODY = Schema(
+    {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string"},
+            "ask": {
+                "type": "string",
+                "enum": ["candidates", "explanation", "capacity"],
+            },
+            "ignore_consumers": UUIDS,
+            "without_hosts": UUIDS,
+            "providers": {
+                "type": "object",
+                "additionalProperties": PROVIDER,
+                "maxProperties": MOST,
+            },
+        },
+        "required": ["query", "ask"],
+        "additionalProperties": False,
+    }
+)
+
+PARSERS: Mapping[str, ByVersion[Parser]] = {
+    "candidates": allocation_candidate.QUERY,
+    "explanation": explanation.QUERY,
+    "capacity": capacity.QUERY,
+}
+NO_PARAMETERS = Schema(
+    {"type": "object", "additionalProperties": False}, query_string.FORMATS
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of which world: the question that ``ask`` is about."""
+
+    ask: str
+    question: Any
+    world: World
+
+
+def _choose(
+    pairs: Pairs, parsers: Mapping[str, Parser | None]
+) -> Mapping[str, Parser | None]:
+    """Return how a query in the body is parsed; there is none in the path."""
+    query_string.check(pairs, NO_PARAMETERS)
+    return parsers
+
+
+QUERIES = ByVersion(
+    {
+        (since.major, since.minor): functools.partial(
+            _choose, parsers={ask: each.at(since) for ask, each in PARSERS.items()}
+        )
+        for since in allocation_candidate.QUERY.versions()
+    }
+)
+
+
+def parse(body: Json, parsers: Mapping[str, Parser]) -> Asked:
+    """Return what is asked.
+
+    :raises BadRequest: the query is wrong
+    """
+    question = parsers[body["ask"]](query_string.decode(_as_bytes(body["query"])))
+    world = World(
+        frozenset(body.get("ignore_consumers", ())),
+        frozenset(body.get("without_hosts", ())),
+        {
+            uuid: _parse_change(change)
+            for uuid, change in body.get("providers", {}).items()
+        },
+    )
+    return Asked(body["ask"], question, world)
+
+
+def _as_bytes(text: str) -> str:
+    """Return a text as a server gives a query string: a character for each byte."""
+    return text.encode("utf-8").decode("latin-1")
+
+
+def _parse_change(change: Json) -> Change:
+    return Change(
+        {
+            name: fields and inventory.parse_fields(fields)
+            for name, fields in change.get("inventories", {}).items()
+        },
+        _parse_difference(change.get("traits", {})),
+        _parse_difference(change.get("aggregates", {})),
+    )
+
+
+def _parse_difference(difference: Json) -> Difference:
+    return Difference(
+        frozenset(difference.get("add", ())), frozenset(difference.get("remove", ()))
+    )
+
+
+def render(value: Answer | Explanation | Capacity, view: View) -> Json:
+    """Render an answer as that of the question itself, in its newest shape."""
+    newest = dataclasses.replace(view, version=MAXIMUM)
+    match value:
+        case Answer():
+            return allocation_candidate.render(value, newest)
+        case Explanation():
+            return explanation.render(value, newest)
+    return capacity.render(value, newest)

@@ -1,0 +1,153 @@
+"""How often a request could be claimed, against every order of claims."""
+
+import dataclasses
+import random
+
+import pytest
+
+from placement.explanation import capacity
+from placement.search import model
+from tests.property import forest, oracle
+
+BATCHES = 4
+CASES = 150
+# Clouds that can be claimed in more ways are left to others.
+MOST_STATES = 100
+MOST = 100_000
+
+
+class TooMany(Exception):
+    """Brute force would take too long."""
+
+
+def most_claims(
+    cloud: list[forest.Node], request: model.Request, known: dict[object, int]
+) -> int:
+    """Return the largest number of claims, one after the other in any way."""
+    key = tuple(
+        inventory.used for node in cloud for inventory in node.inventories.values()
+    )
+    if key not in known:
+        if len(known) > MOST_STATES:
+            raise TooMany
+        known[key] = 0
+        known[key] = max(
+            (
+                1 + most_claims(claimed(cloud, taken), request, known)
+                for taken in {taken for taken, _ in oracle.candidates(cloud, request)}
+            ),
+            default=0,
+        )
+    return known[key]
+
+
+def claimed(
+    cloud: list[forest.Node], taken: frozenset[tuple[str, str, int]]
+) -> list[forest.Node]:
+    amounts = {(node, name): amount for node, name, amount in taken}
+    nodes: dict[str, forest.Node] = {}
+    for node in cloud:
+        inventories = {
+            name: dataclasses.replace(
+                each, used=each.used + amounts.get((node.name, name), 0)
+            )
+            for name, each in node.inventories.items()
+        }
+        nodes[node.name] = forest.Node(
+            node.name,
+            nodes[node.parent.name] if node.parent else None,
+            inventories,
+            node.traits,
+            node.aggregates,
+        )
+    return list(nodes.values())
+
+
+@pytest.mark.parametrize("seed", range(BATCHES))
+def test_it_is_the_most_or_a_lower_bound(seed: int) -> None:
+    rng = random.Random(seed)
+    exact = serving = 0
+    for _ in range(CASES):
+        cloud = forest.random_forest(rng, size=5)
+        request = forest.random_request(rng, cloud)
+        if not any(group.resources for group in request.groups):
+            # The API does not take it.
+            continue
+        try:
+            most = most_claims(cloud, request, {})
+        except TooMany:
+            continue
+        counts = capacity.count_all(forest.snapshot_of(cloud), request, MOST)
+        total = sum(each.count for each in counts)
+        context = (cloud, request)
+        if all(each.exact for each in counts):
+            assert total == most, context
+            exact += total > 0
+        assert total <= most, context
+        assert bool(total) == bool(most), context
+        serving += total > 0
+    assert exact > CASES / 30
+    assert serving > exact
+
+
+def host(name: str, **totals: int) -> forest.Node:
+    inventories = {each: forest.Inventory(total) for each, total in totals.items()}
+    return forest.Node(name, None, inventories, frozenset(), frozenset())
+
+
+def count(
+    cloud: list[forest.Node], *groups: model.Group, most: int = MOST
+) -> dict[str, tuple[int, bool]]:
+    counts = capacity.count_all(forest.snapshot_of(cloud), model.Request(groups), most)
+    return {each.tree.root.uuid: (each.count, each.exact) for each in counts}
+
+
+def test_hosts_are_counted_to_the_last_claim() -> None:
+    cloud = [host("a", VCPU=7, MEMORY_MB=100), host("b", VCPU=1, MEMORY_MB=100)]
+    asked = model.Group("", {"VCPU": 2, "MEMORY_MB": 20})
+    assert count(cloud, asked) == {"a": (3, True), "b": (0, True)}
+
+
+def test_devices_count_each_by_itself() -> None:
+    root = host("root")
+    cards = [
+        forest.Node(
+            f"card{total}",
+            root,
+            {"CUSTOM_VF": forest.Inventory(total)},
+            frozenset(),
+            frozenset(),
+        )
+        for total in (3, 4, 5)
+    ]
+    asked = model.Group("1", {"CUSTOM_VF": 2})
+    assert count([root, *cards], asked) == {"root": (1 + 2 + 2, True)}
+
+
+def test_a_shared_pool_is_counted_once() -> None:
+    aggregates = frozenset({"rack"})
+    hosts = [
+        dataclasses.replace(host(name, VCPU=8), aggregates=aggregates)
+        for name in ("a", "b")
+    ]
+    pool = dataclasses.replace(
+        host("pool", DISK_GB=100),
+        traits=frozenset({model.SHARING}),
+        aggregates=aggregates,
+    )
+    asked = model.Group("", {"VCPU": 1, "DISK_GB": 10})
+    assert count([*hosts, pool], asked) == {
+        "a": (8, False),
+        "b": (2, False),
+        "pool": (0, True),
+    }
+
+
+def test_it_stops_where_it_is_told_to() -> None:
+    endless = forest.Inventory(2**30, allocation_ratio=1000.0)
+    cloud = [
+        forest.Node("a", None, {"VCPU": endless}, frozenset(), frozenset()),
+        host("b", VCPU=5),
+    ]
+    asked = model.Group("", {"VCPU": 1})
+    assert count(cloud, asked, most=5) == {"a": (5, False), "b": (5, True)}
