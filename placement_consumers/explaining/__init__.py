@@ -1,0 +1,1 @@
+"""Why nothing fits, how much still does, and what there is: ``placement-explain``."""

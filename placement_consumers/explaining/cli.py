@@ -1,0 +1,169 @@
+"""``placement-explain``: why nothing fits, how much still does, and what there is."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
+from urllib.parse import quote
+
+from placement_consumers.client import (
+    BadRequest,
+    Client,
+    Json,
+    Misconfigured,
+    NotFound,
+    PlacementError,
+)
+from placement_consumers.explaining import drawing
+from placement_consumers.scheduling import option
+from placement_consumers.scheduling.output import complain, show_json
+
+PROGRAM = "placement-explain"
+SERVES, NONE_SERVES, BAD_QUERY, NO_ANSWER = range(4)
+# What a shell makes of Ctrl-C.
+INTERRUPTED = 130
+VERSION = "latest"
+
+USAGE = """\
+placement-explain QUERY [--host NAME] [--holders] [options]
+       placement-explain capacity QUERY [options]
+       placement-explain fleet [FILTERS] [--format table|json|csv] [options]"""
+DESCRIPTION = """\
+Tell why hosts do not serve a request, and what would help. A QUERY is that of
+GET /allocation_candidates, FILTERS are those of GET /resource_providers.
+"""
+EPILOG = """\
+exit status:
+  0  some host serves
+  1  none does
+  2  bad query
+  3  no answer
+
+examples:
+  placement-explain 'resources=VCPU:16&required=CUSTOM_TRUSTED' --host compute-12
+  placement-explain capacity 'resources=VCPU:4,MEMORY_MB:8192'
+  placement-explain fleet --format csv 'member_of=7b6c0b5e-...' > fleet.csv
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return the exit status."""
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    command, query = _divide(asked.what, parser.error)
+    try:
+        status = COMMANDS[command](option.placement_of(asked), query, asked)
+        sys.stdout.flush()
+    except (BadRequest, UnknownHost) as exc:
+        complain(PROGRAM, [str(exc)])
+        return BAD_QUERY
+    except (PlacementError, Misconfigured) as exc:
+        complain(PROGRAM, [f"Placement could not be asked: {exc}"])
+        return NO_ANSWER
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Nobody reads on. Python would complain once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return SERVES
+    return status
+
+
+class UnknownHost(Exception):
+    """A host that is asked about does not exist."""
+
+
+def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
+    """Print why hosts do not serve a request."""
+    own = [f"host={quote(host, safe='')}" for host in asked.host]
+    if asked.holders:
+        own.append("holders=true")
+    try:
+        document = _get(placement, "explanation", "&".join([query, *own]))
+    except NotFound as exc:
+        if asked.host and "No resource provider" in exc.detail:
+            raise UnknownHost(exc.reason) from exc
+        raise
+    if asked.json:
+        show_json(document)
+    else:
+        drawing.draw_explanation(drawing.console_of(sys.stdout), document)
+    return SERVES if document["serves"] else NONE_SERVES
+
+
+def count(placement: Client, query: str, asked: argparse.Namespace) -> int:
+    """Print how often a request could be claimed."""
+    document = _get(placement, "capacity", query)
+    if asked.json:
+        show_json(document)
+    else:
+        drawing.draw_capacity(drawing.console_of(sys.stdout), document)
+    return SERVES if document["total"] else NONE_SERVES
+
+
+def show_fleet(placement: Client, query: str, asked: argparse.Namespace) -> int:
+    """Print what there is."""
+    document = _get(placement, "fleet", query)
+    kind = "json" if asked.json else asked.format
+    if kind == "json":
+        print(json.dumps(document))
+    elif kind == "csv":
+        print(drawing.fleet_as_csv(document), end="")
+    else:
+        drawing.draw_fleet(drawing.console_of(sys.stdout), document)
+    return SERVES
+
+
+COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {
+    "explain": explain,
+    "capacity": count,
+    "fleet": show_fleet,
+}
+
+
+def _get(placement: Client, name: str, query: str) -> Json:
+    return placement.get(f"/ledger/v1/{name}", version=VERSION, query=query)
+
+
+def _divide(what: Sequence[str], refuse: Callable[[str], NoReturn]) -> tuple[str, str]:
+    """Return the command, which need not be named, and its query."""
+    command, *queries = what if what[0] in COMMANDS else ("explain", *what)
+    if len(queries) > 1:
+        refuse(f"one query is enough: {' '.join(queries[1:])}")
+    if not queries and command != "fleet":
+        refuse("a query is needed")
+    return command, "".join(queries)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        usage=USAGE,
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[option.way()],
+    )
+    parser.add_argument("what", nargs="+", metavar="QUERY", help="what is asked for")
+    parser.add_argument(
+        "--host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name or UUID of a host: why it does not serve; may be repeated",
+    )
+    parser.add_argument(
+        "--holders",
+        action="store_true",
+        help="name the consumers that hold most of what the nearest hosts lack",
+    )
+    parser.add_argument("--json", action="store_true", help="print the document")
+    parser.add_argument(
+        "--format",
+        choices=["table", "json", "csv"],
+        default="table",
+        help="how the fleet is printed (%(default)s)",
+    )
+    return parser
