@@ -5,6 +5,7 @@ lies, jumps back to there, and records the canonical form of the node as a nogoo
 """
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Sequence
 
@@ -16,9 +17,10 @@ from placement.search.search import Picks, Search
 from placement.search.state import Domains, State
 from placement.search.symmetry import Symmetry
 
-# How many slots a canonical form may have to describe, or a relaxation to look at, for
-# as much time as one pick takes.
-SLOTS_PER_PICK = 4
+# How many picks a canonical form describes in as much time as one pick takes.
+DESCRIBED_PER_PICK = 4
+# How many providers relaxations compare with slots in that time.
+COMPARED_PER_PICK = 16
 # How many refused choices take as much time as one pick.
 REFUSALS_PER_PICK = 8
 # How many steps of an exact relaxation take as much time as one pick.
@@ -72,8 +74,9 @@ class Assignment:
         self._symmetry = symmetry
         pick_rules = rules.pick_rules(search.plan, state.wanted)
         self._decisions = list(decide_all(state, pick_rules, search.tally))
-        self._open_slots = _open_slots(self._decisions)
-        state.serve_in_order(self._open_slots[0])
+        self._slots = [each.slot for each in self._decisions if each.slot]
+        self._served = _count_served(self._decisions)
+        state.serve_in_order(self._slots)
         depth = len(self._decisions)
         self._chosen: list[Provider] = []
         self._has_answer = [False] * depth
@@ -191,8 +194,12 @@ class Assignment:
         )
 
     def _key(self, level: int) -> Hashable:
-        self._search.budget.turn -= len(self._chosen) // SLOTS_PER_PICK
-        return self.symmetry.key(self._state, level, self._open_slots[level])
+        self._search.budget.turn -= len(self._chosen) // DESCRIBED_PER_PICK
+        return self.symmetry.key(self._state, level, self._open_slots(level))
+
+    def _open_slots(self, level: int) -> Sequence[Slot]:
+        """Return the slots that are served from a level on."""
+        return self._slots[self._served[level] :]
 
     def _is_dead_end(self, level: int) -> bool:
         """Tell whether a node that was just reached is known to have no answer."""
@@ -226,7 +233,9 @@ class Assignment:
         """Tell whether the decisions before a level pass all relaxations."""
         search = self._search
         search.tally.proofs += 1
-        search.budget.turn -= 1 + len(self._open_slots[level]) // SLOTS_PER_PICK
+        slots, domains = self._open_slots(level), self._domains[level]
+        compared = sum(len(domains[slot.number]) for slot in slots)
+        search.budget.turn -= 1 + compared // COMPARED_PER_PICK
         taken: Counter[tuple[int, Provider]] = Counter()
         have = 0
         for decision, provider in zip(
@@ -238,8 +247,8 @@ class Assignment:
                     taken[which, provider] += amount
         rest = bounds.Rest(
             search.plan,
-            self._open_slots[level],
-            self._domains[level],
+            slots,
+            domains,
             functools.cache(
                 lambda which, provider: (
                     search.plan.room(which, provider) - taken[which, provider]
@@ -255,9 +264,7 @@ class Assignment:
         return possible
 
 
-def _open_slots(decisions: Sequence[Decision]) -> list[list[Slot]]:
-    """Return, for each level, the slots that are served from there on."""
-    return [
-        [decision.slot for decision in decisions[level:] if decision.slot]
-        for level in range(len(decisions))
-    ]
+def _count_served(decisions: Sequence[Decision]) -> list[int]:
+    """Return, for each level, how many slots are served before it."""
+    counts = itertools.accumulate(each.slot is not None for each in decisions)
+    return [0, *counts]

@@ -29,7 +29,8 @@ class State:
         self.picks: list[Provider | None] = [None] * len(plan.slots)
         self.tops: list[Provider | None] = [None] * len(plan.subtrees)
         self._reachable = [0] * len(plan.slots)
-        self._choices: list[Sequence[frozenset[int]]] = [()] * len(plan.slots)
+        self._following = [0] * len(plan.slots)
+        self._choices: list[frozenset[int]] = []
         self._left: list[dict[Provider, int]] = [{} for _ in plan.contended]
         self._givers: dict[str, list[Provider]] = {}
         self._had: list[int] = []
@@ -40,23 +41,25 @@ class State:
         """Prepare for slots to be served in an order."""
         if not self.wanted:
             return
+        self._choices = [
+            frozenset(self.bits_of(slot, each) for each in self.domains[slot.number])
+            for slot in order
+        ]
         reachable = 0
-        choices: list[frozenset[int]] = []
-        for slot in reversed(order):
-            self._reachable[slot.number] = reachable
-            self._choices[slot.number] = choices[::-1]
-            domain = self.domains[slot.number]
-            choices.append(frozenset(self.bits_of(slot, each) for each in domain))
-            reachable = functools.reduce(operator.or_, choices[-1], reachable)
+        for place in range(len(order) - 1, -1, -1):
+            self._reachable[order[place].number] = reachable
+            self._following[order[place].number] = place + 1
+            reachable = functools.reduce(operator.or_, self._choices[place], reachable)
 
     def may_follow(self, slot: Slot, bits: int) -> bool:
         """Tell whether the slots after one may contribute bits, each by one pick."""
         if bits & ~self._reachable[slot.number]:
             return False
         missing = bits.bit_count()
-        for choices in self._choices[slot.number]:
+        for place in range(self._following[slot.number], len(self._choices)):
             if missing <= 0:
                 break
+            choices = self._choices[place]
             missing -= max((bits & each).bit_count() for each in choices)
         return missing <= 0
 
