@@ -31,7 +31,7 @@ def main() -> int:
             url = stack.enter_context(
                 service.running(asked.database, asked.workers, directory)
             )
-        verdict = run.stress(url, asked.processes, asked.seconds, asked.seed)
+        verdict = run.stress([url], asked.processes, asked.seconds, asked.seed)
     for (kind, status), number in sorted(verdict.done.items()):
         print(f"{number:8} {kind} {status}")
     for fault in verdict.faults:

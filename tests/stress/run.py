@@ -5,6 +5,7 @@ import dataclasses
 import multiprocessing
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.stress import actor, history, world
@@ -19,17 +20,18 @@ class Verdict:
     faults: list[str]
 
 
-def stress(url: str, processes: int, seconds: float, seed: int) -> Verdict:
+def stress(urls: Sequence[str], processes: int, seconds: float, seed: int) -> Verdict:
     """Let processes use a service for some time, and check what it did.
 
+    :param urls: the addresses that it has; processes use them in turn
     :param seed: what chance depends on, as far as processes do not meet
     """
-    with contextlib.closing(Service(url)) as service:
-        return _stress(url, service, processes, seconds, seed)
+    with contextlib.closing(Service(urls[0])) as service:
+        return _stress(urls, service, processes, seconds, seed)
 
 
 def _stress(
-    url: str, service: Service, processes: int, seconds: float, seed: int
+    urls: Sequence[str], service: Service, processes: int, seconds: float, seed: int
 ) -> Verdict:
     place = world.create(service, processes)
     initial = {
@@ -42,7 +44,15 @@ def _stress(
         spawn = multiprocessing.get_context("spawn")
         users = [
             spawn.Process(
-                target=actor.run, args=(url, place, number, seed, seconds, directory)
+                target=actor.run,
+                args=(
+                    urls[number % len(urls)],
+                    place,
+                    number,
+                    seed,
+                    seconds,
+                    directory,
+                ),
             )
             for number in range(processes)
         ]

@@ -24,7 +24,7 @@ def test_a_service_under_stress_keeps_its_word(tmp_path: Path) -> None:
         migration.SCHEMA.upgrade(database)
         database.engine.dispose()
         with service.running(url, 2, tmp_path) as address:
-            verdict = run.stress(address, processes=4, seconds=8, seed=4711)
+            verdict = run.stress([address], processes=4, seconds=8, seed=4711)
         log = (tmp_path / "service.log").read_text()
     assert not verdict.faults, "\n".join(verdict.faults[:20])
     assert " ERROR " not in log, log[log.index(" ERROR ") :][:5000]

@@ -1,0 +1,138 @@
+"""A service for each node of a cluster: nothing is lost, nothing is given twice."""
+
+import contextlib
+import random
+import signal
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from placement.db import migration
+from placement_foundation import option, storage
+from tests.galera import cluster
+from tests.galera.cluster import Node
+from tests.stress import run, service, world
+from tests.stress.world import Service, Unanswered
+
+pytestmark = pytest.mark.galera
+
+# What each provider has, and how long claims go on.
+TOTAL = 1000
+SECONDS = 24
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[list[Node]]:
+    with cluster.running() as nodes:
+        database = storage.connect(option.DatabaseSettings(nodes[0].url()))
+        migration.SCHEMA.upgrade(database)
+        database.engine.dispose()
+        yield nodes
+
+
+@pytest.fixture(scope="module")
+def addresses(
+    nodes: list[Node], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[str]]:
+    """Give the addresses of services, one on each node."""
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                service.running(node.url(), 2, tmp_path_factory.mktemp("service"))
+            )
+            for node in nodes
+        ]
+
+
+def test_writers_on_all_nodes_keep_their_word(addresses: list[str]) -> None:
+    verdict = run.stress(addresses, processes=6, seconds=20, seed=4711)
+    assert not verdict.faults, "\n".join(verdict.faults[:20])
+    for kind in ("claim", "release", "inventory", "reshape", "move"):
+        assert verdict.done[kind, 204] + verdict.done[kind, 200] > 0, verdict.done
+
+
+class Claimer(threading.Thread):
+    """Claims one unit after the other, through any node that answers."""
+
+    def __init__(self, addresses: list[str], providers: list[str]) -> None:
+        super().__init__()
+        self._services = [Service(address) for address in addresses]
+        self._providers = providers
+        self.acknowledged: list[str] = []
+        self.statuses: Counter[str] = Counter()
+
+    def run(self) -> None:
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            self._claim()
+        for each in self._services:
+            each.close()
+
+    def _claim(self) -> None:
+        consumer = str(uuid.uuid4())
+        body = {
+            "allocations": {
+                provider: {"resources": {"VCPU": 1}}
+                for provider in random.sample(self._providers, 2)
+            },
+            "project_id": "galera",
+            "user_id": "galera",
+            "consumer_generation": None,
+            "consumer_type": "TEST",
+        }
+        try:
+            asked = random.choice(self._services)
+            status, document = asked.call("PUT", f"/allocations/{consumer}", body)
+        except Unanswered:
+            self.statuses["unanswered"] += 1
+            return
+        code = document["errors"][0]["code"] if document else ""
+        self.statuses[f"{status} {code}".strip()] += 1
+        if status == 204:
+            self.acknowledged.append(consumer)
+
+
+def test_nodes_may_be_killed_and_paused(
+    nodes: list[Node], addresses: list[str]
+) -> None:
+    with contextlib.closing(Service(addresses[0])) as first:
+        providers = [str(uuid.uuid4()) for _ in range(3)]
+        for provider in providers:
+            first.call(
+                "POST", "/resource_providers", {"uuid": provider, "name": provider}
+            )
+            path = f"/resource_providers/{provider}/inventories"
+            assert first.call("PUT", path, world.inventories(0, TOTAL))[0] == 200
+        claimers = [Claimer(addresses, providers) for _ in range(4)]
+        for claimer in claimers:
+            claimer.start()
+        time.sleep(SECONDS / 6)
+        nodes[2].kill()
+        time.sleep(SECONDS / 3)
+        nodes[1].send(signal.SIGSTOP)
+        time.sleep(1)
+        nodes[1].send(signal.SIGCONT)
+        for claimer in claimers:
+            claimer.join()
+        statuses = sum((claimer.statuses for claimer in claimers), Counter[str]())
+        held: Counter[str] = Counter()
+        for claimer in claimers:
+            for consumer in claimer.acknowledged:
+                answer = first.get(f"/allocations/{consumer}")
+                assert answer["allocations"], (
+                    f"{consumer} was acknowledged, and is gone"
+                )
+                held.update(answer["allocations"].keys())
+        for provider in providers:
+            usages = first.get(f"/resource_providers/{provider}/usages")["usages"]
+            assert held[provider] <= usages["VCPU"] <= TOTAL
+    assert statuses["204"] > 50, statuses
+    expected = {"204", "503 placement.database_unavailable", "unanswered"}
+    assert set(statuses) <= {*expected, "409 placement.undefined_code"}, statuses
+    # Each service answers while its node is away.
+    assert statuses["unanswered"] == 0, statuses
+    nodes[2].start()
