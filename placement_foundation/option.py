@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keystonemiddleware import opts as keystone_opts
 from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 
@@ -194,6 +195,10 @@ def check_values(config: cfg.ConfigOpts) -> None:
     :raises cfg.Error: an option has such a value
     :raises ValueError: likewise
     """
+    if config.api.auth_strategy == "keystone":
+        # They are those of a library, which reads them when the service starts.
+        for group, options in keystone_opts.list_auth_token_opts():
+            config.register_opts(options, group)
     for name in config:
         found = config[name]
         if isinstance(found, cfg.ConfigOpts.GroupAttr):

@@ -164,10 +164,26 @@ def serve(program: Program, asked: argparse.Namespace) -> int:
         listener = _listen(asked.host, asked.port)
     except Unusable as exc:
         return refuse(program, exc)
+    try:
+        _open_log(program, config)
+    except Unusable as exc:
+        listener.close()
+        return refuse(program, exc)
     _announce(program, config, listener, asked.workers)
-    set_up_logging(config, program.project)
     Server(program, config, listener, asked.workers).run()
     return 0
+
+
+def _open_log(program: Program, config: cfg.ConfigOpts) -> None:
+    """Write the log from here on.
+
+    :raises Unusable: it has no place, or an option of it makes no sense
+    """
+    try:
+        set_up_logging(config, program.project)
+    except Exception as exc:
+        # Each kind of log has errors of its own.
+        raise Unusable(f"the log cannot be written: {command.describe(exc)}") from exc
 
 
 def refuse(program: Program, exc: Unusable) -> int:

@@ -13,6 +13,7 @@ from oslo_config import cfg, types
 from placement import conf
 from placement.cmd import api
 from placement_foundation import serving
+from tests import programs
 
 BELIEVING = ["[api]", "auth_strategy = noauth2"]
 
@@ -100,6 +101,7 @@ def test_a_database_without_tables(
             "'sideways'",
         ),
         ("CORS__MAX_AGE", "old", "max_age"),
+        ("DEFAULT__LOG_ROTATION_TYPE", "sideways", "log_rotation_type"),
     ],
 )
 def test_an_option_that_cannot_be_used(
@@ -113,6 +115,27 @@ def test_an_option_that_cannot_be_used(
     line = refuse(capsys)
     assert told in line
     assert "LocationInfo" not in line
+
+
+@pytest.mark.parametrize(
+    "option", ["log_file = /nowhere/x.log", "default_log_levels = nonsense"]
+)
+def test_a_log_that_cannot_be_written(home: Path, option: str) -> None:
+    path = write(home / "log.conf", "[DEFAULT]", option)
+    arguments = ["--port", "0", "--config-file", str(path)]
+    code, output, error = programs.run("placement.cmd.api", *arguments, home=home)
+    assert (code, output) == (1, "")
+    *_, line = error.splitlines()
+    assert line.startswith("placement-api: the log cannot be written: ")
+    assert "Traceback" not in error
+
+
+def test_an_option_of_keystone_that_cannot_be_used(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_API__AUTH_STRATEGY", "keystone")
+    monkeypatch.setenv("OS_KEYSTONE_AUTHTOKEN__MEMCACHE_SECURITY_STRATEGY", "sideways")
+    assert "memcache_security_strategy" in refuse(capsys)
 
 
 def test_a_file_that_is_no_database(
