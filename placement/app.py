@@ -11,6 +11,7 @@ from placement import conf, errors, microversion, policy
 from placement.console import site
 from placement.db import migration
 from placement.objects import standard_name
+from placement.objects.candidates import keeper
 from placement.routes import ROUTES
 from placement_foundation import middleware, refusal, storage
 from placement_foundation.application import Application, Service
@@ -75,9 +76,12 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     if config.placement_database.sync_on_startup:
         migration.SCHEMA.upgrade(connected)
     standard_name.synchronise(connected)
+    application = _assemble(config, connected, enforcer)
+    if config.placement.keep_forest:
+        keeper.warm_up(connected)
     # Servers may fork from here on.
     connected.rest()
-    return _assemble(config, connected, enforcer)
+    return application
 
 
 def build(config: cfg.ConfigOpts, connected: Database) -> "WSGIApplication":
@@ -92,9 +96,10 @@ def build(config: cfg.ConfigOpts, connected: Database) -> "WSGIApplication":
 def _assemble(
     config: cfg.ConfigOpts, connected: Database, enforcer: Enforcer
 ) -> "WSGIApplication":
-    application: WSGIApplication = Application(
-        SERVICE, connected, conf.settings(config), enforcer
-    )
+    settings = conf.settings(config)
+    if settings.keep_forest:
+        keeper.keep(connected)
+    application: WSGIApplication = Application(SERVICE, connected, settings, enforcer)
     around = SURROUNDINGS
     if config.console.enabled:
         application = site.Site(application, config)

@@ -101,6 +101,13 @@ PLACEMENT_OPTIONS = [
         "an answer before it goes on to the next. It comes back, with eight times as "
         "many, when the other trees have no answers left.",
     ),
+    cfg.BoolOpt(
+        "keep_forest",
+        default=True,
+        help="Whether each process keeps all resource providers in memory between "
+        "requests, brought up to date by each. It needs about 5 kB for a host. Answers "
+        "are the same without it, and take longer.",
+    ),
 ]
 
 WORKAROUND_OPTIONS = [
@@ -168,6 +175,7 @@ class Settings:
     allocation_candidates_generation_strategy: str = "breadth-first"
     search_picks: int = 400_000
     search_picks_per_anchor: int = 2_000
+    keep_forest: bool = True
 
 
 def set_defaults() -> None:

@@ -1,7 +1,6 @@
 """The steps that every request takes, in their order."""
 
 import dataclasses
-import json
 import re
 import sys
 import time
@@ -16,6 +15,7 @@ from sqlalchemy.orm import Session
 from placement_foundation import (
     context,
     errors,
+    json_text,
     middleware,
     policy,
     query_string,
@@ -38,8 +38,6 @@ JSON = "application/json"
 # Documents of JSON, each in a line of its own.
 LINES = "application/x-ndjson"
 GZIP = "gzip"
-# No document of a renderer contains itself, so nothing has to look for that.
-ENCODER = json.JSONEncoder(check_circular=False)
 READING = "GET"
 # Many groups of resources, or many aggregates, make a long query.
 LONGEST_ADDRESS = 1024 * 1024
@@ -427,7 +425,7 @@ def _render(
         view = _view(request, version)
         response.content_type = JSON
         response.charset = None
-        response.body = ENCODER.encode(renderer(reply.value, view)).encode("ascii")
+        response.body = json_text.encode(renderer(reply.value, view))
     else:
         del response.content_type
         response.content_length = 0
@@ -454,7 +452,7 @@ def _render_open(
     try:
         if operation.lines and _prefers(request.accept, _offers(operation), LINES):
             documents = operation.lines(opened.value.value, _view(request, version))
-            chunks = stream.lines(documents, ENCODER.encode)
+            chunks = stream.lines(documents, json_text.encode)
             response = webob.Response(status=_status(operation, opened.value, version))
             response.content_type = LINES
             response.charset = None

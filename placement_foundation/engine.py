@@ -24,6 +24,10 @@ DRIVERS = {
     "mariadb": ("pymysql", "mysqldb"),
 }
 
+# What MySQL may join into one text, in bytes; its default cuts off after 1024. This is
+# the most that MariaDB takes: a strict session refuses more.
+JOINED_LENGTH = 2**30
+
 # What a transaction says before its first statement, whatever the server's defaults
 # are. Readers see one moment, so that the statements of one request agree with each
 # other; writers see what was committed when each statement starts, so that what is
@@ -122,7 +126,8 @@ def _limit_sessions(engine: sa.Engine, settings: DatabaseSettings) -> None:
                 else f"max_execution_time = {settings.statement_timeout * 1000}"
             )
             statement = (
-                f"SET SESSION innodb_lock_wait_timeout = {settings.lock_timeout}, "
+                f"SET SESSION group_concat_max_len = {JOINED_LENGTH}, "
+                f"innodb_lock_wait_timeout = {settings.lock_timeout}, "
                 f"lock_wait_timeout = {settings.lock_timeout}, {slow}"
             )
         with contextlib.closing(connection.cursor()) as cursor:

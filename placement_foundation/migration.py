@@ -33,14 +33,20 @@ class History:
     :param scripts: where alembic finds them: package and directory, ``a.b:alembic``
     :param head: the newest revision
     :param version_table: where a database records the revision that it has
+    :param beside: that of other tables, which get their newest revision with these
     """
 
     def __init__(
-        self, scripts: str, head: str, version_table: str = "alembic_version"
+        self,
+        scripts: str,
+        head: str,
+        version_table: str = "alembic_version",
+        beside: "History | None" = None,
     ) -> None:
+        self._beside = beside
         self.head = head
         self.scripts = scripts
-        self._version_table = version_table
+        self.version_table = version_table
 
     def version(self, database: Database) -> str | None:
         """Return the revision recorded in a database, None if there is no record."""
@@ -57,12 +63,13 @@ class History:
         :raises RuntimeError: the data must be repaired first, by an online migration
         """
         wanted = revision or self.head
-        if self.version(database) == wanted:
-            return
-        with database.unhurried() as engine, _exclusively(engine) as connection:
-            # Whoever was waited for has most likely done the work.
-            if self._recorded(connection) != wanted:
-                command.upgrade(self._alembic(connection), wanted)
+        if self.version(database) != wanted:
+            with database.unhurried() as engine, _exclusively(engine) as connection:
+                # Whoever was waited for has most likely done the work.
+                if self._recorded(connection) != wanted:
+                    command.upgrade(self._alembic(connection), wanted)
+        if self._beside and wanted == self.head:
+            self._beside.upgrade(database)
 
     def stamp(self, database: Database, revision: str) -> None:
         """Record a revision without migrating.
@@ -76,7 +83,7 @@ class History:
             command.stamp(self._alembic(connection), revision, purge=True)
 
     def _recorded(self, connection: sa.Connection) -> str | None:
-        options = {"version_table": self._version_table}
+        options = {"version_table": self.version_table}
         context = MigrationContext.configure(connection, opts=options)
         return context.get_current_revision()
 
@@ -84,7 +91,7 @@ class History:
         config = Config()
         config.set_main_option("script_location", self.scripts)
         config.attributes["connection"] = connection
-        config.attributes["version_table"] = self._version_table
+        config.attributes["version_table"] = self.version_table
         return config
 
 

@@ -36,6 +36,8 @@ CHUNK = 5000
 PATIENCE = 30
 # How long work on the whole database waits for others, in seconds.
 UNHURRIED = 3600
+# Where a session has what is to be done last.
+AT_END = "at end"
 # The longest pause before a transaction is run again, in seconds.
 LONGEST_PAUSE = 1.0
 
@@ -117,14 +119,23 @@ class Reading(Generic[T]):
     close: Callable[[], None]
 
 
+def at_end(session: Session, work: Callable[[Session], None]) -> None:
+    """Do something last in the transaction of a write, just before it commits."""
+    session.info.setdefault(AT_END, []).append(work)
+
+
 class Database:
-    """The database: hand it a function of a session, and it runs in a transaction."""
+    """The database: hand it a function of a session, and it runs in a transaction.
+
+    ``info`` is for what others remember about it: each session begins with a copy.
+    """
 
     def __init__(self, connected: sa.Engine, settings: DatabaseSettings) -> None:
         readers = engine.with_preamble(connected, engine.READ)
         writers = engine.with_preamble(connected, engine.WRITE)
-        self._readers = orm.sessionmaker(readers, autoflush=False)
-        self._writers = orm.sessionmaker(writers, autoflush=False)
+        self.info: dict[Any, Any] = {}
+        self._readers = orm.sessionmaker(readers, autoflush=False, info=self.info)
+        self._writers = orm.sessionmaker(writers, autoflush=False, info=self.info)
         self.engine = connected
         self._settings = settings
         most = settings.max_transactions
@@ -261,6 +272,8 @@ class Database:
     def _write_once(self, work: Callable[[Session], T]) -> T:
         with self._writers() as session:
             result = work(session)
+            for last in session.info.get(AT_END, ()):
+                last(session)
             try:
                 session.commit()
             except Exception as exc:

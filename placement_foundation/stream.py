@@ -36,13 +36,13 @@ class Body:
 
 
 def lines(
-    documents: Iterable[object], encode: Callable[[object], str]
+    documents: Iterable[object], encode: Callable[[object], bytes]
 ) -> Generator[bytes, None, None]:
     """Yield documents, each in a line of its own, some lines at a time."""
     waiting: list[bytes] = []
     size = 0
     for document in documents:
-        waiting.append(encode(document).encode("ascii"))
+        waiting.append(encode(document))
         size += len(waiting[-1])
         if size >= CHUNK:
             yield b"\n".join(waiting) + b"\n"

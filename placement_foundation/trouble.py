@@ -32,6 +32,10 @@ TROUBLED_NUMBERS = {
     *(2000, 2002, 2003, 2005, 2006, 2012, 2013, 2014, 2026, 2055),
 }
 
+# There is no such table: PostgreSQL's undefined_table, and MySQL's code for it.
+NO_TABLE_STATE = "42P01"
+NO_TABLE_NUMBER = 1146
+
 # Who asks may not, or what is asked for is not there: waiting does not help.
 # PostgreSQL says so in words only.
 REFUSED_NUMBERS = {1044, 1045, 1049, 1698}
@@ -76,6 +80,15 @@ def is_busy(exc: Exception) -> bool:
     if isinstance(cause, sqlite3.OperationalError):
         return "locked" in str(cause) or "busy" in str(cause)
     return _state(exc) in BUSY_STATES or _mysql_number(exc) in BUSY_NUMBERS
+
+
+def is_missing_table(exc: Exception) -> bool:
+    """Tell whether a statement failed because a table is not there."""
+    return (
+        isinstance(exc, db_exc.DBNonExistentTable)
+        or _state(exc) == NO_TABLE_STATE
+        or _mysql_number(exc) == NO_TABLE_NUMBER
+    )
 
 
 def is_unstorable(exc: Exception) -> bool:

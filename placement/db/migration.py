@@ -1,5 +1,9 @@
-"""The revisions of the schema: those of OpenStack Placement."""
+"""The revisions of the schema: those of OpenStack Placement, and of what we add."""
 
 from placement_foundation.migration import History
 
-SCHEMA = History("placement.db:alembic", head="a082b8bb98d0")
+# Tables of our own, recorded apart, so that either service can migrate the shared ones.
+OWN = History(
+    "placement.db:own", head="5d1f0c9a7e42", version_table="placement_server_version"
+)
+SCHEMA = History("placement.db:alembic", head="a082b8bb98d0", beside=OWN)

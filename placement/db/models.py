@@ -1,7 +1,7 @@
 """The tables: columns and constraints, nothing else.
 
-They are those of OpenStack Placement at its head revision, so that either service
-can run on a database made by the other.
+Those of ``Base`` are those of OpenStack Placement at its head revision, so that either
+service can run on a database made by the other.
 """
 
 import datetime
@@ -219,3 +219,13 @@ class ResourceProviderAggregate(Base):
     aggregate_id: orm.Mapped[int] = orm.mapped_column(
         primary_key=True, autoincrement=False
     )
+
+
+# A table of our own, which OpenStack Placement knows nothing of: migrated apart. Each
+# row lists the latest changes of some trees, the last row those of names.
+FOREST_STAMPS = sa.Table(
+    "forest_stamps",
+    sa.MetaData(),
+    sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("changes", sa.String(500), nullable=False),
+)

@@ -7,6 +7,7 @@ from placement.objects import (
     resource_provider,
     resource_provider_filter,
 )
+from placement.objects.candidates import keeper
 from placement.objects.resource_provider import ResourceProvider
 from placement.operation import Call
 from placement.schemas import resource_provider as wire
@@ -18,7 +19,10 @@ def list_providers(call: Call[None]) -> Reply:
 
     :raises BadRequest: the query names a trait or resource class that is unknown
     """
-    providers = resource_provider_filter.list_by_filters(call.session, call.query)
+    forest = keeper.load_kept(call.session)
+    providers = resource_provider_filter.list_by_filters(
+        call.session, call.query, forest
+    )
     return Reply(providers, modified=clock.newest(each.modified for each in providers))
 
 

@@ -21,8 +21,9 @@ from placement.objects import (
 )
 from placement.objects.claim import Claim, Place
 from placement.objects.consumer import Consumer
+from placement.objects.exact_text import Wanted
 from placement.objects.inventory import Inventory
-from placement.objects.resource_provider import ResourceProvider
+from placement.objects.resource_provider import Locked
 from placement_foundation import storage
 
 STORED: Mapping[Place, Inventory] = types.MappingProxyType({})
@@ -58,6 +59,19 @@ class Row:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Names:
+    """What is known of the names in claims, before anything is locked.
+
+    ``consumers`` are those that have a record or allocations. ``class_ids`` are by
+    name; ``owners`` are the ids of projects, users and types by theirs.
+    """
+
+    consumers: frozenset[str]
+    class_ids: Mapping[str, int]
+    owners: Sequence[Mapping[str, int]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Held:
     """What a write of allocations has locked, and the rows that it replaces.
 
@@ -65,7 +79,7 @@ class Held:
     """
 
     consumers: Mapping[str, consumer.Record]
-    providers: Mapping[str, ResourceProvider]
+    providers: Mapping[str, Locked]
     rows: Sequence[Row]
 
 
@@ -83,6 +97,32 @@ def list_by_provider(session: Session, provider_id: int) -> Shares:
     return _shares(
         _load(session, models.Allocation.resource_provider_id == provider_id)
     )
+
+
+def look_up(session: Session, claims: Collection[Claim]) -> Names:
+    """Return what is known of the names in claims, by one statement.
+
+    Only consumers that are not there yet are sure to be as they were found: to make
+    one that another request is making as well is a lost race.
+    """
+    consumers = [each.consumer for each in claims]
+    uuids = {each.uuid for each in consumers}
+    recorded, using, class_ids, *owners = exact_text.ids_by_texts(
+        session,
+        [
+            Wanted(models.Consumer.id, models.Consumer.uuid, uuids),
+            Wanted(models.Allocation.id, models.Allocation.consumer_id, uuids),
+            Wanted(
+                models.ResourceClass.id,
+                models.ResourceClass.name,
+                claim.class_names(claims),
+            ),
+            *consumer.list_owner_names(
+                [each.consumer for each in claims if each.amounts]
+            ),
+        ],
+    )
+    return Names(frozenset({*recorded, *using}), class_ids, owners)
 
 
 def hold(
@@ -128,15 +168,14 @@ def replace_all(session: Session, claims: Collection[Claim], *, attempts: int) -
     :raises Conflict: an amount does not fit
     """
     consumers = [each.consumer for each in claims]
-    held = hold(
-        session, [each.uuid for each in consumers], claim.provider_uuids(claims)
-    )
+    names = look_up(session, claims)
+    held = hold(session, names.consumers, claim.provider_uuids(claims))
     consumer.check_generations(consumers, held.consumers)
     check_providers(claims, held)
     try:
         if attempts < 1:
             raise errors.ConcurrentUpdate(resource_provider.RACE)
-        replace_held(session, claims, held)
+        replace_held(session, claims, names, held)
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(
             f"Inventory and/or allocations changed while attempting to allocate: {exc}"
@@ -146,9 +185,10 @@ def replace_all(session: Session, claims: Collection[Claim], *, attempts: int) -
 def replace_held(
     session: Session,
     claims: Collection[Claim],
+    names: Names,
     held: Held,
     inventories: Mapping[Place, Inventory] = STORED,
-) -> dict[str, ResourceProvider]:
+) -> dict[str, Locked]:
     """Do the work of ``replace_all``, under its locks and after its checks.
 
     :param inventories: those that count instead of the stored ones
@@ -156,11 +196,13 @@ def replace_held(
     :raises NotFound: there is no such resource class
     :raises Conflict: an amount does not fit
     """
-    class_ids = resource_class.ids_by_name(session, claim.class_names(claims))
+    class_ids = names.class_ids
+    resource_class.check_known(claim.class_names(claims), class_ids)
     staying = [each for each in claims if each.amounts]
     # Before anything is refused for want of room: who loses a race to make the same
     # consumer is told so, and not about the room that the winner has taken.
-    consumer.store(session, [each.consumer for each in staying], held.consumers)
+    wanted = [each.consumer for each in staying]
+    consumer.store(session, wanted, held.consumers, names.owners)
     stocks = claim.load_stocks(session, held.providers.values(), class_ids)
     for (uuid, name), stored in inventories.items():
         if name in class_ids:
@@ -334,7 +376,7 @@ def _leaving(claims: Iterable[Claim], held: Held) -> list[consumer.Record]:
 
 def _record_change(
     session: Session, claims: Collection[Claim], held: Held
-) -> dict[str, ResourceProvider]:
+) -> dict[str, Locked]:
     """Record which providers have changed; return the locked ones as they are now.
 
     Clients are told about providers that are named, and those of consumers that leave;
@@ -349,7 +391,5 @@ def _record_change(
     return {**held.providers, **bumped}
 
 
-def _pick(
-    providers: Mapping[str, ResourceProvider], uuids: Collection[str]
-) -> list[ResourceProvider]:
+def _pick(providers: Mapping[str, Locked], uuids: Collection[str]) -> list[Locked]:
     return [provider for uuid, provider in providers.items() if uuid in uuids]

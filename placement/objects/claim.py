@@ -12,7 +12,7 @@ from placement.db import models
 from placement.objects import inventory
 from placement.objects.consumer import WantedConsumer
 from placement.objects.inventory import Inventory
-from placement.objects.resource_provider import ResourceProvider
+from placement.objects.resource_provider import Known
 from placement.search.model import Stock
 from placement_foundation import storage
 
@@ -49,7 +49,7 @@ def class_names(claims: Iterable[Claim]) -> list[str]:
 
 def load_stocks(
     session: Session,
-    providers: Iterable[ResourceProvider],
+    providers: Iterable[Known],
     class_ids: Mapping[str, int],
 ) -> dict[Place, Stock]:
     """Return what providers have of some classes, and what is used of it.

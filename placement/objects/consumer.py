@@ -7,12 +7,12 @@ from uuid import UUID
 
 import sqlalchemy as sa
 from oslo_utils import uuidutils
-from sqlalchemy import orm
 from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
 from placement.objects import exact_text, generation
+from placement.objects.exact_text import Wanted
 from placement_foundation import storage
 
 RACE = "Another thread concurrently updated the data. Please retry your update"
@@ -88,16 +88,11 @@ def lock(session: Session, uuids: Collection[str]) -> dict[str, Record]:
         row.user_id,
         row.consumer_type_id,
     )
-    ids = exact_text.ids_by_text(session, row.id, row.uuid, uuids)
-    records: dict[str, Record] = {}
-    for chunk in storage.chunks(sorted(ids.values())):
-        for *known, project, user, kind in storage.lock_rows(
-            session, columns, row.id, chunk
-        ):
-            row_id, uuid, number = known
-            records[uuid] = Record(
-                row_id, uuid, number, Attributes(project, user, kind)
-            )
+    rows = exact_text.lock_by_text(session, columns, row.id, row.uuid, uuids)
+    records = {
+        uuid: Record(row_id, uuid, number, Attributes(*attributes))
+        for uuid, (row_id, _, number, *attributes) in rows.items()
+    }
     return {text: records[text] for text in uuids if text in records}
 
 
@@ -119,17 +114,40 @@ def check_generations(
             )
 
 
+def list_owner_names(wanted: Sequence[WantedConsumer]) -> list[Wanted]:
+    """Return which projects, users and types consumers name, to find their ids."""
+    return [
+        Wanted(
+            models.Project.id,
+            models.Project.external_id,
+            {each.project_id for each in wanted},
+        ),
+        Wanted(
+            models.User.id, models.User.external_id, {each.user_id for each in wanted}
+        ),
+        Wanted(
+            models.ConsumerType.id,
+            models.ConsumerType.name,
+            {each.type for each in wanted if each.type},
+        ),
+    ]
+
+
 def store(
-    session: Session, wanted: Sequence[WantedConsumer], records: Mapping[str, Record]
+    session: Session,
+    wanted: Sequence[WantedConsumer],
+    records: Mapping[str, Record],
+    owners: Sequence[Mapping[str, int]],
 ) -> None:
     """Write consumers that are to have allocations; each gets its next generation.
 
     Another request that makes one of the same consumers is a lost race.
 
+    :param owners: the known ids of ``list_owner_names``
     :raises ConcurrentUpdate: a locked consumer was changed all the same
     :raises Conflict: the database takes two different names for one
     """
-    attributes = _attributes(session, wanted, records)
+    attributes = _attributes(session, wanted, records, owners)
     new = [uuid for uuid in attributes if uuid not in records]
     old = [records[uuid] for uuid in attributes if uuid in records]
     _insert(session, {uuid: attributes[uuid] for uuid in sorted(new)})
@@ -151,23 +169,15 @@ def remove(session: Session, records: Iterable[Record]) -> None:
 
 
 def _attributes(
-    session: Session, wanted: Sequence[WantedConsumer], records: Mapping[str, Record]
+    session: Session,
+    wanted: Sequence[WantedConsumer],
+    records: Mapping[str, Record],
+    owners: Sequence[Mapping[str, int]],
 ) -> dict[str, Attributes]:
     """Return what each consumer is to be, keyed by UUID, names turned into ids."""
-    projects = _find_or_create(
-        session,
-        models.Project,
-        models.Project.external_id,
-        {each.project_id for each in wanted},
-    )
-    users = _find_or_create(
-        session, models.User, models.User.external_id, {each.user_id for each in wanted}
-    )
-    types = _find_or_create(
-        session,
-        models.ConsumerType,
-        models.ConsumerType.name,
-        {each.type for each in wanted if each.type},
+    projects, users, types = (
+        _with_missing(session, names, known)
+        for names, known in zip(list_owner_names(wanted), owners, strict=True)
     )
 
     def type_id(consumer: WantedConsumer) -> int | None:
@@ -184,32 +194,29 @@ def _attributes(
     }
 
 
-def _find_or_create(
-    session: Session,
-    model: type[models.Project | models.User | models.ConsumerType],
-    column: orm.InstrumentedAttribute[str],
-    names: set[str],
-) -> dict[str, int]:
+def _with_missing(
+    session: Session, names: Wanted, known: Mapping[str, int]
+) -> Mapping[str, int]:
     """Return the ids of rows by name, inserting the rows that are missing.
 
     :raises BadRequest: a name is not one that every database can store
     :raises Conflict: the database takes a name for another one
     """
-    found = exact_text.ids_by_text(session, model.id, column, names)
-    missing = sorted(names - found.keys())
+    missing = sorted(set(names.texts) - known.keys())
     if not missing:
-        return found
+        return known
     if not all(map(exact_text.is_searchable, missing)):
         raise errors.BadRequest("A project or user must not have a NUL in its name.")
+    column = names.text_column
     rows = [{column.key: name} for name in missing]
-    storage.insert_missing(session, model, rows)
-    found |= exact_text.ids_by_text(session, model.id, column, missing)
+    storage.insert_missing(session, column.parent.class_, rows)
+    found = exact_text.ids_by_text(session, names.id_column, column, missing)
     for name in missing:
         if name not in found:
             raise errors.Conflict(
                 f"This database cannot tell '{name}' from another name that is in use."
             )
-    return found
+    return {**known, **found}
 
 
 def _insert(session: Session, attributes: Mapping[str, Attributes]) -> None:

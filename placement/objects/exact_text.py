@@ -4,7 +4,8 @@ MariaDB and MySQL take texts for equal that differ in case or trailing blanks, s
 the database finds is compared once more here.
 """
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -42,6 +43,76 @@ def find_by_text(
         return None
     rows = session.connection().execute(query.where(column == text))
     return next((row for row in rows if getattr(row, column.key) == text), None)
+
+
+def lock_by_text(
+    session: Session,
+    columns: sa.Select[*tuple[Any, ...]],
+    id_column: orm.InstrumentedAttribute[int],
+    text_column: orm.InstrumentedAttribute[str],
+    texts: Iterable[str],
+) -> dict[str, Any]:
+    """Return rows that nobody else changes until this transaction ends, by text.
+
+    They are locked in the order of their ids, and read as they are then.
+
+    :param columns: what is read of each row; the text is among it
+    """
+    wanted = {text for text in texts if is_searchable(text)}
+    column: orm.InstrumentedAttribute[Any] = text_column
+    keys: Collection[Any] = wanted
+    if session.get_bind().dialect.name in ("mysql", "mariadb"):
+        # By text, it would lock in another order.
+        column = id_column
+        keys = ids_by_text(session, id_column, text_column, wanted).values()
+    locked = {}
+    for chunk in storage.chunks(sorted(keys)):
+        for row in storage.lock_rows(session, columns, id_column, chunk, by=column):
+            text = getattr(row, text_column.key)
+            if text in wanted:
+                locked[text] = row
+    return locked
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """The texts of a column for which the ids of rows are wanted."""
+
+    id_column: orm.InstrumentedAttribute[int]
+    text_column: orm.InstrumentedAttribute[str]
+    texts: Collection[str]
+
+
+def ids_by_texts(session: Session, every: Sequence[Wanted]) -> list[dict[str, int]]:
+    """Return the ids of the rows of several tables by text, each like ``ids_by_text``.
+
+    Few texts are looked for in one statement.
+    """
+    if not any(each.texts for each in every):
+        return [{} for _ in every]
+    if sum(len(each.texts) for each in every) > storage.CHUNK:
+        return [
+            ids_by_text(session, each.id_column, each.text_column, each.texts)
+            for each in every
+        ]
+    found: list[dict[str, int]] = [{} for _ in every]
+    wanted = [set(filter(is_searchable, each.texts)) for each in every]
+    query: Any = sa.union_all(
+        *(
+            sa.select(
+                sa.literal_column(str(number)),
+                each.id_column,
+                # Tables that another service made may differ in their characters.
+                sa.cast(each.text_column, sa.String(255)),
+            ).where(each.text_column.in_(sorted(texts)))
+            for number, (each, texts) in enumerate(zip(every, wanted, strict=True))
+            if texts
+        )
+    )
+    for number, row_id, text in session.connection().execute(query):
+        if text in wanted[number]:
+            found[number][text] = row_id
+    return found
 
 
 def ids_by_text(

@@ -162,7 +162,6 @@ def _rows(
     whatever is read by a second one would have to be held in memory.
     """
     connection = session.connection()
-    snapshot.allow_long_texts(session)
     kinds = [
         # The first one gives the columns their types.
         (True, _inventories()),

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from placement import errors
 from placement.db import models
 from placement.objects import resource_class, resource_provider
-from placement.objects.resource_provider import ResourceProvider
+from placement.objects.resource_provider import Known, ResourceProvider
 from placement.search.model import Provider, Stock
 from placement_foundation import storage
 
@@ -44,6 +44,8 @@ class Inventory:
             used,
         )
 
+
+P = TypeVar("P", bound=Known)
 
 # Whose an inventory is, and of what: the ids of provider and resource class.
 Key: TypeAlias = tuple[int, int]
@@ -125,7 +127,7 @@ def replace_all(
 
 
 def replace_of_many(
-    session: Session, wanted: Mapping[ResourceProvider, Mapping[str, Inventory]]
+    session: Session, wanted: Mapping[P, Mapping[str, Inventory]]
 ) -> None:
     """Make these the inventories of providers, and leave their generations alone.
 
@@ -225,7 +227,7 @@ def _bump(session: Session, provider: ResourceProvider) -> int:
     return provider.generation + 1
 
 
-def _known_keys(session: Session, providers: Iterable[ResourceProvider]) -> set[Key]:
+def _known_keys(session: Session, providers: Iterable[Known]) -> set[Key]:
     row = models.Inventory
     known: set[Key] = set()
     for chunk in storage.chunks(provider.id for provider in providers):
@@ -238,7 +240,7 @@ def _known_keys(session: Session, providers: Iterable[ResourceProvider]) -> set[
 
 
 def _remove(
-    session: Session, providers: Iterable[ResourceProvider], keys: Collection[Key]
+    session: Session, providers: Iterable[Known], keys: Collection[Key]
 ) -> None:
     """Remove inventories of providers.
 

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement.db import models
+from placement.objects import stamp
 from placement_foundation import storage
 
 
@@ -38,6 +39,7 @@ def set_root_provider_ids(session: Session, limit: int) -> int:
         .where(rootless, models.ResourceProvider.id <= last)
         .values(root_provider_id=models.ResourceProvider.id)
     )
+    stamp.note_everything(session)
     return session.connection().execute(change).rowcount
 
 

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
-from placement.objects import resource_provider
+from placement.objects import resource_provider, stamp
 from placement.objects.resource_provider import ResourceProvider
 from placement_foundation import storage
 from placement_foundation.trouble import LostRaceError
@@ -40,7 +40,8 @@ def move(
     root = trees[trees[parent_uuid].root_provider_uuid] if parent_uuid else moved
     if root.uuid != moved.root_provider_uuid:
         _set_root(session, subtree.values(), root)
-    resource_provider.record_change(session, subtree.values(), bump=False)
+    resource_provider.record_change(session, [moved, root], bump=False)
+    stamp.note_trees(session, [moved.id])
     return moved
 
 

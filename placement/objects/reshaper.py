@@ -14,10 +14,10 @@ from placement.objects import (
     resource_class,
     resource_provider,
 )
-from placement.objects.allocation import Held
+from placement.objects.allocation import Held, Names
 from placement.objects.claim import Claim
 from placement.objects.inventory import Inventory
-from placement.objects.resource_provider import ResourceProvider
+from placement.objects.resource_provider import Locked
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,9 +51,10 @@ def reshape(
     :raises InventoryInUse: an inventory that is to go has allocations
     """
     consumers = [each.consumer for each in claims]
+    names = allocation.look_up(session, claims)
     held = allocation.hold(
         session,
-        [each.uuid for each in consumers],
+        names.consumers,
         [*shapes, *claim.provider_uuids(claims)],
     )
     _check_providers(shapes, held)
@@ -61,7 +62,7 @@ def reshape(
     allocation.check_providers(claims, held)
     _check_classes(session, shapes, claims)
     try:
-        _reshape(session, shapes, claims, held)
+        _reshape(session, shapes, claims, names, held)
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise type(exc)(f"update conflict: {exc}") from exc
 
@@ -91,6 +92,7 @@ def _reshape(
     session: Session,
     shapes: Mapping[str, Shape],
     claims: Collection[Claim],
+    names: Names,
     held: Held,
 ) -> None:
     """Do the work under locks and after all checks but those of the amounts."""
@@ -102,7 +104,7 @@ def _reshape(
     filled = [uuid for uuid, shape in shapes.items() if shape.inventories]
     providers = _bump(session, held.providers, filled)
     held = dataclasses.replace(held, providers=providers)
-    providers = allocation.replace_held(session, claims, held, coming)
+    providers = allocation.replace_held(session, claims, names, held, coming)
     inventory.replace_of_many(
         session,
         {providers[uuid]: shape.inventories for uuid, shape in shapes.items()},
@@ -112,8 +114,8 @@ def _reshape(
 
 def _bump(
     session: Session,
-    providers: Mapping[str, ResourceProvider],
+    providers: Mapping[str, Locked],
     uuids: Collection[str],
-) -> dict[str, ResourceProvider]:
+) -> dict[str, Locked]:
     bumped = resource_provider.bump(session, [providers[uuid] for uuid in uuids])
     return {**providers, **bumped}

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
-from placement.objects import exact_text
+from placement.objects import exact_text, stamp
 
 # What is below is standard: it can neither be renamed nor deleted.
 FIRST_CUSTOM_ID = 10000
@@ -48,10 +48,18 @@ def ids_by_name(session: Session, names: Iterable[str]) -> dict[str, int]:
     ids = exact_text.ids_by_text(
         session, models.ResourceClass.id, models.ResourceClass.name, names
     )
-    for name in names:
-        if name not in ids:
-            raise errors.NotFound(UNKNOWN.format(name=name))
+    check_known(names, ids)
     return ids
+
+
+def check_known(names: Iterable[str], known: Collection[str]) -> None:
+    """Check that resource classes are known.
+
+    :raises NotFound: there is no such class; it names the first one that is unknown
+    """
+    for name in names:
+        if name not in known:
+            raise errors.NotFound(UNKNOWN.format(name=name))
 
 
 def lock_ids_by_name(session: Session, names: Iterable[str]) -> dict[str, int]:
@@ -119,6 +127,7 @@ def create(session: Session, name: str) -> None:
     class_id = max(FIRST_CUSTOM_ID, (newest or 0) + 1)
     row = {"id": class_id, "name": name}
     session.connection().execute(sa.insert(models.ResourceClass), row)
+    stamp.note_names(session)
 
 
 def _queue_up(session: Session) -> None:
@@ -131,6 +140,7 @@ def rename(session: Session, known: ResourceClass, name: str) -> None:
     """Give a class another name, which is known to be free."""
     update = sa.update(models.ResourceClass).where(models.ResourceClass.id == known.id)
     session.connection().execute(update.values(name=name))
+    stamp.note_names(session)
 
 
 def delete(session: Session, known: ResourceClass) -> None:
@@ -145,3 +155,4 @@ def delete(session: Session, known: ResourceClass) -> None:
         raise errors.Conflict("Class is in use in inventory")
     row = models.ResourceClass
     session.connection().execute(sa.delete(row).where(row.id == known.id))
+    stamp.note_names(session)

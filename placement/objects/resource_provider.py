@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
-from placement.objects import exact_text, generation
+from placement.objects import exact_text, generation, stamp
 from placement_foundation import storage
 
 UNKNOWN = "No resource provider with uuid {uuid} found"
@@ -44,6 +44,29 @@ class ResourceProvider:
     parent_provider_uuid: str | None
     root_provider_uuid: str
     modified: datetime.datetime | None
+    root_id: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Locked:
+    """A provider that nobody else changes, as it is since its row was locked."""
+
+    id: int
+    uuid: str
+    generation: int
+    root_id: int
+
+
+class Known(generation.Known, Protocol):
+    """A provider as it was read."""
+
+    @property
+    def uuid(self) -> str:
+        """Its UUID."""
+
+    @property
+    def root_id(self) -> int:
+        """The id of the root of its tree."""
 
 
 Parent = orm.aliased(models.ResourceProvider)
@@ -61,6 +84,7 @@ PROVIDERS = (
         sa.func.coalesce(
             models.ResourceProvider.updated_at, models.ResourceProvider.created_at
         ),
+        Root.id,
     )
     .join(Root, Root.id == models.ResourceProvider.root_provider_id)
     .outerjoin(Parent, Parent.id == models.ResourceProvider.parent_provider_id)
@@ -112,17 +136,22 @@ def lock(
     raise errors.NotFound(missing.format(uuid=provider.uuid))
 
 
-def lock_by_uuids(
-    session: Session, uuids: Iterable[str]
-) -> dict[str, ResourceProvider]:
+def lock_by_uuids(session: Session, uuids: Iterable[str]) -> dict[str, Locked]:
     """Return providers that nobody else changes until this transaction ends, by UUID.
 
     They are locked in the order of their ids. Unknown ones are left out.
     """
-    ids = exact_text.ids_by_text(
-        session, models.ResourceProvider.id, models.ResourceProvider.uuid, uuids
-    )
-    return {provider.uuid: provider for provider in lock_by_ids(session, ids.values())}
+    row, wanted = models.ResourceProvider, set(uuids)
+    columns = sa.select(row.id, row.uuid, row.generation, row.root_provider_id)
+    columns = columns.where(sa.exists().where(Root.id == row.root_provider_id))
+    rows = exact_text.lock_by_text(session, columns, row.id, row.uuid, wanted)
+    locked = {uuid: Locked(*values) for uuid, values in rows.items()}
+    # One that was moved to a new tree while we waited for it has a root that was not
+    # there yet when the statement started. Another one sees it.
+    missed = exact_text.ids_by_text(session, row.id, row.uuid, wanted - locked.keys())
+    for each in lock_by_ids(session, missed.values()):
+        locked[each.uuid] = Locked(each.id, each.uuid, each.generation, each.root_id)
+    return locked
 
 
 def lock_by_ids(session: Session, ids: Iterable[int]) -> list[ResourceProvider]:
@@ -175,15 +204,12 @@ def _check_is_new(session: Session, uuid: str, name: str) -> None:
         )
 
 
-def _insert(
-    session: Session, uuid: str, name: str, parent: ResourceProvider | None
-) -> None:
+def _insert(session: Session, uuid: str, name: str, parent: Locked | None) -> None:
     row = models.ResourceProvider
     values: dict[str, Any] = {"uuid": uuid, "name": name, "generation": 0}
     if parent:
-        root = sa.select(row.root_provider_id).where(row.id == parent.id)
         values["parent_provider_id"] = parent.id
-        values["root_provider_id"] = session.connection().scalar(root)
+        values["root_provider_id"] = parent.root_id
     result = session.connection().execute(sa.insert(row), values)
     if not parent:
         key: Any = result.inserted_primary_key
@@ -254,9 +280,7 @@ def check_generation(
         raise errors.ConcurrentUpdate(complaint)
 
 
-def record_change(
-    session: Session, providers: Iterable[ResourceProvider], *, bump: bool
-) -> None:
+def record_change(session: Session, providers: Iterable[Known], *, bump: bool) -> None:
     """Take note that providers, or what belongs to them, have changed.
 
     Whoever changes a provider, or its inventories, traits, aggregates or allocations
@@ -265,13 +289,13 @@ def record_change(
     :param bump: whether clients are told by a new generation
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
+    changed = list(providers)
+    stamp.note_trees(session, (provider.root_id for provider in changed))
     if bump:
-        generation.bump(session, models.ResourceProvider, providers, RACE)
+        generation.bump(session, models.ResourceProvider, changed, RACE)
 
 
-def bump(
-    session: Session, providers: Iterable[ResourceProvider]
-) -> dict[str, ResourceProvider]:
+def bump(session: Session, providers: Iterable[Locked]) -> dict[str, Locked]:
     """Record a change that clients are told about; return the providers as they are.
 
     :raises ConcurrentUpdate: a generation is no longer the one in the values

@@ -18,8 +18,10 @@ from placement.objects import (
     resource_provider,
     trait,
 )
+from placement.objects.candidates.forest import Forest
+from placement.objects.candidates.vocabulary import Vocabulary
 from placement.objects.resource_provider import ResourceProvider
-from placement.search.model import Stock
+from placement.search.model import Group, Provider, Request, Stock, Tree
 from placement_foundation import storage
 
 Condition = sa.ColumnElement[bool]
@@ -56,12 +58,17 @@ class _NothingMatches(Exception):
     """A filter is known to let nobody through, whatever the others say."""
 
 
-def list_by_filters(session: Session, filters: Filters) -> list[ResourceProvider]:
+def list_by_filters(
+    session: Session, filters: Filters, forest: Forest | None = None
+) -> list[ResourceProvider]:
     """Return the providers that pass all filters, in the order of their ids.
 
+    :param forest: all providers as the transaction sees them, if they are at hand
     :raises BadRequest: a trait or resource class does not exist, and it is not certain
         already that there is nothing to list
     """
+    if forest and _are_known(filters, forest.vocabulary):
+        return _list_in_forest(forest, filters)
     trait_ids = trait.ids_by_name(session, _mentioned_traits(filters))
     aggregate_ids = aggregate.ids_by_uuid(session, _mentioned_aggregates(filters))
     try:
@@ -78,6 +85,66 @@ def list_by_filters(session: Session, filters: Filters) -> list[ResourceProvider
     else:
         providers = _with_room(session, conditions, amounts)
     return [provider for provider in providers if filters.accepts(provider)]
+
+
+def _are_known(filters: Filters, vocabulary: Vocabulary) -> bool:
+    return (
+        _mentioned_traits(filters) <= vocabulary.trait_ids.keys()
+        and filters.resources.keys() <= vocabulary.class_ids.keys()
+    )
+
+
+def _list_in_forest(forest: Forest, filters: Filters) -> list[ResourceProvider]:
+    """Return the providers that pass filters which name nothing that is unknown."""
+    # Like a group with a suffix: one provider has it all.
+    group = Group(
+        suffix="1",
+        resources=filters.resources,
+        required=tuple(filters.traits),
+        forbidden=filters.forbidden_traits,
+        member_of=tuple(filters.aggregates),
+        not_member_of=filters.forbidden_aggregates,
+    )
+    trees: Iterable[Tree] = forest.relevant(Request((group,))).trees
+    named = {uuid for uuid in (filters.uuid, filters.in_tree) if uuid is not None}
+    if named:
+        homes = {forest.home(uuid) for uuid in named}
+        trees = [home for home in homes if home and len(homes) == 1]
+    passing = [
+        _as_listed(provider, tree)
+        for tree in trees
+        for provider in tree.members
+        if _passes(provider, filters)
+    ]
+    return sorted(passing, key=lambda provider: provider.id)
+
+
+def _passes(provider: Provider, filters: Filters) -> bool:
+    return (
+        filters.name in (None, provider.name)
+        and filters.uuid in (None, provider.uuid)
+        and not any(each.isdisjoint(provider.traits) for each in filters.traits)
+        and filters.forbidden_traits.isdisjoint(provider.traits)
+        and not any(each.isdisjoint(provider.aggregates) for each in filters.aggregates)
+        and filters.forbidden_aggregates.isdisjoint(provider.aggregates)
+        and all(
+            name in provider.stocks and provider.stocks[name].fits(amount)
+            for name, amount in filters.resources.items()
+        )
+    )
+
+
+def _as_listed(provider: Provider, tree: Tree) -> ResourceProvider:
+    return ResourceProvider(
+        provider.id,
+        provider.uuid,
+        provider.name,
+        provider.generation,
+        provider.parent_uuid,
+        provider.root_uuid,
+        provider.modified,
+        tree.root.id,
+    )
 
 
 def _named(session: Session, filters: Filters) -> list[Condition]:

@@ -11,6 +11,7 @@ from oslo_log import log
 from sqlalchemy.orm import Session
 
 from placement.db import models
+from placement.objects import stamp
 from placement_foundation import storage
 from placement_foundation.storage import Database
 
@@ -63,6 +64,7 @@ def add_missing_traits(session: Session) -> list[str]:
     """Insert the standard traits that the database lacks, and return them."""
     missing = list_missing_traits(session)
     storage.insert_missing(session, models.Trait, [{"name": name} for name in missing])
+    stamp.note_names(session)
     return missing
 
 
@@ -78,6 +80,7 @@ def add_missing_resource_classes(session: Session) -> list[str]:
     ]
     with _zero_as_an_id(session):
         storage.insert_missing(session, models.ResourceClass, rows)
+    stamp.note_names(session)
     refused = list_missing_resource_classes(session)
     if refused:
         LOG.warning("other resource classes have the ids of %s", ", ".join(refused))

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
-from placement.objects import association, exact_text, resource_provider
+from placement.objects import association, exact_text, resource_provider, stamp
 from placement.objects.resource_provider import ResourceProvider
 from placement_foundation import storage
 
@@ -116,6 +116,7 @@ def find_by_name(session: Session, name: str) -> Trait | None:
 def create(session: Session, name: str) -> Trait:
     """Make a trait, whose name is known to be free."""
     session.connection().execute(sa.insert(models.Trait), {"name": name})
+    stamp.note_names(session)
     return get_by_name(session, name)
 
 
@@ -136,6 +137,7 @@ def delete(session: Session, known: Trait) -> None:
     result = session.connection().execute(sa.delete(row).where(row.id == known.id))
     if not result.rowcount:
         raise errors.NotFound(UNKNOWN.format(name=known.name))
+    stamp.note_names(session)
 
 
 def replace_all(

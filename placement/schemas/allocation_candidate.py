@@ -13,7 +13,8 @@ from placement.schemas import query
 from placement.schemas.query import Grammar, Traits
 from placement.search.engine import Candidate
 from placement.search.model import Group, Provider, Request
-from placement_foundation import query_string
+from placement_foundation import json_text, query_string
+from placement_foundation.json_text import Written
 from placement_foundation.query_string import Pairs
 from placement_foundation.schema import Json, Schema, View, extend
 from placement_foundation.version import ByVersion
@@ -21,6 +22,10 @@ from placement_foundation.version import ByVersion
 TEXT = {"type": "string"}
 LIMIT = {"type": "string", "pattern": "^[1-9][0-9]*$"}
 POLICY = {"type": "string", "enum": ["none", "isolate"]}
+# How many sets of traits are remembered as they are written.
+MOST_REMEMBERED = 20_000
+# Where they go in a summary: no text of JSON has a NUL.
+TRAITS_GO_HERE = b"\0"
 # More candidates than that are no limit.
 LARGEST_LIMIT = 10**18
 
@@ -335,17 +340,21 @@ def _mapped(mappings: Mapping[str, list[Provider]]) -> Json:
     }
 
 
-def _all_resources(provider: Provider, answer: Answer) -> Json:
+def _list_resources(provider: Provider) -> dict[str, Json]:
     return {
         name: {"capacity": stock.capacity, "used": stock.used}
         for name, stock in provider.stocks.items()
     }
 
 
+def _all_resources(provider: Provider, answer: Answer) -> Json:
+    return _list_resources(provider)
+
+
 def _requested_resources(provider: Provider, answer: Answer) -> Json:
     return {
         name: resource
-        for name, resource in _all_resources(provider, answer).items()
+        for name, resource in _list_resources(provider).items()
         if name in answer.resource_classes
     }
 
@@ -357,25 +366,13 @@ RESOURCES = ByVersion({(1, 10): _requested_resources, (1, 27): _all_resources})
 def render(answer: Answer, view: View) -> Json:
     """Render candidates, and what the providers in them are like."""
     allocations = ALLOCATIONS.at(view.version) or _listed
-    resources = RESOURCES.at(view.version) or _requested_resources
     renderers: dict[str, Callable[[Candidate], Json]] = {
         "allocations": lambda candidate: allocations(candidate.amounts()),
         "mappings": lambda candidate: _mapped(candidate.mappings()),
     }
-    summaries: dict[str, Callable[[Provider], Json]] = {
-        "resources": lambda provider: resources(provider, answer),
-        "traits": lambda provider: provider.trait_names,
-        "parent_provider_uuid": lambda provider: provider.parent_uuid,
-        "root_provider_uuid": lambda provider: provider.root_uuid,
-    }
     fields = [
         (name, renderers[name])
         for name, first in FIELDS.items()
-        if view.version >= first
-    ]
-    summary_fields = [
-        (name, summaries[name])
-        for name, first in SUMMARY_FIELDS.items()
         if view.version >= first
     ]
     return {
@@ -383,10 +380,50 @@ def render(answer: Answer, view: View) -> Json:
             {name: renderer(candidate) for name, renderer in fields}
             for candidate in answer.candidates
         ],
-        "provider_summaries": {
-            provider.uuid: {
-                name: renderer(provider) for name, renderer in summary_fields
-            }
-            for provider in answer.providers
-        },
+        "provider_summaries": _render_summaries(answer, view),
     }
+
+
+def _render_summaries(answer: Answer, view: View) -> Json:
+    known = tuple(
+        name for name, first in SUMMARY_FIELDS.items() if view.version >= first
+    )
+    resources = RESOURCES.at(view.version) or _requested_resources
+    if resources is _all_resources:
+        written = (_written_summary(provider, known) for provider in answer.providers)
+        return Written(b"{" + b",".join(written) + b"}")
+    return {
+        provider.uuid: _summary(provider, known, resources(provider, answer))
+        for provider in answer.providers
+    }
+
+
+def _summary(provider: Provider, known: tuple[str, ...], resources: Json) -> Json:
+    """Return what a summary says at a microversion, by the fields known there."""
+    values = {
+        "resources": resources,
+        "traits": provider.trait_names,
+        "parent_provider_uuid": provider.parent_uuid,
+        "root_provider_uuid": provider.root_uuid,
+    }
+    return {name: values[name] for name in known}
+
+
+def _written_summary(provider: Provider, known: tuple[str, ...]) -> bytes:
+    """Return the summary of a provider, with its key: the same until it changes.
+
+    The traits are most of it, and the same for hosts of a kind, so they are apart.
+    """
+    parts: tuple[bytes, bytes] | None = provider.notes.get(known)
+    if parts is None:
+        summary = _summary(provider, known, _list_resources(provider))
+        summary["traits"] = Written(TRAITS_GO_HERE)
+        text = json_text.encode({provider.uuid: summary})[1:-1]
+        before, _, after = text.partition(TRAITS_GO_HERE)
+        parts = provider.notes[known] = before, after
+    return _write_traits(provider.trait_names).join(parts)
+
+
+@functools.lru_cache(maxsize=MOST_REMEMBERED)
+def _write_traits(names: tuple[str, ...]) -> bytes:
+    return json_text.encode(names)

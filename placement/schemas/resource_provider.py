@@ -8,7 +8,8 @@ from placement.objects.resource_provider import ResourceProvider
 from placement.objects.resource_provider_filter import Filters
 from placement.schemas import query
 from placement.schemas.query import Grammar
-from placement_foundation import query_string
+from placement_foundation import json_text, query_string
+from placement_foundation.json_text import Written
 from placement_foundation.query_string import Pairs
 from placement_foundation.schema import UUID, Json, Schema, View, extend
 from placement_foundation.version import ByVersion, Version
@@ -38,6 +39,8 @@ LIST_V1_4 = extend(LIST_V1_3, properties={"resources": TEXT})
 LIST_V1_14 = extend(LIST_V1_4, properties={"in_tree": UUID})
 LIST_V1_18 = extend(LIST_V1_14, properties={"required": TEXT})
 
+# No text of ours has such a character.
+UUID_GOES_HERE = "\0"
 LINKS = {
     "inventories": (1, 0),
     "usages": (1, 0),
@@ -115,16 +118,34 @@ def path(provider_uuid: str) -> str:
 def render_provider(provider: ResourceProvider, view: View) -> Json:
     """Render a provider, and links to what belongs to it."""
     known = [name for name, first in FIELDS.items() if view.version >= first]
-    here = view.href(path(provider.uuid))
-    links = [{"rel": "self", "href": here}]
-    links += [
-        {"rel": rel, "href": f"{here}/{rel}"}
-        for rel, first in LINKS.items()
-        if view.version >= first
-    ]
+    links = _links(provider.uuid, view)
     return {**{name: getattr(provider, name) for name in known}, "links": links}
 
 
+def _links(provider_uuid: str, view: View) -> Json:
+    here = view.href(path(provider_uuid))
+    return [
+        {"rel": "self", "href": here},
+        *(
+            {"rel": rel, "href": f"{here}/{rel}"}
+            for rel, first in LINKS.items()
+            if view.version >= first
+        ),
+    ]
+
+
 def render_providers(providers: Iterable[ResourceProvider], view: View) -> Json:
-    """Render a list of providers."""
-    return {"resource_providers": [render_provider(each, view) for each in providers]}
+    """Render a list of providers.
+
+    The links of all differ in the UUID only, so they are written once.
+    """
+    known = [name for name, first in FIELDS.items() if view.version >= first]
+    links = json_text.encode(_links(UUID_GOES_HERE, view))
+    place = json_text.encode(UUID_GOES_HERE)[1:-1]
+    written = []
+    for provider in providers:
+        fields = json_text.encode({name: getattr(provider, name) for name in known})
+        uuid_text = json_text.encode(provider.uuid)[1:-1]
+        mine = links.replace(place, uuid_text)
+        written.append(b'%b,"links":%b}' % (fields[:-1], mine))
+    return {"resource_providers": Written(b"[%b]" % b",".join(written))}

@@ -1,8 +1,9 @@
 """The values that the search for allocation candidates works on."""
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TypeVar
+import datetime
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
@@ -103,7 +104,8 @@ class Provider:
     ``stocks`` are its inventories by resource class. ``trait_names`` has its traits
     in the order in which they came into existence. ``position`` counts the members of
     its tree, each before its children and these before its next sibling, and ``end``
-    is the position after its last descendant.
+    is the position after its last descendant. The rest does not matter to a search;
+    ``notes`` are for what others make of it, by what that is, and go when it does.
     """
 
     uuid: str
@@ -115,6 +117,11 @@ class Provider:
     aggregates: frozenset[str]
     position: int
     end: int
+    id: int = 0
+    name: str = ""
+    generation: int = 0
+    modified: datetime.datetime | None = None
+    notes: dict[Hashable, Any] = dataclasses.field(default_factory=dict, repr=False)
 
     @property
     def shares(self) -> bool:
@@ -153,7 +160,7 @@ class Snapshot:
     by the UUID of each of their members.
     """
 
-    trees: tuple[Tree, ...]
+    trees: Sequence[Tree]
     sharing: tuple[Provider, ...]
     homes: Mapping[str, Tree]
 

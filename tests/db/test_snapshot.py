@@ -123,10 +123,19 @@ def planted(database: Database) -> Database:
     return database
 
 
+def everything(
+    session: Session,
+    words: vocabulary.Vocabulary,
+    root_ids: frozenset[int] | None = None,
+) -> model.Snapshot:
+    """Return a snapshot of what is loaded."""
+    return model.snapshot_of(snapshot.load(session, words, root_ids).values())
+
+
 def search(session: Session, request: model.Request) -> set[oracle.Found]:
     words = vocabulary.load(session)
     relevant = prefilter.list_relevant(session, request, words)
-    loaded = snapshot.load(session, words, relevant.roots)
+    loaded = everything(session, words, relevant.roots)
     found = list(engine.search(loaded, request))
     for candidate in found:
         # Whole trees of who gives something are there to tell about.
@@ -159,7 +168,7 @@ def test_a_loaded_snapshot_is_what_was_stored(planted: Database) -> None:
         cloud = forest.random_forest(rng, size=9)
         plant_in(planted, cloud)
         loaded = planted.read(
-            lambda session: snapshot.load(session, vocabulary.load(session))
+            lambda session: everything(session, vocabulary.load(session))
         )
         expected = forest.snapshot_of(cloud)
         assert [describe(tree) for tree in loaded.trees] == [
@@ -208,7 +217,7 @@ def test_trees_that_lack_something_are_left_out(planted: Database) -> None:
     def load(session: Session) -> model.Snapshot:
         words = vocabulary.load(session)
         relevant = prefilter.list_relevant(session, request, words)
-        return snapshot.load(session, words, relevant.roots)
+        return everything(session, words, relevant.roots)
 
     loaded = planted.read(load)
     assert [tree.root.uuid for tree in loaded.trees] == [
@@ -285,9 +294,7 @@ def test_traits_are_in_the_order_of_their_making_standard_ones_first(
             session.execute(sa.update(trait).where(trait.name == old).values(name=new))
 
     planted.write(rename)
-    loaded = planted.read(
-        lambda session: snapshot.load(session, vocabulary.load(session))
-    )
+    loaded = planted.read(lambda session: everything(session, vocabulary.load(session)))
     assert loaded.trees[0].root.trait_names == (
         "HW_NUMA_ROOT",
         "CUSTOM_Z",
@@ -307,9 +314,7 @@ def test_a_provider_may_have_more_traits_than_mysql_joins_by_default(
         session.execute(sa.insert(models.ResourceProviderTrait), rows)
 
     planted.write(plant_traits)
-    loaded = planted.read(
-        lambda session: snapshot.load(session, vocabulary.load(session))
-    )
+    loaded = planted.read(lambda session: everything(session, vocabulary.load(session)))
     assert len(loaded.trees[0].root.traits) == 300
 
 
@@ -321,9 +326,7 @@ def test_the_last_unit_there_is_can_be_had_whatever_digits_a_ratio_loses(
     plant_in(
         planted, [forest.Node("host", None, {"VCPU": stock}, frozenset(), frozenset())]
     )
-    loaded = planted.read(
-        lambda session: snapshot.load(session, vocabulary.load(session))
-    )
+    loaded = planted.read(lambda session: everything(session, vocabulary.load(session)))
     last = loaded.trees[0].root.stocks["VCPU"].capacity
     for amount, count in ((last, 1), (last + 1, 0)):
         request = model.Request((model.Group("", {"VCPU": amount}),))

@@ -47,7 +47,7 @@ LAYERS = {
         {"application", "command", "refusal"},
         {"middleware", "policy"},
         {"operation"},
-        {"query_string"},
+        {"query_string", "json_text"},
         {"schema"},
         {"migration"},
         {"storage"},
@@ -67,6 +67,7 @@ LAYERS = {
 }
 # Who may use a library: webob is HTTP, jsonschema the wire, and so on.
 LIBRARIES = {
+    "orjson": {"json_text"},
     "webob": {"application", "middleware", "refusal"},
     "routes": {"application"},
     "jsonschema": {"schemas", "schema", "query_string"},

@@ -1,10 +1,42 @@
-"""What a process knows of the cloud."""
+"""The forest that a process keeps between requests, brought up to date by each."""
 
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from oslo_log import log
 from sqlalchemy.orm import Session
 
-from placement.objects.candidates import name, prefilter, snapshot, vocabulary
+from placement.db import models
+from placement.objects import stamp
+from placement.objects.candidates import (
+    fingerprint,
+    forest,
+    name,
+    prefilter,
+    snapshot,
+    vocabulary,
+)
+from placement.objects.candidates.fingerprint import Fingerprint
 from placement.objects.candidates.forest import Forest
+from placement.objects.candidates.vocabulary import Vocabulary
 from placement.search.model import Request
+from placement_foundation.storage import Database
+
+LOG = log.getLogger(__name__)
+
+# Where a session has the keeper of its database.
+KEEPER = "keeper of the forest"
+# How often it is looked whether others write without telling, in seconds; and how many
+# times as long as a look takes nobody looks again.
+LOOK_EVERY = 3
+REST = 50
+
+
+def load_kept(session: Session) -> Forest | None:
+    """Return the forest as the transaction sees it; None if it is not kept."""
+    keeper: Keeper | None = session.info.get(KEEPER)
+    return keeper.load(session) if keeper else None
 
 
 def load(session: Session, request: Request | None = None) -> Forest:
@@ -16,8 +48,195 @@ def load(session: Session, request: Request | None = None) -> Forest:
     :param request: what it is to be searched for; trees that cannot matter to that may
         be missing
     """
+    return load_kept(session) or _read(session, request)
+
+
+def keep(database: Database, clock: Callable[[], float] = time.monotonic) -> None:
+    """Keep the forest of a database from now on, in this process.
+
+    :param clock: tells the time, in seconds
+    """
+    database.info[KEEPER] = Keeper(clock)
+
+
+def warm_up(database: Database) -> None:
+    """Load what is kept, if that works; otherwise the first request does it.
+
+    Processes that fork afterwards share the memory.
+    """
+    try:
+        database.read(load_kept)
+    except Exception as exc:
+        LOG.warning("the forest is not loaded before the first request: %s", exc)
+
+
+def _read(session: Session, request: Request | None) -> Forest:
+    """Return the forest without keeping anything: what can matter to a request."""
     words = vocabulary.load(session)
     roots = None
     if request and name.are_known(request, words):
         roots = prefilter.list_relevant(session, request, words).roots
-    return Forest(words, snapshot.load(session, words, roots))
+    return forest.forest_of(words, snapshot.load(session, words, roots))
+
+
+class _Kept:
+    """A forest, with the lists of changes that it has seen, and what they begin with.
+
+    ``difference`` is what a fingerprint of the database had beyond that of the forest.
+    """
+
+    __slots__ = ("difference", "forest", "heads", "seen")
+
+    def __init__(
+        self, grown: Forest, heads: str, seen: dict[int, str], difference: Fingerprint
+    ) -> None:
+        self.forest = grown
+        self.heads = heads
+        self.seen = seen
+        self.difference = difference
+
+
+class Keeper:
+    """Keeps the forest of one database.
+
+    What is kept is replaced as a whole, never changed, so threads may go on with what
+    they have. Each compares what is kept with what its own transaction sees.
+
+    :param clock: tells the time, in seconds
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._kept: _Kept | None = None
+        self._has_complained = False
+        self._is_off = False
+        self._next_look = clock() + LOOK_EVERY
+        self._replacing = threading.Lock()
+        self._loading = threading.Lock()
+
+    @property
+    def is_keeping(self) -> bool:
+        """Whether there is a forest, and it is trusted."""
+        return self._kept is not None
+
+    def load(self, session: Session) -> Forest | None:
+        """Return the forest as the transaction sees it; None if it is not kept."""
+        if self._is_off or not self._is_possible(session):
+            return None
+        # Before the transaction has seen anything: its moment is a later one.
+        base = self._kept
+        heads = stamp.load_heads(session)
+        if base is None:
+            with self._loading:
+                base = self._kept or self._publish(None, self._load_all(session, heads))
+        if base.heads == heads:
+            current = base
+        else:
+            current = self._publish(base, self._catch_up(session, base, heads))
+        if self._clock() >= self._next_look and not self._is_complete(session, current):
+            return None
+        return current.forest
+
+    def _is_possible(self, session: Session) -> bool:
+        if stamp.are_there(session):
+            return True
+        if not self._has_complained:
+            self._has_complained = True
+            LOG.warning(
+                "the table %s is missing, so nothing is kept between requests: run "
+                "placement-manage db sync",
+                models.FOREST_STAMPS.name,
+            )
+        return False
+
+    def _publish(self, base: _Kept | None, fresh: _Kept) -> _Kept:
+        """Keep what is fresh, unless there is something fresher; return it anyway."""
+        with self._replacing:
+            if self._kept is base and not (base and _is_older(fresh, base)):
+                self._kept = fresh
+        return fresh
+
+    def _load_all(self, session: Session, heads: str) -> _Kept:
+        seen = stamp.load_changes(session)
+        words = vocabulary.load(session)
+        grown = forest.forest_of(words, snapshot.load(session, words))
+        difference = fingerprint.between(
+            fingerprint.load(session), fingerprint.of_forest(grown)
+        )
+        return _Kept(grown, heads, seen, difference)
+
+    def _catch_up(self, session: Session, base: _Kept, heads: str) -> _Kept:
+        """Return what is kept, with all that differs read again."""
+        shards = stamp.differing(base.heads, heads)
+        seen = stamp.load_changes(session, shards)
+        words = base.forest.vocabulary
+        if stamp.NAMES in shards:
+            words = vocabulary.load(session)
+        changed = _changed_roots(base, shards, seen)
+        if changed is None or _are_renamed(base.forest.vocabulary, words):
+            return self._load_all(session, heads)
+        trees = snapshot.load(session, words, changed, base.forest.provider)
+        return _Kept(
+            base.forest.replace(words, changed, trees),
+            heads,
+            {**base.seen, **seen},
+            base.difference,
+        )
+
+    def _is_complete(self, session: Session, current: _Kept) -> bool:
+        """Tell whether the database has nothing that the forest has not heard of.
+
+        If it has, somebody writes without telling, and nothing is kept any more.
+        """
+        before = self._clock()
+        # Others need not look at the same time.
+        self._next_look = before + LOOK_EVERY
+        difference = fingerprint.between(
+            fingerprint.load(session), fingerprint.of_forest(current.forest)
+        )
+        after = self._clock()
+        self._next_look = after + max(LOOK_EVERY, REST * (after - before))
+        if difference == current.difference:
+            return True
+        self._is_off, self._kept = True, None
+        LOG.warning(
+            "another service writes to this database, so nothing is kept between "
+            "requests until this process is started again"
+        )
+        return False
+
+
+def _is_older(one: _Kept, other: _Kept) -> bool:
+    """Tell whether one is of an earlier moment than the other."""
+    return any(
+        stamp.is_older(seen, other.seen[shard])
+        for shard, seen in one.seen.items()
+        if seen is not other.seen.get(shard, seen)
+    )
+
+
+def _changed_roots(
+    base: _Kept, shards: Iterable[int], seen: dict[int, str]
+) -> set[int] | None:
+    """Return the roots of the trees that differ; None if they cannot be listed."""
+    roots: set[int] = set()
+    for shard in shards:
+        if shard == stamp.NAMES:
+            continue
+        changed = stamp.changed_between(base.seen.get(shard, ""), seen[shard])
+        if changed is None:
+            return None
+        roots |= changed
+    return roots if len(roots) <= snapshot.MOST_LISTED_ROOTS else None
+
+
+def _are_renamed(before: Vocabulary, after: Vocabulary) -> bool:
+    """Tell whether an id that was known means something else."""
+    return before is not after and any(
+        new.get(key, word) != word
+        for old, new in (
+            (before.classes, after.classes),
+            (before.traits, after.traits),
+        )
+        for key, word in old.items()
+    )

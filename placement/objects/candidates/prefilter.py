@@ -5,7 +5,7 @@ serve is for the search to say.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import inventory
-from placement.objects.candidates.snapshot import in_trees
+from placement.objects.candidates import snapshot
 from placement.objects.candidates.vocabulary import Vocabulary
 from placement.search.model import SHARING, Request
 
@@ -189,7 +189,7 @@ class _Finder:
                 models.ResourceProvider,
                 models.ResourceProvider.id == row.resource_provider_id,
             )
-            .where(*in_trees(roots))
+            .where(*_in_trees(roots))
             .where(row.resource_class_id.in_(sorted(amounts)))
             .where(row.max_unit >= amount)
             .where(inventory.may_hold(row, inventory.USED, amount))
@@ -226,3 +226,10 @@ def _any_of(members: Mapping[Any, Members], things: Iterable[Any]) -> Members:
     for thing in things:
         found.update(members.get(thing, {}))
     return found
+
+
+def _in_trees(root_ids: Collection[int] | None) -> list[sa.ColumnElement[bool]]:
+    """Return the condition that a provider is in some trees, unless they are many."""
+    if root_ids is None or len(root_ids) > snapshot.MOST_LISTED_ROOTS:
+        return []
+    return [models.ResourceProvider.root_provider_id.in_(sorted(root_ids))]

@@ -1,7 +1,8 @@
 """All that one search needs, in a fixed number of queries."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+import datetime
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -10,58 +11,118 @@ from placement.db import models
 from placement.objects import inventory
 from placement.objects.candidates.vocabulary import Vocabulary
 from placement.search import model
-from placement.search.model import Provider, Snapshot, Stock, Tree
+from placement.search.model import Provider, Stock, Tree
 
 # Ids, or UUIDs, that the database has joined into one text.
 SEPARATOR = ","
 # More trees than that are not listed in a query: all are loaded.
 MOST_LISTED_ROOTS = 500
-# What MySQL may join into one text, in bytes; its default cuts off after 1024. This is
-# the most that MariaDB takes: a strict session refuses more.
-JOINED_LENGTH = 2**30
 
 # The names of traits, in the order of the vocabulary and as a set.
 _Traits: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
+_NO_TRAITS: _Traits = ((), frozenset())
+
+# Finds a provider as it was, by UUID; None if it was not there.
+Former: TypeAlias = Callable[[str], Provider | None]
+
+
+class _Row(NamedTuple):
+    """A provider as it is stored."""
+
+    id: int
+    uuid: str
+    parent_id: int | None
+    root_id: int
+    name: str
+    generation: int
+    modified: datetime.datetime | None
+
+
+def _joined(associations: sa.Select[Any], text: Any) -> sa.Select[Any]:
+    """Select what providers are associated with, joined into one text for each.
+
+    One row for each association would be many times as many.
+
+    :param associations: the table of the associations, and those it is joined with
+    """
+    provider_id = associations.selected_columns.resource_provider_id
+    query = associations.with_only_columns(
+        provider_id, sa.func.aggregate_strings(text, SEPARATOR)
+    )
+    return query.where(text.is_not(None)).group_by(provider_id).order_by(provider_id)
+
+
+_provider, _inventory = models.ResourceProvider, models.Inventory
+_trait, _aggregate = models.ResourceProviderTrait, models.ResourceProviderAggregate
+# What is read of all providers, each with the column that says of which one.
+_PROVIDERS = (
+    sa.select(
+        _provider.id,
+        _provider.uuid,
+        _provider.parent_provider_id,
+        _provider.root_provider_id,
+        _provider.name,
+        _provider.generation,
+        sa.func.coalesce(_provider.updated_at, _provider.created_at),
+    )
+    # Without a root they are no part of the API.
+    .where(_provider.root_provider_id.is_not(None))
+    .order_by(_provider.id)
+)
+_STOCKS = sa.select(
+    _inventory.resource_provider_id,
+    _inventory.resource_class_id,
+    *[getattr(_inventory, name) for name in inventory.FIELDS],
+    inventory.USED,
+).order_by(_inventory.resource_provider_id, _inventory.resource_class_id)
+_TRAITS = _joined(sa.select(_trait), sa.cast(_trait.trait_id, sa.String(20)))
+_AGGREGATES = _joined(
+    sa.select(_aggregate).join(
+        models.Aggregate, models.Aggregate.id == _aggregate.aggregate_id
+    ),
+    models.Aggregate.uuid,
+)
+
+
+class _Queries(NamedTuple):
+    """What is read. Statements are made once: that takes longer than to run them."""
+
+    providers: sa.Executable
+    stocks: sa.Executable
+    traits: sa.Executable
+    aggregates: sa.Executable
+
+
+_OF_ALL = _Queries(_PROVIDERS, _STOCKS, _TRAITS, _AGGREGATES)
+_listed = _provider.root_provider_id.in_(sa.bindparam("root_ids", expanding=True))
+_members = sa.select(_provider.id).where(_listed)
+_OF_SOME = _Queries(
+    _PROVIDERS.where(_listed),
+    _STOCKS.where(_inventory.resource_provider_id.in_(_members)),
+    _TRAITS.where(_trait.resource_provider_id.in_(_members)),
+    _AGGREGATES.where(_aggregate.resource_provider_id.in_(_members)),
+)
 
 
 def load(
     session: Session,
     vocabulary: Vocabulary,
     root_ids: Collection[int] | None = None,
-) -> Snapshot:
-    """Return some trees, or all.
+    former: Former = lambda uuid: None,
+) -> dict[int, Tree]:
+    """Return some trees, or all, by the ids of their roots and in the order of these.
 
     :param root_ids: the ids of the roots; None means all
+    :param former: what has not changed since is taken from there, not to have it twice
     """
     if root_ids is not None and not root_ids:
-        return model.snapshot_of(())
-    loader = _Loader(session, vocabulary, root_ids)
-    return model.snapshot_of(loader.trees())
-
-
-def in_trees(root_ids: Collection[int] | None) -> list[sa.ColumnElement[bool]]:
-    """Return the condition that a row of a provider is in some trees, more or less.
-
-    There is none if there are many trees: that would take longer than loading all.
-    """
-    if not _are_listed(root_ids):
-        return []
-    listed: sa.BindParameter[Any] = sa.bindparam(
-        "root_ids", sorted(root_ids or ()), expanding=True, literal_execute=True
-    )
-    return [models.ResourceProvider.root_provider_id.in_(listed)]
-
-
-def _are_listed(root_ids: Collection[int] | None) -> bool:
-    return root_ids is not None and len(root_ids) <= MOST_LISTED_ROOTS
-
-
-def allow_long_texts(session: Session) -> None:
-    """Let the database join texts into one of any length."""
-    if session.get_bind().dialect.name in ("mysql", "mariadb"):
-        session.connection().execute(
-            sa.text(f"SET SESSION group_concat_max_len = {JOINED_LENGTH}")
-        )
+        return {}
+    # To list too many would take longer than to load all.
+    listed = root_ids if root_ids and len(root_ids) <= MOST_LISTED_ROOTS else None
+    trees = _Loader(session, vocabulary, listed, former).trees()
+    if root_ids is None or listed is not None:
+        return trees
+    return {key: tree for key, tree in trees.items() if key in root_ids}
 
 
 class _Loader:
@@ -72,73 +133,61 @@ class _Loader:
         session: Session,
         vocabulary: Vocabulary,
         root_ids: Collection[int] | None,
+        former: Former,
     ) -> None:
         self._session = session
         self._vocabulary = vocabulary
-        self._root_ids = root_ids
-        self._conditions = in_trees(root_ids)
+        self._queries = _OF_ALL if root_ids is None else _OF_SOME
+        self._parameters = {} if root_ids is None else {"root_ids": sorted(root_ids)}
+        self._former = former
 
-    def trees(self) -> Iterator[Tree]:
-        """Yield the trees in the order of their roots' ids."""
-        allow_long_texts(self._session)
-        uuids, parents = self._load_providers()
+    def trees(self) -> dict[int, Tree]:
+        """Return the trees by the ids of their roots."""
+        rows = self._load_providers()
         stocks = self._load_stocks()
         traits = self._load_traits()
         aggregates = self._load_aggregates()
-        nothing: _Traits = ((), frozenset())
-        for members in model.walk(parents):
-            root_uuid = uuids[members[0][0]]
+        trees = {}
+        for members in model.walk({key: row.parent_id for key, row in rows.items()}):
+            root = rows[members[0][0]]
+            root_uuid = root.uuid
             providers = []
             for position, (provider_id, end) in enumerate(members):
-                parent_id = parents[provider_id]
-                names, having = traits.get(provider_id, nothing)
-                providers.append(
-                    Provider(
-                        uuids[provider_id],
-                        None if parent_id is None else uuids[parent_id],
-                        root_uuid,
-                        stocks.get(provider_id, {}),
-                        names,
-                        having,
-                        aggregates.get(provider_id, nothing[1]),
-                        position,
-                        end,
-                    )
+                row = rows[provider_id]
+                parent_uuid = (
+                    None if row.parent_id is None else rows[row.parent_id].uuid
                 )
-            yield _tree(providers)
+                names, having = traits.get(provider_id, _NO_TRAITS)
+                provider = Provider(
+                    row.uuid,
+                    parent_uuid,
+                    root_uuid,
+                    stocks.get(provider_id, {}),
+                    names,
+                    having,
+                    aggregates.get(provider_id, _NO_TRAITS[1]),
+                    position,
+                    end,
+                    row.id,
+                    row.name,
+                    row.generation,
+                    row.modified,
+                )
+                providers.append(_like(provider, self._former(row.uuid)))
+            trees[root.id] = tree_of(providers)
+        return trees
 
-    def _load_providers(self) -> tuple[dict[int, str], dict[int, int | None]]:
-        """Return the UUIDs and the parents of the providers, by their ids."""
-        row = models.ResourceProvider
-        query = sa.select(
-            row.id, row.uuid, row.parent_provider_id, row.root_provider_id
-        )
-        rows = self._rows(query.where(*self._in_trees(row.id)).order_by(row.id))
-        if self._root_ids is not None:
-            rows = [each for each in rows if each[3] in self._root_ids]
-        return (
-            {provider_id: uuid for provider_id, uuid, _, _ in rows},
-            {provider_id: parent_id for provider_id, _, parent_id, _ in rows},
-        )
+    def _load_providers(self) -> dict[int, _Row]:
+        """Return the providers by their ids, in the order of these."""
+        rows = self._rows(self._queries.providers)
+        return {each[0]: _Row(*each) for each in rows}
 
     def _load_stocks(self) -> dict[int, dict[str, Stock]]:
         """Return the inventories, and what is used of them, by id of the provider."""
-        row = models.Inventory
-        query = sa.select(
-            row.resource_provider_id,
-            row.resource_class_id,
-            *[getattr(row, name) for name in inventory.FIELDS],
-            inventory.USED,
-        )
-        rows = self._rows(
-            query.where(*self._in_trees(row.resource_provider_id)).order_by(
-                row.resource_provider_id, row.resource_class_id
-            )
-        )
         classes = self._vocabulary.classes
         known: dict[tuple[Any, ...], Stock] = {}
         stocks: dict[int, dict[str, Stock]] = {}
-        for provider_id, class_id, *fields, used in rows:
+        for provider_id, class_id, *fields, used in self._rows(self._queries.stocks):
             # Sums are decimal numbers on some databases.
             values = (*fields, int(used))
             stock = known.get(values)
@@ -150,11 +199,9 @@ class _Loader:
 
     def _load_traits(self) -> dict[int, _Traits]:
         """Return the traits by id of the provider."""
-        row = models.ResourceProviderTrait
-        ids = sa.cast(row.trait_id, sa.String(20))
         known: dict[str, _Traits] = {}
         traits = {}
-        for provider_id, joined in self._joined(sa.select(row), ids):
+        for provider_id, joined in self._rows(self._queries.traits):
             if joined not in known:
                 names = self._vocabulary.in_order(map(int, joined.split(SEPARATOR)))
                 known[joined] = names, frozenset(names)
@@ -163,49 +210,49 @@ class _Loader:
 
     def _load_aggregates(self) -> dict[int, frozenset[str]]:
         """Return the UUIDs of the aggregates by id of the provider."""
-        row = models.ResourceProviderAggregate
-        query = sa.select(row).join(
-            models.Aggregate, models.Aggregate.id == row.aggregate_id
-        )
         known: dict[str, frozenset[str]] = {}
         aggregates = {}
-        for provider_id, joined in self._joined(query, models.Aggregate.uuid):
+        for provider_id, joined in self._rows(self._queries.aggregates):
             if joined not in known:
                 known[joined] = frozenset(joined.split(SEPARATOR))
             aggregates[provider_id] = known[joined]
         return aggregates
 
-    def _joined(
-        self, associations: sa.Select[Any], text: Any
-    ) -> Iterable[tuple[int, str]]:
-        """Return what providers are associated with, joined into one text for each.
-
-        One row for each association would be many times as many.
-
-        :param associations: the table of the associations, and those it is joined with
-        """
-        provider_id = associations.selected_columns.resource_provider_id
-        query = associations.with_only_columns(
-            provider_id, sa.func.aggregate_strings(text, SEPARATOR)
-        )
-        return self._rows(
-            query.where(text.is_not(None), *self._in_trees(provider_id))
-            .group_by(provider_id)
-            .order_by(provider_id)
-        )
-
-    def _in_trees(self, provider_id: Any) -> list[sa.ColumnElement[bool]]:
-        """Return the condition that a provider is in one of the trees, if it is one."""
-        if provider_id is models.ResourceProvider.id:
-            return self._conditions
-        members = sa.select(models.ResourceProvider.id)
-        return [provider_id.in_(members.where(each)) for each in self._conditions]
-
     def _rows(self, query: sa.Executable) -> Sequence[Any]:
-        return self._session.connection().execute(query).all()
+        return self._session.connection().execute(query, self._parameters).all()
 
 
-def _tree(members: list[Provider]) -> Tree:
+def _like(provider: Provider, former: Provider | None) -> Provider:
+    """Return a provider that shares with its former self what has not changed."""
+    if former is None:
+        return provider
+    same_traits = provider.trait_names == former.trait_names
+    return Provider(
+        former.uuid,
+        _same(former.parent_uuid, provider.parent_uuid),
+        _same(former.root_uuid, provider.root_uuid),
+        {
+            name: _same(former.stocks.get(name), stock)
+            for name, stock in provider.stocks.items()
+        },
+        former.trait_names if same_traits else provider.trait_names,
+        former.traits if same_traits else provider.traits,
+        _same(former.aggregates, provider.aggregates),
+        provider.position,
+        provider.end,
+        provider.id,
+        _same(former.name, provider.name),
+        provider.generation,
+        provider.modified,
+    )
+
+
+def _same(former: Any, value: Any) -> Any:
+    return former if former == value else value
+
+
+def tree_of(members: Sequence[Provider]) -> Tree:
+    """Return the tree of some providers, the root first."""
     if len(members) == 1:
         return Tree((members[0],), members[0].aggregates)
     aggregates = frozenset().union(*(member.aggregates for member in members))

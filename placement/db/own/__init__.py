@@ -1,0 +1,1 @@
+"""Migrations of the tables that this service adds to the shared schema."""

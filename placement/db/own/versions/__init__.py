@@ -1,0 +1,1 @@
+"""The revisions of the schema. Their ids are those of OpenStack Placement."""

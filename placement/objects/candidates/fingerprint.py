@@ -1,0 +1,58 @@
+"""What must be the same in the database and in a forest that is made of it.
+
+Whoever writes to the database without telling changes some of it.
+"""
+
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement.db import models
+from placement.objects.candidates import block
+from placement.objects.candidates.forest import Forest
+from placement.objects.candidates.vocabulary import Vocabulary
+
+# Sums as those of a block, and one of the names there are.
+Fingerprint: TypeAlias = tuple[int, ...]
+
+
+def load(session: Session) -> Fingerprint:
+    """Return the fingerprint of the database, in one statement."""
+    provider = models.ResourceProvider
+    rooted = provider.root_provider_id.is_not(None)
+    sums = [
+        sa.select(sa.func.count()).select_from(provider).where(rooted),
+        sa.select(sa.func.sum(provider.generation)).where(rooted),
+        sa.select(sa.func.sum(provider.parent_provider_id)).where(rooted),
+        sa.select(sa.func.sum(models.Allocation.used)),
+        sa.select(sa.func.count()).select_from(models.ResourceProviderAggregate),
+        sa.select(sa.func.count()).select_from(models.ResourceProviderTrait),
+    ]
+    names = [
+        sa.select(sa.func.sum(row.id + sa.func.length(row.name)))
+        for row in (models.Trait, models.ResourceClass)
+    ]
+    query = sa.select(*(each.scalar_subquery() for each in [*sums, *names]))
+    row: Any = session.connection().execute(query).one()
+    *values, traits, classes = (int(value or 0) for value in row)
+    return (*values, traits + classes)
+
+
+def of_forest(forest: Forest) -> Fingerprint:
+    """Return the fingerprint of a forest."""
+    sums = block.add_up(each.sums for each in forest.blocks)
+    return (*sums, _of_names(forest.vocabulary))
+
+
+def between(one: Fingerprint, other: Fingerprint) -> Fingerprint:
+    """Return by how much two fingerprints differ."""
+    return tuple(number - less for number, less in zip(one, other, strict=True))
+
+
+def _of_names(vocabulary: Vocabulary) -> int:
+    return sum(
+        key + len(name)
+        for names in (vocabulary.traits, vocabulary.classes)
+        for key, name in names.items()
+    )

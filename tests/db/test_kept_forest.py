@@ -1,0 +1,476 @@
+"""What is kept between requests gives the same answers as the database.
+
+Two instances of the service work on one database, each with what it keeps, and a third
+one that keeps nothing.
+"""
+
+import os
+import random
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement import app
+from placement.db import migration, models
+from placement.objects import allocation, stamp
+from placement.objects.candidates import forest, keeper, snapshot, vocabulary
+from placement.objects.claim import Claim
+from placement.objects.consumer import WantedConsumer
+from placement.schemas import allocation_candidate as wire
+from placement.search import model
+from placement.search.model import SHARING
+from placement_foundation import query_string
+from placement_foundation.storage import Database
+from placement_foundation.version import Version
+from tests import backends, settings
+from tests.client import Client, new_uuid
+from tests.property.cloud import AGGREGATES, Writer
+from tests.statements import statements
+
+
+class Clock:
+    """A clock that stands still, unless it is told otherwise."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Instance:
+    """An instance of the service with its own connections, and what it keeps."""
+
+    def __init__(self, url: str, *, keeps: bool = True) -> None:
+        self.database = backends.connect(url)
+        options = {("placement", "keep_forest"): keeps}
+        self.client = Client(app.build(settings.make_config(options), self.database))
+        self.clock = Clock()
+        if keeps:
+            keeper.keep(self.database, self.clock)
+
+    @property
+    def keeper(self) -> keeper.Keeper:
+        found = self.database.info[keeper.KEEPER]
+        assert isinstance(found, keeper.Keeper)
+        return found
+
+    def close(self) -> None:
+        self.database.engine.dispose()
+
+
+class Instances:
+    """Instances on one database, which are closed at the end."""
+
+    def __init__(self, database: Database) -> None:
+        self.url = database.engine.url.render_as_string(hide_password=False)
+        self.all: list[Instance] = []
+
+    def start(self, *, keeps: bool = True) -> Instance:
+        self.all.append(Instance(self.url, keeps=keeps))
+        return self.all[-1]
+
+
+@pytest.fixture
+def instances(database: Database) -> Iterator[Instances]:
+    instances = Instances(database)
+    yield instances
+    for each in instances.all:
+        each.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
+    seed: int, instances: Instances
+) -> None:
+    one, other = instances.start(), instances.start()
+    plain = instances.start(keeps=False)
+    rng = random.Random(seed)
+    writer = Writer(rng, [one.client, other.client])
+    for step in range(60):
+        act = writer.write()
+        # Every request looks whether others write: nobody must be suspected.
+        one.clock.now += 2 * keeper.LOOK_EVERY
+        for _ in range(2):
+            question = writer.question()
+            expected = ask(plain, question)
+            for instance in (one, other):
+                assert ask(instance, question) == expected, (step, act, question)
+    assert one.keeper.is_keeping
+    assert other.keeper.is_keeping
+
+
+def ask(instance: Instance, question: str) -> Any:
+    """Return the document of an answer, or what an error says."""
+    answer = instance.client.call("GET", question)
+    assert answer.status in (200, 400), answer
+    return answer.document if answer.status == 200 else answer.detail
+
+
+HOSTS = "/allocation_candidates?resources=VCPU:1"
+
+
+def free_hosts(instance: Instance, question: str = HOSTS) -> set[str]:
+    """Return the providers that may give something."""
+    document = instance.client.get(question)
+    return {
+        provider
+        for candidate in document["allocation_requests"]
+        for provider in candidate["allocations"]
+    }
+
+
+def fill(instance: Instance, host: str, amount: int = 8) -> str:
+    """Let a new consumer take all of a host, and return the consumer."""
+    consumer = new_uuid()
+    assert instance.client.claim(consumer, {host: {"VCPU": amount}}).status == 204
+    return consumer
+
+
+def test_a_database_that_was_restored_is_noticed(instances: Instances) -> None:
+    one = instances.start()
+    host, other = (one.client.make_provider(VCPU=8) for _ in range(2))
+    tables: Any = (models.Allocation.__table__, models.Consumer.__table__)
+    with one.database.engine.begin() as connection:
+        backup = {
+            table: connection.execute(sa.select(table)).mappings().all()
+            for table in (*tables, models.FOREST_STAMPS)
+        }
+    fill(one, host)
+    assert free_hosts(one) == {other}
+    with one.database.engine.begin() as connection:
+        for table, rows in backup.items():
+            connection.execute(sa.delete(table))
+            if rows:
+                connection.execute(sa.insert(table), [dict(row) for row in rows])
+    assert free_hosts(one) == {host, other}
+    assert one.keeper.is_keeping
+
+
+def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) -> None:
+    one = instances.start()
+    host, other = (one.client.make_provider(VCPU=8) for _ in range(2))
+    assert free_hosts(one) == {host, other}
+
+    def look_late(session: Session) -> Any:
+        # The moment of this transaction is that of its first statement.
+        session.connection().execute(sa.text("SELECT count(*) FROM traits"))
+        fill(writer, host)
+        assert free_hosts(one) == {other}
+        newest = one.keeper._kept
+        late = keeper.load(session)
+        assert one.keeper._kept is newest, "what is kept goes back in time"
+        return late
+
+    writer = instances.start()
+    late = one.database.read(look_late)
+    rooms = {
+        tree.root.uuid: tree.root.stocks["VCPU"].room for tree in late.everything.trees
+    }
+    assert rooms == {host: 8, other: 8}
+    with statements(one.database) as executed:
+        assert free_hosts(one) == {other}
+    assert len(executed) <= UNCHANGED
+
+
+def test_a_forked_process_goes_on_with_what_was_loaded(instances: Instances) -> None:
+    one, writer = instances.start(), instances.start()
+    host, other = (writer.client.make_provider(VCPU=8) for _ in range(2))
+    assert free_hosts(one) == {host, other}
+    for each in (one, writer):
+        each.database.rest()
+    with warnings.catch_warnings():
+        # The test runner has threads, none of which the child needs.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        failed = 1
+        try:
+            with statements(one.database) as executed:
+                if free_hosts(one) == {host, other} and len(executed) <= UNCHANGED:
+                    fill(one, host)
+                    failed = free_hosts(one) != {other}
+        finally:
+            os._exit(failed)
+    assert os.waitpid(child, 0)[1] == 0
+    assert free_hosts(one) == {other}
+    assert one.keeper.is_keeping
+
+
+def give_back_silently(session: Session) -> None:
+    session.execute(sa.delete(models.Allocation))
+
+
+def raise_generation(session: Session) -> None:
+    session.execute(sa.update(models.Inventory).values(total=16))
+    session.execute(sa.update(models.ResourceProvider).values(generation=77))
+
+
+def associate(session: Session) -> None:
+    session.execute(sa.insert(models.Aggregate), {"id": 1, "uuid": AGGREGATES[0]})
+    providers = session.scalars(sa.select(models.ResourceProvider.id))
+    rows = [
+        {"resource_provider_id": provider, "aggregate_id": 1} for provider in providers
+    ]
+    session.execute(sa.insert(models.ResourceProviderAggregate), rows)
+
+
+@pytest.mark.parametrize("write", [give_back_silently, raise_generation, associate])
+def test_what_others_write_without_telling_is_noticed_within_seconds(
+    write: Callable[[Session], None],
+    instances: Instances,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    one, plain = instances.start(), instances.start(keeps=False)
+    host = one.client.make_provider(VCPU=8)
+    fill(one, host, 5)
+    question = f"/allocation_candidates?resources=VCPU:1&member_of=!{AGGREGATES[0]}"
+    before = ask(one, question)
+    one.database.write(write)
+    assert ask(one, question) == before
+    one.clock.now += keeper.LOOK_EVERY
+    for _ in range(2):
+        assert ask(one, question) == ask(plain, question) != before
+    assert not one.keeper.is_keeping
+    assert caplog.text.count("another service writes to this database") == 1
+
+
+def test_without_its_table_the_service_works_and_says_once_that_it_keeps_nothing(
+    instances: Instances, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, other = instances.start(), instances.start()
+    host = one.client.make_provider(VCPU=8)
+    # One instance knows the table already, the other does not.
+    assert free_hosts(one) == {host}
+    with one.database.engine.begin() as connection:
+        models.FOREST_STAMPS.drop(connection)
+        connection.execute(sa.text(f"DROP TABLE {migration.OWN.version_table}"))
+    try:
+        for instance in (one, other):
+            fill(instance, host, 4)
+        for instance in (one, other) * 2:
+            assert free_hosts(instance) == set()
+        assert caplog.text.count("forest_stamps is missing") == 2
+    finally:
+        migration.SCHEMA.upgrade(one.database)
+    second = other.client.make_provider(VCPU=8)
+    for instance in (one, other):
+        assert free_hosts(instance) == {second}
+        assert instance.keeper.is_keeping
+
+
+@pytest.mark.parametrize("most_listed", [2, 500])
+def test_many_changes_at_once_are_all_seen(
+    most_listed: int, instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "MOST_LISTED_ROOTS", most_listed)
+    one, other = instances.start(), instances.start()
+    hosts = [other.client.make_provider(VCPU=8) for _ in range(6)]
+    assert free_hosts(one) == set(hosts)
+    for host in hosts[:4]:
+        fill(other, host)
+    assert free_hosts(one) == set(hosts[4:])
+    # More than the list of one shard has room for.
+    for _ in range(stamp.LONGEST // stamp.TOKEN_LENGTH):
+        other.client.call("DELETE", f"/allocations/{fill(other, hosts[4])}")
+    fill(other, hosts[5])
+    assert free_hosts(one) == {hosts[4]}
+    assert one.keeper.is_keeping
+
+
+def test_a_change_of_a_sharing_provider_is_seen_in_the_trees_it_serves(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    question = "/allocation_candidates?resources=VCPU:1,DISK_GB:4"
+    host, disk = other.client.make_provider(VCPU=8), new_uuid()
+    assert free_hosts(one, question) == set()
+    disk = other.client.make_provider(DISK_GB=8)
+    associate_both(other.client, [host, disk])
+    assert free_hosts(one, question) == set()
+    body = {"resource_provider_generation": 2, "traits": [SHARING]}
+    path = f"/resource_providers/{disk}/traits"
+    assert other.client.call("PUT", path, body).status == 200
+    assert free_hosts(one, question) == {host, disk}
+    consumer = new_uuid()
+    assert other.client.claim(consumer, {disk: {"DISK_GB": 8}}).status == 204
+    assert free_hosts(one, question) == set()
+    assert other.client.call("DELETE", f"/allocations/{consumer}").status == 204
+    assert free_hosts(one, question) == {host, disk}
+
+
+def associate_both(client: Client, providers: list[str]) -> None:
+    for provider in providers:
+        body = {"resource_provider_generation": 1, "aggregates": [AGGREGATES[0]]}
+        path = f"/resource_providers/{provider}/aggregates"
+        assert client.call("PUT", path, body).status == 200
+
+
+def test_a_provider_that_moves_leaves_one_tree_and_is_in_the_other(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    client = other.client
+    roots = [client.make_provider(DISK_GB=8) for _ in range(2)]
+    child = client.make_provider(VCPU=8)
+    question = "/allocation_candidates?resources=VCPU:1,DISK_GB:1"
+    assert free_hosts(one, question) == set()
+    for root in (*roots, None):
+        body = {"name": child, "parent_provider_uuid": root}
+        assert client.call("PUT", f"/resource_providers/{child}", body).status == 200
+        expected = {child, root} if root else set()
+        assert free_hosts(one, question) == expected
+    assert one.keeper.is_keeping
+
+
+# The begin of a transaction, and the newest tokens.
+UNCHANGED = 2
+
+
+def test_what_has_not_changed_takes_one_statement_to_find_out(
+    instances: Instances,
+) -> None:
+    one = instances.start()
+    for _ in range(3):
+        one.client.make_provider(VCPU=8)
+    free_hosts(one)
+    with statements(one.database) as executed:
+        assert len(free_hosts(one)) == 3
+    assert len(executed) <= UNCHANGED
+
+
+def test_however_many_trees_have_changed_it_takes_as_many_statements_as_for_one(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    hosts = [other.client.make_provider(VCPU=8) for _ in range(20)]
+    free_hosts(one)
+    counts = []
+    for some in (hosts[:1], hosts[1:]):
+        for host in some:
+            fill(other, host)
+        with statements(one.database) as executed:
+            free_hosts(one)
+        counts.append(len(executed))
+    assert counts[0] == counts[1] <= UNCHANGED + 5
+
+
+def test_who_is_told_of_success_sees_it_at_any_instance_while_others_write(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    hosts = [one.client.make_provider(VCPU=8) for _ in range(8)]
+    writing = threading.Event()
+    writing.set()
+    faults: list[Any] = []
+
+    def work(number: int) -> None:
+        # Each has two hosts of its own, and whole hosts only are taken.
+        mine, yours = (one, other)[:: 1 if number % 2 else -1]
+        for _ in range(6):
+            for host in hosts[number * 2 : number * 2 + 2]:
+                consumer = fill(mine, host)
+                if host in free_hosts(yours):
+                    faults.append(("taken", host))
+                mine.client.call("DELETE", f"/allocations/{consumer}")
+                if host not in free_hosts(yours):
+                    faults.append(("free", host))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not faults
+    assert free_hosts(one) == free_hosts(other) == set(hosts)
+    assert one.keeper.is_keeping
+
+
+@pytest.mark.skipif(
+    backends.KIND == "sqlite", reason="the writers of SQLite take turns as a whole"
+)
+def test_claims_on_different_hosts_do_not_wait_for_each_other(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    # They are in one shard, so they would wait if it were told of before the end.
+    hosts = [one.client.make_provider(VCPU=8) for _ in range(stamp.SHARDS + 1)]
+    first, last = hosts[0], hosts[-1]
+    answers: list[int] = []
+
+    def claim_beside(session: Session) -> None:
+        claims = [claim_of(first)]
+        allocation.replace_all(session, claims, attempts=1)
+        beside = threading.Thread(
+            target=lambda: answers.append(
+                other.client.claim(new_uuid(), {last: {"VCPU": 1}}).status
+            )
+        )
+        beside.start()
+        beside.join(20)
+        assert answers == [204], "it waits until the other transaction ends"
+
+    one.database.write(claim_beside)
+    assert sum(one.client.usages(host)["VCPU"] for host in (first, last)) == 2
+
+
+def claim_of(host: str) -> Claim:
+    consumer = WantedConsumer(new_uuid(), "project", "user")
+    return Claim(consumer, {host: {"VCPU": 1}})
+
+
+@pytest.mark.parametrize("hosts", [20, 600])
+def test_few_trees_are_looked_at_where_few_can_serve(hosts: int) -> None:
+    grown = forest_of_hosts(hosts)
+    for question, count in QUESTIONS.items():
+        words = query_string.decode(question)
+        parser = wire.QUERY.at(Version(1, 39))
+        assert parser
+        looked_at = list(grown.relevant(parser(words).request).trees)
+        assert len(looked_at) == (hosts - 1 if count is None else count), question
+
+
+# How many of some hosts may serve; None is all but one.
+QUESTIONS = {
+    "resources=VCPU:8": None,
+    "resources=VCPU:16": 1,
+    "resources=VCPU:1,DISK_GB:1": 1,
+    "resources=VCPU:1&required=CUSTOM_T1": 1,
+    "resources=VCPU:1&required=in:CUSTOM_T1,CUSTOM_T2": 2,
+    "resources1=VCPU:1&member_of1=" + AGGREGATES[0]: 1,
+    "resources=VCPU:1&root_required=CUSTOM_T1": 1,
+    "resources=VCPU:1&required=!HW_COMMON": 2,
+    "resources=VCPU:17": 0,
+}
+
+
+def forest_of_hosts(count: int) -> forest.Forest:
+    """Return hosts of which the first and the last are like no other."""
+    words = vocabulary.of_names({}, {})
+    trees = {}
+    for number in range(count):
+        special = number in (0, count - 1)
+        traits = {f"CUSTOM_T{1 if number else 2}"} if special else {"HW_COMMON"}
+        stocks = {"VCPU": model.Stock(8)}
+        if not number:
+            stocks = {"VCPU": model.Stock(16), "DISK_GB": model.Stock(8)}
+        elif special:
+            stocks = {"VCPU": model.Stock(4)}
+        provider = model.Provider(
+            f"host{number}",
+            None,
+            f"host{number}",
+            stocks,
+            tuple(traits),
+            frozenset(traits),
+            frozenset(AGGREGATES[:1] if number == 3 else ()),
+            0,
+            1,
+        )
+        trees[number + 1] = snapshot.tree_of([provider])
+    return forest.forest_of(words, trees)
