@@ -11,11 +11,11 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import client, cloud, question
+from benchmarks import client, cloud, load, question, writer
 from benchmarks.client import Ask
 from benchmarks.question import Question
 from placement.db import migration
@@ -46,18 +46,28 @@ def main() -> int:
         for each in question.questions(asked.scale)
         if not asked.only or any(text in each.name for text in asked.only)
     ]
+    clock = time.process_time if asked.clock == "cpu" else time.perf_counter
     clouds = dict.fromkeys((each.kind, each.hosts) for each in wanted)
     _print_heading()
     for kind, hosts in clouds:
         about = [each for each in wanted if (each.kind, each.hosts) == (kind, hosts)]
         with _planted(kind, hosts) as (url, database):
             if "process" in asked.ways:
+                _print_load(url, kind, hosts)
                 ask = client.in_process(database)
-                figures += _measure_all(ask, about, "process", asked.times)
+                with _changing(asked, url, kind, hosts) as change:
+                    measured = _Measure(ask, "process", asked.times, change, clock)
+                    figures += measured.all(about)
             database.engine.dispose()
             if "http" in asked.ways:
-                with client.over_http(url) as ask:
-                    figures += _measure_all(ask, about, "http", asked.times)
+                with (
+                    client.over_http(url) as ask,
+                    _changing(asked, url, kind, hosts) as change,
+                ):
+                    measured = _Measure(
+                        ask, "http", asked.times, change, time.perf_counter
+                    )
+                    figures += measured.all(about)
     if asked.output:
         asked.output.write_text(json.dumps(_report(figures), indent=2) + "\n")
     return 0
@@ -81,6 +91,18 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--only", nargs="+", metavar="TEXT", help="questions whose name has a text"
     )
+    parser.add_argument(
+        "--still",
+        action="store_true",
+        help="let no other process claim on a random host between two requests",
+    )
+    parser.add_argument(
+        "--clock",
+        choices=["wall", "cpu"],
+        default="wall",
+        help="what to measure in process: the time that passes, or that of the "
+        "processor, on a machine that has other things to do (%(default)s)",
+    )
     parser.add_argument("--output", type=Path, help="file for the figures, as JSON")
     return parser.parse_args()
 
@@ -98,29 +120,61 @@ def _planted(kind: str, hosts: int) -> Iterator[tuple[str, Database]]:
         database.engine.dispose()
 
 
-def _measure_all(ask: Ask, about: list[Question], way: str, times: int) -> list[Figure]:
-    figures = []
-    for each in about:
-        figures.append(_measure(ask, each, way, times))
-        _print_row(figures[-1])
-    return figures
+@contextlib.contextmanager
+def _changing(
+    asked: argparse.Namespace, url: str, kind: str, hosts: int
+) -> Iterator[Callable[[], None]]:
+    """Give what changes a host from another process, or nothing."""
+    if asked.still:
+        yield lambda: None
+    else:
+        with writer.writing(url, kind, hosts) as write:
+            yield write
 
 
-def _measure(ask: Ask, about: Question, way: str, times: int) -> Figure:
-    """Ask twice to warm up, then as often as wanted."""
-    took, size = [], 0
-    for number, (path, body) in enumerate(
-        itertools.islice(about.requests(way), times + 2)
-    ):
-        before = time.perf_counter()
-        status, document = ask(about.method, path, body)
-        if number > 1:
-            took.append((time.perf_counter() - before) * 1000)
-        if status not in (200, 204):
-            raise SystemExit(f"{about.name}: {status} {document.decode()}")
-        size = len(document)
-    return Figure(
-        about.name, way, statistics.median(took), min(took), max(took), size, times
+@dataclasses.dataclass(frozen=True)
+class _Measure:
+    """Asks again and again, and something changes between two requests."""
+
+    ask: Ask
+    way: str
+    times: int
+    change: Callable[[], None]
+    clock: Callable[[], float]
+
+    def all(self, about: list[Question]) -> list[Figure]:
+        """Measure and print the figures of some questions."""
+        figures = []
+        for each in about:
+            figures.append(self.one(each))
+            _print_row(figures[-1])
+        return figures
+
+    def one(self, about: Question) -> Figure:
+        """Ask twice to warm up, then as often as wanted."""
+        took, size = [], 0
+        requests = itertools.islice(about.requests(self.way), self.times + 2)
+        for number, (path, body) in enumerate(requests):
+            self.change()
+            before = self.clock()
+            status, document = self.ask(about.method, path, body)
+            if number > 1:
+                took.append((self.clock() - before) * 1000)
+            if status not in (200, 204):
+                raise SystemExit(f"{about.name}: {status} {document.decode()}")
+            size = len(document)
+        median = statistics.median(took)
+        return Figure(
+            about.name, self.way, median, min(took), max(took), size, self.times
+        )
+
+
+def _print_load(url: str, kind: str, hosts: int) -> None:
+    figures = load.measure(url)
+    print(
+        f"first load, {hosts} {kind} hosts: {figures['milliseconds']:.0f} ms of "
+        f"processor time, {figures['megabytes']:.0f} MB",
+        flush=True,
     )
 
 

@@ -39,12 +39,16 @@ auth_strategy = noauth2
 PATIENCE = 30
 
 
-def in_process(database: Database) -> Ask:
-    """Return a way to ask an application in this process."""
+def in_process(database: Database, *, keeps: bool = True) -> Ask:
+    """Return a way to ask an application in this process.
+
+    :param keeps: whether it keeps the forest between requests
+    """
     config = cfg.ConfigOpts()
     conf.register(config)
     config.set_override("connection", "sqlite://", "placement_database")
     config.set_override("auth_strategy", "noauth2", "api")
+    config.set_override("keep_forest", keeps, "placement")
     config([], project=conf.PROJECT, default_config_files=[], default_config_dirs=[])
     application = app.build(config, database)
     garbage.settle()
@@ -62,43 +66,53 @@ def in_process(database: Database) -> Ask:
 @contextlib.contextmanager
 def over_http(url: str) -> Iterator[Ask]:
     """Give a way to ask a server of one process, over a connection that is kept."""
+    with serving(url, workers=1) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        yield lambda method, path, body: ask_over(connection, method, path, body)
+        connection.close()
+
+
+@contextlib.contextmanager
+def serving(url: str, workers: int) -> Iterator[int]:
+    """Give the port of a server on a database, once it answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        port: int = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as directory:
         settings = Path(directory, "placement.conf")
         settings.write_text(SETTINGS.format(url=url))
-        arguments = ["--config-file", str(settings), "--workers", "1", "--port"]
+        arguments = ["--config-file", str(settings), "--workers", str(workers)]
         server = subprocess.Popen(
-            [sys.executable, "-c", SERVER, *arguments, str(port)],
+            [sys.executable, "-c", SERVER, *arguments, "--port", str(port)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         try:
-            connection = _connect(port)
-            yield lambda method, path, body: _ask(connection, method, path, body)
-            connection.close()
+            _wait_for(port)
+            yield port
         finally:
             server.terminate()
             server.wait()
 
 
-def _connect(port: int) -> http.client.HTTPConnection:
-    connection = http.client.HTTPConnection("127.0.0.1", port)
+def _wait_for(port: int) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
-        try:
-            connection.connect()
-            return connection
-        except ConnectionRefusedError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        with contextlib.closing(connection):
+            try:
+                ask_over(connection, "GET", "/", None)
+                return
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
 
 
-def _ask(
+def ask_over(
     connection: http.client.HTTPConnection, method: str, path: str, body: Any
 ) -> tuple[int, bytes]:
+    """Ask over a connection, which is kept; return status and document."""
     sent = None if body is None else json.dumps(body)
     connection.request(method, path, sent, HEADERS)
     response = connection.getresponse()

@@ -102,8 +102,17 @@ def wide(hosts: int, devices: int = 8) -> Iterator[Node]:
             )
 
 
+def own(hosts: int) -> Iterator[Node]:
+    """Yield hosts each of which has a trait that no other has."""
+    for number in range(hosts):
+        host = _host(number, HOST)
+        traits = (*host.traits, f"CUSTOM_HOST{number}")
+        yield dataclasses.replace(host, traits=traits)
+
+
 KINDS: Mapping[str, Callable[[int], Iterator[Node]]] = {
     "flat": flat,
+    "own": own,
     "shared": shared,
     "nested": nested,
     "wide": wide,

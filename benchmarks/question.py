@@ -130,6 +130,37 @@ def questions(scale: float = 1) -> list[Question]:
             f"{_gpus(9)}&limit=100",
         ),
         Question(
+            f"candidates, {many} flat hosts, nothing fits",
+            "flat",
+            many,
+            f"{CANDIDATES}?resources=VCPU:60&limit=1000",
+        ),
+        Question(
+            f"candidates, {hosts(100_000)} flat hosts, limit=10",
+            "flat",
+            hosts(100_000),
+            f"{small}&limit=10",
+        ),
+        Question(
+            f"candidates, {few} nested hosts, no suffix, limit=1000",
+            "nested",
+            few,
+            f"{CANDIDATES}?resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20&limit=1000",
+        ),
+        Question(
+            f"candidates, {many} hosts with a trait of their own, limit=10",
+            "own",
+            many,
+            f"{small}&limit=10",
+        ),
+        Question(f"all {few} resource providers", "flat", few, "/resource_providers"),
+        Question(
+            f"usages of a project with {4 * few} consumers",
+            "flat",
+            few,
+            "/usages?project_id=project",
+        ),
+        Question(
             "inventories of a host",
             "flat",
             few,

@@ -8,6 +8,7 @@ from benchmarks import client, cloud, question
 from placement_foundation.storage import Database
 
 TINY = 0.02
+LARGEST = 200
 
 
 @pytest.mark.parametrize("kind", cloud.KINDS)
@@ -17,7 +18,11 @@ def test_a_cloud_is_the_same_each_time(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", cloud.KINDS)
 def test_each_question_is_answered(kind: str, database: Database) -> None:
-    asked = [each for each in question.questions(TINY) if each.kind == kind]
+    asked = [
+        each
+        for each in question.questions(TINY)
+        if each.kind == kind and each.hosts <= LARGEST
+    ]
     planted = cloud.plant(
         database, cloud.KINDS[kind](max(each.hosts for each in asked))
     )

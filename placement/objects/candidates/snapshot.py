@@ -65,7 +65,6 @@ _PROVIDERS = (
         _provider.generation,
         sa.func.coalesce(_provider.updated_at, _provider.created_at),
     )
-    # Without a root they are no part of the API.
     .where(_provider.root_provider_id.is_not(None))
     .order_by(_provider.id)
 )
@@ -179,8 +178,9 @@ class _Loader:
 
     def _load_providers(self) -> dict[int, _Row]:
         """Return the providers by their ids, in the order of these."""
-        rows = self._rows(self._queries.providers)
-        return {each[0]: _Row(*each) for each in rows}
+        rows = {row[0]: _Row(*row) for row in self._rows(self._queries.providers)}
+        # Without a root they are no part of the API.
+        return {key: row for key, row in rows.items() if row.root_id in rows}
 
     def _load_stocks(self) -> dict[int, dict[str, Stock]]:
         """Return the inventories, and what is used of them, by id of the provider."""

@@ -1,0 +1,43 @@
+"""How long a process takes to load a cloud, and how much memory that needs."""
+
+import gc
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from placement.objects.candidates import keeper
+from placement_foundation import option, storage
+
+PAGE = 4096
+
+
+def measure(url: str) -> dict[str, float]:
+    """Return milliseconds of processor time and megabytes, of a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.load", url]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    figures: dict[str, Any] = json.loads(output)
+    return figures
+
+
+def main() -> None:
+    """Load a cloud, and print what that took as JSON."""
+    database = storage.connect(option.DatabaseSettings(sys.argv[1]))
+    database.read(lambda session: None)
+    before, begun = _resident(), time.process_time()
+    keeper.keep(database)
+    database.read(keeper.load)
+    took = time.process_time() - begun
+    gc.collect()
+    figures = {"milliseconds": took * 1000, "megabytes": (_resident() - before) / 1e6}
+    print(json.dumps(figures))
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""How many placements a second: ``python -m benchmarks.placing --help``.
+
+Clients ask for candidates and claim one of them, over HTTP, on PostgreSQL.
+"""
+
+import argparse
+import collections
+import contextlib
+import http.client
+import json
+import multiprocessing
+import os
+import random
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+
+from benchmarks import client, cloud
+from benchmarks.question import CANDIDATES
+from benchmarks.writer import claim
+from placement.db import migration, models
+from placement.objects import standard_name
+from placement_foundation import option, storage
+
+RESOURCES = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 5}
+QUERY = f"{CANDIDATES}?resources=" + ",".join(
+    f"{name}:{amount}" for name, amount in RESOURCES.items()
+)
+
+
+def main() -> int:
+    """Let clients place for some time, and print what came of it."""
+    asked = _parse()
+    with (
+        _planted(asked.server, asked.hosts) as url,
+        client.serving(url, asked.workers) as port,
+    ):
+        with multiprocessing.get_context("spawn").Pool(asked.clients) as pool:
+            work = [(port, asked.seconds, number) for number in range(asked.clients)]
+            done = pool.starmap(_place, work)
+        _print(asked, done, _missing(url, done))
+    return 0
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.placing", description=__doc__
+    )
+    parser.add_argument(
+        "--server",
+        default="postgresql+psycopg://postgres@127.0.0.1/postgres",
+        help="a database of a server, on which another one is made (%(default)s)",
+    )
+    for name, default in (
+        ("hosts", 5_000),
+        ("workers", 2),
+        ("clients", 8),
+        ("seconds", 20),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=default, help="%(default)s")
+    return parser.parse_args()
+
+
+@contextlib.contextmanager
+def _planted(server_url: str, hosts: int) -> Iterator[str]:
+    """Give the URL of a database with a cloud in it, and remove it afterwards."""
+    server = sa.create_engine(server_url, isolation_level="AUTOCOMMIT")
+    name = f"placement_benchmark_{uuid.uuid4().hex}"
+    with server.connect() as connection:
+        connection.execute(sa.text(f"CREATE DATABASE {name}"))
+    url = sa.make_url(server_url).set(database=name).render_as_string(False)
+    try:
+        database = storage.connect(option.DatabaseSettings(url))
+        migration.SCHEMA.upgrade(database)
+        standard_name.synchronise(database)
+        cloud.plant(database, cloud.flat(hosts))
+        with database.engine.begin() as connection:
+            # Rows that were just written with their ids leave the counters behind.
+            for table in ("consumers", "allocations"):
+                connection.execute(
+                    sa.text(
+                        f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "
+                        f"(SELECT max(id) FROM {table}))"
+                    )
+                )
+            connection.execute(sa.text("ANALYZE"))
+        database.engine.dispose()
+        yield url
+    finally:
+        with server.connect() as connection:
+            connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
+        server.dispose()
+
+
+def _place(port: int, seconds: int, number: int) -> dict[str, Any]:
+    """Ask and claim until the time is over; return what was seen."""
+    rng = random.Random(number)
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    asking: list[float] = []
+    claiming: list[float] = []
+    statuses: collections.Counter[int] = collections.Counter()
+    acknowledged = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        begun = time.monotonic()
+        status, document = client.ask_over(connection, "GET", f"{QUERY}&limit=10", None)
+        asking.append(time.monotonic() - begun)
+        if status != 200:
+            statuses[status] += 1
+            continue
+        candidates = json.loads(document)["allocation_requests"]
+        (provider,) = rng.choice(candidates)["allocations"]
+        consumer = str(uuid.uuid4())
+        begun = time.monotonic()
+        path, body = f"/allocations/{consumer}", claim(provider, RESOURCES)
+        status, _ = client.ask_over(connection, "PUT", path, body)
+        claiming.append(time.monotonic() - begun)
+        statuses[status] += 1
+        if status == 204:
+            acknowledged.append(consumer)
+    return {
+        "asking": asking,
+        "claiming": claiming,
+        "statuses": statuses,
+        "acknowledged": acknowledged,
+    }
+
+
+def _missing(url: str, done: list[dict[str, Any]]) -> int:
+    """Return how many claims that were acknowledged are not in the database."""
+    database = storage.connect(option.DatabaseSettings(url))
+    with database.engine.connect() as connection:
+        query = sa.select(models.Allocation.consumer_id).distinct()
+        stored = set(connection.execute(query).scalars())
+    database.engine.dispose()
+    return sum(
+        consumer not in stored for each in done for consumer in each["acknowledged"]
+    )
+
+
+def _print(asked: argparse.Namespace, done: list[dict[str, Any]], missing: int) -> None:
+    statuses = sum((each["statuses"] for each in done), collections.Counter[int]())
+    print(
+        f"{asked.hosts} hosts, {asked.workers} workers, {asked.clients} clients, "
+        f"{asked.seconds} s, load {os.getloadavg()[0]:.1f}"
+    )
+    print(f"placements a second: {statuses[204] / asked.seconds:.1f}")
+    for name in ("asking", "claiming"):
+        times = sorted(value for each in done for value in each[name])
+        half, most = (times[int(len(times) * part)] for part in (0.5, 0.99))
+        print(f"{name}: median {half * 1000:.1f} ms, 99th {most * 1000:.1f} ms")
+    print("statuses:", dict(sorted(statuses.items())))
+    print(f"acknowledged claims that are missing: {missing}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
