@@ -79,7 +79,8 @@ def lock_rows(
     session: Session,
     columns: sa.Select[*tuple[Any, ...]],
     key: orm.InstrumentedAttribute[int],
-    ids: Collection[int],
+    values: Collection[Any],
+    by: orm.InstrumentedAttribute[Any] | None = None,
 ) -> Sequence[Any]:
     """Return rows that nobody else changes until this transaction ends.
 
@@ -88,8 +89,9 @@ def lock_rows(
 
     :param columns: what is read of each row once it is locked
     :param key: the primary key of the table
+    :param values: those of the key, or of the column that rows are found ``by``
     """
-    query = columns.where(key.in_(ids)).order_by(key)
+    query = columns.where((key if by is None else by).in_(values)).order_by(key)
     query = query.with_for_update(key_share=True)
     for dialect in ("mysql", "mariadb"):
         # Left to itself it may read the whole of a small table, and waits for each row

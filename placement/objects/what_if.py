@@ -13,7 +13,6 @@ from placement.objects import inventory, resource_class, trait
 from placement.objects.candidates.forest import Forest
 from placement.objects.candidates.vocabulary import Vocabulary
 from placement.objects.inventory import Inventory
-from placement.search import model
 from placement.search.model import Provider, Stock, Tree
 from placement_foundation import storage
 
@@ -92,18 +91,19 @@ def imagine(forest: Forest, world: World, freed: Freed) -> Forest:
     :raises BadRequest: the description names something that does not exist, or leaves
         an inventory without capacity
     """
-    everything = forest.everything
     _check_names(forest, world)
     changed = {uuid for uuid, _ in freed} | world.providers.keys()
-    trees = []
-    for tree in everything.trees:
-        if tree.root.uuid in world.without_hosts:
-            continue
-        if any(member.uuid in changed for member in tree.members):
-            trees.append(_imagine_tree(tree, forest.vocabulary, world, freed))
-        else:
-            trees.append(tree)
-    return Forest(forest.vocabulary, model.snapshot_of(trees))
+    touched = {forest.home(uuid) for uuid in changed | world.without_hosts}
+    trees = [tree for tree in touched if tree]
+    return forest.replace(
+        forest.vocabulary,
+        [tree.root.id for tree in trees],
+        {
+            tree.root.id: _imagine_tree(tree, forest.vocabulary, world, freed)
+            for tree in trees
+            if tree.root.uuid not in world.without_hosts
+        },
+    )
 
 
 def _check_names(forest: Forest, world: World) -> None:

@@ -121,7 +121,9 @@ class Provider:
     name: str = ""
     generation: int = 0
     modified: datetime.datetime | None = None
-    notes: dict[Hashable, Any] = dataclasses.field(default_factory=dict, repr=False)
+    notes: dict[Hashable, Any] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def shares(self) -> bool:
