@@ -387,7 +387,7 @@ def crash_before(world: World, write: int) -> None:
             agent.synchronise_all()
 
 
-@pytest.mark.parametrize("write", range(1, 7))
+@pytest.mark.parametrize("write", [1, 3, 6])
 def test_what_a_crash_left_undone_is_done_later(world: World, write: int) -> None:
     uuid = world.enrol("n1", "CUSTOM_A", "CUSTOM_B")
     crash_before(world, write)

@@ -136,7 +136,7 @@ def prepare(application: "WSGIApplication") -> None:
 
 
 @settings(
-    max_examples=200,
+    max_examples=150,
     deadline=None,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
