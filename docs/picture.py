@@ -6,7 +6,6 @@ They show what commands print, about a small cloud that is the same each time.
 import io
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,4 +75,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -54,9 +54,9 @@ class _Counter:
             [group] = self._request.groups
             times = sum(_times(provider, group.resources) for provider in domains[0])
             return self._certain(tree, times)
-        candidate = engine.first_at(self._snapshot, self._request, tree)
+        candidate, decided = engine.first_at(self._snapshot, self._request, tree)
         if candidate is None:
-            return Count(tree, 0, True)
+            return Count(tree, 0, decided)
         if all(len(domain) == 1 for domain in domains):
             # There is no other candidate.
             return self._certain(tree, _times_of(candidate.amounts()))
@@ -67,18 +67,18 @@ class _Counter:
 
     def _count_by_claiming(self, tree: Tree) -> Count:
         """Claim the first candidate there is, again and again."""
-        count = 0
+        count, decided = 0, True
         while count < self._most:
-            candidate = self._first(tree)
+            candidate, decided = self._first(tree)
             if candidate is None:
                 break
             amounts = candidate.amounts()
             times = min(_times_of(amounts), self._most - count)
             self._take(amounts, times)
             count += times
-        return Count(tree, count, count == 0)
+        return Count(tree, count, decided and count == 0)
 
-    def _first(self, tree: Tree) -> Candidate | None:
+    def _first(self, tree: Tree) -> tuple[Candidate | None, bool]:
         left = Tree(tuple(self._left(tree.members)), tree.aggregates)
         sharing = tuple(self._left(self._snapshot.sharing))
         now = dataclasses.replace(self._snapshot, trees=(left,), sharing=sharing)

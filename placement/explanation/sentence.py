@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from placement.explanation.constraint import Constraint
 from placement.explanation.report import Change, Figures, Report
 
-# So many reasons are told one by one.
+# So many reasons are told one by one, and so many groups.
 MOST_REASONS = 3
+MOST_NAMED = 5
 
 
 def hosts(count: int) -> str:
@@ -37,6 +38,8 @@ def _names(constraint: Constraint) -> tuple[str, ...]:
 def _groups(constraint: Constraint) -> str:
     """Return which groups are named: groups 1 and 2."""
     named = [suffix or "without suffix" for suffix in _names(constraint)]
+    if len(named) > MOST_NAMED:
+        named[MOST_NAMED - 1 :] = [f"{len(named) - MOST_NAMED + 1} more"]
     return f"group {named[0]}" if len(named) == 1 else f"groups {joined(named)}"
 
 
@@ -47,6 +50,7 @@ def _amount(constraint: Constraint) -> str:
 def text(constraint: Constraint) -> str:
     """Return what a constraint asks for, as a sentence without a full stop."""
     behind = group_of(constraint.suffix)
+    serves = f"serves group {constraint.suffix}" if constraint.suffix else "serves"
     names = joined(_names(constraint), "or")
     match constraint.kind:
         case "root_required":
@@ -56,17 +60,17 @@ def text(constraint: Constraint) -> str:
         case "inventory":
             return f"there is {constraint.resource_class}{behind}"
         case "in_tree":
-            return f"what serves{behind} is in the tree of {constraint.value}"
+            return f"what {serves} is in the tree of {constraint.value}"
         case "member_of":
-            return f"what serves{behind} is in aggregate {names}"
+            return f"what {serves} is in aggregate {names}"
         case "not_member_of":
-            return f"what serves{behind} is not in aggregate {constraint.value}"
+            return f"what {serves} is not in aggregate {constraint.value}"
         case "required":
-            return f"one provider that serves{behind} has {names}"
+            return f"one provider that {serves} has {names}"
         case "forbidden":
-            return f"no provider that serves{behind} has {constraint.value}"
+            return f"no provider that {serves} has {constraint.value}"
         case "unit":
-            return f"{_amount(constraint)} can be given to one consumer{behind}"
+            return f"one consumer may have {_amount(constraint)}{behind}"
         case "room":
             are = "is" if constraint.value == 1 else "are"
             return f"{_amount(constraint)} {are} free{behind}"
@@ -77,64 +81,84 @@ def text(constraint: Constraint) -> str:
     return f"{_groups(constraint)} are served from one subtree"
 
 
-def lacking(count: int, figures: Figures) -> str:
-    """Return what some hosts lack: 12 have less than 16 VCPU free."""
+def _lack(figures: Figures, told: Report, *, plural: bool) -> str:
+    """Return what hosts lack that a constraint keeps out, to follow after them."""
     constraint = figures.constraint
-    have, lack, are = ("has", "lacks", "is") if count == 1 else ("have", "lack", "are")
-    do = "does" if count == 1 else "do"
+    have, lack, are = ("have", "lack", "are") if plural else ("has", "lacks", "is")
     behind = group_of(constraint.suffix)
     names = _names(constraint)
     match constraint.kind:
         case "root_required":
-            said = f"{lack} {constraint.value}"
+            return f"{lack} {constraint.value}"
         case "root_forbidden" | "forbidden":
-            said = f"{have} {constraint.value}, which is forbidden{behind}"
+            return f"{have} {constraint.value}, which is forbidden{behind}"
         case "inventory":
-            said = f"{have} no {constraint.resource_class}{behind}"
+            classes = joined(_classes_so_far(constraint, told))
+            provider = "provider with " if " and " in classes else ""
+            return f"{have} no {provider}{classes}{behind}"
         case "in_tree":
-            said = f"{are} not the host of {constraint.value}{behind}"
+            belong = "belong" if plural else "belongs"
+            return f"{belong} to another tree than that of {constraint.value}{behind}"
         case "member_of" if len(names) == 1:
-            said = f"{are} not in aggregate {names[0]}{behind}"
+            return f"{are} outside aggregate {names[0]}{behind}"
         case "member_of":
-            said = (
-                f"{are} in none of the {len(names)} aggregates that were named{behind}"
-            )
+            return f"{are} outside the {len(names)} aggregates that were named{behind}"
         case "not_member_of":
-            said = f"{are} in aggregate {constraint.value}, which is ruled out{behind}"
+            return f"{are} in aggregate {constraint.value}, which is ruled out{behind}"
+        case "required" if constraint.suffix:
+            return f"{have} no provider with {joined(names, 'or')}{behind}"
         case "required" if len(names) == 1:
-            said = f"{lack} {names[0]}{behind}"
+            return f"{lack} {names[0]}"
         case "required":
-            said = f"{have} none of {joined(names)}{behind}"
+            return f"{have} none of {joined(names)}"
         case "unit":
-            said = f"{do} not give {_amount(constraint)} to one consumer{behind}"
+            refuse = "refuse" if plural else "refuses"
+            return f"{refuse} {_amount(constraint)} to one consumer{behind}"
         case "room":
-            said = f"{have} less than {_amount(constraint)} free{behind}"
+            return f"{have} less than {_amount(constraint)} free{behind}"
         case "together":
-            said = f"{do} not have room for {_groups(constraint)} at the same time"
+            return f"{lack} room for {_groups(constraint)} at the same time"
         case "isolate":
-            said = f"{have} too few providers to give each group its own"
-        case _:
-            said = f"{do} not have {_groups(constraint)} in one subtree"
-    return f"{count} {said}{_at_most(figures)}"
+            return f"{have} too few providers to give each group its own"
+    return f"{have} no subtree for {_groups(constraint)}"
 
 
-def _at_most(figures: Figures) -> str:
-    if figures.smaller is None or figures.constraint.kind not in ("room", "unit"):
+def _classes_so_far(constraint: Constraint, told: Report) -> list[str]:
+    """Return the classes that one provider must have when a class is looked at.
+
+    The group without suffix takes them from wherever they are.
+    """
+    classes = []
+    for figures in told.figures:
+        other = figures.constraint
+        if other.kind == "inventory" and other.suffix == constraint.suffix:
+            classes.append(str(other.resource_class))
+            if other == constraint:
+                break
+    return classes if constraint.suffix else classes[-1:]
+
+
+def _remark(figures: Figures, told: Report) -> str:
+    """Return which smaller amount would do, in brackets, if that is news."""
+    if figures.smaller is None or told.serves:
         return ""
-    return f" ({figures.smaller.amount} at most)"
+    if figures.constraint.kind == "room":
+        return f" ({figures.smaller.amount} at most)"
+    return f" ({figures.smaller.amount} would do)"
 
 
 def summary(told: Report) -> str:
     """Return one to three sentences: how many hosts serve, and why others do not."""
-    first = _first(told)
-    out = [
-        (each.before - each.after, each)
-        for each in told.figures
-        if each.before > each.after
-    ]
+    out = [each for each in told.figures if each.before > each.after]
     if not out:
-        return first
-    return f"{first} {_reasons(out, told)}"
+        return _first(told)
+    head, *rest = out
+    reasons = [_clause(head, told, _first_subject(head, told))]
+    if len(rest) == 1:
+        reasons.append(_clause(rest[0], told, _last_subject(rest[0])))
+    elif rest:
+        reasons.append(_others(head.after, rest, told))
+    return f"{_first(told)} {'; '.join(reasons)}."
 
 
 def _first(told: Report) -> str:
@@ -151,21 +175,37 @@ def _first(told: Report) -> str:
     return f"{told.serves} of {told.hosts} hosts {serve} this request."
 
 
-def _reasons(out: Sequence[tuple[int, Figures]], told: Report) -> str:
-    """Return the reasons, each with those that are kept out by it first."""
-    head, *rest = out
-    reasons = [lacking(*head)]
-    told_rest = rest[: MOST_REASONS - 1] if len(rest) > MOST_REASONS - 1 else rest
-    left = head[1].after
-    if rest:
-        said = [lacking(*each) for each in told_rest]
-        untold = sum(count for count, _ in rest[len(told_rest) :])
-        if untold:
-            verb = "fails" if untold == 1 else "fail"
-            said.append(f"{untold} {verb} for other reasons")
-        others = f"of the {left} others, " if left > 1 else "of the other, "
-        reasons.append(others + joined(said))
-    return f"{'; '.join(reasons)}."
+def _out(figures: Figures) -> int:
+    return figures.before - figures.after
+
+
+def _clause(figures: Figures, told: Report, subject: str) -> str:
+    plural = _out(figures) > 1
+    return f"{subject} {_lack(figures, told, plural=plural)}{_remark(figures, told)}"
+
+
+def _first_subject(figures: Figures, told: Report) -> str:
+    if told.hosts == 1:
+        return "It"
+    return f"All {told.hosts}" if figures.after == 0 else str(_out(figures))
+
+
+def _last_subject(figures: Figures) -> str:
+    """Return whom the only further reason is about: those who are left, or some."""
+    if figures.before == 1:
+        return "the other"
+    if figures.after == 0:
+        return f"the {figures.before} others"
+    return f"of the {figures.before} others, {_out(figures)}"
+
+
+def _others(left: int, rest: Sequence[Figures], told: Report) -> str:
+    named = rest[: MOST_REASONS - 1]
+    said = [_clause(each, told, str(_out(each))) for each in named]
+    untold = sum(_out(each) for each in rest[len(named) :])
+    if untold:
+        said.append(f"{untold} {'fails' if untold == 1 else 'fail'} for other reasons")
+    return f"of the {left} others, {joined(said)}"
 
 
 def change(each: Change, told: Report) -> str:
@@ -174,14 +214,34 @@ def change(each: Change, told: Report) -> str:
         less = _less(each.dropped[0], each.serves, told)
         if less:
             return less
-    doing = [_doing(one) for one in each.dropped]
-    return f"{joined(doing)}: {_serve(each.serves)}"
+    return f"{_doing_all(each.dropped)}: {_serve(each.serves)}"
+
+
+def _doing_all(dropped: Sequence[Constraint]) -> str:
+    """Return what to do, what is to be done without at once."""
+    without = [one for one in map(_without, dropped) if one]
+    doing = [f"do without {joined(without)}"] if without else []
+    return joined([*doing, *(_doing(each) for each in dropped if not _without(each))])
+
+
+def _without(constraint: Constraint) -> str:
+    """Return what one does without if a constraint is left out, if it is a thing."""
+    behind = group_of(constraint.suffix)
+    match constraint.kind:
+        case "root_required":
+            return str(constraint.value)
+        case "required":
+            return f"{joined(_names(constraint), 'or')}{behind}"
+        case "inventory":
+            return f"{constraint.resource_class}{behind}"
+    return ""
 
 
 def _less(dropped: Constraint, most: int, told: Report) -> str | None:
     """Return which smaller amount will do, if one does instead of leaving it out."""
     if dropped.kind not in ("room", "inventory"):
         return None
+    alone = {each.dropped for each in told.changes or ()}
     for figures in told.figures:
         room, smaller = figures.constraint, figures.smaller
         same = (room.suffix, room.resource_class) == (
@@ -189,6 +249,9 @@ def _less(dropped: Constraint, most: int, told: Report) -> str | None:
             dropped.resource_class,
         )
         if same and room.kind == "room" and smaller:
+            if dropped.kind == "inventory" and (room,) in alone:
+                # That is told already.
+                return None
             ask = (
                 f"ask for {smaller.amount} {room.resource_class} instead of "
                 f"{room.value}{group_of(room.suffix)}: {_serve(smaller.serves)}"
@@ -207,22 +270,19 @@ def _doing(constraint: Constraint) -> str:
     behind = group_of(constraint.suffix)
     names = _names(constraint)
     match constraint.kind:
-        case "root_required" | "required":
-            wanted = joined(names, "or") or constraint.value
-            return f"do without {wanted}{behind}"
         case "root_forbidden" | "forbidden":
             return f"put up with {constraint.value}{behind}"
-        case "inventory":
-            return f"do without {constraint.resource_class}{behind}"
         case "in_tree":
             return f"look at all hosts, not only that of {constraint.value}{behind}"
         case "member_of":
-            named = "the aggregate" if len(names) == 1 else "the aggregates"
-            return f"look outside {named} {joined(names, 'or')}{behind}"
+            named = "aggregate" if len(names) == 1 else "aggregates"
+            return f"look outside {named} {joined(names)}{behind}"
         case "not_member_of":
             return f"look in aggregate {constraint.value} as well{behind}"
         case "unit":
             return f"ask for another amount than {_amount(constraint)}{behind}"
+        case "room" if constraint.value == 1:
+            return f"make room for {_amount(constraint)}{behind}"
         case "room":
             return f"ask for less than {_amount(constraint)}{behind}"
         case "together":

@@ -151,21 +151,28 @@ def domains(
     none where the root does not suit, or a slot has nothing to pick from.
     """
     made = plan.make(snapshot, request)
-    anchors = made and Anchors(snapshot, request, Search(made, None, None))
+    anchors = made and Anchors(snapshot, request, Search(made))
     for tree in trees:
         yield anchors.domains(tree) if anchors else []
 
 
-def first_at(snapshot: Snapshot, request: Request, tree: Tree) -> Candidate | None:
-    """Return the first candidate that has the root of a tree as its anchor."""
+def first_at(
+    snapshot: Snapshot, request: Request, tree: Tree
+) -> tuple[Candidate | None, bool]:
+    """Return the first candidate that has the root of a tree as its anchor, if any.
+
+    :returns: the candidate, and whether it is certain that there is none without one
+    """
     made = plan.make(snapshot, request)
-    if made is None:
-        return None
-    anchors = Anchors(snapshot, request, Search(made, None, None), distinct=False)
-    if not rules.suits_root(tree.root, request):
-        return None
-    picks = next(anchors.results(tree), None)
-    return None if picks is None else Candidate(made.slots, picks)
+    if made is None or not rules.suits_root(tree.root, request):
+        return None, True
+    common = Search(made)
+    anchors = Anchors(snapshot, request, common, distinct=False)
+    anchor = Anchor(anchors.results(tree), common)
+    picks = anchor.take_turn()
+    if picks is None:
+        return None, anchor.is_exhausted
+    return Candidate(made.slots, picks), True
 
 
 def has_member(snapshot: Snapshot, group: Group) -> bool:

@@ -29,7 +29,8 @@ def console_of(stream: Any) -> Console:
 
 def draw_explanation(console: Console, document: Json) -> None:
     """Draw the summary, the funnel, what would help, and the hosts asked about."""
-    console.print(Text(document["summary"], style="bold"), soft_wrap=True)
+    summary = Text(document["summary"], style="bold")
+    console.print(summary, soft_wrap=not console.is_terminal)
     if not document["complete"]:
         console.print(Text("The time ran out: not everything was looked at."))
     for title, table in _tables(console, document):
@@ -88,7 +89,7 @@ def _length(count: int, whole: int) -> int:
 
 def _changes(document: Json) -> Iterator[list[Text]]:
     for each in document["changes"]:
-        yield [Text("•"), Text(each["text"])]
+        yield [Text(f"• {each['text']}")]
 
 
 def _near(document: Json) -> Iterator[list[Text]]:

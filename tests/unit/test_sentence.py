@@ -1,0 +1,316 @@
+"""What explanations say of clouds as there are."""
+
+import dataclasses
+from collections.abc import Iterator
+
+import pytest
+
+from placement.explanation import report, sentence, survey
+from placement.schemas import allocation_candidate
+from placement.search import model
+from placement_foundation import query_string
+from placement_foundation.version import Version
+from tests.property import forest
+from tests.property.forest import Inventory, Node
+
+RACK = "7b6c0b5e-0000-4000-8000-000000000001"
+OTHER_RACK = "7b6c0b5e-0000-4000-8000-000000000002"
+
+
+def node(
+    name: str,
+    parent: Node | None = None,
+    traits: tuple[str, ...] = (),
+    aggregates: tuple[str, ...] = (),
+    **inventories: Inventory,
+) -> Node:
+    return Node(name, parent, inventories, frozenset(traits), frozenset(aggregates))
+
+
+def flat() -> Iterator[Node]:
+    """Yield ten hosts: four are trusted, one of these retires, three are in a rack."""
+    for number in range(10):
+        traits = ["CUSTOM_TRUSTED"] if number < 4 else []
+        if number == 0:
+            traits.append("CUSTOM_RETIRING")
+        yield node(
+            f"host{number}",
+            traits=tuple(traits),
+            aggregates=(RACK,) if number > 6 else (),
+            VCPU=Inventory(64, max_unit=32, used=50 + number % 3),
+            MEMORY_MB=Inventory(1024, used=100 * number),
+        )
+
+
+def nested() -> Iterator[Node]:
+    """Yield two hosts of two NUMA nodes, with a NIC below the first."""
+    for number in range(2):
+        host = node(f"host{number}", DISK_GB=Inventory(100))
+        yield host
+        for place in range(2):
+            numa = node(
+                f"host{number}numa{place}",
+                host,
+                traits=("HW_NUMA_ROOT",),
+                VCPU=Inventory(32, used=12),
+            )
+            yield numa
+            if place == 0:
+                yield node(
+                    f"host{number}nic",
+                    numa,
+                    traits=("CUSTOM_PHYSNET0",),
+                    SRIOV_NET_VF=Inventory(8),
+                )
+
+
+def wide() -> Iterator[Node]:
+    """Yield a host with eight GPUs."""
+    host = node("host", VCPU=Inventory(64))
+    yield host
+    for number in range(8):
+        yield node(f"gpu{number}", host, PGPU=Inventory(1))
+
+
+def shared() -> Iterator[Node]:
+    """Yield two hosts and the disk that they share."""
+    for number in range(2):
+        yield node(f"host{number}", aggregates=(RACK,), VCPU=Inventory(8))
+    yield node(
+        "disk", traits=(model.SHARING,), aggregates=(RACK,), DISK_GB=Inventory(1000)
+    )
+
+
+CLOUDS = {"flat": flat, "nested": nested, "wide": wide, "shared": shared}
+
+
+def explain(cloud: str, query: str) -> report.Report:
+    parse = allocation_candidate.QUERY.at(Version(1, 39))
+    assert parse
+    # The providers of these clouds are called by names where UUIDs are asked for.
+    in_tree = "00000000-0000-4000-8000-000000000000"
+    request = parse(query_string.decode(query)).request
+    groups = tuple(
+        dataclasses.replace(group, in_tree="host3")
+        if group.in_tree == in_tree
+        else group
+        for group in request.groups
+    )
+    request = dataclasses.replace(request, groups=groups)
+    asked = survey.Survey(forest.snapshot_of(list(CLOUDS[cloud]())), request)
+    return report.report(asked, report.Wanted(), survey.Deadline(600))
+
+
+@pytest.mark.parametrize(
+    ("cloud", "query", "summary", "change"),
+    [
+        ("flat", "resources=VCPU:4", "All 10 hosts serve this request.", None),
+        (
+            "flat",
+            "resources=VCPU:4&required=CUSTOM_TRUSTED,!CUSTOM_RETIRING",
+            "3 of 10 hosts serve this request. 6 lack CUSTOM_TRUSTED; of the 4 others, "
+            "1 has CUSTOM_RETIRING, which is forbidden.",
+            None,
+        ),
+        (
+            "flat",
+            "resources=VCPU:16&required=CUSTOM_TRUSTED",
+            "None of 10 hosts serves this request. 6 lack CUSTOM_TRUSTED; the 4 others "
+            "have less than 16 VCPU free (14 at most).",
+            "ask for 14 VCPU instead of 16: 2 hosts serve; for less: up to 4",
+        ),
+        (
+            "flat",
+            "resources=VCPU:40",
+            "None of 10 hosts serves this request. All 10 refuse 40 VCPU to one "
+            "consumer (14 would do).",
+            "ask for 14 VCPU instead of 40: 4 hosts serve; for none 10",
+        ),
+        (
+            "flat",
+            "resources=PGPU:1",
+            "None of 10 hosts serves this request. All 10 have no PGPU.",
+            "do without PGPU: 10 hosts serve",
+        ),
+        (
+            "flat",
+            "resources=VCPU:1&required=CUSTOM_RETIRING,!CUSTOM_TRUSTED",
+            "None of 10 hosts serves this request. 9 lack CUSTOM_RETIRING; the other "
+            "has CUSTOM_TRUSTED, which is forbidden.",
+            "do without CUSTOM_RETIRING: 6 hosts serve",
+        ),
+        (
+            "flat",
+            f"resources=VCPU:14&member_of={RACK}&required=CUSTOM_TRUSTED",
+            "None of 10 hosts serves this request. 7 are outside aggregate "
+            f"{RACK}; the 3 others lack CUSTOM_TRUSTED.",
+            f"look outside aggregate {RACK}: 2 hosts serve",
+        ),
+        (
+            "flat",
+            f"resources=VCPU:1&member_of=in:{RACK},{OTHER_RACK}&member_of=!{RACK}",
+            "None of 10 hosts serves this request. 7 are outside the 2 aggregates that "
+            f"were named; the 3 others are in aggregate {RACK}, which is ruled out.",
+            f"look outside aggregates {RACK} and {OTHER_RACK}: 7 hosts serve",
+        ),
+        (
+            "flat",
+            "resources=VCPU:1&in_tree=00000000-0000-4000-8000-000000000000"
+            "&required=!CUSTOM_TRUSTED",
+            "None of 10 hosts serves this request. 9 belong to another tree than that "
+            "of host3; the other has CUSTOM_TRUSTED, which is forbidden.",
+            "look at all hosts, not only that of host3: 6 hosts serve",
+        ),
+        (
+            "flat",
+            "resources=VCPU:14,MEMORY_MB:900&required=in:CUSTOM_TRUSTED,CUSTOM_OTHER",
+            "1 of 10 hosts serves this request. 6 have none of CUSTOM_OTHER and "
+            "CUSTOM_TRUSTED; of the 4 others, 2 have less than 14 VCPU free and 1 has "
+            "less than 900 MEMORY_MB free.",
+            None,
+        ),
+        (
+            "flat",
+            "resources=VCPU:20,MEMORY_MB:2000&root_required=CUSTOM_TRUSTED",
+            "None of 10 hosts serves this request. 6 lack CUSTOM_TRUSTED; the 4 others "
+            "have less than 20 VCPU free.",
+            "do without MEMORY_MB and ask for less than 20 VCPU: 4 hosts serve",
+        ),
+        (
+            "nested",
+            "resources1=VCPU:24&resources2=VCPU:8&group_policy=isolate",
+            "None of 2 hosts serves this request. All 2 have less than 24 VCPU free "
+            "for group 1 (20 at most).",
+            "ask for 20 VCPU instead of 24 for group 1: 2 hosts serve",
+        ),
+        (
+            "nested",
+            "resources1=VCPU:12&resources2=VCPU:12&resources3=VCPU:12"
+            "&group_policy=none",
+            "None of 2 hosts serves this request. All 2 lack room for groups 1, 2 and "
+            "3 at the same time.",
+            "ask for 8 VCPU instead of 12 for group 1: 2 hosts serve",
+        ),
+        (
+            "nested",
+            "resources_n=VCPU:1,SRIOV_NET_VF:1",
+            "None of 2 hosts serves this request. All 2 have no provider with VCPU and "
+            "SRIOV_NET_VF for group _n.",
+            "do without VCPU for group _n: 2 hosts serve",
+        ),
+        (
+            "nested",
+            "resources1=VCPU:1&required1=CUSTOM_PHYSNET0",
+            "None of 2 hosts serves this request. All 2 have no provider with "
+            "CUSTOM_PHYSNET0 for group 1.",
+            "do without CUSTOM_PHYSNET0 for group 1: 2 hosts serve",
+        ),
+        (
+            "nested",
+            "resources1=VCPU:1&resources2=SRIOV_NET_VF:1&resources3=DISK_GB:1"
+            "&required2=CUSTOM_PHYSNET0&group_policy=isolate&same_subtree=1,3"
+            "&same_subtree=1,2&resources4=SRIOV_NET_VF:1",
+            "None of 2 hosts serves this request. All 2 have too few providers to give "
+            "each group its own.",
+            "let groups share a provider (group_policy=none): 2 hosts serve",
+        ),
+        (
+            "wide",
+            "resources1=PGPU:1&resources2=PGPU:1&group_policy=none&same_subtree=1,2",
+            "The only host does not serve this request. It has no subtree for groups "
+            "1 and 2.",
+            "do not ask for groups 1 and 2 in one subtree: 1 host serves",
+        ),
+        (
+            "wide",
+            "&".join(f"resources{each}=PGPU:1" for each in range(9))
+            + "&group_policy=none",
+            "The only host does not serve this request. It lacks room for groups 0, 1, "
+            "2, 3 and 5 more at the same time.",
+            "do without PGPU for group 0: 1 host serves",
+        ),
+        (
+            "wide",
+            "resources=PGPU:2",
+            "The only host does not serve this request. It has less than 2 PGPU free "
+            "(1 at most).",
+            "ask for 1 PGPU instead of 2: 1 host serves",
+        ),
+        (
+            "shared",
+            "resources=VCPU:2,DISK_GB:2000",
+            "None of 3 hosts serves this request. 1 has no VCPU; the 2 others have "
+            "less than 2000 DISK_GB free (1000 at most).",
+            "ask for 1000 DISK_GB instead of 2000: 2 hosts serve",
+        ),
+        (
+            "shared",
+            "resources=VCPU:2,DISK_GB:10&required=HW_CPU_X86_AVX",
+            "None of 3 hosts serves this request. 1 has no VCPU; the 2 others lack "
+            "HW_CPU_X86_AVX.",
+            "do without HW_CPU_X86_AVX: 2 hosts serve",
+        ),
+    ],
+)
+def test_the_reason_is_told_at_once(
+    cloud: str, query: str, summary: str, change: str | None
+) -> None:
+    told = explain(cloud, query)
+    assert sentence.summary(told) == summary
+    changes = [sentence.change(each, told) for each in told.changes or ()]
+    assert change in changes if change else not changes
+
+
+def test_each_constraint_is_a_sentence() -> None:
+    told = explain(
+        "nested",
+        "root_required=CUSTOM_A,!CUSTOM_B&resources1=VCPU:1&resources2=SRIOV_NET_VF:2"
+        f"&member_of1={RACK}&member_of1=!{OTHER_RACK}&required2=in:CUSTOM_C,CUSTOM_D"
+        "&required2=!CUSTOM_E&in_tree2=00000000-0000-4000-8000-000000000000"
+        "&group_policy=isolate&same_subtree=1,2",
+    )
+    texts = {
+        each.constraint.id: sentence.text(each.constraint) for each in told.figures
+    }
+    assert texts == {
+        "root_required:CUSTOM_A": "the host itself has CUSTOM_A",
+        "root_forbidden:CUSTOM_B": "the host itself does not have CUSTOM_B",
+        "inventory1:VCPU": "there is VCPU for group 1",
+        f"member_of1:{RACK}": f"what serves group 1 is in aggregate {RACK}",
+        f"not_member_of1:{OTHER_RACK}": (
+            f"what serves group 1 is not in aggregate {OTHER_RACK}"
+        ),
+        "unit1:VCPU": "one consumer may have 1 VCPU for group 1",
+        "room1:VCPU": "1 VCPU is free for group 1",
+        "inventory2:SRIOV_NET_VF": "there is SRIOV_NET_VF for group 2",
+        "in_tree2:host3": "what serves group 2 is in the tree of host3",
+        "required2:CUSTOM_C,CUSTOM_D": (
+            "one provider that serves group 2 has CUSTOM_C or CUSTOM_D"
+        ),
+        "forbidden2:CUSTOM_E": "no provider that serves group 2 has CUSTOM_E",
+        "unit2:SRIOV_NET_VF": "one consumer may have 2 SRIOV_NET_VF for group 2",
+        "room2:SRIOV_NET_VF": "2 SRIOV_NET_VF are free for group 2",
+        "together": "one host serves groups 1 and 2 at the same time",
+        "isolate": "each group with a suffix has a provider of its own",
+        "same_subtree:1,2": "groups 1 and 2 are served from one subtree",
+    }
+
+
+def test_what_is_left_out_is_not_finished() -> None:
+    """The funnel is told whatever the time; the rest as far as it goes."""
+    parse = allocation_candidate.QUERY.at(Version(1, 39))
+    assert parse
+    request = parse(query_string.decode("resources=VCPU:40")).request
+    asked = survey.Survey(forest.snapshot_of(list(flat())), request)
+    now = iter([0.0, 0.0] + [9.0] * 1000)
+    told = report.report(
+        asked, report.Wanted(), survey.Deadline(2, clock=lambda: next(now))
+    )
+    assert not told.complete
+    assert (told.serves, told.hosts) == (0, 10)
+    assert [(each.before, each.after) for each in told.figures] == [
+        (10, 10),
+        (10, 0),
+        (0, 0),
+    ]
+    assert [each.gain for each in told.figures] == [10, None, None]
