@@ -143,11 +143,13 @@ def test_lists(shell: Terminal, node: str, version: str) -> None:
 def test_pages_of_a_list(shell: Terminal, node: str) -> None:
     for name in ("n2", "n3"):
         shell.ask("node create", "--driver", "fake-hardware", "--name", name)
-    rows = shell.ask("node list", "--limit", "2", "--sort", "name:desc")
-    assert [row["name"] for row in rows] == ["n3", "n2"]
-    marker = rows[-1]["uuid"]
-    rows = shell.ask("node list", "--marker", marker, "--sort", "name:desc")
-    assert [row["name"] for row in rows] == ["n1"]
+    rows = shell.ask("node list", "--limit", "2")
+    assert [row["name"] for row in rows] == ["n1", "n2"]
+    rows = shell.ask("node list", "--marker", rows[-1]["uuid"])
+    assert [row["name"] for row in rows] == ["n3"]
+    # The client sorts what it has got.
+    rows = shell.ask("node list", "--sort", "name:desc")
+    assert [row["name"] for row in rows] == ["n3", "n2", "n1"]
     rows = shell.ask("node list", "--resource-class", "baremetal.gold")
     assert [row["name"] for row in rows] == ["n1"]
     said = shell.say("node delete", "n2", "n3")
@@ -212,7 +214,7 @@ def test_other_changes(shell: Terminal, node: str) -> None:
 
 
 # What the library says of itself.
-@pytest.mark.filterwarnings("ignore:Support for InfluxDB")
+@pytest.mark.filterwarnings("ignore:::openstack")
 def test_the_library(shell: Terminal, tmp_path: Path) -> None:
     import openstack
 

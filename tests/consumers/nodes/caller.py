@@ -35,7 +35,7 @@ class Caller:
     def __init__(self, application: "WSGIApplication") -> None:
         self._application = application
 
-    def call(
+    def send(
         self,
         method: str,
         path: str,
@@ -43,7 +43,7 @@ class Caller:
         *,
         version: str | None = LATEST,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> webob.Response:
         request = webob.Request.blank(path, method=method)
         if version:
             request.headers["OpenStack-API-Version"] = f"baremetal {version}"
@@ -53,7 +53,19 @@ class Caller:
                 body if isinstance(body, bytes) else json.dumps(body).encode()
             )
         request.headers.update(headers or {})
-        response = request.get_response(self._application)
+        return request.get_response(self._application)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        version: str | None = LATEST,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Return what is answered, which is JSON or nothing."""
+        response = self.send(method, path, body, version=version, headers=headers)
         document = json.loads(response.body) if response.body else None
         return Answer(response.status_int, document, response.headers)
 
