@@ -24,8 +24,7 @@ from placement.handlers import (
     what_if,
 )
 from placement.handlers import resource_provider as provider
-from placement.objects import consumer, resource_provider
-from placement.objects import inventory as inventory_ledger
+from placement.objects import resource_provider
 from placement.schemas import aggregate as aggregate_wire
 from placement.schemas import allocation as allocation_wire
 from placement.schemas import allocation_candidate as candidate_wire
@@ -88,7 +87,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "PUT": Operation(
             handler=always(allocation.replace_of_consumer),
             policy="placement:allocations:update",
-            subject=consumer.parse_uuid,
+            parse_path=allocation_wire.parse_consumer_uuid,
             body=ByVersion(
                 {
                     (1, 0): allocation_wire.PUT_V1_0,
@@ -251,6 +250,10 @@ ROUTES: dict[str, dict[str, Operation]] = {
                 resource_provider.get_by_uuid,
                 missing=resource_provider.UNKNOWN_FOR_DELETE,
             ),
+            lock=functools.partial(
+                resource_provider.lock,
+                missing=resource_provider.UNKNOWN_FOR_DELETE,
+            ),
             status=always(204),
         ),
         "PUT": Operation(
@@ -275,6 +278,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=always(inventory.create_inventory),
             policy="placement:resource_providers:inventories:create",
             subject=resource_provider.get_by_uuid,
+            lock=resource_provider.lock,
             body=always(inventory_wire.POST_INVENTORY),
             flags={"reserved_may_be_total": (1, 26)},
             status=always(201),
@@ -285,6 +289,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=always(inventory.replace_inventories),
             policy="placement:resource_providers:inventories:update",
             subject=resource_provider.get_by_uuid,
+            lock=resource_provider.lock,
             body=always(inventory_wire.PUT_INVENTORIES),
             flags={"reserved_may_be_total": (1, 26)},
             reply=always(inventory_wire.render_inventories),
@@ -295,6 +300,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             absent=errors.MethodNotAllowed,
             policy="placement:resource_providers:inventories:delete",
             subject=resource_provider.get_by_uuid,
+            lock=resource_provider.lock,
             status=always(204),
         ),
     },
@@ -302,14 +308,17 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(inventory.show_inventory),
             policy="placement:resource_providers:inventories:show",
-            subject=inventory_ledger.get_owner,
+            subject=resource_provider.get_by_uuid,
+            subject_parameters=("uuid",),
             reply=always(inventory_wire.render_inventory),
             dated=(1, 15),
         ),
         "PUT": Operation(
             handler=always(inventory.update_inventory),
             policy="placement:resource_providers:inventories:update",
-            subject=inventory_ledger.get_owner,
+            subject=resource_provider.get_by_uuid,
+            subject_parameters=("uuid",),
+            lock=resource_provider.lock,
             body=always(inventory_wire.PUT_INVENTORY),
             flags={"reserved_may_be_total": (1, 26)},
             reply=always(inventory_wire.render_inventory),
@@ -318,7 +327,9 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "DELETE": Operation(
             handler=always(inventory.delete_inventory),
             policy="placement:resource_providers:inventories:delete",
-            subject=inventory_ledger.get_owner,
+            subject=resource_provider.get_by_uuid,
+            subject_parameters=("uuid",),
+            lock=resource_provider.lock,
             status=always(204),
         ),
     },
@@ -335,6 +346,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=since(1, 1, aggregate.replace_aggregates),
             policy="placement:resource_providers:aggregates:update",
             subject=resource_provider.get_by_uuid,
+            lock=resource_provider.lock,
             body=aggregate_wire.PUT_AGGREGATES,
             reply=aggregate_wire.RENDER_AGGREGATES,
             dated=(1, 15),
@@ -353,6 +365,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=since(1, 6, trait.replace_provider_traits),
             policy="placement:resource_providers:traits:update",
             subject=resource_provider.get_by_uuid,
+            lock=resource_provider.lock,
             body=always(trait_wire.PUT_TRAITS),
             body_first=True,
             reply=always(trait_wire.render_provider_traits),
@@ -362,6 +375,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=since(1, 6, trait.delete_provider_traits),
             policy="placement:resource_providers:traits:delete",
             subject=resource_provider.get_by_uuid,
+            lock=resource_provider.lock,
             status=always(204),
         ),
     },

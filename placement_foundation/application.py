@@ -200,10 +200,10 @@ class Application:
             call = Call(
                 session,
                 self._settings,
-                subject,
+                asked.checked(session, subject),
                 parameters,
                 asked.query,
-                asked.checked_body(),
+                asked.body,
                 asking,
                 may,
             )
@@ -252,7 +252,8 @@ class _Asked:
         try:
             self._parse(request, version)
         except errors.ServiceError as fault:
-            if operation.subject is None or operation.body_first:
+            names_nothing = not (operation.subject or operation.parse_path)
+            if names_nothing or operation.body_first:
                 raise
             self.fault = fault
 
@@ -268,18 +269,24 @@ class _Asked:
 
     def subject(self, session: Session, parameters: Mapping[str, str]) -> Any:
         """Return what the path names, loaded; None where it names nothing."""
-        if self._operation.subject is None:
+        row = self._operation
+        if row.parse_path:
+            return row.parse_path(**parameters)
+        if row.subject is None:
             return None
-        return self._operation.subject(session, **parameters, **self._flags)
+        names = row.subject_parameters or parameters
+        found = {name: parameters[name] for name in names}
+        return row.subject(session, **found, **self._flags)
 
-    def checked_body(self) -> Json:
-        """Return the body.
+    def checked(self, session: Session, subject: Any) -> Any:
+        """Return the subject, locked if it is to be changed.
 
-        :raises ServiceError: it, or the query, was not what it should be
+        :raises ServiceError: the query or the body is not what it should be
         """
         if self.fault:
             raise self.fault
-        return self.body
+        lock = self._operation.lock
+        return lock(session, subject) if lock else subject
 
 
 def _done(reply: Reply | Later) -> Reply:

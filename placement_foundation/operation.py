@@ -80,7 +80,11 @@ class Operation:
     belongs to: the rule must also let the caller in there.
 
     ``subject`` loads what the path names: it gets the session, the parameters of the
-    path, and ``subject_flags`` as the handler gets its own. ``query`` parses the query
+    path, or those of ``subject_parameters``, and ``subject_flags`` as the handler gets
+    its own. ``lock`` keeps others from changing it until the transaction ends, once
+    nothing is wrong with the request, and returns it as it is then. Where the path
+    names nothing that is stored, ``parse_path`` makes the subject of its parameters.
+    ``query`` parses the query
     string; where there is none at a microversion, the query string is ignored.
     ``body`` is the schema of the body; where there is none, the body is ignored. Where
     it is ``body_optional`` and none came, it is None; what came is JSON, whatever type
@@ -109,6 +113,9 @@ class Operation:
     policy_project: str | None = None
     owner: Callable[[Any], str] | None = None
     subject: Callable[..., Any] | None = None
+    subject_parameters: tuple[str, ...] | None = None
+    lock: Callable[[Session, Any], Any] | None = None
+    parse_path: Callable[..., Any] | None = None
     subject_flags: Mapping[str, tuple[int, int]] = dataclasses.field(
         default_factory=dict
     )

@@ -21,7 +21,7 @@ def replace_aggregates(call: Call[ResourceProvider]) -> Reply:
     :raises ConcurrentUpdate: the generation in the body is out of date
     """
     wanted = wire.parse_aggregates(call.body)
-    provider = resource_provider.lock(call.session, call.subject)
+    provider = call.subject
     if wanted.generation is not None:
         resource_provider.check_generation(provider, wanted.generation)
     try:

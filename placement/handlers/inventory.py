@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from placement import errors
 from placement.objects import clock, inventory, resource_provider
-from placement.objects.inventory import Inventory
 from placement.objects.resource_provider import ResourceProvider
 from placement.operation import Call
 from placement.schemas import inventory as wire
+from placement.search.model import Inventory
 from placement_foundation.operation import Reply
 
 OUT_OF_DATE = "resource provider generation conflict"
@@ -45,7 +45,7 @@ def create_inventory(
     :raises BadRequest: the class is unknown, or left with no capacity
     :raises ConcurrentUpdate: the provider has an inventory of the class
     """
-    provider = resource_provider.lock(call.session, call.subject)
+    provider = call.subject
     name, wanted = call.body["resource_class"], wire.parse_inventory(call.body)
     failed = f"Unable to create inventory for resource provider {provider.uuid}: "
     _check_capacity(provider, {name: wanted}, failed, reserved_may_be_total)
@@ -71,7 +71,7 @@ def replace_inventories(
     :raises BadRequest: a resource class is unknown, or left with no capacity
     :raises InventoryInUse: an inventory left out still has allocations
     """
-    provider = resource_provider.lock(call.session, call.subject)
+    provider = call.subject
     resource_provider.check_generation(
         provider, call.body["resource_provider_generation"], OUT_OF_DATE
     )
@@ -100,7 +100,7 @@ def update_inventory(
     :raises BadRequest: it is left with no capacity, or the provider has none
     :raises NotFound: there is no such class
     """
-    provider = resource_provider.lock(call.session, call.subject)
+    provider = call.subject
     resource_provider.check_generation(
         provider, call.body["resource_provider_generation"], OUT_OF_DATE
     )
@@ -121,7 +121,7 @@ def delete_inventory(call: Call[ResourceProvider]) -> Reply:
     :raises NotFound: the provider has none
     :raises ConcurrentUpdate: it has allocations
     """
-    provider = resource_provider.lock(call.session, call.subject)
+    provider = call.subject
     name = call.path["resource_class"]
     try:
         inventory.delete(call.session, provider, name)
@@ -137,7 +137,7 @@ def delete_inventories(call: Call[ResourceProvider]) -> Reply:
 
     :raises InventoryInUse: one of them has allocations
     """
-    provider = resource_provider.lock(call.session, call.subject)
+    provider = call.subject
     try:
         inventory.replace_all(call.session, provider, {})
     except errors.ConcurrentUpdate as exc:

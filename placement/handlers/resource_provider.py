@@ -83,8 +83,5 @@ def delete_provider(call: Call[ResourceProvider]) -> Reply:
     :raises CannotDeleteParent: it has children
     :raises ProviderInUse: it has allocations
     """
-    provider = resource_provider.lock(
-        call.session, call.subject, missing=resource_provider.UNKNOWN_FOR_DELETE
-    )
-    resource_provider.delete(call.session, provider)
+    resource_provider.delete(call.session, call.subject)
     return Reply()

@@ -64,7 +64,7 @@ def replace_provider_traits(call: Call[ResourceProvider]) -> Reply:
     :raises ConcurrentUpdate: the generation in the body is out of date
     :raises BadRequest: there is no such trait
     """
-    provider = resource_provider.lock(call.session, call.subject)
+    provider = call.subject
     resource_provider.check_generation(
         provider, call.body["resource_provider_generation"]
     )
@@ -74,7 +74,7 @@ def replace_provider_traits(call: Call[ResourceProvider]) -> Reply:
 
 def delete_provider_traits(call: Call[ResourceProvider]) -> Reply:
     """Take all traits from a provider."""
-    provider = resource_provider.lock(call.session, call.subject)
+    provider = call.subject
     trait.replace_all(call.session, provider, [])
     return Reply()
 

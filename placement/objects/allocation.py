@@ -22,8 +22,8 @@ from placement.objects import (
 from placement.objects.claim import Claim, Place
 from placement.objects.consumer import Consumer
 from placement.objects.exact_text import Wanted
-from placement.objects.inventory import Inventory
 from placement.objects.resource_provider import Locked
+from placement.search.model import Inventory, Stock
 from placement_foundation import storage
 
 STORED: Mapping[Place, Inventory] = types.MappingProxyType({})
@@ -207,7 +207,7 @@ def replace_held(
     for (uuid, name), stored in inventories.items():
         if name in class_ids:
             known = stocks.get((uuid, name))
-            stocks[uuid, name] = stored.stock(used=known.used if known else 0)
+            stocks[uuid, name] = Stock.of(stored, known.used if known else 0)
     claim.check_room(staying, stocks, _sum(held.rows))
     _delete(session, held.rows)
     _insert(session, staying, held, class_ids)

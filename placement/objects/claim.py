@@ -11,9 +11,8 @@ from placement import errors
 from placement.db import models
 from placement.objects import inventory
 from placement.objects.consumer import WantedConsumer
-from placement.objects.inventory import Inventory
 from placement.objects.resource_provider import Known
-from placement.search.model import Stock
+from placement.search.model import Inventory, Stock
 from placement_foundation import storage
 
 # The UUID of a provider and the name of a resource class.
@@ -75,7 +74,7 @@ def load_stocks(
         rows: Iterable[Any] = session.connection().execute(query)
         for provider_id, class_id, amount, *fields in rows:
             place = uuids[provider_id], names[class_id]
-            stocks[place] = Inventory(*fields).stock(used=int(amount))
+            stocks[place] = Stock.of(Inventory(*fields), int(amount))
     return stocks
 
 

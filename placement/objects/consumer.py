@@ -3,10 +3,8 @@
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
-from uuid import UUID
 
 import sqlalchemy as sa
-from oslo_utils import uuidutils
 from sqlalchemy.orm import Session
 
 from placement import errors
@@ -16,6 +14,9 @@ from placement.objects.exact_text import Wanted
 from placement_foundation import storage
 
 RACE = "Another thread concurrently updated the data. Please retry your update"
+
+# The type of a consumer that has none.
+UNKNOWN_TYPE = "unknown"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,16 +62,6 @@ class Record:
     uuid: str
     generation: int
     attributes: Attributes
-
-
-def parse_uuid(session: Session, consumer_uuid: str) -> str:
-    """Return the UUID that a path spells in whatever way, as it is stored.
-
-    :raises BadRequest: the text is no UUID
-    """
-    if not uuidutils.is_uuid_like(consumer_uuid):
-        raise errors.BadRequest(f"Malformed consumer_uuid: {consumer_uuid}")
-    return str(UUID(consumer_uuid))
 
 
 def lock(session: Session, uuids: Collection[str]) -> dict[str, Record]:

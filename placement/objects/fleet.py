@@ -16,9 +16,9 @@ from placement.db import models
 from placement.objects import inventory, resource_provider_filter
 from placement.objects.candidates import snapshot, vocabulary
 from placement.objects.candidates.vocabulary import Vocabulary
-from placement.objects.inventory import Inventory
 from placement.objects.resource_provider_filter import Filters
 from placement.search import model
+from placement.search.model import Inventory
 from placement_foundation import storage
 
 # How many rows are fetched at a time.

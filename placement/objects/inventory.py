@@ -12,38 +12,8 @@ from placement import errors
 from placement.db import models
 from placement.objects import resource_class, resource_provider
 from placement.objects.resource_provider import Known, ResourceProvider
-from placement.search.model import Provider, Stock
+from placement.search.model import Inventory, Provider
 from placement_foundation import storage
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Inventory:
-    """What a provider has of one resource class, in units of the class."""
-
-    total: int
-    reserved: int = 0
-    min_unit: int = 1
-    max_unit: int = 0x7FFFFFFF
-    step_size: int = 1
-    allocation_ratio: float = 1.0
-
-    @property
-    def capacity(self) -> int:
-        """What can be allocated in all."""
-        return self.stock(used=0).capacity
-
-    def stock(self, used: int) -> Stock:
-        """Return the inventory with what is used of it."""
-        return Stock(
-            self.total,
-            self.reserved,
-            self.min_unit,
-            self.max_unit,
-            self.step_size,
-            self.allocation_ratio,
-            used,
-        )
-
 
 P = TypeVar("P", bound=Known)
 
@@ -52,8 +22,6 @@ Key: TypeAlias = tuple[int, int]
 
 FIELDS = [field.name for field in dataclasses.fields(Inventory)]
 
-# No inventory has more.
-LARGEST_AMOUNT = 0x7FFFFFFF
 # How far off a ratio may be that MariaDB gives: it has six digits then.
 TOLERANCE = 1e-5
 # What is used of the inventory that a row of a query is about.
@@ -74,14 +42,6 @@ class Record:
     class_id: int
     inventory: Inventory
     modified: datetime.datetime | None
-
-
-def get_owner(session: Session, uuid: str, resource_class: str) -> ResourceProvider:
-    """Return the provider that the path of an inventory names.
-
-    :raises NotFound: there is no such provider
-    """
-    return resource_provider.get_by_uuid(session, uuid)
 
 
 def list_by_provider(session: Session, provider_id: int) -> dict[str, Inventory]:
@@ -223,8 +183,7 @@ def check_capacity(
 
 
 def _bump(session: Session, provider: ResourceProvider) -> int:
-    resource_provider.record_change(session, [provider], bump=True)
-    return provider.generation + 1
+    return resource_provider.bump(session, [provider])[provider.uuid].generation
 
 
 def _known_keys(session: Session, providers: Iterable[Known]) -> set[Key]:

@@ -16,8 +16,8 @@ from placement.objects import (
 )
 from placement.objects.allocation import Held, Names
 from placement.objects.claim import Claim
-from placement.objects.inventory import Inventory
 from placement.objects.resource_provider import Locked
+from placement.search.model import Inventory
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -68,6 +68,8 @@ class Known(generation.Known, Protocol):
     def root_id(self) -> int:
         """The id of the root of its tree."""
 
+
+P = TypeVar("P", Locked, ResourceProvider)
 
 Parent = orm.aliased(models.ResourceProvider)
 Root = orm.aliased(models.ResourceProvider)
@@ -295,7 +297,7 @@ def record_change(session: Session, providers: Iterable[Known], *, bump: bool) -
         generation.bump(session, models.ResourceProvider, changed, RACE)
 
 
-def bump(session: Session, providers: Iterable[Locked]) -> dict[str, Locked]:
+def bump(session: Session, providers: Iterable[P]) -> dict[str, P]:
     """Record a change that clients are told about; return the providers as they are.
 
     :raises ConcurrentUpdate: a generation is no longer the one in the values

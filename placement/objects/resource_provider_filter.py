@@ -21,7 +21,14 @@ from placement.objects import (
 from placement.objects.candidates.forest import Forest
 from placement.objects.candidates.vocabulary import Vocabulary
 from placement.objects.resource_provider import ResourceProvider
-from placement.search.model import Group, Provider, Request, Stock, Tree
+from placement.search.model import (
+    LARGEST_AMOUNT,
+    Group,
+    Provider,
+    Request,
+    Stock,
+    Tree,
+)
 from placement_foundation import storage
 
 Condition = sa.ColumnElement[bool]
@@ -80,7 +87,7 @@ def list_by_filters(
     conditions = [*wanted, *unwanted, *_named(session, filters)]
     if not amounts:
         providers = resource_provider.list_where(session, *conditions)
-    elif max(amounts.values()) > inventory.LARGEST_AMOUNT:
+    elif max(amounts.values()) > LARGEST_AMOUNT:
         return []
     else:
         providers = _with_room(session, conditions, amounts)

@@ -10,9 +10,7 @@ from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import exact_text
-
-# What a consumer's type is called if it has none.
-UNKNOWN_TYPE = "unknown"
+from placement.objects.consumer import UNKNOWN_TYPE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

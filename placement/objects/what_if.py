@@ -12,8 +12,7 @@ from placement.db import models
 from placement.objects import inventory, resource_class, trait
 from placement.objects.candidates.forest import Forest
 from placement.objects.candidates.vocabulary import Vocabulary
-from placement.objects.inventory import Inventory
-from placement.search.model import Provider, Stock, Tree
+from placement.search.model import Inventory, Provider, Stock, Tree
 from placement_foundation import storage
 
 # What would not be used any more: amounts by UUID of the provider and class.
@@ -174,4 +173,4 @@ def _imagine_stock(
     )
     wanted = Inventory(**{**known, **fields})
     inventory.check_capacity(provider, name, wanted, reserved_may_be_total=True)
-    return wanted.stock(stock.used if stock else 0)
+    return Stock.of(wanted, stock.used if stock else 0)

@@ -1,16 +1,17 @@
 """Allocations on the wire: every shape that they ever had."""
 
 import dataclasses
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 
+from oslo_utils import uuidutils
+
+from placement import errors
 from placement.objects.allocation import Share
 from placement.objects.claim import Claim
-from placement.objects.consumer import Consumer, WantedConsumer
+from placement.objects.consumer import UNKNOWN_TYPE, Consumer, WantedConsumer
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.schema import UUID, Json, Schema, View, extend
-
-# The type of a consumer that has none.
-UNKNOWN_TYPE = "unknown"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -19,6 +20,16 @@ class ProviderAllocations:
 
     generation: int
     shares: Sequence[Share]
+
+
+def parse_consumer_uuid(consumer_uuid: str) -> str:
+    """Return the UUID that a path spells in whatever way, as it is stored.
+
+    :raises BadRequest: the text is no UUID
+    """
+    if not uuidutils.is_uuid_like(consumer_uuid):
+        raise errors.BadRequest(f"Malformed consumer_uuid: {consumer_uuid}")
+    return str(uuid.UUID(consumer_uuid))
 
 
 def closed_map(pattern: str, value: Json, *, least: int = 0) -> dict[str, Json]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from placement import errors
 from placement.objects import resource_class
-from placement.objects.inventory import FIELDS, Inventory
+from placement.objects.inventory import FIELDS
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
+from placement.search.model import Inventory
 from placement_foundation.schema import POSITIVE_INT, Json, Schema, View, extend
 
 # What every database can keep; MariaDB has single precision.

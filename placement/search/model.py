@@ -11,26 +11,41 @@ K = TypeVar("K", bound=Hashable)
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Stock:
-    """An inventory of a resource provider, and what is taken of it.
+# No inventory has more.
+LARGEST_AMOUNT = 0x7FFFFFFF
 
-    Amounts are in units of the resource class. Whether an amount fits is decided
-    here, for the search and for writing allocations alike.
-    """
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a resource provider has of one resource class, in units of the class."""
 
     total: int
     reserved: int = 0
     min_unit: int = 1
-    max_unit: int = 0x7FFFFFFF
+    max_unit: int = LARGEST_AMOUNT
     step_size: int = 1
     allocation_ratio: float = 1.0
-    used: int = 0
 
     @property
     def capacity(self) -> int:
         """What can be allocated in all, rounded toward zero."""
         return int((self.total - self.reserved) * self.allocation_ratio)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stock(Inventory):
+    """An inventory, and what is taken of it.
+
+    Whether an amount fits is decided here, for the search and for writing allocations
+    alike.
+    """
+
+    used: int = 0
+
+    @classmethod
+    def of(cls, inventory: Inventory, used: int) -> "Stock":
+        """Return an inventory with what is taken of it."""
+        return cls(**dataclasses.asdict(inventory), used=used)
 
     @property
     def free(self) -> int:

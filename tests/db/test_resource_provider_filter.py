@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from placement.objects import resource_provider_filter
-from placement.objects.inventory import Inventory
 from placement.objects.resource_provider_filter import Filters
+from placement.search.model import Inventory
 from placement_foundation.storage import Database
 from tests.client import Client, new_uuid
 

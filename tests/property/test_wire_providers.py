@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.microversion import MAXIMUM, VERSIONS
-from placement.objects.inventory import Inventory
 from placement.objects.resource_class import ResourceClass
 from placement.objects.resource_provider import ResourceProvider
 from placement.objects.resource_provider_filter import Filters
@@ -22,6 +21,7 @@ from placement.schemas import (
     resource_provider,
     trait,
 )
+from placement.search.model import Inventory
 from placement_foundation import query_string
 from placement_foundation.schema import Schema, View, parse_json
 from placement_foundation.version import Version

@@ -15,7 +15,7 @@ from placement.db import models
 from placement.objects import inventory
 from placement.objects.candidates import snapshot
 from placement.objects.candidates.vocabulary import Vocabulary
-from placement.search.model import SHARING, Request
+from placement.search.model import LARGEST_AMOUNT, SHARING, Request
 
 # Providers, with the root of the tree that each is in, by their ids.
 Members: TypeAlias = Mapping[int, int]
@@ -166,7 +166,7 @@ class _Finder:
         amounts = {
             class_id: amount
             for class_id, amount in least.items()
-            if amount <= inventory.LARGEST_AMOUNT
+            if amount <= LARGEST_AMOUNT
         }
         members = _grouped(self._rows(self._with_room(amounts))) if amounts else {}
         for class_id in least:
