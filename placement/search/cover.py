@@ -28,14 +28,14 @@ def is_possible(
         return None, 0
     # A choice of all there are, for each slot, is easier to decide.
     anything = frozenset().union(*choices)
-    possible, spent = None, 0
-    for relaxed in ([anything] * len(choices), choices):
-        cover = Cover(relaxed, steps // 2)
+    possible, left = None, steps
+    for share, relaxed in ((2, [anything] * len(choices)), (1, choices)):
+        cover = Cover(relaxed, left // share)
         possible = cover.is_possible(missing)
-        spent += steps // 2 - cover.steps
+        left -= left // share - cover.steps
         if possible is False:
             break
-    return possible, spent
+    return possible, steps - left
 
 
 class Cover:

@@ -48,14 +48,18 @@ def is_possible(
     )
     # If nothing fits, that is often for the large items alone.
     counts = [len(items) * part // PARTS for part in TRIED_PARTS]
-    possible, spent = None, 0
-    for count in counts if len(items) > FEW_ITEMS else counts[-1:]:
-        packing = Packing(ordered[:count], bins, steps // len(counts))
+    if len(items) <= FEW_ITEMS:
+        counts = counts[-1:]
+    possible, left = None, steps
+    for done, count in enumerate(counts):
+        # What one attempt does not need, the next ones have.
+        share = left // (len(counts) - done)
+        packing = Packing(ordered[:count], bins, share)
         possible = packing.is_possible()
-        spent += steps // len(counts) - packing.steps
+        left -= share - packing.steps
         if possible is False:
             break
-    return possible, spent
+    return possible, steps - left
 
 
 class Packing:
