@@ -7,6 +7,7 @@ leave more unused than all bins together can spare. What is left to pack is reme
 when it has failed before. That may take too long, so the steps are counted.
 """
 
+import bisect
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +21,8 @@ MOST_ITEMS = MOST_BINS = 64
 # How much of the items is tried to pack, the largest ones: so many of so many parts.
 PARTS = 6
 TRIED_PARTS = (3, 4, 6)
+# How finely classes are weighed against each other.
+PRECISION = 100
 # So many items are tried at once.
 FEW_ITEMS = 12
 
@@ -52,6 +55,8 @@ def is_possible(
         counts = counts[-1:]
     possible, left = None, steps
     for done, count in enumerate(counts):
+        if _are_too_many(ordered[:count], bins):
+            return False, steps - left
         # What one attempt does not need, the next ones have.
         share = left // (len(counts) - done)
         packing = Packing(ordered[:count], bins, share)
@@ -60,6 +65,56 @@ def is_possible(
         if possible is False:
             break
     return possible, steps - left
+
+
+def _are_too_many(items: Sequence[tuple[Vector, int]], bins: Sequence[Vector]) -> bool:
+    """Tell whether counting shows that there are more items than fit.
+
+    Amounts are weighed, so that classes count alike: what does not fit into a bin by
+    one weight does not fit. Each class is a weight by itself, and all together are one.
+    """
+    totals = [sum(of_class) for of_class in zip(*bins, strict=True)]
+    alone = [
+        [int(which == other) for other in range(len(totals))]
+        for which in range(len(totals))
+    ]
+    together = [max(1, max(totals) * PRECISION // (total or 1)) for total in totals]
+    return any(
+        _are_too_heavy(
+            sorted(_weigh(amounts, weights) for amounts, _ in items),
+            sorted((_weigh(size, weights) for size in bins), reverse=True),
+        )
+        for weights in ([*alone, together] if len(totals) > 1 else alone)
+    )
+
+
+def _weigh(vector: Vector, weights: Iterable[int]) -> int:
+    return sum(map(operator.mul, vector, weights))
+
+
+def _are_too_heavy(items: Sequence[int], bins: Sequence[int]) -> bool:
+    """Tell whether items cannot be divided among bins, however many each one gets.
+
+    If some bins get at least so many items each, and the others fewer, then the
+    smallest of the items that the first ones need must fit into the largest bins.
+
+    :param items: the smallest first
+    :param bins: the largest first
+    """
+    smallest = [0, *itertools.accumulate(items)]
+    largest = [0, *itertools.accumulate(bins)]
+    most = bisect.bisect_right(smallest, bins[0]) - 1
+    return any(
+        not any(
+            number <= having * most and smallest[number] <= largest[having]
+            for having in range(len(bins) + 1)
+            for number in [
+                max(least * having, len(items) - (len(bins) - having) * (least - 1))
+            ]
+            if number <= len(items)
+        )
+        for least in range(2, most + 2)
+    )
 
 
 class Packing:
