@@ -1,6 +1,6 @@
 """Capacity: how many more of what is asked for would fit."""
 
-from placement.objects import count, resource_provider
+from placement.objects import count
 from placement.objects.candidates import keeper
 from placement.operation import Call
 from placement_foundation.operation import Later, Reply
@@ -13,5 +13,4 @@ def show_capacity(call: Call[None]) -> Later:
     """
     question: count.Question = call.query
     forest = keeper.load(call.session)
-    names = resource_provider.names_by_uuid(call.session)
-    return lambda: Reply(count.count(forest, question, names))
+    return lambda: Reply(count.count(forest, question))

@@ -1,6 +1,6 @@
 """Explanations: why a request finds few candidates, or none."""
 
-from placement.objects import explaining, holder, resource_provider
+from placement.objects import explaining, holder
 from placement.objects.candidates import keeper
 from placement.operation import Call
 from placement_foundation.operation import Later, Reply
@@ -14,8 +14,7 @@ def explain(call: Call[None]) -> Later:
     """
     question: explaining.Question = call.query
     forest = keeper.load(call.session)
-    names = resource_provider.names_by_uuid(call.session)
     holders: explaining.Holders = {}
     if question.holders:
         holders = holder.list_largest(call.session, question.classes)
-    return lambda: Reply(explaining.explain(forest, question, names, holders))
+    return lambda: Reply(explaining.explain(forest, question, holders))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from placement.objects import count, explaining, holder, resource_provider, what_if
+from placement.objects import count, explaining, holder, what_if
 from placement.objects.candidates import answer as candidates
 from placement.objects.candidates import keeper, question
 from placement.operation import Call
@@ -33,17 +33,15 @@ def _candidates(call: Call[None], asked: question.Question) -> Respond:
 
 
 def _explanation(call: Call[None], asked: explaining.Question) -> Respond:
-    names = resource_provider.names_by_uuid(call.session)
     holders: explaining.Holders = {}
     if asked.holders:
         ignored = call.body.get("ignore_consumers", ())
         holders = holder.list_largest(call.session, asked.classes, ignored)
-    return lambda forest: explaining.explain(forest, asked, names, holders)
+    return lambda forest: explaining.explain(forest, asked, holders)
 
 
 def _capacity(call: Call[None], asked: count.Question) -> Respond:
-    names = resource_provider.names_by_uuid(call.session)
-    return lambda forest: count.count(forest, asked, names)
+    return lambda forest: count.count(forest, asked)
 
 
 ANSWERS: Mapping[str, Callable[[Call[None], Any], Respond]] = {

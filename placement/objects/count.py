@@ -1,7 +1,6 @@
 """Counting how often a request could be claimed. Nothing here needs the database."""
 
 import dataclasses
-from collections.abc import Mapping
 
 from placement.explanation import capacity
 from placement.explanation.capacity import Count
@@ -29,13 +28,11 @@ class Capacity:
     total: int
     exact: bool
     hosts: tuple[Count, ...]
-    names: Mapping[str, str]
 
 
-def count(forest: Forest, question: Question, names: Mapping[str, str]) -> Capacity:
+def count(forest: Forest, question: Question) -> Capacity:
     """Return how often a request could be claimed.
 
-    :param names: of the providers, by UUID
     :raises BadRequest: a trait or resource class does not exist
     """
     request, everything = question.request, forest.everything
@@ -43,10 +40,9 @@ def count(forest: Forest, question: Question, names: Mapping[str, str]) -> Capac
         name.check(request, forest.vocabulary, everything)
     counts = capacity.count_all(everything, request, question.most)
     serving = [each for each in counts if each.count]
-    serving.sort(key=lambda each: (-each.count, names[each.tree.root.uuid]))
+    serving.sort(key=lambda each: (-each.count, each.tree.root.name or ""))
     return Capacity(
         sum(each.count for each in counts),
         all(each.exact for each in counts),
         tuple(serving[: question.most_hosts]),
-        names,
     )

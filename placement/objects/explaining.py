@@ -13,7 +13,7 @@ from placement.explanation.survey import Deadline, Survey
 from placement.objects.candidates import name
 from placement.objects.candidates.forest import Forest
 from placement.objects.holder import Holder
-from placement.search.model import Request
+from placement.search.model import Request, Snapshot
 
 # Who holds most of each inventory, by UUID of the provider and class.
 Holders: TypeAlias = Mapping[tuple[str, str], Sequence[Holder]]
@@ -50,20 +50,16 @@ class Judged:
 class Explanation:
     """A report, and what to tell of the hosts in it.
 
-    ``names`` are those of all providers by UUID. ``near`` is None where it was not
-    asked for.
+    ``near`` is None where it was not asked for.
     """
 
     report: Report
     near: tuple[Judged, ...] | None
     asked: tuple[Judged, ...]
-    names: Mapping[str, str]
     holders: Holders
 
 
-def explain(
-    forest: Forest, question: Question, names: Mapping[str, str], holders: Holders
-) -> Explanation:
+def explain(forest: Forest, question: Question, holders: Holders) -> Explanation:
     """Return why hosts do not serve a request.
 
     :raises BadRequest: a trait or resource class does not exist
@@ -73,7 +69,7 @@ def explain(
     everything = forest.everything
     if not name.are_known(question.request, forest.vocabulary):
         name.check(question.request, forest.vocabulary, everything)
-    hosts = tuple(_find(host, names) for host in question.wanted.hosts)
+    hosts = tuple(_find(host, everything) for host in question.wanted.hosts)
     asked = Survey(everything, question.request)
     wanted = dataclasses.replace(question.wanted, hosts=hosts)
     told = report.report(asked, wanted, deadline)
@@ -81,18 +77,18 @@ def explain(
         told,
         None if told.near is None else _judge(asked, told.near),
         _judge(asked, told.asked),
-        names,
         holders,
     )
 
 
-def _find(host: str, names: Mapping[str, str]) -> str:
+def _find(host: str, everything: Snapshot) -> str:
     """Return the UUID of a host that is named by it, or by its name."""
-    if host in names:
+    if host in everything.homes:
         return host
-    for uuid, other in names.items():
-        if other == host:
-            return uuid
+    for tree in everything.trees:
+        for member in tree.members:
+            if member.name == host:
+                return member.uuid
     raise errors.NotFound(UNKNOWN_HOST.format(host=host))
 
 

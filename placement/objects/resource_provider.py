@@ -102,14 +102,6 @@ def list_where(
     return [ResourceProvider(*row) for row in rows]
 
 
-def names_by_uuid(session: Session) -> dict[str, str]:
-    """Return the names of all providers by UUID."""
-    row = models.ResourceProvider
-    query = sa.select(row.uuid, row.name).order_by(row.id)
-    rows: Iterable[Any] = session.connection().execute(query)
-    return dict(map(tuple, rows))
-
-
 def get_by_uuid(
     session: Session, uuid: str, *, missing: str = UNKNOWN
 ) -> ResourceProvider:

@@ -32,7 +32,7 @@ def render(value: Capacity, view: View) -> Json:
         "hosts": [
             {
                 "uuid": each.tree.root.uuid,
-                "name": value.names[each.tree.root.uuid],
+                "name": each.tree.root.name,
                 "count": each.count,
             }
             for each in value.hosts

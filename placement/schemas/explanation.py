@@ -95,15 +95,15 @@ def _render_change(change: Change, told: Explanation) -> Json:
     }
 
 
-def _render_name(host: Judged, told: Explanation) -> Json:
-    uuid = host.host.tree.root.uuid
-    return {"uuid": uuid, "name": told.names.get(uuid)}
+def _render_name(host: Judged) -> Json:
+    root = host.host.tree.root
+    return {"uuid": root.uuid, "name": root.name}
 
 
 def _render_near(host: Judged, told: Explanation) -> Json:
     findings = (_unmet(host.verdicts[each]) for each in host.host.unmet)
     return {
-        **_render_name(host, told),
+        **_render_name(host),
         "unmet": [_render_finding(each, told) for each in findings],
     }
 
@@ -118,7 +118,7 @@ def _unmet(verdict: Verdict) -> Finding:
 
 def _render_host(host: Judged, told: Explanation) -> Json:
     return {
-        **_render_name(host, told),
+        **_render_name(host),
         "serves": not host.host.unmet,
         "constraints": [
             _render_verdict(verdict, constraint not in host.host.unmet, told)

@@ -40,7 +40,11 @@ def address(tmp_path: Path) -> Iterator[str]:
 # What is shown of other programs is not run here.
 @pytest.mark.parametrize(
     ("page", "programs"),
-    [("README.rst", "openstack"), ("docs/placement-request.rst", None)],
+    [
+        ("README.rst", "openstack"),
+        ("docs/placement-request.rst", None),
+        ("docs/why-nothing-fits.rst", None),
+    ],
 )
 def test_a_page_goes_as_told(
     page: str, programs: str | None, address: str, tmp_path: Path

@@ -1,0 +1,64 @@
+"""How much an explanation asks the search, however many hosts there are."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from placement.explanation import report, survey
+from placement.schemas import allocation_candidate
+from placement.search import engine
+from placement_foundation import query_string
+from placement_foundation.version import Version
+from tests.property import forest
+from tests.property.forest import Inventory, Node
+
+# Of twelve constraints.
+QUERY = (
+    "resources=VCPU:16,MEMORY_MB:4096,DISK_GB:100"
+    "&required=CUSTOM_A,CUSTOM_B&required=!CUSTOM_C"
+)
+
+
+def hosts(count: int) -> Iterator[Node]:
+    """Yield hosts, all of them in use in another way."""
+    rng = random.Random(1)
+    for number in range(count):
+        names = [name for name in "ABC" if rng.random() < 0.5]
+        yield Node(
+            f"host{number}",
+            None,
+            {
+                "VCPU": Inventory(64, used=rng.randint(0, 64)),
+                "MEMORY_MB": Inventory(65536, used=rng.randint(0, 65536)),
+                "DISK_GB": Inventory(2000, used=rng.randint(0, 2000)),
+            },
+            frozenset(f"CUSTOM_{name}" for name in names),
+            frozenset(),
+        )
+
+
+def test_hosts_that_are_alike_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse = allocation_candidate.QUERY.at(Version(1, 39))
+    assert parse
+    request = parse(query_string.decode(QUERY)).request
+    asked = survey.Survey(forest.snapshot_of(list(hosts(2000))), request)
+    # Three traits, and three amounts that are free or not.
+    assert 1 < len(asked.kinds) <= 2**6
+    trees = 0
+    serving = engine.serving
+
+    def counting(snapshot: Any, request: Any, some: Any) -> Any:
+        nonlocal trees
+        trees += len(some)
+        return serving(snapshot, request, some)
+
+    monkeypatch.setattr(engine, "serving", counting)
+    wanted = report.Wanted(near=100)
+    told = report.report(asked, wanted, survey.Deadline(600))
+    assert told.complete
+    assert 0 < told.serves < told.hosts == 2000
+    assert len(told.near or ()) == 100
+    # One question for each kind and each number that is told would be more.
+    assert trees < 2**6 * 3 * len(told.figures)
