@@ -55,17 +55,9 @@ class Caller:
         request.headers.update(headers or {})
         return request.get_response(self._application)
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        version: str | None = LATEST,
-        headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    def call(self, method: str, path: str, body: Any = None, **how: Any) -> Answer:
         """Return what is answered, which is JSON or nothing."""
-        response = self.send(method, path, body, version=version, headers=headers)
+        response = self.send(method, path, body, **how)
         document = json.loads(response.body) if response.body else None
         return Answer(response.status_int, document, response.headers)
 
