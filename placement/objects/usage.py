@@ -79,11 +79,21 @@ def _owned_by(
 def _count_consumers(
     session: Session, condition: sa.ColumnElement[bool]
 ) -> dict[str, int]:
-    count = sa.func.count(models.Consumer.id.distinct())
+    """Count the consumers that have allocations, by the name of their type."""
+    row = models.Consumer
+    uses = sa.exists().where(models.Allocation.consumer_id == row.uuid)
+    counted = (
+        sa.select(row.consumer_type_id, sa.func.count().label("count"))
+        .where(condition, uses)
+        .group_by(row.consumer_type_id)
+        .subquery()
+    )
     query = (
-        _join_consumers(sa.select(models.ConsumerType.name, count))
-        .where(condition)
-        .group_by(models.ConsumerType.id, models.ConsumerType.name)
+        sa.select(models.ConsumerType.name, counted.c.count)
+        .select_from(counted)
+        .outerjoin(
+            models.ConsumerType, models.ConsumerType.id == counted.c.consumer_type_id
+        )
         .order_by(models.ConsumerType.id)
     )
     rows = session.connection().execute(query)
@@ -91,41 +101,33 @@ def _count_consumers(
 
 
 def _sum_amounts(session: Session, condition: sa.ColumnElement[bool]) -> Iterable[Any]:
-    query = (
-        _join_consumers(
-            sa.select(
-                models.ConsumerType.name,
-                models.ResourceClass.name,
-                sa.func.sum(models.Allocation.used),
-            )
+    """Sum what is used, by type of the consumer and resource class: names and sums.
+
+    Sums are made before ids become names, which are few.
+    """
+    row, taken = models.Consumer, models.Allocation
+    sums = (
+        sa.select(
+            row.consumer_type_id,
+            taken.resource_class_id,
+            sa.func.sum(taken.used).label("used"),
         )
+        .select_from(row)
+        .join(taken, taken.consumer_id == row.uuid)
         .where(condition)
-        .group_by(
-            models.ConsumerType.id,
-            models.ConsumerType.name,
-            models.ResourceClass.id,
-            models.ResourceClass.name,
+        .group_by(row.consumer_type_id, taken.resource_class_id)
+        .subquery()
+    )
+    query = (
+        sa.select(models.ConsumerType.name, models.ResourceClass.name, sums.c.used)
+        .select_from(sums)
+        .join(models.ResourceClass, models.ResourceClass.id == sums.c.resource_class_id)
+        .outerjoin(
+            models.ConsumerType, models.ConsumerType.id == sums.c.consumer_type_id
         )
         .order_by(models.ResourceClass.id)
     )
     return session.connection().execute(query)
-
-
-def _join_consumers(query: Any) -> Any:
-    """Join allocations to those who have them, and to what they are of."""
-    return (
-        query.select_from(models.Allocation)
-        .join(models.Consumer, models.Consumer.uuid == models.Allocation.consumer_id)
-        .join(models.User, models.User.id == models.Consumer.user_id)
-        .join(
-            models.ResourceClass,
-            models.ResourceClass.id == models.Allocation.resource_class_id,
-        )
-        .outerjoin(
-            models.ConsumerType,
-            models.ConsumerType.id == models.Consumer.consumer_type_id,
-        )
-    )
 
 
 def total(usages: Iterable[Usage]) -> Usage:
