@@ -1,0 +1,147 @@
+"""The index of a forest: what it leaves out cannot serve, and it follows changes."""
+
+import dataclasses
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+from placement.objects.candidates import forest, vocabulary
+from placement.objects.candidates.block import Block
+from placement.search import engine, model
+from tests.property import forest as clouds
+from tests.property.test_search import as_found
+
+WORDS = vocabulary.of_names({}, {})
+
+
+def trees_of(cloud: list[clouds.Node], first: int = 1) -> dict[int, model.Tree]:
+    """Return trees by made up ids of their roots, which their members have as well."""
+    numbers = itertools.count(first)
+    trees = {}
+    for tree in clouds.snapshot_of(cloud).trees:
+        members = tuple(
+            dataclasses.replace(member, id=next(numbers), generation=3)
+            for member in tree.members
+        )
+        trees[members[0].id] = model.Tree(members, tree.aggregates)
+    return trees
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_index_changes_neither_the_candidates_nor_their_order(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forest, "BLOCK_SIZE", 2)
+    rng = random.Random(seed)
+    looked_at = left_out = 0
+    for _ in range(30):
+        cloud = clouds.random_forest(rng, size=9)
+        grown = forest.forest_of(WORDS, trees_of(cloud))
+        for _ in range(5):
+            request = clouds.random_request(rng, cloud)
+            relevant = grown.relevant(request)
+            some = engine.search(relevant, request)
+            every = engine.search(grown.everything, request)
+            assert [as_found(each) for each in some] == [
+                as_found(each) for each in every
+            ], (cloud, request)
+            looked_at += len(relevant.trees)
+            left_out += len(grown.everything.trees) - len(relevant.trees)
+    assert left_out > looked_at > 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_forest_that_follows_changes_is_like_one_that_is_made_anew(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forest, "BLOCK_SIZE", 3)
+    rng = random.Random(seed)
+    trees: dict[int, model.Tree] = {}
+    grown = forest.forest_of(WORDS, trees)
+    for _ in range(40):
+        before, described = grown, describe(grown)
+        gone = {key for key in trees if rng.random() < 0.15}
+        first = rng.choice([1, 40, 90])
+        fresh = trees_of(clouds.random_forest(rng, size=5), first)
+        there = {key: tree for key, tree in fresh.items() if rng.random() < 0.8}
+        used = {key: use(rng, tree) for key, tree in trees.items() if key not in gone}
+        some = {key: tree for key, tree in used.items() if rng.random() < 0.3}
+        there = {**there, **some}
+        gone |= {key for key in trees if key in there or collides(trees[key], there)}
+        trees = {key: tree for key, tree in trees.items() if key not in gone} | there
+        trees = {key: trees[key] for key in sorted(trees)}
+        trees, there = without_twins(trees, there)
+        gone |= {key for key in describe(before)[0] if key not in trees}
+        grown = grown.replace(WORDS, gone, there)
+        assert describe(grown) == describe(forest.forest_of(WORDS, trees))
+        assert describe(before) == described, "a forest was changed"
+
+
+def use(rng: random.Random, tree: model.Tree) -> model.Tree:
+    """Return a tree of which more is used."""
+    members = tuple(
+        dataclasses.replace(
+            member,
+            generation=member.generation + 1,
+            stocks={
+                name: dataclasses.replace(stock, used=stock.used + rng.choice([0, 1]))
+                for name, stock in member.stocks.items()
+            },
+        )
+        for member in tree.members
+    )
+    return model.Tree(members, tree.aggregates)
+
+
+def collides(tree: model.Tree, others: dict[int, model.Tree]) -> bool:
+    """Tell whether a member has the UUID of another tree's."""
+    uuids = {member.uuid for other in others.values() for member in other.members}
+    return any(member.uuid in uuids for member in tree.members)
+
+
+def without_twins(
+    trees: dict[int, model.Tree], there: dict[int, model.Tree]
+) -> tuple[dict[int, model.Tree], dict[int, model.Tree]]:
+    """Leave out trees in which there is a UUID for the second time."""
+    seen: set[str] = set()
+    kept = {}
+    for key, tree in trees.items():
+        uuids = {member.uuid for member in tree.members}
+        if not uuids & seen:
+            kept[key] = tree
+            seen |= uuids
+    return kept, {key: tree for key, tree in there.items() if key in kept}
+
+
+def describe(grown: forest.Forest) -> Any:
+    """Return what a forest says of its trees, whatever its blocks are."""
+    said = {
+        root: of_tree(each, position)
+        for each in grown.blocks
+        for position, root in enumerate(each.roots)
+    }
+    homes = {
+        uuid: grown.everything.homes[uuid].root.id for uuid in grown.everything.homes
+    }
+    shared = [provider.uuid for provider in grown.sharing]
+    sums = [sum(column) for column in zip(*(b.sums for b in grown.blocks), strict=True)]
+    return said, homes, shared, sums if any(sums) else []
+
+
+def of_tree(each: Block, position: int) -> Any:
+    """Return what a block says of one of its trees."""
+    bit = 1 << position
+    return (
+        [(member.uuid, dict(member.stocks)) for member in each.trees[position].members],
+        bool(each.single & bit),
+        {name for name, trees in each.traits.items() if trees & bit},
+        {name for name, trees in each.aggregates.items() if trees & bit},
+        {
+            name: room[position]
+            for name, room in each.rooms.items()
+            if room[position] + 1
+        },
+        {name for name in each.rooms if each.most[name] != max(each.rooms[name])},
+    )
