@@ -3,11 +3,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 
-.PHONY: help serve serve-nodes test clean
+.PHONY: help serve serve-nodes serve-reservations test clean
 
 help:
 	@echo 'make serve        serve the API at http://127.0.0.1:8778/; ARGS="--port 0" and others'
 	@echo 'make serve-nodes  serve placement-nodes'
+	@echo 'make serve-reservations  serve placement-reservations'
 	@echo 'make test         run the tests on the embedded database'
 	@echo 'make clean        remove what these have made'
 	@echo 'VENV=$(VENV) is where it is installed, PYTHON=$(PYTHON) what with.'
@@ -17,6 +18,9 @@ serve: $(VENV)/bin/placement-api
 
 serve-nodes: $(VENV)/.consumers
 	$(VENV)/bin/placement-nodes serve $(ARGS)
+
+serve-reservations: $(VENV)/.consumers
+	$(VENV)/bin/placement-reservations serve $(ARGS)
 
 test: $(VENV)/bin/tox
 	$(VENV)/bin/tox -e test

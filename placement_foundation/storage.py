@@ -133,6 +133,8 @@ class Database:
     """
 
     def __init__(self, connected: sa.Engine, settings: DatabaseSettings) -> None:
+        # Left to the first queries, it might be done by two threads at once.
+        orm.configure_mappers()
         readers = engine.with_preamble(connected, engine.READ)
         writers = engine.with_preamble(connected, engine.WRITE)
         self.info: dict[Any, Any] = {}

@@ -85,6 +85,12 @@ class Terminal(Shell):
         ours = "".join(line for line in lines if "Could not load" not in line)
         return dataclasses.replace(done, complaints=ours)
 
+    def ask(self, command: str, *arguments: str, version: str = "") -> Any:
+        """Return the table or record that a command prints, after what it tells."""
+        done = self.run(command, *arguments, "-f", "json")
+        assert done.code == 0, done
+        return json.loads(re.sub(r"\A[^{\[]*", "", done.output))
+
 
 class Gate:
     """The way to Placement; ``watch`` sees every call, ``closed`` lets none through."""
