@@ -35,8 +35,8 @@ class Unusable(Exception):
     """What the operator asked for cannot be done. The message is for the operator."""
 
 
-def _nothing(database: Database) -> None:
-    """Leave a database as it is."""
+def _nothing(what: object) -> None:
+    """Leave something as it is."""
 
 
 def _nowhere(config: cfg.ConfigOpts, url: str) -> list[str]:
@@ -52,8 +52,10 @@ class Program:
     its files. ``database_group`` has the options of the database. ``read`` returns the
     configuration of some files, with a database to use when none is configured.
     ``fill`` gives a database with tables what else the service needs; ``sync_command``
-    is what makes the tables. ``example`` is a command to try, given the URL.
-    ``list_places`` names what else is at the URL, a line for each.
+    is what makes the tables. ``begin`` is called in each process that begins to serve:
+    threads that are there before are not when the processes have parted. ``example`` is
+    a command to try, given the URL. ``list_places`` names what else is at the URL, a
+    line for each.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Program:
     sync_command: str
     example: Callable[[str], str]
     fill: Callable[[Database], object] = _nothing
+    begin: Callable[[cfg.ConfigOpts], object] = _nothing
     list_places: Callable[[cfg.ConfigOpts, str], list[str]] = _nowhere
 
 
@@ -89,6 +92,7 @@ class Server(base.BaseApplication):  # type: ignore[misc]
             # A process that replaces another one does not need the database for it.
             "preload_app": True,
             "worker_class": worker.Worker,
+            "post_worker_init": lambda process: program.begin(config),
             "threads": THREADS,
             "graceful_timeout": 10,
             "proc_name": program.name,

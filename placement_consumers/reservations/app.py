@@ -73,12 +73,11 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     return _assemble(config, make_world(config), enforcer)
 
 
-def start_with_events(config: cfg.ConfigOpts) -> "WSGIApplication":
-    """Return the service, with an event loop in a thread of its own.
+def begin_events(config: cfg.ConfigOpts) -> None:
+    """Run events in a thread of this process, as long as it lasts.
 
-    :raises Exception: as ``start``
+    :raises Exception: as ``make_world``
     """
-    enforcer = policy.make_enforcer(config)
     world = make_world(config)
     stop = threading.Event()
     thread = threading.Thread(
@@ -91,7 +90,6 @@ def start_with_events(config: cfg.ConfigOpts) -> "WSGIApplication":
         thread.join(LAST_TURN_SECONDS)
 
     atexit.register(end)
-    return _assemble(config, world, enforcer)
 
 
 def run_events(config: cfg.ConfigOpts, world: World, stop: threading.Event) -> None:

@@ -33,11 +33,12 @@ PROGRAM = serving.Program(
     read=conf.read,
     make_enforcer=policy.make_enforcer,
     schema=migration.SCHEMA,
-    start=app.start_with_events,
+    start=app.start,
+    begin=app.begin_events,
     sync_command="placement-reservations db sync",
     example=_example,
 )
-WITHOUT_EVENTS = dataclasses.replace(PROGRAM, start=app.start)
+WITHOUT_EVENTS = dataclasses.replace(PROGRAM, begin=lambda config: None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
