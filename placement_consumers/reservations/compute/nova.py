@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 from keystoneauth1 import loading
@@ -36,7 +36,7 @@ class NovaCompute:
     def find_host(self, name: str) -> Details | None:
         """Return what is known of a host, None if there is none of that name."""
         with _translated():
-            found = self.nova.find_hypervisor(name, ignore_missing=True, details=True)
+            found = _find(self.nova.find_hypervisor, name, details=True)
         if found is None:
             return None
         return Details(
@@ -53,12 +53,12 @@ class NovaCompute:
 
     def list_servers_on(self, host: str) -> list[str]:
         """Return the ids of the servers that run on a host."""
-        return self._list_servers(host=host)
+        return self._list_servers(compute_host=host)
 
     def make_flavor(self, flavor: Flavor) -> None:
         """Let a flavor be as it is said to be: Nova's own never change."""
         with _translated():
-            known = self.nova.find_flavor(flavor.id, get_extra_specs=True)
+            known = _find(self.nova.find_flavor, flavor.id, get_extra_specs=True)
             if known and _is(known, flavor):
                 return
             if known:
@@ -107,7 +107,7 @@ class NovaCompute:
     def join_pool(self, host: str) -> None:
         """Put a host into the pool of reservable hosts, which is made if need be."""
         with _translated():
-            pool = self.nova.find_aggregate(self.pool, ignore_missing=True)
+            pool = _find(self.nova.find_aggregate, self.pool)
             if pool is None:
                 pool = self.nova.create_aggregate(name=self.pool)
             if host not in (pool.hosts or ()):
@@ -116,9 +116,17 @@ class NovaCompute:
     def leave_pool(self, host: str) -> None:
         """Take a host out of the pool of reservable hosts."""
         with _translated():
-            pool = self.nova.find_aggregate(self.pool, ignore_missing=True)
+            pool = _find(self.nova.find_aggregate, self.pool)
             if pool and host in (pool.hosts or ()):
                 self.nova.remove_host_from_aggregate(pool, host)
+
+
+def _find(find: Callable[..., Any], name: str, **options: Any) -> Any:
+    """Return what has a name or an id, None if there is nothing."""
+    try:
+        return find(name, ignore_missing=False, **options)
+    except exceptions.NotFoundException:
+        return None
 
 
 def _is(known: Any, flavor: Flavor) -> bool:
