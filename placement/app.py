@@ -1,19 +1,20 @@
 """Assembly: settings, database, policy and middleware make the service."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 from oslo_log import log
 
 from placement import conf, errors, microversion, policy
-from placement.console import site
+from placement.console import site as console
 from placement.db import migration
+from placement.monitoring import site as monitoring
 from placement.objects import standard_name
 from placement.objects.candidates import keeper
 from placement.routes import ROUTES
-from placement_foundation import middleware, refusal, storage
+from placement_foundation import middleware, page, refusal, storage
 from placement_foundation.application import Application, Service
 from placement_foundation.log import set_up_logging
 from placement_foundation.middleware import Surroundings
@@ -22,6 +23,8 @@ from placement_foundation.storage import Database
 from placement_foundation.version import Version
 
 if TYPE_CHECKING:
+    import socket
+
     from _typeshed.wsgi import WSGIApplication
 
 LOG = log.getLogger(__name__)
@@ -102,6 +105,16 @@ def _assemble(
     application: WSGIApplication = Application(SERVICE, connected, settings, enforcer)
     around = SURROUNDINGS
     if config.console.enabled:
-        application = site.Site(application, config)
-        around = site.admit(around)
-    return middleware.surround(application, config, around)
+        application = console.Site(application, config)
+        around = console.admit(around)
+    pages = monitoring.health_pages(connected)
+    elsewhere: Sequence[tuple[socket.socket, WSGIApplication]] = ()
+    if config.metrics.enabled:
+        metrics = monitoring.metrics_page(config, connected)
+        elsewhere = monitoring.elsewhere(config, metrics)
+        if config.api.auth_strategy == "noauth2":
+            # Where anybody may do anything, anybody may read.
+            pages[monitoring.METRICS] = metrics
+        guarded = monitoring.Guarded(metrics, enforcer)
+        application = page.beside(application, {monitoring.METRICS: guarded})
+    return middleware.surround(application, config, around, pages, elsewhere)

@@ -129,6 +129,30 @@ CONSOLE_OPTIONS = [
     ),
 ]
 
+METRICS_OPTIONS = [
+    cfg.BoolOpt(
+        "enabled",
+        default=False,
+        help="Count and time what the service does, and tell it at /metrics in the "
+        "format of Prometheus: to those who may read the fleet from the ledger API.",
+    ),
+    cfg.Opt(
+        "address",
+        type=option.Address(),
+        sample_default="127.0.0.1:9178",
+        help="Tell it to all who reach this address as well, HOST:PORT or PORT: the "
+        "place for Prometheus, which has no token. placement-api and our worker class "
+        "of gunicorn listen there. By default nothing does.",
+    ),
+    cfg.IntOpt(
+        "fleet_interval",
+        default=60,
+        min=1,
+        help="Seconds for which the sums over all providers and consumers are kept "
+        "before they are asked of the database again, by one process for all of them.",
+    ),
+]
+
 OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("DEFAULT", PATH_OPTIONS),
     ("api", option.API_OPTIONS),
@@ -136,6 +160,7 @@ OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("placement", PLACEMENT_OPTIONS),
     ("workarounds", WORKAROUND_OPTIONS),
     ("console", CONSOLE_OPTIONS),
+    ("metrics", METRICS_OPTIONS),
     ("oslo_middleware", http_proxy_to_wsgi.OPTS),
     ("cors", cors.CORS_OPTS),
     ("oslo_policy", option.policy_options()),

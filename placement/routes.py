@@ -40,6 +40,7 @@ from placement.schemas import root as root_wire
 from placement.schemas import trait as trait_wire
 from placement.schemas import usage as usage_wire
 from placement.schemas import what_if as what_if_wire
+from placement_foundation import telemetry
 from placement_foundation.operation import Operation
 from placement_foundation.version import ByVersion, always, since
 
@@ -75,6 +76,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
                 }
             ),
             status=always(204),
+            counted=telemetry.CLAIMS,
         ),
     },
     "/allocations/{consumer_uuid}": {
@@ -99,6 +101,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
                 }
             ),
             status=always(204),
+            counted=telemetry.CLAIMS,
         ),
         "DELETE": Operation(
             handler=always(allocation.delete_of_consumer),

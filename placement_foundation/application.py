@@ -21,6 +21,7 @@ from placement_foundation import (
     query_string,
     schema,
     stream,
+    telemetry,
     trouble,
 )
 from placement_foundation.context import RequestContext
@@ -72,7 +73,6 @@ class Router:
     """Finds the row of a path."""
 
     def __init__(self, table: Table) -> None:
-        self._table = table
         self._mapper = routes.Mapper(explicit=True)
         self._mapper.minimization = False
         for path in table:
@@ -80,8 +80,8 @@ class Router:
             self._mapper.connect(path, re.sub(r"\{(\w+)\}", r"{\1:[^/]+}", path))
         self._mapper.create_regs()
 
-    def find(self, path: str) -> tuple[Mapping[str, Operation], dict[str, str]]:
-        """Return the methods of a path, and the parameters in it.
+    def find(self, path: str) -> tuple[str, dict[str, str]]:
+        """Return the path of the table that a path is one of, and the parameters in it.
 
         :raises NotFound: no row of the table is for that path
         """
@@ -91,7 +91,7 @@ class Router:
         parameters, route = found
         if path.endswith("\n") and not route.name.endswith("}"):
             raise errors.NotFound("")
-        return self._table[route.name], parameters
+        return route.name, parameters
 
 
 class Application:
@@ -169,9 +169,20 @@ class Application:
         request.environ[middleware.VERSION_KEY] = str(version)
         return version
 
+    def _find(
+        self, request: webob.Request
+    ) -> tuple[Mapping[str, Operation], dict[str, str]]:
+        """Return the methods of the path that is asked for, and the parameters in it.
+
+        :raises NotFound: no row of the table is for that path
+        """
+        template, parameters = self._router.find(_path(request))
+        telemetry.name_operation(template)
+        return self._service.routes[template], parameters
+
     def _is_newest_by_default(self, request: webob.Request) -> bool:
         try:
-            methods, _ = self._router.find(_path(request))
+            methods, _ = self._find(request)
         except errors.NotFound:
             return False
         return any(operation.newest_by_default for operation in methods.values())
@@ -179,7 +190,7 @@ class Application:
     def _serve(self, request: webob.Request, version: Version) -> webob.Response:
         _check_sizes(request)
         _check_body_headers(request)
-        methods, parameters = self._router.find(_path(request))
+        methods, parameters = self._find(request)
         operation = methods.get(request.method)
         if operation is None:
             raise errors.MethodNotAllowed(
@@ -214,7 +225,9 @@ class Application:
             return _render_open(request, operation, opened, version)
         # What is sure to fail needs no lock.
         reading = request.method == READING or operation.changes_nothing or asked.fault
-        reply = (self._database.read if reading else self._database.write)(work)
+        run = self._database.read if reading else self._database.write
+        with telemetry.outcome(operation.counted):
+            reply = run(work)
         return _render(request, operation, _done(reply), version)
 
     def _check_policy(self, request: webob.Request, operation: Operation) -> None:
@@ -423,6 +436,7 @@ def _flags(flags: Mapping[str, tuple[int, int]], version: Version) -> dict[str, 
     return {name: version >= first for name, first in flags.items()}
 
 
+@telemetry.timed("rendering")
 def _render(
     request: webob.Request, operation: Operation, reply: Reply, version: Version
 ) -> webob.Response:

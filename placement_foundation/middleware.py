@@ -5,8 +5,10 @@ Each is a WSGI application around another one.
 
 import dataclasses
 import re
+import time
+import types
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import webob.exc
@@ -15,9 +17,11 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_middleware import cors, http_proxy_to_wsgi
 
-from placement_foundation import context, quotation
+from placement_foundation import context, page, quotation, telemetry
 
 if TYPE_CHECKING:
+    import socket
+
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LOG = log.getLogger(__name__)
@@ -27,6 +31,7 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSION_KEY = "placement.microversion"
 LARGEST_BODY_KEY = "placement.largest_body"
+NO_PAGES: Mapping[str, "WSGIApplication"] = types.MappingProxyType({})
 # What is logged of an address, in characters.
 LOGGED = 2000
 
@@ -49,12 +54,18 @@ class Surrounded:
     """An application with all that surrounds it.
 
     ``largest_body`` is how many bytes a body may have, for servers that read it before
-    they call.
+    they call. ``elsewhere`` is what they serve beside it, at sockets of its own.
     """
 
-    def __init__(self, application: "WSGIApplication", largest_body: int) -> None:
+    def __init__(
+        self,
+        application: "WSGIApplication",
+        largest_body: int,
+        elsewhere: Sequence[tuple["socket.socket", "WSGIApplication"]],
+    ) -> None:
         self._application = application
         self.largest_body = largest_body
+        self.elsewhere = elsewhere
 
     def __call__(
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
@@ -65,9 +76,17 @@ class Surrounded:
 
 
 def surround(
-    application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
+    application: "WSGIApplication",
+    config: cfg.ConfigOpts,
+    around: Surroundings,
+    pages: Mapping[str, "WSGIApplication"] = NO_PAGES,
+    elsewhere: Sequence[tuple["socket.socket", "WSGIApplication"]] = (),
 ) -> Surrounded:
-    """Return an application with all that surrounds it, as the options say."""
+    """Return an application with all that surrounds it, as the options say.
+
+    :param pages: what is at some paths for all to read, outside of everything else
+    :param elsewhere: what is served at sockets of its own
+    """
     if config.api.auth_strategy == "noauth2":
         LOG.warning(
             "Nobody is authenticated (auth_strategy = noauth2): whoever reaches the "
@@ -80,7 +99,8 @@ def surround(
     wrapped = with_request_log(wrapped, around)
     if config.oslo_middleware.enable_proxy_headers_parsing:
         wrapped = http_proxy_to_wsgi.HTTPProxyToWSGI(wrapped, config)
-    return Surrounded(wrapped, config.api.max_request_body_size)
+    wrapped = page.beside(wrapped, pages)
+    return Surrounded(wrapped, config.api.max_request_body_size, elsewhere)
 
 
 def is_root(environment: "WSGIEnvironment") -> bool:
@@ -97,6 +117,7 @@ def with_request_log(
     def logged(
         environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
+        began = time.perf_counter()
         request_id = f"req-{uuid.uuid4()}"
         environment[context.REQUEST_ID] = request_id
         inbound = environment.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
@@ -114,20 +135,42 @@ def with_request_log(
         def start_logged(
             status: str, headers: list[tuple[str, str]], *error: Any
         ) -> Any:
+            seconds = time.perf_counter() - began
+            code = status.split(" ", 1)[0]
+            telemetry.answer(environment, code, seconds)
             request_log.info(
                 "%s %s status: %s len: %s microversion: %s",
                 environment.get("REMOTE_ADDR") or "-",
                 line,
-                status.split(" ", 1)[0],
+                code,
                 _header(headers, "content-length"),
                 environment.get(VERSION_KEY, "-"),
+                extra=_facts(environment, code, seconds),
             )
             headers.append(("x-openstack-request-id", request_id))
             return start_response(status, headers, *error)
 
-        return application(environment, start_logged)
+        with telemetry.request(environment):
+            return application(environment, start_logged)
 
     return logged
+
+
+def _facts(
+    environment: "WSGIEnvironment", status: str, seconds: float
+) -> dict[str, object]:
+    """Return what a line says beside its words, for logs that keep fields."""
+    asking = environment.get(context.ENVIRONMENT_KEY)
+    return {
+        "request_id": environment[context.REQUEST_ID],
+        "operation": telemetry.operation(),
+        "method": quotation.cut(environment["REQUEST_METHOD"]),
+        "status": int(status),
+        "duration": round(seconds, 6),
+        "microversion": environment.get(VERSION_KEY),
+        "user": asking and asking.user_id,
+        "project": asking and asking.project_id,
+    }
 
 
 def _request_line(environment: "WSGIEnvironment") -> str:

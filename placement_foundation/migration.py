@@ -11,6 +11,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from oslo_db import exception as db_exc
 from oslo_log import log
+from sqlalchemy.orm import Session
 
 from placement_foundation.storage import Database
 
@@ -52,6 +53,14 @@ class History:
         """Return the revision recorded in a database, None if there is no record."""
         with database.engine.connect() as connection:
             return self._recorded(connection)
+
+    def is_newest(self, session: Session) -> bool:
+        """Tell whether the newest revision is the one recorded.
+
+        :raises Exception: there is no record
+        """
+        recorded = sa.table(self._version_table, sa.column("version_num"))
+        return session.scalar(sa.select(recorded.c.version_num)) == self.head
 
     def upgrade(self, database: Database, revision: str | None = None) -> None:
         """Migrate the schema to a revision, the newest if none is given.

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from sqlalchemy.orm import Session
 
-from placement_foundation import errors
+from placement_foundation import errors, telemetry
 from placement_foundation.context import RequestContext
 from placement_foundation.query_string import Pairs
 from placement_foundation.schema import Json, Schema, View
@@ -103,6 +103,8 @@ class Operation:
     on until the reply is sent, so that the value may be an iterator which reads; and a
     reply of this size is compressed for those who take that.
 
+    ``counted`` is told what became of each request that was let in.
+
     ``newest_by_default`` is for what has no clients from before microversions: a
     request without one gets the newest. What ``changes_nothing`` only reads, whatever
     its method.
@@ -132,4 +134,5 @@ class Operation:
     accepts_anything: bool = False
     lines: Callable[[Any, View], Iterator[Json]] | None = None
     newest_by_default: bool = False
+    counted: telemetry.Measure | None = None
     changes_nothing: bool = False

@@ -6,8 +6,37 @@ from pathlib import Path
 from typing import Any
 
 from keystonemiddleware import opts as keystone_opts
-from oslo_config import cfg
+from oslo_config import cfg, types
 from oslo_policy import opts as policy_opts
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where to listen."""
+
+    host: str
+    port: int
+
+
+class Address(types.ConfigType):
+    """The type of an option that is an address to listen on: HOST:PORT, or PORT."""
+
+    def __init__(self) -> None:
+        super().__init__(type_name="address")
+
+    def __call__(self, value: str) -> Place:
+        """Read a value.
+
+        :raises ValueError: it is none
+        """
+        host, _, port = value.rpartition(":")
+        if not port.isdecimal() or int(port) > 65535:
+            raise ValueError(f"{value} is no HOST:PORT")
+        return Place(host.strip("[]") or "127.0.0.1", int(port))
+
+    def _formatter(self, value: str) -> str:
+        return value
+
 
 API_OPTIONS = [
     cfg.StrOpt(

@@ -8,14 +8,14 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from gunicorn.app import base
 from oslo_config import cfg
 from oslo_log import log
 
-from placement_foundation import command, option, storage, worker
+from placement_foundation import command, metrics, option, storage, worker
 from placement_foundation.log import set_up_logging
 from placement_foundation.migration import History
 from placement_foundation.policy import Enforcer
@@ -98,6 +98,7 @@ class Server(base.BaseApplication):  # type: ignore[misc]
             "proc_name": program.name,
             "loglevel": "warning",
             "control_socket_disable": True,
+            "child_exit": _forget,
         }
         super().__init__()
 
@@ -110,6 +111,11 @@ class Server(base.BaseApplication):  # type: ignore[misc]
     def load(self) -> "WSGIApplication":
         """Make the application, before the processes part."""
         return self._program.start(self._config)
+
+
+def _forget(server: object, process: Any) -> None:
+    """Take a process that has ended out of the metrics."""
+    metrics.forget(process.pid)
 
 
 def add_arguments(parser: argparse.ArgumentParser, program: Program) -> None:
@@ -208,7 +214,7 @@ def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
             config.set_default("auth_strategy", "noauth2", "api")
         # Read now, so that a value that cannot be used is told now.
         option.check_values(config)
-    except (cfg.Error, ValueError) as exc:
+    except (cfg.Error, ValueError, OSError) as exc:
         raise Unusable(command.describe(exc)) from exc
     try:
         program.make_enforcer(config)

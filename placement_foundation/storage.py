@@ -21,7 +21,7 @@ from sqlalchemy import orm
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from placement_foundation import engine, errors, trouble
+from placement_foundation import engine, errors, telemetry, trouble
 from placement_foundation.option import DatabaseSettings
 
 LOG = log.getLogger(__name__)
@@ -171,6 +171,22 @@ class Database:
             # What is open may remember the tables as they were.
             self.rest()
 
+    def answers(self) -> bool:
+        """Tell whether the database can be reached at all.
+
+        :raises Exception: it cannot
+        """
+        return self.look(lambda session: session.scalar(sa.select(1)) == 1)
+
+    def look(self, work: Callable[[Session], T]) -> T:
+        """Run ``work`` as ``read`` does, once, and beside all that waits for a turn.
+
+        It is for those who want to know whether the database is well.
+
+        :raises Exception: it is not
+        """
+        return self._read_once(work)
+
     def read(self, work: Callable[[Session], T]) -> T:
         """Run ``work`` in a transaction that sees one moment and changes nothing.
 
@@ -211,7 +227,7 @@ class Database:
         reconnected = False
         for attempt in range(1, attempts + 1):
             try:
-                with self._turn():
+                with telemetry.step("transaction"), self._turn():
                     return run_once(work)
             except errors.ServiceError:
                 raise
@@ -221,7 +237,10 @@ class Database:
                 if trouble.is_lost_connection(exc):
                     again = again and not reconnected
                     reconnected = True
+                cause = trouble.name_cause(exc)
+                telemetry.tell(telemetry.TRANSACTION_FAILURES, cause=cause)
                 self._check_worth(exc, again)
+                telemetry.tell(telemetry.TRANSACTION_RETRIES, cause=cause)
             # Those who lost to each other would meet again if they came back at once.
             time.sleep(_pause(attempt))
         raise ValueError("a transaction is attempted at least once")

@@ -137,6 +137,18 @@ def is_lost_connection(exc: Exception) -> bool:
     return bool(getattr(inner, "connection_invalidated", False))
 
 
+def name_cause(exc: Exception) -> str:
+    """Return in a word why a transaction failed; there are few such words."""
+    kinds = {
+        "lost_connection": is_lost_connection,
+        "busy": is_busy,
+        "lost_race": is_lost_race,
+        "unstorable": is_unstorable,
+        "unavailable": is_unavailable,
+    }
+    return next((name for name, holds in kinds.items() if holds(exc)), "bug")
+
+
 def describe(exc: BaseException) -> str:
     """Return what the driver says, in one line."""
     return " ".join(str(driver_error(exc)).split())

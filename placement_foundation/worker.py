@@ -330,6 +330,10 @@ class Worker(base.Worker):  # type: ignore[misc]
             listen(self.wsgi, listener.sock, self._threads, self._map, **limits)
             for listener in self.sockets
         ]
+        self._listeners += [
+            listen(application, bound, self._threads, self._map, **limits)
+            for bound, application in getattr(self.wsgi, "elsewhere", ())
+        ]
         self._next_look = 0.0
         while self.alive and self._has_parent():
             self._serve_once(1)

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from placement import app, conf, policy
 from placement.db import migration
 from placement.objects import standard_name
-from placement_foundation import serving
+from placement_foundation import page, serving
 
 
 def _read(files: list[str] | None, connection: str) -> cfg.ConfigOpts:
@@ -17,6 +17,10 @@ def _read(files: list[str] | None, connection: str) -> cfg.ConfigOpts:
     if config.placement_database.connection == connection:
         # Who tries it out wants to see it.
         config.set_default("enabled", True, "console")
+        config.set_default("enabled", True, "metrics")
+    if config.metrics.enabled and config.metrics.address:
+        # Told in one line, and before anything is made.
+        page.bind(config.metrics.address).close()
     return config
 
 
@@ -28,7 +32,12 @@ def _example(url: str) -> str:
 
 
 def _list_places(config: cfg.ConfigOpts, url: str) -> list[str]:
-    return [f"Console: {url}/console/"] if config.console.enabled else []
+    places = []
+    if config.console.enabled:
+        places.append(f"Console: {url}/console/")
+    if config.metrics.enabled:
+        places.append(f"Metrics: {url}/metrics")
+    return places
 
 
 PROGRAM = serving.Program(

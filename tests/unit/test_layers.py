@@ -17,7 +17,7 @@ LAYERS = {
     PACKAGE: [
         {"cmd", "wsgi"},
         {"app"},
-        {"policy", "console"},
+        {"policy", "console", "monitoring"},
         {"routes"},
         {"handlers"},
         {"operation"},
@@ -52,13 +52,16 @@ LAYERS = {
         {"migration"},
         {"storage"},
         {"engine"},
-        {"trouble"},
+        {"health"},
+        {"trouble", "page", "metrics"},
         {
             "context",
             "errors",
             "log",
             "option",
+            "recent",
             "stream",
+            "telemetry",
             "version",
             "worker",
         },
@@ -72,10 +75,12 @@ LIBRARIES = {
     "routes": {"application"},
     "jsonschema": {"schemas", "schema", "query_string"},
     "sqlalchemy": {"objects", "db", "cmd", "storage", "migration", "engine"}
-    | {"application", "command", "operation", "serving", "trouble"},
+    | {"application", "command", "operation", "serving", "trouble"}
+    | {"metrics"},
     "alembic": {"command", "db", "migration"},
     "oslo_config": {"conf", "app", "policy", "cmd", "log", "middleware", "option"}
-    | {"command", "console", "serving"},
+    | {"command", "console", "monitoring", "serving"},
+    "prometheus_client": {"metrics", "monitoring"},
     "keystoneauth1": {"console", "sync"},
     "gunicorn": {"serving", "worker"},
     "oslo_policy": {"policy", "conf", "option"},

@@ -14,12 +14,14 @@ from placement.search import engine
 from placement.search.engine import Candidate
 from placement.search.model import Provider, Request, Snapshot
 from placement.search.tally import Tally
+from placement_foundation import telemetry
 
 LOG = log.getLogger(__name__)
 # How many of the groups that made a search hard are named.
 MOST_NAMED = 5
 
 
+@telemetry.timed("search")
 def answer(forest: Forest, question: Question, order: Order) -> Answer:
     """Return ways to serve all request groups together, and who is in them.
 
@@ -32,7 +34,9 @@ def answer(forest: Forest, question: Question, order: Order) -> Answer:
         name.check(request, forest.vocabulary, forest.everything)
         return NOTHING
     relevant = forest.relevant(request)
+    telemetry.tell(telemetry.CANDIDATE_HOSTS, len(relevant.trees))
     candidates = find(relevant, question, order)
+    telemetry.tell(telemetry.CANDIDATE_ANSWERS, len(candidates))
     return Answer(
         candidates=tuple(candidates),
         providers=tuple(_list_summarised(candidates, relevant, request)),

@@ -21,6 +21,7 @@ from placement.objects.candidates.fingerprint import Fingerprint
 from placement.objects.candidates.forest import Forest
 from placement.objects.candidates.vocabulary import Vocabulary
 from placement.search.model import Request
+from placement_foundation import telemetry
 from placement_foundation.storage import Database
 
 LOG = log.getLogger(__name__)
@@ -39,6 +40,7 @@ def load_kept(session: Session) -> Forest | None:
     return keeper.load(session) if keeper else None
 
 
+@telemetry.timed("load")
 def load(session: Session, request: Request | None = None) -> Forest:
     """Return the forest as the transaction sees it.
 

@@ -1,0 +1,170 @@
+"""Sums over the whole cloud as metrics, found out by one process for all of them."""
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oslo_log import log
+
+from placement.objects import total
+from placement_foundation import metrics, trouble
+from placement_foundation.recent import Recent
+from placement_foundation.storage import Database
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+LOG = log.getLogger(__name__)
+
+# Names that the data brings: more than these are not shown.
+MOST_NAMES = 100
+OTHER = "other"
+# How long a reader waits for the first sums, in seconds.
+PATIENCE = 1
+
+CLASS_METRICS = {
+    "providers": "Providers that have an inventory of the class.",
+    "total": "Units in inventories.",
+    "reserved": "Units that are reserved.",
+    "capacity": "Units that can be allocated: total less reserved, times the ratio.",
+    "used": "Units that are allocated.",
+}
+
+
+class Fleet:
+    """A collector of prometheus_client.
+
+    The sums are kept in a file beside the numbers of the processes. Whoever is asked
+    when they are too old has them found out, unless another process is doing that, and
+    answers with what there is.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        directory: str,
+        interval: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._database = database
+        self._file = Path(directory, "fleet.json")
+        self._interval = interval
+        self._clock = clock
+        self._refreshed: Recent[None] = Recent(
+            self._refresh, lasts=0, patience=PATIENCE, too_late=lambda: None
+        )
+
+    def describe(self) -> Iterable["Metric"]:
+        """Return nothing: what is told is not looked at before it is asked for."""
+        return ()
+
+    def collect(self) -> Iterator["Metric"]:
+        """Yield the metrics."""
+        if self._is_due():
+            self._refreshed.get()
+        sums = self._read()
+        if sums:
+            yield from _metrics(sums)
+
+    def _is_due(self) -> bool:
+        """Tell whether nobody has found out, or tried to, for too long."""
+        try:
+            return self._clock() - self._file.stat().st_mtime >= self._interval
+        except FileNotFoundError:
+            return True
+
+    def _read(self) -> Any:
+        try:
+            return json.loads(self._file.read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def _refresh(self) -> None:
+        """Find out, unless another process does."""
+        with self._exclusively() as alone:
+            if not alone or not self._is_due():
+                return
+            try:
+                sums = _bound(self._database.look(total.load))
+            except Exception as exc:
+                LOG.warning("no sums of the fleet: %s", trouble.describe(exc))
+                sums = self._read()
+            self._write({**sums, "at": self._clock()} if sums else None)
+
+    @contextlib.contextmanager
+    def _exclusively(self) -> Iterator[bool]:
+        """Hold a lock that the other processes see, and say whether it was free."""
+        with self._file.with_suffix(".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+
+    def _write(self, sums: Any) -> None:
+        new = self._file.with_suffix(".new")
+        new.write_text(json.dumps(sums))
+        os.utime(new, (self._clock(), self._clock()))
+        new.replace(self._file)
+
+
+def _bound(totals: total.Totals) -> dict[str, Any]:
+    """Return sums with no more names than are shown.
+
+    Of resource classes those remain that most providers have, and the number of the
+    others is told; consumers of types beyond the largest ones are one type.
+    """
+    classes = _largest(totals.classes, lambda name: totals.classes[name].providers)
+    consumers = _largest(totals.consumers, totals.consumers.__getitem__)
+    rest = sum(totals.consumers.values()) - sum(consumers.values())
+    return {
+        "providers": totals.providers,
+        "left_out": len(totals.classes) - len(classes),
+        "classes": {
+            name: dataclasses.asdict(amounts) for name, amounts in classes.items()
+        },
+        "consumers": {**consumers, **({OTHER: rest} if rest else {})},
+    }
+
+
+def _largest(named: Mapping[str, Any], size: Callable[[str], int]) -> dict[str, Any]:
+    names = sorted(named, key=lambda name: (-size(name), name))[:MOST_NAMES]
+    return {name: named[name] for name in sorted(names)}
+
+
+def _metrics(sums: Any) -> Iterator["Metric"]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    def gauge(name: str, meaning: str, label: str, values: Mapping[str, float]) -> Any:
+        family = GaugeMetricFamily(
+            f"{metrics.PREFIX}fleet_{name}", meaning, labels=[label] if label else []
+        )
+        for each, value in values.items():
+            family.add_metric([each] if label else [], value)
+        return family
+
+    for name, meaning in CLASS_METRICS.items():
+        amounts = {each: row[name] for each, row in sums["classes"].items()}
+        yield gauge(f"resource_{name}", meaning, "resource_class", amounts)
+    yield gauge("consumers", "Consumers.", "consumer_type", sums["consumers"])
+    for name, value, meaning in (
+        ("providers", sums["providers"], "Resource providers."),
+        (
+            "resource_classes_left_out",
+            sums["left_out"],
+            f"Resource classes beyond the {MOST_NAMES} that most providers have.",
+        ),
+        (
+            "refreshed_timestamp_seconds",
+            sums["at"],
+            "When the sums were last asked of the database.",
+        ),
+    ):
+        yield gauge(name, meaning, "", {"": value})

@@ -1,0 +1,84 @@
+"""The pages beside the API, and who may read them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from placement import errors
+from placement.db import migration
+from placement.monitoring.fleet import Fleet
+from placement.objects import standard_name
+from placement_foundation import context, health, metrics, policy, telemetry
+from placement_foundation.page import Page, Text, bind
+from placement_foundation.policy import Enforcer
+from placement_foundation.storage import Database
+
+if TYPE_CHECKING:
+    import socket
+
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+METRICS = "/metrics"
+# Who may look at each provider may know their sums.
+RULE = "placement:ledger:fleet"
+
+
+def health_pages(database: Database) -> "dict[str, WSGIApplication]":
+    """Return the pages for probes, by path."""
+    return health.pages(
+        {
+            "database": database.answers,
+            "schema": lambda: database.look(migration.SCHEMA.is_newest),
+            "names": lambda: (
+                not (
+                    database.look(standard_name.list_missing_traits)
+                    or database.look(standard_name.list_missing_resource_classes)
+                )
+            ),
+        }
+    )
+
+
+def metrics_page(config: cfg.ConfigOpts, database: Database) -> Page:
+    """Begin to count, and return the page that tells of it."""
+    metrics.switch_on()
+    metrics.watch_connections(database.engine)
+    fleet = Fleet(database, metrics.directory(), config.metrics.fleet_interval)
+    return Page(lambda: Text(metrics.render([fleet]), media_type=metrics.MEDIA_TYPE))
+
+
+class Guarded:
+    """A page for callers whom a rule lets in."""
+
+    def __init__(self, page: "WSGIApplication", enforcer: Enforcer) -> None:
+        self._page = page
+        self._enforcer = enforcer
+
+    def __call__(
+        self, environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Serve a request."""
+        telemetry.name_operation(METRICS)
+        asking = environment[context.ENVIRONMENT_KEY]
+        try:
+            policy.authorize(self._enforcer, asking, RULE)
+        except errors.Forbidden as error:
+            refusal = Page(_telling(error))
+            return refusal(environment, start_response)
+        return self._page(environment, start_response)
+
+
+def _telling(error: errors.ServiceError) -> Callable[[], Text]:
+    return lambda: Text(f"{error}\n", error.status)
+
+
+def elsewhere(
+    config: cfg.ConfigOpts, page: "WSGIApplication"
+) -> "Sequence[tuple[socket.socket, WSGIApplication]]":
+    """Return the sockets at which all may read the metrics.
+
+    :raises OSError: an address is taken, or is none of this machine's
+    """
+    place = config.metrics.address
+    return [(bind(place), page)] if place else []

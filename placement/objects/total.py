@@ -1,0 +1,98 @@
+"""Sums over all providers and consumers, in a fixed number of queries."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from placement.db import models
+from placement.objects.inventory import Inventory
+from placement.objects.usage import UNKNOWN_TYPE
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Amounts:
+    """What all providers together have of a class, and how many have any of it.
+
+    ``capacity`` is what can be allocated in all, reserved units left out and ratios
+    counted.
+    """
+
+    providers: int = 0
+    total: int = 0
+    reserved: int = 0
+    capacity: int = 0
+    used: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over all there is: by resource class name, by consumer type."""
+
+    providers: int
+    classes: Mapping[str, Amounts]
+    consumers: Mapping[str, int]
+
+
+def load(session: Session) -> Totals:
+    """Return the sums as the transaction sees them."""
+    providers = session.scalar(sa.select(sa.func.count(models.ResourceProvider.id)))
+    return Totals(providers or 0, _load_classes(session), _load_consumers(session))
+
+
+def _load_classes(session: Session) -> dict[str, Amounts]:
+    """Return what there is, and what is used, of each class that has any of it."""
+    row = models.Inventory
+    # How much can be allocated is rounded for each inventory; many are alike.
+    kind = (row.total, row.reserved, row.allocation_ratio)
+    stored = (
+        sa.select(models.ResourceClass.name, *kind, sa.func.count(row.id))
+        .join(models.ResourceClass, models.ResourceClass.id == row.resource_class_id)
+        .group_by(models.ResourceClass.name, *kind)
+        .order_by(models.ResourceClass.name, *kind)
+    )
+    taken = (
+        sa.select(models.ResourceClass.name, sa.func.sum(models.Allocation.used))
+        .join(
+            models.ResourceClass,
+            models.ResourceClass.id == models.Allocation.resource_class_id,
+        )
+        .group_by(models.ResourceClass.name)
+        .order_by(models.ResourceClass.name)
+    )
+    classes: dict[str, Amounts] = {}
+    for name, total, reserved, ratio, count in _rows(session, stored):
+        known = classes.get(name, Amounts())
+        capacity = Inventory(total, reserved, allocation_ratio=ratio).capacity
+        classes[name] = Amounts(
+            known.providers + count,
+            known.total + count * total,
+            known.reserved + count * reserved,
+            known.capacity + count * capacity,
+        )
+    for name, used in _rows(session, taken):
+        known = classes.get(name, Amounts())
+        classes[name] = dataclasses.replace(known, used=int(used))
+    return classes
+
+
+def _load_consumers(session: Session) -> dict[str, int]:
+    """Return how many consumers there are of each type."""
+    name = models.ConsumerType.name
+    query = (
+        sa.select(name, sa.func.count(models.Consumer.id))
+        .select_from(models.Consumer)
+        .outerjoin(
+            models.ConsumerType,
+            models.ConsumerType.id == models.Consumer.consumer_type_id,
+        )
+        .group_by(name)
+        .order_by(name)
+    )
+    return {each or UNKNOWN_TYPE: count for each, count in _rows(session, query)}
+
+
+def _rows(session: Session, query: sa.Executable) -> Iterable[Any]:
+    return session.connection().execute(query)

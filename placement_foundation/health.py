@@ -1,0 +1,87 @@
+"""Whether a process lives, and whether it is ready to serve.
+
+Neither needs anybody to be known, and neither tells more than a word for each check.
+"""
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from oslo_log import log
+
+from placement_foundation import trouble
+from placement_foundation.page import Page, Text
+from placement_foundation.recent import Recent
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+LOG = log.getLogger(__name__)
+
+LIVE = "/livez"
+READY = "/readyz"
+# For how long a result is kept, however many ask, in seconds.
+KEPT = 1
+# How long all checks may take together, in seconds.
+PATIENCE = 2
+
+OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
+
+# What is checked, by name, in order. A check that raises has failed.
+Checks = Mapping[str, Callable[[], bool]]
+
+
+class Health:
+    """Runs checks, each after those before it have succeeded."""
+
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+        self._results: dict[str, str] = {}
+        self._recent = Recent(
+            self._run, lasts=KEPT, patience=PATIENCE, too_late=self._give_up
+        )
+
+    def get(self) -> Mapping[str, str]:
+        """Return a word for each check."""
+        return self._recent.get()
+
+    def _run(self) -> dict[str, str]:
+        results = dict.fromkeys(self._checks, UNKNOWN)
+        self._results = results
+        for name, check in self._checks.items():
+            results[name] = _word(name, check)
+            if results[name] != OK:
+                break
+        return results
+
+    def _give_up(self) -> dict[str, str]:
+        """Return how far the checks have come: the next one takes too long."""
+        results = dict(self._results) or dict.fromkeys(self._checks, UNKNOWN)
+        slow = next((name for name, word in results.items() if word != OK), None)
+        return {**results, slow: FAILED} if slow else results
+
+
+def _word(name: str, check: Callable[[], bool]) -> str:
+    try:
+        return OK if check() else FAILED
+    except Exception as exc:
+        LOG.warning("not ready: %s: %s", name, trouble.describe(exc))
+        return FAILED
+
+
+def pages(checks: Checks) -> dict[str, "WSGIApplication"]:
+    """Return the pages for probes, by path."""
+    health = Health(checks)
+
+    def live() -> Text:
+        return Text(f"{OK}\n")
+
+    def ready() -> Text:
+        results = health.get()
+        well = set(results.values()) <= {OK}
+        return Text(
+            "".join(f"{name}: {word}\n" for name, word in results.items()),
+            HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE,
+        )
+
+    return {LIVE: Page(live), READY: Page(ready)}

@@ -1,0 +1,139 @@
+"""Metrics in the format of Prometheus: those of all processes of a service together.
+
+Each process writes its numbers to files of its own in a directory that all of them
+share; whichever is asked adds them up.
+"""
+
+import atexit
+import functools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from placement_foundation import telemetry
+from placement_foundation.telemetry import Kind, Measure
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
+PREFIX = "placement_"
+# What prometheus_client looks at when it is imported: so not before it is wanted.
+DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Meter(telemetry.Observer):
+    """Keeps the numbers that it is told."""
+
+    def __init__(self) -> None:
+        import prometheus_client
+
+        registry = prometheus_client.CollectorRegistry()
+        self._told: Mapping[Measure, Callable[[float, Mapping[str, str]], None]] = {
+            measure: _teller(_make(measure, registry), measure)
+            for measure in telemetry.MEASURES
+        }
+
+    def tell(self, measure: Measure, amount: float, labels: Mapping[str, str]) -> None:
+        """Take note of a number."""
+        self._told[measure](amount, labels)
+
+
+def _make(measure: Measure, registry: Any) -> Any:
+    import prometheus_client as client
+
+    names = {
+        "name": PREFIX + measure.name,
+        "documentation": measure.meaning,
+        "labelnames": measure.labels,
+        "registry": registry,
+    }
+    match measure.kind:
+        case Kind.COUNTER:
+            return client.Counter(**names)
+        case Kind.HISTOGRAM:
+            return client.Histogram(**names, buckets=measure.edges)
+        case Kind.LEVEL:
+            return client.Gauge(**names, multiprocess_mode="livesum")
+        case Kind.SIZE:
+            return client.Gauge(**names, multiprocess_mode="livemax")
+
+
+def _teller(
+    metric: Any, measure: Measure
+) -> Callable[[float, Mapping[str, str]], None]:
+    """Return what takes note of a number."""
+    verb = {Kind.HISTOGRAM: "observe", Kind.SIZE: "set"}.get(measure.kind, "inc")
+    if not measure.labels:
+        note = getattr(metric, verb)
+        return lambda amount, labels: note(amount)
+    return lambda amount, labels: getattr(metric.labels(**labels), verb)(amount)
+
+
+@functools.cache
+def switch_on() -> Meter:
+    """Keep numbers from here on: in this process, and in those that it forks."""
+    directory()
+    meter = Meter()
+    telemetry.add(meter)
+    return meter
+
+
+def directory() -> str:
+    """Return where the processes of this service share their numbers.
+
+    It is made, and removed in the end, unless the environment names one: that is for
+    servers whose processes do not have a common beginning in this service.
+    """
+    if not os.environ.get(DIRECTORY):
+        os.environ[DIRECTORY] = tempfile.mkdtemp(prefix="placement-metrics-")
+        atexit.register(_remove, os.environ[DIRECTORY], os.getpid())
+    return os.environ[DIRECTORY]
+
+
+def _remove(path: str, owner: int) -> None:
+    # The processes that were forked end as well, and must leave it to the others.
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def forget(pid: int) -> None:
+    """Take what a process that has ended had open, or kept, out of the numbers.
+
+    What it has counted remains.
+    """
+    if os.environ.get(DIRECTORY):
+        from prometheus_client import multiprocess
+
+        multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
+def watch_connections(engine: sa.Engine) -> None:
+    """Tell of the connections of a pool."""
+    for event, measure, amount in (
+        ("connect", telemetry.CONNECTIONS, 1),
+        ("close", telemetry.CONNECTIONS, -1),
+        ("checkout", telemetry.CONNECTIONS_IN_USE, 1),
+        ("checkin", telemetry.CONNECTIONS_IN_USE, -1),
+    ):
+        tell = functools.partial(telemetry.tell, measure, amount)
+        sa.event.listen(engine, event, lambda *_, tell=tell: tell())
+
+
+def render(more: Iterable["Collector"] = ()) -> bytes:
+    """Return all metrics as Prometheus reads them.
+
+    :param more: give metrics that are not told, but found out
+    """
+    import prometheus_client
+    from prometheus_client import multiprocess
+
+    registry = prometheus_client.CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry, directory())  # type: ignore[no-untyped-call]
+    for collector in more:
+        registry.register(collector)
+    return prometheus_client.generate_latest(registry)

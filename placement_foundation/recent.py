@@ -1,0 +1,63 @@
+"""Values that take a while to find out, and so are found out now and then only."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Recent(Generic[T]):
+    """A value that is found out when it is asked for, and then kept for a while.
+
+    However many ask, one thread finds out, and nobody waits for it for longer than a
+    limit.
+
+    :param find_out: what it is now; it must not raise
+    :param lasts: for how long it is kept, in seconds
+    :param patience: for how long it is waited for, in seconds
+    :param too_late: what it is when that took longer
+    """
+
+    def __init__(
+        self,
+        find_out: Callable[[], T],
+        *,
+        lasts: float,
+        patience: float,
+        too_late: Callable[[], T],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._find_out = find_out
+        self._lasts = lasts
+        self._patience = patience
+        self._too_late = too_late
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._finding: threading.Thread | None = None
+        self._found: tuple[float, T] | None = None
+
+    def get(self) -> T:
+        """Return the value, no older than it may be."""
+        with self._lock:
+            if self._found and self._clock() - self._found[0] < self._lasts:
+                return self._found[1]
+            finding = self._begin()
+        finding.join(self._patience)
+        with self._lock:
+            if finding.is_alive() or self._found is None:
+                self._found = self._clock(), self._too_late()
+            return self._found[1]
+
+    def _begin(self) -> threading.Thread:
+        """Return the thread that finds out."""
+        if self._finding is None or not self._finding.is_alive():
+            self._finding = threading.Thread(target=self._run, daemon=True)
+            self._finding.start()
+        return self._finding
+
+    def _run(self) -> None:
+        value = self._find_out()
+        with self._lock:
+            self._found = self._clock(), value

@@ -1,0 +1,268 @@
+"""What is counted and timed, for those who watch a service.
+
+The code says what happens, in the words of this module; observers hear of it. While
+there is none, nothing is kept and no library is loaded: a call costs the look whether
+there is one.
+"""
+
+import contextlib
+import contextvars
+import dataclasses
+import enum
+import functools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from placement_foundation import errors
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# What stands for an operation, a method or a code where there is none that is known.
+NONE = "none"
+OTHER = "other"
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
+
+# Upper edges of histograms: seconds, and numbers of things.
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5, 10, 30)
+NUMBERS = (0, 1, 10, 100, 1000, 10_000, 100_000)
+
+
+class Kind(enum.Enum):
+    """How what is told of a measure becomes its value."""
+
+    # The sum of all that was told since the service began.
+    COUNTER = "counter"
+    # How many of what was told were how large.
+    HISTOGRAM = "histogram"
+    # What goes up and down; that of the service is the sum of its processes.
+    LEVEL = "level"
+    # The last that was told; that of the service is the largest of its processes.
+    SIZE = "size"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Measure:
+    """Something that is counted or timed.
+
+    Whatever is told of a label comes from a set that is known, or bounded.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    labels: tuple[str, ...] = ()
+    edges: tuple[float, ...] = ()
+
+
+REQUESTS = Measure(
+    "requests",
+    Kind.COUNTER,
+    "Requests that were answered.",
+    ("operation", "method", "status"),
+)
+REQUEST_SECONDS = Measure(
+    "request_duration_seconds",
+    Kind.HISTOGRAM,
+    "Time until an answer began.",
+    ("operation", "method"),
+    SECONDS,
+)
+STEP_SECONDS = Measure(
+    "step_duration_seconds",
+    Kind.HISTOGRAM,
+    "Time that requests spent in a step: transaction, load, search, rendering.",
+    ("operation", "step"),
+    SECONDS,
+)
+CLAIMS = Measure(
+    "claims",
+    Kind.COUNTER,
+    "Writes of allocations, by what became of them.",
+    ("outcome", "code"),
+)
+TRANSACTION_FAILURES = Measure(
+    "transaction_failures",
+    Kind.COUNTER,
+    "Attempts at a transaction that failed, by cause; lost_race among them.",
+    ("cause",),
+)
+TRANSACTION_RETRIES = Measure(
+    "transaction_retries",
+    Kind.COUNTER,
+    "Transactions that were begun anew, by the cause of the failure before.",
+    ("cause",),
+)
+CONNECTIONS = Measure(
+    "database_connections",
+    Kind.LEVEL,
+    "Connections to the database that are open.",
+)
+CONNECTIONS_IN_USE = Measure(
+    "database_connections_in_use",
+    Kind.LEVEL,
+    "Connections to the database that a transaction is using.",
+)
+CANDIDATE_HOSTS = Measure(
+    "candidates_hosts",
+    Kind.HISTOGRAM,
+    "Trees that a search for allocation candidates was given to look at.",
+    edges=NUMBERS,
+)
+CANDIDATE_ANSWERS = Measure(
+    "candidates_answers",
+    Kind.HISTOGRAM,
+    "Allocation candidates in an answer.",
+    edges=NUMBERS,
+)
+
+MEASURES = (
+    REQUESTS,
+    REQUEST_SECONDS,
+    STEP_SECONDS,
+    CLAIMS,
+    TRANSACTION_FAILURES,
+    TRANSACTION_RETRIES,
+    CONNECTIONS,
+    CONNECTIONS_IN_USE,
+    CANDIDATE_HOSTS,
+    CANDIDATE_ANSWERS,
+)
+
+
+class Observer:
+    """Hears of what happens. This one does nothing with it."""
+
+    def tell(self, measure: Measure, amount: float, labels: Mapping[str, str]) -> None:
+        """Take note of a number."""
+
+    def request(
+        self, environment: "WSGIEnvironment"
+    ) -> contextlib.AbstractContextManager[object]:
+        """Return what surrounds a request."""
+        return contextlib.nullcontext()
+
+    def step(self, name: str) -> contextlib.AbstractContextManager[object]:
+        """Return what surrounds a step of a request."""
+        return contextlib.nullcontext()
+
+    def answer(self, operation: str, method: str, status: str) -> None:
+        """Take note of how the request that is being served is answered."""
+
+
+_observers: tuple[Observer, ...] = ()
+# The template of the path of the request that this thread serves.
+_operation = contextvars.ContextVar("operation", default=NONE)
+
+
+def add(observer: Observer) -> None:
+    """Let somebody hear of what happens in this process from now on."""
+    global _observers
+    if observer not in _observers:
+        _observers = (*_observers, observer)
+
+
+def remove(observer: Observer) -> None:
+    """Let somebody hear no more."""
+    global _observers
+    _observers = tuple(one for one in _observers if one is not observer)
+
+
+def tell(measure: Measure, amount: float = 1, **labels: str) -> None:
+    """Tell of something that was counted or timed."""
+    for observer in _observers:
+        observer.tell(measure, amount, labels)
+
+
+@contextlib.contextmanager
+def request(environment: "WSGIEnvironment") -> Iterator[None]:
+    """Surround a request."""
+    unnamed = _operation.set(NONE)
+    try:
+        with contextlib.ExitStack() as stack:
+            for observer in _observers:
+                stack.enter_context(observer.request(environment))
+            yield
+    finally:
+        _operation.reset(unnamed)
+
+
+def name_operation(template: str) -> None:
+    """Say which path of a route table the request is for."""
+    _operation.set(template)
+
+
+def operation() -> str:
+    """Return the path of a route table that the request is for."""
+    return _operation.get()
+
+
+def answer(environment: "WSGIEnvironment", status: str, seconds: float) -> None:
+    """Tell how a request is answered.
+
+    :param seconds: since it came in
+    """
+    if not _observers:
+        return
+    method: str = environment["REQUEST_METHOD"]
+    if method not in METHODS:
+        method = OTHER
+    place = operation()
+    tell(REQUESTS, operation=place, method=method, status=status)
+    tell(REQUEST_SECONDS, seconds, operation=place, method=method)
+    for observer in _observers:
+        observer.answer(place, method, status)
+
+
+def step(name: str) -> contextlib.AbstractContextManager[object]:
+    """Surround a step of a request."""
+    return _step(name) if _observers else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _step(name: str) -> Iterator[None]:
+    began = time.perf_counter()
+    try:
+        with contextlib.ExitStack() as stack:
+            for observer in _observers:
+                stack.enter_context(observer.step(name))
+            yield
+    finally:
+        seconds = time.perf_counter() - began
+        tell(STEP_SECONDS, seconds, operation=operation(), step=name)
+
+
+def timed(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make a function a step of requests."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(function)
+        def stepping(*args: P.args, **options: P.kwargs) -> T:
+            with step(name):
+                return function(*args, **options)
+
+        return stepping
+
+    return decorate
+
+
+@contextlib.contextmanager
+def outcome(measure: Measure | None) -> Iterator[None]:
+    """Count what becomes of something, with the code of the error if it is one."""
+    if measure is None:
+        yield
+        return
+    try:
+        yield
+    except errors.ServiceError as error:
+        refused = error.status < 500
+        tell(measure, outcome="refused" if refused else "failed", code=error.code)
+        raise
+    except Exception:
+        tell(measure, outcome="failed", code=NONE)
+        raise
+    tell(measure, outcome="granted", code=NONE)
