@@ -28,3 +28,10 @@ errorlog = "-"
 proc_name = "placement-api"
 # What this would be used for is the business of the service manager.
 control_socket_disable = True
+
+
+def child_exit(server, worker):
+    """Take a process that has ended out of the metrics."""
+    from placement_foundation import metrics
+
+    metrics.forget(worker.pid)

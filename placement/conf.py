@@ -139,10 +139,9 @@ METRICS_OPTIONS = [
     cfg.Opt(
         "address",
         type=option.Address(),
-        sample_default="127.0.0.1:9178",
-        help="Tell it to all who reach this address as well, HOST:PORT or PORT: the "
-        "place for Prometheus, which has no token. placement-api and our worker class "
-        "of gunicorn listen there. By default nothing does.",
+        help="Tell it to all who reach this address as well, such as 127.0.0.1:9178: "
+        "the place for Prometheus, which has no token. placement-api and our worker "
+        "class of gunicorn listen there. By default nothing does.",
     ),
     cfg.IntOpt(
         "fleet_interval",

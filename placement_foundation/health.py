@@ -3,6 +3,7 @@
 Neither needs anybody to be known, and neither tells more than a word for each check.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -34,11 +35,15 @@ Checks = Mapping[str, Callable[[], bool]]
 class Health:
     """Runs checks, each after those before it have succeeded."""
 
-    def __init__(self, checks: Checks) -> None:
+    def __init__(self, checks: Checks, clock: Callable[[], float]) -> None:
         self._checks = checks
         self._results: dict[str, str] = {}
         self._recent = Recent(
-            self._run, lasts=KEPT, patience=PATIENCE, too_late=self._give_up
+            self._run,
+            lasts=KEPT,
+            patience=PATIENCE,
+            too_late=self._give_up,
+            clock=clock,
         )
 
     def get(self) -> Mapping[str, str]:
@@ -69,9 +74,11 @@ def _word(name: str, check: Callable[[], bool]) -> str:
         return FAILED
 
 
-def pages(checks: Checks) -> dict[str, "WSGIApplication"]:
+def pages(
+    checks: Checks, clock: Callable[[], float] = time.monotonic
+) -> dict[str, "WSGIApplication"]:
     """Return the pages for probes, by path."""
-    health = Health(checks)
+    health = Health(checks, clock)
 
     def live() -> Text:
         return Text(f"{OK}\n")

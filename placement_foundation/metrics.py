@@ -74,13 +74,18 @@ def _teller(
     return lambda amount, labels: getattr(metric.labels(**labels), verb)(amount)
 
 
-@functools.cache
 def switch_on() -> Meter:
     """Keep numbers from here on: in this process, and in those that it forks."""
     directory()
-    meter = Meter()
+    meter = _meter()
     telemetry.add(meter)
     return meter
+
+
+@functools.cache
+def _meter() -> Meter:
+    # Two in one process would write the same numbers.
+    return Meter()
 
 
 def directory() -> str:

@@ -91,11 +91,12 @@ class Fleet:
             if not alone or not self._is_due():
                 return
             try:
-                sums = _bound(self._database.look(total.load))
+                sums = _bound(self._database.look(total.load), self._clock())
             except Exception as exc:
                 LOG.warning("no sums of the fleet: %s", trouble.describe(exc))
+                # It is not tried again before the next time, either.
                 sums = self._read()
-            self._write({**sums, "at": self._clock()} if sums else None)
+            self._write(sums)
 
     @contextlib.contextmanager
     def _exclusively(self) -> Iterator[bool]:
@@ -115,7 +116,7 @@ class Fleet:
         new.replace(self._file)
 
 
-def _bound(totals: total.Totals) -> dict[str, Any]:
+def _bound(totals: total.Totals, moment: float) -> dict[str, Any]:
     """Return sums with no more names than are shown.
 
     Of resource classes those remain that most providers have, and the number of the
@@ -125,6 +126,7 @@ def _bound(totals: total.Totals) -> dict[str, Any]:
     consumers = _largest(totals.consumers, totals.consumers.__getitem__)
     rest = sum(totals.consumers.values()) - sum(consumers.values())
     return {
+        "at": moment,
         "providers": totals.providers,
         "left_out": len(totals.classes) - len(classes),
         "classes": {

@@ -2,12 +2,13 @@
 
 import configparser
 import runpy
+import types
 from pathlib import Path
 
 import pytest
 from gunicorn import util
 
-from placement_foundation import worker
+from placement_foundation import metrics, telemetry, worker
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 APPLICATION = "placement.wsgi.api:application"
@@ -85,3 +86,19 @@ def test_the_newcomer_is_told_of_each_target() -> None:
     (phony,) = (line for line in text.splitlines() if line.startswith(".PHONY"))
     for target in set(phony.split()[1:]) - {"help"}:
         assert f"make {target} " in text
+
+
+def test_the_guide_tells_of_each_metric() -> None:
+    guide = (DEPLOY.parent / "docs" / "monitoring.rst").read_text()
+    for measure in telemetry.MEASURES:
+        assert f"``{metrics.PREFIX}{measure.name}" in guide
+        assert all(f"``{label}``" in guide for label in measure.labels)
+
+
+def test_a_process_of_gunicorn_that_ended_is_forgotten() -> None:
+    settings = runpy.run_path(str(DEPLOY / "gunicorn.conf.py"))
+    forgotten: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "forget", forgotten.append)
+        settings["child_exit"](object(), types.SimpleNamespace(pid=17))
+    assert forgotten == [17]

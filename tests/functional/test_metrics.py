@@ -1,0 +1,403 @@
+"""What the service tells of itself at ``/metrics``."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import webob
+
+from placement import app, conf
+from placement.cmd import api
+from placement.monitoring import fleet
+from placement.objects import total
+from placement.routes import ROUTES
+from placement_foundation import metrics, telemetry
+from placement_foundation.storage import Database
+from placement_foundation.trouble import LostRaceError
+from tests import client, programs, statements
+from tests.functional import identity
+from tests.reading import Reading
+from tests.settings import make_config
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+ON = {("metrics", "enabled"): True}
+
+
+@pytest.fixture
+def counting(database: Database) -> Iterator["WSGIApplication"]:
+    """Give a service that counts and believes everybody."""
+    yield app.build(make_config(ON), database)
+    telemetry.remove(metrics.switch_on())
+
+
+@pytest.fixture
+def asking(counting: "WSGIApplication") -> client.Client:
+    return client.Client(counting)
+
+
+def ask(application: "WSGIApplication", path: str, **options: Any) -> webob.Response:
+    return webob.Request.blank(path, **options).get_response(application)
+
+
+def read(application: "WSGIApplication") -> Reading:
+    response = ask(application, "/metrics")
+    assert response.status_int == 200
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    return Reading(response.text)
+
+
+class Change:
+    """What was added to the metrics between two readings."""
+
+    def __init__(self, before: Reading, after: Reading) -> None:
+        self._before, self._after = before, after
+
+    def get(self, name: str, **labels: str) -> float:
+        return self._after.get(name, **labels) - self._before.get(name, **labels)
+
+
+def test_requests_are_counted_by_operation_method_and_status(
+    counting: "WSGIApplication", asking: client.Client
+) -> None:
+    before = read(counting)
+    for name in ("a", "b"):
+        asking.call("GET", f"/traits/{name}")
+    asking.call("GET", "/traits")
+    change = Change(before, read(counting))
+    labels = {"operation": "/traits/{name}", "method": "GET", "status": "404"}
+    assert change.get("placement_requests_total", **labels) == 2
+    assert change.get("placement_requests_total") == 3
+    seconds = "placement_request_duration_seconds"
+    assert change.get(f"{seconds}_count", operation="/traits", method="GET") == 1
+    assert change.get(f"{seconds}_bucket", operation="/traits", le="+Inf") == 1
+    assert 0 < change.get(f"{seconds}_sum", operation="/traits") < 60
+
+
+def test_no_label_grows_with_what_is_asked(
+    counting: "WSGIApplication", asking: client.Client
+) -> None:
+    for number in range(20):
+        asking.call(f"COW{number}", "/traits")
+        asking.call("GET", f"/cows/{number}")
+        ask(counting, f"/anonymous/{number}")
+        asking.call("GET", f"/traits?openstack={number}", version=f"1.{number}000")
+    reading = read(counting)
+    assert reading.get(
+        "placement_requests_total", operation="/traits", method="other", status="405"
+    )
+    assert reading.get("placement_requests_total", operation="none", status="404")
+    assert reading.get("placement_requests_total", operation="none", status="401")
+    assert reading.get("placement_requests_total", operation="/traits", status="406")
+    known = {"none", "/metrics", *ROUTES}
+    assert reading.labelled("operation") <= known
+    assert reading.labelled("method") <= telemetry.METHODS | {"other"}
+
+
+def test_claims_are_counted_by_what_became_of_them(
+    counting: "WSGIApplication", asking: client.Client
+) -> None:
+    provider = asking.make_provider(VCPU=4)
+    consumer = client.new_uuid()
+    before = read(counting)
+    assert asking.claim(consumer, {provider: {"VCPU": 3}}).status == 204
+    assert asking.claim(consumer, {provider: {"VCPU": 3}}).status == 409
+    assert asking.claim(client.new_uuid(), {provider: {"VCPU": 3}}).status == 409
+    assert (
+        asking.claim(client.new_uuid(), {client.new_uuid(): {"VCPU": 1}}).status == 400
+    )
+    several = {client.new_uuid(): client.wants({provider: {"VCPU": 1}})}
+    assert asking.call("POST", "/allocations", several).status == 204
+    change = Change(before, read(counting))
+    claims = "placement_claims_total"
+    assert change.get(claims, outcome="granted", code="none") == 2
+    assert change.get(claims, outcome="refused", code="concurrent_update") == 1
+    assert change.get(claims, outcome="refused", code="undefined_code") == 2
+    assert change.get(claims) == 5
+
+
+def test_a_search_tells_what_it_looked_at_and_how_long_its_steps_took(
+    counting: "WSGIApplication", asking: client.Client
+) -> None:
+    for _ in range(3):
+        asking.make_provider(VCPU=4)
+    before = read(counting)
+    asking.get("/allocation_candidates?resources=VCPU:1&limit=2")
+    asking.get("/allocation_candidates?resources=VCPU:5")
+    change = Change(before, read(counting))
+    assert change.get("placement_candidates_hosts_count") == 2
+    assert change.get("placement_candidates_hosts_sum") >= 3
+    assert change.get("placement_candidates_answers_sum") == 2
+    assert change.get("placement_candidates_answers_bucket", le="0.0") == 1
+    for step in ("transaction", "load", "search", "rendering"):
+        labels = {"operation": "/allocation_candidates", "step": step}
+        assert change.get("placement_step_duration_seconds_count", **labels) == 2
+
+
+def test_failed_transactions_are_counted_by_cause(
+    counting: "WSGIApplication", database: Database
+) -> None:
+    attempts = []
+
+    def lose_twice(session: object) -> None:
+        attempts.append(session)
+        if len(attempts) < 3:
+            raise LostRaceError
+
+    before = read(counting)
+    database.write(lose_twice)
+    change = Change(before, read(counting))
+    for name in ("failures", "retries"):
+        total_of = f"placement_transaction_{name}_total"
+        assert change.get(total_of, cause="lost_race") == 2
+        assert change.get(total_of) == 2
+
+
+def test_connections_are_counted_while_they_are_used(
+    counting: "WSGIApplication", database: Database
+) -> None:
+    before = read(counting)
+    with database.engine.connect():
+        change = Change(before, read(counting))
+        assert change.get("placement_database_connections_in_use") == 1
+    change = Change(before, read(counting))
+    assert change.get("placement_database_connections_in_use") == 0
+    assert read(counting).get("placement_database_connections") >= 1
+
+
+def test_nothing_of_it_is_there_unless_it_is_wanted(
+    application: "WSGIApplication",
+) -> None:
+    token = {"x-auth-token": "admin"}
+    assert ask(application, "/metrics").status_int == 401
+    assert ask(application, "/metrics", headers=token).status_int == 404
+
+
+def test_what_a_page_is_not_asked_for(counting: "WSGIApplication") -> None:
+    head = ask(counting, "/metrics", method="HEAD")
+    assert (head.status_int, head.body) == (200, b"")
+    post = ask(counting, "/metrics", method="POST")
+    assert post.status_int == 405
+    assert post.headers["allow"] == "GET, HEAD"
+
+
+CONFIGURATION = """
+[metrics]
+enabled = true
+[placement_database]
+connection = sqlite://
+[oslo_policy]
+policy_file = a file that does not exist.yaml
+[keystone_authtoken]
+auth_type = password
+auth_url = {url}
+username = {user}
+password = {password}
+project_name = service
+user_domain_name = Default
+project_domain_name = Default
+"""
+
+
+def test_with_an_identity_service_it_is_for_those_who_may_read_the_fleet(
+    database: Database, tmp_path: Path
+) -> None:
+    path = tmp_path / "placement.conf"
+    with identity.running() as server:
+        path.write_text(
+            CONFIGURATION.format(
+                url=server.url,
+                user=identity.SERVICE_USER,
+                password=identity.SERVICE_PASSWORD,
+            )
+        )
+        application = app.build(conf.read([], [str(path)]), database)
+        try:
+            assert ask(application, "/metrics").status_int == 401
+            for role, status in (("admin", 200), ("reader", 403)):
+                headers = {"x-auth-token": server.add_token(role)}
+                response = ask(application, "/metrics", headers=headers)
+                assert response.status_int == status
+            assert "placement:ledger:fleet" in response.text
+        finally:
+            telemetry.remove(metrics.switch_on())
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def sums(collector: fleet.Fleet) -> Reading:
+    import prometheus_client
+
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(collector)
+    return Reading(prometheus_client.generate_latest(registry).decode())
+
+
+def test_the_fleet_is_asked_of_the_database_once_for_all_processes(
+    database: Database, application: "WSGIApplication", tmp_path: Path
+) -> None:
+    administrator, clock = client.Client(application), Clock()
+    administrator.make_provider(VCPU=4)
+    processes = [fleet.Fleet(database, str(tmp_path), 60, clock) for _ in range(3)]
+    with statements.statements(database) as recorded:
+        for process in processes * 2:
+            assert sums(process).get("placement_fleet_providers") == 1
+    selects = [text for text in recorded if text.startswith("SELECT")]
+    assert len(selects) == 4
+    administrator.make_provider(VCPU=4)
+    clock.now += 59
+    assert sums(processes[1]).get("placement_fleet_providers") == 1
+    clock.now += 1
+    assert sums(processes[1]).get("placement_fleet_providers") == 2
+    assert sums(processes[2]).get("placement_fleet_providers") == 2
+
+
+def test_sums_remain_while_the_database_is_away(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    collector = fleet.Fleet(database, str(tmp_path), 60, clock)
+    before = sums(collector)
+    refreshed = "placement_fleet_refreshed_timestamp_seconds"
+    assert before.get(refreshed) == clock.now
+
+    def fail(session: object) -> total.Totals:
+        raise OSError("away")
+
+    monkeypatch.setattr(total, "load", fail)
+    clock.now += 100
+    assert sums(collector).values == before.values
+
+
+def test_only_so_many_names_are_shown(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    classes = {
+        f"CUSTOM_{number:03}": total.Amounts(providers=number) for number in range(103)
+    }
+    consumers = {f"TYPE_{number:03}": number for number in range(102)}
+    totals = total.Totals(7, classes, consumers)
+    monkeypatch.setattr(total, "load", lambda session: totals)
+    reading = sums(fleet.Fleet(database, str(tmp_path), 60))
+    shown = reading.labelled("resource_class")
+    assert len(shown) == 100
+    assert not shown & {"CUSTOM_000", "CUSTOM_001", "CUSTOM_002"}
+    assert reading.get("placement_fleet_resource_classes_left_out") == 3
+    assert len(reading.labelled("consumer_type")) == 101
+    assert reading.get("placement_fleet_consumers", consumer_type="other") == 1
+    assert reading.get("placement_fleet_consumers") == sum(consumers.values())
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+class Service:
+    """A service with two processes, and a place of its own for metrics."""
+
+    def __init__(self, home: Path) -> None:
+        self.watched = f"http://127.0.0.1:{free_port()}"
+        environment = programs.environment(home)
+        environment["OS_METRICS__ADDRESS"] = self.watched.removeprefix("http://")
+        with (home / "log").open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "placement.cmd.api", "--port=0", "--workers=2"],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        self.url = line.split()[4].rstrip("/")
+
+    def read(self) -> Reading:
+        with urllib.request.urlopen(f"{self.watched}/", timeout=30) as response:
+            return Reading(response.read().decode())
+
+    def get(self, path: str) -> None:
+        request = urllib.request.Request(self.url + path)
+        request.add_header("x-auth-token", "admin")
+        urllib.request.urlopen(request, timeout=30).read()
+
+    def workers(self) -> list[int]:
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in children.read_text().split()]
+
+    def counted(self, pid: int) -> bool:
+        """Tell whether a process has counted requests."""
+        environment = Path(f"/proc/{pid}/fd")
+        return any(
+            os.readlink(entry).endswith(f"counter_{pid}.db")
+            for entry in environment.iterdir()
+        )
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=60)
+        assert self.process.returncode == 0
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    service = Service(tmp_path)
+    yield service
+    service.end()
+
+
+LISTS = {"operation": "/resource_providers", "method": "GET", "status": "200"}
+
+
+def test_the_numbers_are_those_of_all_processes_even_of_one_that_died(
+    service: Service,
+) -> None:
+    asked = 0
+    # Which process takes a connection is for the system to say.
+    while asked < 20 or not all(map(service.counted, service.workers())):
+        service.get("/resource_providers")
+        asked += 1
+        assert asked < 1000
+    first, second = service.workers()
+    for _ in range(5):
+        assert service.read().get("placement_requests_total", **LISTS) == asked
+    os.kill(first, signal.SIGKILL)
+    while first in service.workers() or len(service.workers()) < 2:
+        service.get("/resource_providers")
+        asked += 1
+    after = service.read()
+    assert after.get("placement_requests_total", **LISTS) == asked
+    assert second in service.workers()
+    assert after.get("placement_database_connections_in_use") == 0
+
+
+def test_an_address_that_is_taken_is_told_in_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for address, told in ((f"127.0.0.1:{port}", "in use"), ("cow", "HOST:PORT")):
+            monkeypatch.setenv("OS_METRICS__ADDRESS", address)
+            assert api.main(["--port", "0"]) == 1
+            (line,) = capsys.readouterr().err.splitlines()
+            assert told in line
