@@ -60,7 +60,7 @@ def _make(measure: Measure, registry: Any) -> Any:
         case Kind.LEVEL:
             return client.Gauge(**names, multiprocess_mode="livesum")
         case Kind.SIZE:
-            return client.Gauge(**names, multiprocess_mode="livemax")
+            return client.Gauge(**names, multiprocess_mode="livemostrecent")
 
 
 def _teller(

@@ -59,7 +59,7 @@ class History:
 
         :raises Exception: there is no record
         """
-        recorded = sa.table(self._version_table, sa.column("version_num"))
+        recorded = sa.table(self.version_table, sa.column("version_num"))
         return session.scalar(sa.select(recorded.c.version_num)) == self.head
 
     def upgrade(self, database: Database, revision: str | None = None) -> None:

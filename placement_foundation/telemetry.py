@@ -41,7 +41,7 @@ class Kind(enum.Enum):
     HISTOGRAM = "histogram"
     # What goes up and down; that of the service is the sum of its processes.
     LEVEL = "level"
-    # The last that was told; that of the service is the largest of its processes.
+    # The last that was told, whichever process that was.
     SIZE = "size"
 
 
@@ -110,7 +110,7 @@ CONNECTIONS_IN_USE = Measure(
 CANDIDATE_HOSTS = Measure(
     "candidates_hosts",
     Kind.HISTOGRAM,
-    "Trees that a search for allocation candidates was given to look at.",
+    "Hosts, or rather trees, that a search for allocation candidates looked at.",
     edges=NUMBERS,
 )
 CANDIDATE_ANSWERS = Measure(
@@ -118,6 +118,23 @@ CANDIDATE_ANSWERS = Measure(
     Kind.HISTOGRAM,
     "Allocation candidates in an answer.",
     edges=NUMBERS,
+)
+
+SEARCHES_CUT = Measure(
+    "searches_cut",
+    Kind.COUNTER,
+    "Searches for allocation candidates that their budget ended.",
+)
+FOREST_REFRESHES = Measure(
+    "forest_refreshes",
+    Kind.COUNTER,
+    "How often what is kept of the cloud was read anew: all of it, or what changed.",
+    ("extent",),
+)
+FOREST_TREES = Measure(
+    "forest_trees",
+    Kind.SIZE,
+    "Trees that are kept in memory.",
 )
 
 MEASURES = (
@@ -131,6 +148,9 @@ MEASURES = (
     CONNECTIONS_IN_USE,
     CANDIDATE_HOSTS,
     CANDIDATE_ANSWERS,
+    SEARCHES_CUT,
+    FOREST_REFRESHES,
+    FOREST_TREES,
 )
 
 

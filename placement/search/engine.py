@@ -230,6 +230,7 @@ class Anchors:
         if self._search.shuffle:
             trees = self._search.shuffle.sample(trees, len(trees))
         for tree in trees:
+            self._search.tally.anchors += 1
             if rules.suits_root(tree.root, self._request):
                 yield tree
             else:

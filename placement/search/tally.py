@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 class Tally:
     """The work of a search, and the reasons for which it refused providers.
 
+    ``anchors`` is how many trees were looked at.
     ``refusals`` are by name of the rule; ``proofs`` counts how often it was asked
     whether a partial assignment leaves enough for the rest. ``dead_ends`` counts, by
     suffix of the group, where all that was tried failed. ``pauses`` is how often an
@@ -15,6 +16,7 @@ class Tally:
     """
 
     def __init__(self) -> None:
+        self.anchors = 0
         self.refusals: Counter[str] = Counter()
         self.picks = 0
         self.proofs = 0

@@ -34,9 +34,7 @@ def answer(forest: Forest, question: Question, order: Order) -> Answer:
         name.check(request, forest.vocabulary, forest.everything)
         return NOTHING
     relevant = forest.relevant(request)
-    telemetry.tell(telemetry.CANDIDATE_HOSTS, len(relevant.trees))
     candidates = find(relevant, question, order)
-    telemetry.tell(telemetry.CANDIDATE_ANSWERS, len(candidates))
     return Answer(
         candidates=tuple(candidates),
         providers=tuple(_list_summarised(candidates, relevant, request)),
@@ -63,6 +61,8 @@ def find(snapshot: Snapshot, question: Question, order: Order) -> list[Candidate
         limits=order.limits,
     )
     found = list(itertools.islice(candidates, question.limit))
+    telemetry.tell(telemetry.CANDIDATE_HOSTS, tally.anchors)
+    telemetry.tell(telemetry.CANDIDATE_ANSWERS, len(found))
     _report(tally, len(found))
     if shuffle:
         shuffle.shuffle(found)
@@ -76,6 +76,7 @@ def _report(tally: Tally, found: int) -> None:
     """
     hard = ", ".join(suffix or "without suffix" for suffix in tally.hardest(MOST_NAMED))
     if tally.exhausted:
+        telemetry.tell(telemetry.SEARCHES_CUT)
         LOG.warning(
             "[placement] search_picks ended a search for allocation candidates: %d "
             "found, there may be more; turns cut short: %d; groups hard to serve: %s",

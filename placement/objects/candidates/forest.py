@@ -39,6 +39,11 @@ class Forest:
         """All that there is."""
         return self._snapshot(Trees(self.blocks))
 
+    @property
+    def size(self) -> int:
+        """How many trees there are."""
+        return sum(len(each.roots) for each in self.blocks)
+
     def relevant(self, request: Request) -> Snapshot:
         """Return the trees that can matter to a request, and maybe others.
 

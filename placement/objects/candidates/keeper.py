@@ -156,9 +156,11 @@ class Keeper:
         with self._replacing:
             if self._kept is base and not (base and _is_older(fresh, base)):
                 self._kept = fresh
+                telemetry.tell(telemetry.FOREST_TREES, fresh.forest.size)
         return fresh
 
     def _load_all(self, session: Session, heads: str) -> _Kept:
+        telemetry.tell(telemetry.FOREST_REFRESHES, extent="all")
         seen = stamp.load_changes(session)
         words = vocabulary.load(session)
         grown = forest.forest_of(words, snapshot.load(session, words))
@@ -177,6 +179,7 @@ class Keeper:
         changed = _changed_roots(base, shards, seen)
         if changed is None or _are_renamed(base.forest.vocabulary, words):
             return self._load_all(session, heads)
+        telemetry.tell(telemetry.FOREST_REFRESHES, extent="changes")
         trees = snapshot.load(session, words, changed, base.forest.provider)
         return _Kept(
             base.forest.replace(words, changed, trees),
@@ -201,6 +204,7 @@ class Keeper:
         if difference == current.difference:
             return True
         self._is_off, self._kept = True, None
+        telemetry.tell(telemetry.FOREST_TREES, 0)
         LOG.warning(
             "another service writes to this database, so nothing is kept between "
             "requests until this process is started again"
