@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from placement.db import models
-from placement.objects.inventory import Inventory
-from placement.objects.usage import UNKNOWN_TYPE
+from placement.objects.consumer import UNKNOWN_TYPE
+from placement.search.model import Inventory
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
