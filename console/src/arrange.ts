@@ -117,7 +117,8 @@ function shelve(blocks: readonly Block[], width: number, pitch: Pitch, tiles: bo
   const sizes = blocks.map(({ hosts }) => hosts.length).sort((a, b) => a - b);
   const usual = sizes[Math.floor(sizes.length / 2)]!;
   const whole = columnsIn(width, pitch);
-  const wanted = Math.max(Math.ceil(Math.sqrt(usual * 1.6)), Math.ceil(NARROWEST / pitch.x));
+  const least = Math.max(Math.ceil(Math.sqrt(usual * 1.6)), Math.ceil(NARROWEST / pitch.x));
+  const wanted = evenly(usual, least);
   const fits = 2 * wanted * pitch.x + BETWEEN <= width;
   const columns = tiles ? 1 : fits ? wanted : whole;
   const placed: Placed[] = [];
@@ -131,6 +132,13 @@ function shelve(blocks: readonly Block[], width: number, pitch: Pitch, tiles: bo
     x += own * pitch.x + BETWEEN;
   }
   return placed;
+}
+
+/** How many columns leave the fewest places of the last row empty. */
+function evenly(number: number, least: number): number {
+  const columns = Array.from({ length: Math.ceil(least * 0.7) + 1 }, (_, more) => least + more);
+  const empty = (each: number) => Math.ceil(number / each) * each - number;
+  return columns.reduce((best, each) => (empty(each) < empty(best) ? each : best));
 }
 
 export interface Cell {

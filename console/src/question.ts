@@ -117,7 +117,7 @@ export function parseTerm(text: string): Term {
 export function without(question: Question, text: string): Question {
   const { key, value } = parseTerm(text);
   const next = copy(question);
-  const drop = (terms: string[]) => terms.filter((term) => term !== value);
+  const drop = (terms: string[]) => terms.flatMap((term) => lift(term, value));
   if (key === "root_required") next.rootRequired = drop(next.rootRequired);
   else if (key === "group_policy") next.policy = next.policy && "none";
   else if (key === "same_subtree") next.sameSubtree = drop(next.sameSubtree);
@@ -133,6 +133,19 @@ export function without(question: Question, text: string): Question {
   return next;
 }
 
+/** What is left of a term; that one of two will do goes with both of them. */
+function lift(term: string, value: string): string[] {
+  if (normal(term) === normal(value)) return [];
+  if (!term.startsWith("!in:") || !value.startsWith("!")) return [term];
+  const left = term.slice(4).split(",").filter((each) => each !== value.slice(1));
+  return left.length ? [`!in:${left.join()}`] : [];
+}
+
+function normal(term: string): string {
+  const sign = term.startsWith("!") ? "!" : "";
+  return sign + term.replace(/^!?(in:)?/, "").split(",").sort().join();
+}
+
 function changeAmount(resources: [string, string][], value: string): [string, string][] {
   const [name, amount] = value.split(":");
   if (!amount) return resources.filter(([each]) => each !== name);
@@ -141,14 +154,14 @@ function changeAmount(resources: [string, string][], value: string): [string, st
 
 interface Told {
   kind: string;
-  suffix: string;
+  suffix?: string | undefined;
   resource_class?: string | undefined;
   value?: unknown;
   largest?: number | undefined;
 }
 
 /** Return the term whose change would lift a constraint; none has no form of its own. */
-export function termOf({ kind, suffix, resource_class: name, value, largest }: Told): string | null {
+export function termOf({ kind, suffix = "", resource_class: name, value, largest }: Told): string | null {
   const values = Array.isArray(value) ? value.map(String) : [String(value ?? "")];
   const [only = ""] = values;
   switch (kind) {

@@ -74,14 +74,15 @@ function readAllocations({ allocations }: ProviderDocument): readonly Allocation
 export interface Constraint {
   id: string;
   kind: string;
-  suffix: string;
+  suffix?: string;
   resource_class?: string;
   value?: string | number | string[];
   text: string;
   before: number;
   after: number;
-  alone: number;
-  gain: number;
+  /** Not there if the time ran out. */
+  alone?: number;
+  gain?: number;
   largest?: number;
   serves_at_largest?: number;
 }
@@ -93,7 +94,7 @@ export interface Unmet {
   provider?: string;
   capacity?: number;
   used?: number;
-  holders?: { consumer: string; amount: number; type?: string; project?: string }[];
+  holders?: { consumer: string; amount: number; type?: string | null; project?: string | null }[];
 }
 
 export interface Near {

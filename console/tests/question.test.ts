@@ -36,6 +36,14 @@ test("the term of a constraint takes it out of the question", () => {
   }
 });
 
+test("a term is known again in another order, and inside a list", () => {
+  const left = (query: string, term: string) => render(without(parse(query), term));
+  assert.equal(left("resources=VCPU:1&required=in:B,A", "required=in:A,B"), "resources=VCPU:1");
+  assert.equal(left("resources=VCPU:1&member_of=in:b", "member_of=b"), "resources=VCPU:1");
+  assert.equal(left("resources=VCPU:1&member_of=!in:a,b", "member_of=!a"), "resources=VCPU:1&member_of=!in:b");
+  assert.equal(left("resources=VCPU:1&same_subtree=2,1", "same_subtree=1,2"), "resources=VCPU:1");
+});
+
 test("too large an amount becomes the largest that some host has", () => {
   const term = termOf({ kind: "room", suffix: "", resource_class: "VCPU", value: 16, largest: 12 })!;
   assert.equal(render(without(parse("resources=VCPU:16,DISK_GB:1"), term)), "resources=VCPU:12,DISK_GB:1");

@@ -482,7 +482,7 @@ function Funnel({ explanation: { constraints, hosts } }: { explanation: Explanat
                 <td>
                   <Length part={after} whole={hosts} faint={before} />
                 </td>
-                <td class="number">{count(alone)}</td>
+                <td class="number">{alone === undefined ? "–" : count(alone)}</td>
                 <td class="number">{gain ? count(gain) : "–"}</td>
               </tr>
             ))}
