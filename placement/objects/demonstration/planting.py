@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
-from placement.objects import clock, resource_class, trait
+from placement.objects import clock, resource_class, stamp, trait
 from placement.objects.demonstration import cloud
 from placement_foundation import storage
 
@@ -31,6 +31,7 @@ def plant(session: Session, hosts: int) -> int:
         )
     planter = _Planter(session, list(cloud.make(hosts)))
     planter.plant(cloud.list_aggregates(hosts))
+    stamp.note_everything(session)
     return len(planter.providers)
 
 
@@ -230,6 +231,7 @@ def remove(session: Session) -> int:
         )
     _delete(session, provider.id, ids)
     _remove_names(session)
+    stamp.note_everything(session)
     return len(ids)
 
 
