@@ -194,14 +194,14 @@ function useAnswers({ now, ignore, give }: Asked, times: number): [Answers, Fail
     const { signal } = control;
     const ask = async <T,>(kind: keyof Answers, path: string): Promise<void> => {
       const isReal = !ignore.length && !give.length;
-      const body = { query, ask: kind, ignore_consumers: ignore, providers: given(give) };
+      const asks = path.slice(path.indexOf("?") + 1);
+      const body = { query: asks, ask: kind, ignore_consumers: ignore, providers: given(give) };
       const answer = isReal
         ? await get<T>(path, { signal })
         : await get<T>("ledger/v1/what-if", { method: "POST", body, signal });
       setAnswers((before) => ({ ...before, [kind]: answer }));
     };
     const all = async () => {
-      setBusy(true);
       try {
         await ask("capacity", `ledger/v1/capacity?${query}`);
         await ask("candidates", `allocation_candidates?${limited(query)}`);
@@ -215,6 +215,7 @@ function useAnswers({ now, ignore, give }: Asked, times: number): [Answers, Fail
         setBusy(false);
       }
     };
+    setBusy(true);
     const timer = setTimeout(() => void all(), DELAY);
     return () => {
       clearTimeout(timer);

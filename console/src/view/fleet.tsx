@@ -72,6 +72,8 @@ function parts({ kind, group }: Asked): Part[] {
   return needed;
 }
 
+const WHAT: Partial<Record<Kind, string>> = { consumers: "allocations", question: "how often it fits" };
+
 export function FleetView({ place }: { place: Place }) {
   const before = useFleet(...parts(read(place, null)));
   const { fleet, failure, reading, ready } = before;
@@ -84,31 +86,37 @@ export function FleetView({ place }: { place: Place }) {
     <>
       <Totals fleet={fleet} asked={asked} />
       {fits.failure && <Failed failure={fits.failure} />}
-      {ready ? (
+      {ready && !fits.asking ? (
         <Picture fleet={fleet} asked={asked} fits={fits.counts} />
       ) : (
         <>
           <Controls fleet={fleet} asked={asked} />
-          <Loading what={asked.kind === "consumers" ? "allocations" : "traits"} read={reading} />
+          <Loading what={WHAT[asked.kind] ?? "traits"} read={reading} />
         </>
       )}
     </>
   );
 }
 
+interface Fits {
+  question: string;
+  counts?: Map<string, number>;
+  failure?: Failure;
+}
+
 /** How often a question fits, by host. */
-function useFits(question: string): { counts?: Map<string, number>; failure?: Failure } {
-  const [answer, setAnswer] = useState<{ counts?: Map<string, number>; failure?: Failure }>({});
+function useFits(question: string): Fits & { asking: boolean } {
+  const [answer, setAnswer] = useState<Fits>({ question: "" });
   useEffect(() => {
     const control = new AbortController();
-    setAnswer({});
     if (!question) return () => {};
     get<Capacity>(`ledger/v1/capacity?${question}&most_hosts=1000000`, { signal: control.signal })
-      .then(({ hosts }) => setAnswer({ counts: new Map(hosts.map(({ uuid, count }) => [uuid, count])) }))
-      .catch((failure) => control.signal.aborted || setAnswer({ failure }));
+      .then(({ hosts }) => setAnswer({ question, counts: new Map(hosts.map(({ uuid, count }) => [uuid, count])) }))
+      .catch((failure) => control.signal.aborted || setAnswer({ question, failure }));
     return () => control.abort();
   }, [question]);
-  return answer;
+  if (!question) return { question, asking: false };
+  return answer.question === question ? { ...answer, asking: false } : { question, asking: true };
 }
 
 function Totals({ fleet, asked }: { fleet: Fleet; asked: Asked }) {

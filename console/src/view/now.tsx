@@ -10,6 +10,9 @@ import { Plot, type Line } from "./plot.tsx";
 
 const REQUESTS = "placement_requests_total";
 const DURATIONS = "placement_request_duration_seconds";
+const RETRIES = "placement_transaction_retries_total";
+const FAILURES = "placement_transaction_failures_total";
+const STEPS = "placement_step_duration_seconds";
 
 type Between = (before: Reading, after: Reading) => number | null;
 
@@ -22,21 +25,38 @@ interface Panel {
 }
 
 const isStatus = (start: string) => (labels: Record<string, string>) => (labels["status"] ?? "").startsWith(start);
+const isOf = (operation: string) => (labels: Record<string, string>) => (labels["operation"] ?? "").endsWith(operation);
+
+function within(metric: string, part: number, chosen?: (labels: Record<string, string>) => boolean): Between {
+  return (before, after) => milliseconds(quantile(before, after, metric, part, chosen));
+}
 
 const PANELS: Panel[] = [
   {
     title: "Requests",
     unit: "a second",
     needs: REQUESTS,
-    lines: [["all", (before, after) => rate(before, after, REQUESTS)]],
+    lines: [
+      ["all", (before, after) => rate(before, after, REQUESTS)],
+      ["for candidates", (before, after) => rate(before, after, REQUESTS, isOf("/allocation_candidates"))],
+    ],
   },
   {
     title: "Time of a request",
     unit: "ms",
     needs: DURATIONS,
     lines: [
-      ["half of them", (before, after) => milliseconds(quantile(before, after, DURATIONS, 0.5))],
-      ["95 %", (before, after) => milliseconds(quantile(before, after, DURATIONS, 0.95))],
+      ["half of them", within(DURATIONS, 0.5)],
+      ["95 %", within(DURATIONS, 0.95)],
+    ],
+  },
+  {
+    title: "Time of a request for candidates",
+    unit: "ms",
+    needs: DURATIONS,
+    lines: [
+      ["half of them", within(DURATIONS, 0.5, isOf("/allocation_candidates"))],
+      ["95 %", within(DURATIONS, 0.95, isOf("/allocation_candidates"))],
     ],
   },
   {
@@ -46,6 +66,24 @@ const PANELS: Panel[] = [
     lines: [
       ["conflicts (409)", (before, after) => rate(before, after, REQUESTS, isStatus("409"))],
       ["failed (5xx)", (before, after) => rate(before, after, REQUESTS, isStatus("5"))],
+    ],
+  },
+  {
+    title: "Transactions",
+    unit: "a second",
+    needs: RETRIES,
+    lines: [
+      ["begun anew", (before, after) => rate(before, after, RETRIES)],
+      ["failed", (before, after) => rate(before, after, FAILURES)],
+    ],
+  },
+  {
+    title: "Forest brought up to date",
+    unit: "ms",
+    needs: STEPS,
+    lines: [
+      ["half of the times", within(STEPS, 0.5, ({ step }) => step === "load")],
+      ["95 %", within(STEPS, 0.95, ({ step }) => step === "load")],
     ],
   },
 ];

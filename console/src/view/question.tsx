@@ -1,7 +1,7 @@
 // The form of a question. It says what the query string says, and the other way round.
 
 import { useState } from "preact/hooks";
-import { copy, group, type Group, type Question } from "../question.ts";
+import { copy, group, render, type Group, type Question } from "../question.ts";
 import { Field } from "./part.tsx";
 
 interface Asking {
@@ -9,7 +9,14 @@ interface Asking {
   ask: (question: Question) => void;
 }
 
-export function QuestionForm({ question, ask }: Asking) {
+export function QuestionForm({ question: said, ask: tell }: Asking) {
+  // What is not filled in yet is in the form only: a query has no place for it.
+  const [draft, setDraft] = useState(said);
+  const question = render(draft) === render(said) ? draft : said;
+  const ask = (next: Question) => {
+    setDraft(next);
+    tell(next);
+  };
   const groups = question.groups.length ? question.groups : [group("")];
   const edit = (number: number, changed: Group | null) => {
     const next = copy({ ...question, groups });

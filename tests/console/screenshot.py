@@ -1,0 +1,54 @@
+"""Makes the pictures of the documentation: ``python -m tests.console.screenshot``."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from placement.objects.demonstration import cloud, planting
+from placement_foundation.storage import Database
+from tests.console import stage
+
+INTO = Path(__file__).parents[2] / "docs" / "console"
+HOSTS = 1000
+SIZE = {"width": 1280, "height": 800}
+QUESTION = (
+    "q=resources%3DVCPU%3A120%2CPGPU%3A1%26required%3DCUSTOM_DEMO_TRUSTED"
+    "%2C%21COMPUTE_STATUS_DISABLED"
+)
+VIEWS = {
+    "fleet": "#/fleet?by=used&of=MEMORY_MB&group=prefix:2",
+    "host": f"#/host/{cloud.uuid_of('demo-r02-numa03')}",
+    "ask": f"#/ask?{QUESTION}",
+    "consumers": "#/consumers",
+    "names": "#/names?show=custom",
+}
+
+
+def main() -> None:
+    """Look at each view, light and dark."""
+    INTO.mkdir(exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        stage.filled(Path(directory), _fill) as database,
+        stage.serving(stage.build(database)) as url,
+        stage.browsing() as browser,
+    ):
+        for scheme in ("light", "dark"):
+            page = browser.new_page(viewport=SIZE, color_scheme=scheme)
+            for view, fragment in VIEWS.items():
+                _take(page, f"{url}/console/{fragment}", view, scheme)
+
+
+def _fill(database: Database) -> None:
+    database.write(lambda session: planting.plant(session, HOSTS))
+
+
+def _take(page: Any, address: str, view: str, scheme: str) -> None:
+    page.goto(address)
+    stage.settled(page)
+    page.screenshot(path=INTO / f"{view}-{scheme}.png")
+    print(f"{view}-{scheme}.png")
+
+
+if __name__ == "__main__":
+    main()

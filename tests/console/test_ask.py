@@ -1,0 +1,178 @@
+"""Ask: who serves a request, why nothing does, and what would help."""
+
+import json
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from tests.console import stage
+from tests.console.conftest import Site, Visit
+from tests.console.test_views import check
+
+SERVED = "resources=VCPU:4,MEMORY_MB:8192&required=CUSTOM_DEMO_TRUSTED"
+# Of 8 cards a host gives one to each; nothing has so many processors besides.
+TOO_MUCH = "resources=VCPU:125,PGPU:1&required=CUSTOM_DEMO_TRUSTED"
+FLAVOR = {
+    "vcpus": 2,
+    "ram": 4096,
+    "disk": 20,
+    "properties": {"trait:CUSTOM_DEMO_SSD": "required"},
+}
+
+
+def ask(visit: Visit, url: str, query: str, **options: Any) -> Any:
+    page = visit(url, f"#/ask?{urlencode({'q': query})}", **options)
+    answered(page)
+    return page
+
+
+def answered(page: Any) -> None:
+    page.wait_for_selector(".answer:not(.busy)")
+
+
+def verdict(page: Any) -> str:
+    return str(page.locator(".number-line strong").inner_text()).replace("\u202f", " ")
+
+
+def test_who_serves_how_often_and_who_first(visit: Visit, site: Site) -> None:
+    page = ask(visit, site("demo"), SERVED)
+    assert verdict(page).endswith("of 123 hosts serve it")
+    assert "fits" in page.locator(".number-line").inner_text()
+    candidates = page.locator("[aria-label='First candidates'] tbody tr")
+    assert candidates.count() == 10
+    assert "4 VCPU" in candidates.first.inner_text()
+    assert "8\u202fGiB MEMORY_MB" in candidates.first.inner_text()
+    check(page)
+    page.get_by_role("link", name="Show on the fleet").click()
+    page.wait_for_selector("canvas")
+    stage.settled(page)
+    columns = page.locator(".legend button:not([disabled])")
+    assert columns.count() > 1
+    page.go_back()
+    answered(page)
+
+
+def test_why_nothing_does_and_what_would_help(visit: Visit, site: Site) -> None:
+    page = ask(visit, site("demo"), TOO_MUCH)
+    assert verdict(page) == "No host serves it"
+    assert "125" in page.locator(".verdict").inner_text()
+    funnel = page.locator(".funnel tbody tr")
+    left = [row.locator("td").nth(1).inner_text() for row in funnel.all()]
+    numbers = [int(each) for each in left]
+    assert numbers == sorted(numbers, reverse=True)
+    assert numbers[-1] == 0
+    assert page.locator(".near > li").count() > 0
+    check(page)
+    check(ask(visit, site("demo"), TOO_MUCH, color_scheme="dark"))
+
+
+def test_a_change_is_tried_and_taken_back(visit: Visit, site: Site) -> None:
+    page = ask(visit, site("demo"), TOO_MUCH)
+    page.locator(".remedies button").first.click()
+    page.wait_for_selector("strong:has-text('hosts serve it')")
+    answered(page)
+    assert verdict(page) != "No host serves it"
+    # The question is still what it was.
+    assert page.get_by_label("Query string").input_value() == TOO_MUCH
+    assert "off=" in page.url
+    chip = page.locator(".what-if .token")
+    assert chip.count() == 1
+    check(page)
+    page.reload()
+    answered(page)
+    assert verdict(page) != "No host serves it"
+    chip.get_by_role("button").click()
+    page.wait_for_selector("strong:has-text('No host')")
+
+
+def test_a_consumer_is_imagined_away(visit: Visit, site: Site) -> None:
+    page = ask(visit, site("demo"), TOO_MUCH)
+    holders = page.locator(".near > li").first.locator(".holders li")
+    before = holders.count()
+    with page.expect_request("**/ledger/v1/what-if"):
+        holders.first.get_by_role("button", name="As if it were gone").click()
+    answered(page)
+    assert "ignore=" in page.url
+    assert "were gone" in page.locator(".what-if").inner_text()
+    # It holds nothing there any more, and there is more room.
+    assert page.locator(".near > li").first.locator(".holders li").count() < before
+    page.go_back()
+    page.wait_for_selector(".what-if", state="detached")
+
+
+def test_a_host_is_imagined_with_a_trait(visit: Visit, site: Site) -> None:
+    page = ask(
+        visit, site("demo"), "resources=PGPU:1,VCPU:1&required=CUSTOM_DEMO_RETIRED"
+    )
+    assert verdict(page) == "No host serves it"
+    page.get_by_role("button", name="As if it had it").first.click()
+    page.wait_for_selector("strong:has-text('1 of 123 hosts')")
+    assert "had CUSTOM_DEMO_RETIRED" in page.locator(".what-if").inner_text()
+
+
+def test_a_request_is_built_in_the_form(visit: Visit, site: Site) -> None:
+    page = visit(site("demo"), "#/ask")
+    page.wait_for_selector("text=Choose a resource class")
+    check(page)
+    form = page.locator(".question")
+    form.get_by_label("Class").fill("VCPU")
+    form.get_by_label("Amount").fill("2")
+    form.get_by_label("Trait", exact=True).fill("CUSTOM_DEMO_SSD")
+    form.get_by_role("button", name="Add trait").click()
+    box = page.get_by_label("Query string")
+    page.wait_for_selector(".token:has-text('has CUSTOM_DEMO_SSD')")
+    assert box.input_value() == "resources=VCPU:2&required=CUSTOM_DEMO_SSD"
+    answered(page)
+    form.get_by_role("button", name="Add a group").click()
+    form.get_by_label("Class").nth(1).fill("PGPU")
+    form.get_by_label("Amount").nth(1).fill("1")
+    form.get_by_label("each group from a provider of its own").check()
+    page.wait_for_selector("legend:has-text('Group 1')")
+    assert "resources1=PGPU:1" in box.input_value()
+    assert "group_policy=isolate" in box.input_value()
+    answered(page)
+    check(page)
+    form.get_by_role("button", name="Take off: has CUSTOM_DEMO_SSD").click()
+    page.wait_for_selector(".token:has-text('CUSTOM_DEMO_SSD')", state="detached")
+    assert "required" not in box.input_value()
+
+
+def test_a_flavor_or_an_address_can_be_pasted(visit: Visit, site: Site) -> None:
+    page = visit(site("demo"), "#/ask")
+    box = page.get_by_label("Query string")
+    box.fill(json.dumps(FLAVOR))
+    box.blur()
+    answered(page)
+    wanted = "resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20&required=CUSTOM_DEMO_SSD"
+    assert box.input_value() == wanted
+    box.fill(f"http://elsewhere/allocation_candidates?{SERVED}")
+    box.blur()
+    page.wait_for_selector("text=CUSTOM_DEMO_TRUSTED")
+    assert box.input_value() == SERVED
+    box.fill("{")
+    box.blur()
+    page.wait_for_selector("text=cannot be read")
+
+
+def test_a_wrong_question_is_told_as_the_api_tells_it(visit: Visit, site: Site) -> None:
+    page = visit(site("demo"), "#/nowhere")
+    page.witness.expects_failures = True
+    query = quote("resources=CUSTOM_NOWHERE:1")
+    page.goto(f"{site('demo')}/console/#/ask?q={query}")
+    page.wait_for_selector(".failed:has-text('CUSTOM_NOWHERE')")
+    check(page)
+
+
+def test_it_can_be_copied_as_commands(visit: Visit, site: Site) -> None:
+    page = ask(visit, site("demo"), SERVED)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    wanted = {
+        "curl": f"'{site('demo')}/allocation_candidates?{SERVED}'",
+        "openstack": "--resource VCPU=4 --resource MEMORY_MB=8192 "
+        "--required CUSTOM_DEMO_TRUSTED",
+        "placement-explain": f"placement-explain '{SERVED}'",
+    }
+    for name, command in wanted.items():
+        page.get_by_role("button", name=name, exact=True).click()
+        page.wait_for_selector("text=copied")
+        assert command in stage.run(page, "navigator.clipboard.readText()")
+        page.wait_for_selector("text=copied", state="detached")
