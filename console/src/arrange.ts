@@ -82,7 +82,7 @@ export interface Layout {
 const TILE = { x: 200, y: 52 };
 const MOST_TILES = 60;
 const SMALLEST = 7;
-const LARGEST = 28;
+const LARGEST = 44;
 const LABEL = 20;
 const BETWEEN = 14;
 const NARROWEST = 112;
@@ -118,9 +118,8 @@ function shelve(blocks: readonly Block[], width: number, pitch: Pitch, tiles: bo
   const usual = sizes[Math.floor(sizes.length / 2)]!;
   const whole = columnsIn(width, pitch);
   const least = Math.max(Math.ceil(Math.sqrt(usual * 1.6)), Math.ceil(NARROWEST / pitch.x));
-  const wanted = evenly(usual, least);
-  const fits = 2 * wanted * pitch.x + BETWEEN <= width;
-  const columns = tiles ? 1 : fits ? wanted : whole;
+  const fitting = [evenly(usual, least), least].find((each) => 2 * each * pitch.x + BETWEEN <= width);
+  const columns = tiles ? 1 : (fitting ?? whole);
   const placed: Placed[] = [];
   let [x, y, bottom] = [0, 0, 0];
   for (const block of blocks) {

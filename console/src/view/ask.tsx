@@ -299,7 +299,7 @@ function Remedies({ asked, explanation }: { asked: Asked; explanation: Explanati
         <section>
           <h2>What would help</h2>
           <ul class="remedies">
-            {changes.map(({ drop, serves, text }) => {
+            {changes.map(({ drop, text }) => {
               const terms = drop.map((id) => termFor(constraints.get(id)));
               const isPossible = terms.every((term) => term !== null);
               return (
@@ -310,7 +310,6 @@ function Remedies({ asked, explanation }: { asked: Asked; explanation: Explanati
                     </button>
                   )}
                   <span>{text}</span>
-                  <span class="dim">{plural(serves, "host")}</span>
                 </li>
               );
             })}

@@ -1,0 +1,63 @@
+"""Now: what is told of the difference between readings of the metrics."""
+
+from typing import Any
+
+from tests.console.conftest import Site, Visit
+from tests.console.test_views import check
+
+READING = """\
+placement_requests_total{{operation="/a",method="GET",status="200"}} {many}
+placement_requests_total{{operation="/b",method="PUT",status="409"}} {few}
+placement_request_duration_seconds_bucket{{operation="/a",le="0.01"}} {many}
+placement_request_duration_seconds_bucket{{operation="/a",le="+Inf"}} {many}
+"""
+
+
+def look(visit: Visit, url: str, tell: Any) -> Any:
+    page = visit(url, "#/nowhere")
+    page.clock.install()
+    page.route("**/metrics", tell)
+    page.goto(f"{url}/console/#/now")
+    return page
+
+
+def test_rates_and_times_are_those_since_the_last_reading(
+    visit: Visit, site: Site
+) -> None:
+    times = []
+
+    def tell(route: Any) -> None:
+        times.append(1)
+        number = len(times)
+        body = READING.format(many=1000 + 50 * number, few=10 * number)
+        route.fulfill(body=body, content_type="text/plain")
+
+    page = look(visit, site("flat"), tell)
+    page.wait_for_selector(".plot")
+    page.clock.run_for(5_000)
+    page.wait_for_selector("dd:text-is('12')")
+    text = page.locator("main").inner_text()
+    # 50 more and 10 refused, in 5 seconds.
+    assert "all\n12" in text.replace("\n\n", "\n")
+    assert "conflicts (409)\n2" in text.replace("\n\n", "\n")
+    assert "half of them\n5" in text.replace("\n\n", "\n")
+    # What the service does not tell of is left out.
+    assert "Transactions" not in text
+    check(page)
+    page.keyboard.press("f")
+    page.wait_for_selector("canvas")
+    page.clock.run_for(5_000)
+    page.keyboard.press("w")
+    # It was read while something else was looked at.
+    page.wait_for_selector(".plot")
+    assert len(times) >= 3
+
+
+def test_metrics_that_are_not_known_are_no_error(visit: Visit, site: Site) -> None:
+    page = look(
+        visit,
+        site("flat"),
+        lambda route: route.fulfill(body="up 1\n", content_type="text/plain"),
+    )
+    page.wait_for_selector("text=no metrics that the console knows")
+    check(page)
