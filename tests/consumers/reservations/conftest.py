@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 
+# The first host of each test is number 1.
+FIRST_HOST = {
+    "postgresql": "ALTER SEQUENCE computehosts_id_seq RESTART",
+    "mysql": "ALTER TABLE computehosts AUTO_INCREMENT = 1",
+}
+
+
 @pytest.fixture(scope="session")
 def migrated_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Give the URL of a database with tables, and nothing in them."""
@@ -43,6 +50,7 @@ def books_url(migrated_url: str, tmp_path: Path) -> str:
     with engine.begin() as connection:
         for table in reversed(models.Base.metadata.sorted_tables):
             connection.execute(sa.delete(table))
+        connection.execute(sa.text(FIRST_HOST[backends.KIND]))
     engine.dispose()
     return migrated_url
 
