@@ -1,0 +1,42 @@
+"""The map of the code mentions only what exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MAP = (ROOT / "docs/contributing.rst").read_text()
+LITERALS = sorted(set(re.findall(r"``(.+?)``", MAP, re.DOTALL)))
+PATHS = [text for text in LITERALS if "/" in text]
+NAMES = [text for text in LITERALS if re.fullmatch(r"[A-Za-z_]{3,}", text)]
+COMMANDS = re.findall(r"``tox -e (\w+)", MAP)
+# What is said to be beside a package, or not to be there at all.
+PLACES = [ROOT, ROOT / "placement_consumers"]
+SOURCES = [
+    path
+    for package in ("placement", "placement_foundation")
+    for path in (ROOT / package).rglob("*.py")
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_exists(path: str) -> None:
+    assert any((place / path).exists() for place in PLACES)
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path.endswith(".py")])
+def test_a_module_has_what_is_named_before_it(path: str) -> None:
+    text = (ROOT / path).read_text()
+    for name in re.findall(rf"``(\w+)`` in\s+``{re.escape(path)}``", MAP):
+        assert re.search(rf"\b{name}\b", text), f"{name} is not in {path}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_one_of_the_code(name: str) -> None:
+    assert any(re.search(rf"\b{name}", path.read_text()) for path in SOURCES)
+
+
+@pytest.mark.parametrize("environment", COMMANDS)
+def test_an_environment_of_tox_exists(environment: str) -> None:
+    assert f"[testenv:{environment}]" in (ROOT / "tox.ini").read_text()
