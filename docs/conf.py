@@ -7,7 +7,6 @@ project_copyright = "the authors of Placement"
 release = metadata.version("placement-server")
 
 extensions = [
-    "myst_parser",
     "oslo_config.sphinxext",
     "oslo_policy.sphinxext",
 ]
