@@ -14,7 +14,7 @@ from placement.monitoring import site as monitoring
 from placement.objects import standard_name
 from placement.objects.candidates import keeper
 from placement.routes import ROUTES
-from placement_foundation import middleware, page, refusal, storage
+from placement_foundation import middleware, page, refusal, storage, tracing
 from placement_foundation.application import Application, Service
 from placement_foundation.log import set_up_logging
 from placement_foundation.middleware import Surroundings
@@ -107,6 +107,7 @@ def _assemble(
     if config.console.enabled:
         application = console.Site(application, config)
         around = console.admit(around)
+    tracing.switch_on()
     pages = monitoring.health_pages(connected)
     elsewhere: Sequence[tuple[socket.socket, WSGIApplication]] = ()
     if config.metrics.enabled:

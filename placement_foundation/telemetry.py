@@ -221,6 +221,12 @@ def operation() -> str:
     return _operation.get()
 
 
+def method_of(environment: "WSGIEnvironment") -> str:
+    """Return the method of a request, if HTTP knows it."""
+    method: str = environment["REQUEST_METHOD"]
+    return method if method in METHODS else OTHER
+
+
 def answer(environment: "WSGIEnvironment", status: str, seconds: float) -> None:
     """Tell how a request is answered.
 
@@ -228,10 +234,7 @@ def answer(environment: "WSGIEnvironment", status: str, seconds: float) -> None:
     """
     if not _observers:
         return
-    method: str = environment["REQUEST_METHOD"]
-    if method not in METHODS:
-        method = OTHER
-    place = operation()
+    method, place = method_of(environment), operation()
     tell(REQUESTS, operation=place, method=method, status=status)
     tell(REQUEST_SECONDS, seconds, operation=place, method=method)
     for observer in _observers:

@@ -70,7 +70,7 @@ class Fleet:
             self._refreshed.get()
         sums = self._read()
         if sums:
-            yield from _metrics(sums)
+            yield from families(sums)
 
     def _is_due(self) -> bool:
         """Tell whether nobody has found out, or tried to, for too long."""
@@ -91,7 +91,7 @@ class Fleet:
             if not alone or not self._is_due():
                 return
             try:
-                sums = _bound(self._database.look(total.load), self._clock())
+                sums = bound(self._database.look(total.load), self._clock())
             except Exception as exc:
                 LOG.warning("no sums of the fleet: %s", trouble.describe(exc))
                 # It is not tried again before the next time, either.
@@ -116,7 +116,7 @@ class Fleet:
         new.replace(self._file)
 
 
-def _bound(totals: total.Totals, moment: float) -> dict[str, Any]:
+def bound(totals: total.Totals, moment: float) -> dict[str, Any]:
     """Return sums with no more names than are shown.
 
     Of resource classes those remain that most providers have, and the number of the
@@ -141,7 +141,8 @@ def _largest(named: Mapping[str, Any], size: Callable[[str], int]) -> dict[str, 
     return {name: named[name] for name in sorted(names)}
 
 
-def _metrics(sums: Any) -> Iterator["Metric"]:
+def families(sums: Any) -> Iterator["Metric"]:
+    """Yield sums, bounded, as metrics."""
     from prometheus_client.core import GaugeMetricFamily
 
     def gauge(name: str, meaning: str, label: str, values: Mapping[str, float]) -> Any:

@@ -121,6 +121,36 @@ def test_a_path_cannot_forge_a_line(
     assert '"GET /cows%0D%0A192.0.2.8 GET" status: 404' in line
 
 
+def test_a_line_of_json_has_fields(
+    application: "WSGIApplication", caplog: pytest.LogCaptureFixture
+) -> None:
+    response = ask(
+        application,
+        "/resource_providers/cow/traits",
+        openstack_api_version="placement 1.39",
+        x_auth_token="ann:blue",
+        x_roles="admin",
+    )
+    record = next(one for one in caplog.records if one.levelno == logging.INFO)
+    line = json.loads(formatters.JSONFormatter().format(record))
+    assert line["message"].startswith('192.0.2.7 "GET /resource_providers/cow/traits"')
+    duration = line["extra"].pop("duration")
+    assert 0 < duration < 60
+    # What the request was sent with is in the context as well, the token masked.
+    assert line["context"]["auth_token"] == "***"
+    # That one is of oslo.log.
+    del line["extra"]["version"]
+    assert line["extra"] == {
+        "request_id": response.headers["x-openstack-request-id"],
+        "operation": "/resource_providers/{uuid}/traits",
+        "method": "GET",
+        "status": 404,
+        "microversion": "1.39",
+        "user": "ann",
+        "project": "blue",
+    }
+
+
 def test_no_line_tells_of_the_request_before(
     application: "WSGIApplication", caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,6 +1,8 @@
 """The files under deploy/ name what exists."""
 
 import configparser
+import json
+import re
 import runpy
 import types
 from pathlib import Path
@@ -8,10 +10,14 @@ from pathlib import Path
 import pytest
 from gunicorn import util
 
+from placement.monitoring import fleet
+from placement.objects import total
 from placement_foundation import metrics, telemetry, worker
+from placement_foundation.telemetry import Kind
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 APPLICATION = "placement.wsgi.api:application"
+HISTOGRAM = ("_bucket", "_sum", "_count")
 
 
 def test_gunicorn_serves_the_application_on_the_usual_port() -> None:
@@ -102,3 +108,42 @@ def test_a_process_of_gunicorn_that_ended_is_forgotten() -> None:
         patch.setattr(metrics, "forget", forgotten.append)
         settings["child_exit"](object(), types.SimpleNamespace(pid=17))
     assert forgotten == [17]
+
+
+def known_metrics() -> set[str]:
+    """Return the names of all series that there can be."""
+    nothing = fleet.bound(total.Totals(0, {}, {}), 0)
+    names = {family.name for family in fleet.families(nothing)}
+    for measure in telemetry.MEASURES:
+        endings = {Kind.COUNTER: ("_total",), Kind.HISTOGRAM: HISTOGRAM}
+        names |= {
+            f"{metrics.PREFIX}{measure.name}{ending}"
+            for ending in endings.get(measure.kind, ("",))
+        }
+    return names
+
+
+@pytest.mark.parametrize("name", ["grafana.json", "alerts.yml"])
+def test_metrics_that_are_looked_at_exist(name: str) -> None:
+    text = (DEPLOY / name).read_text()
+    named = set(re.findall(rf"\b{metrics.PREFIX}\w+", text))
+    assert len(named) > 5
+    assert named <= known_metrics()
+
+
+def test_the_dashboard_is_one() -> None:
+    dashboard = json.loads((DEPLOY / "grafana.json").read_text())
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(ids) == len(set(ids)) > 10
+    assert all(panel["targets"] for panel in dashboard["panels"])
+
+
+def test_each_alert_leads_to_a_page_that_is_there() -> None:
+    runbook = (DEPLOY.parent / "docs" / "runbook.rst").read_text()
+    titles = re.findall(r"^(.+)\n-+$", runbook, re.MULTILINE)
+    anchors = {re.sub(r"\W+", "-", title.lower()) for title in titles}
+    assert len(titles) == 10
+    text = (DEPLOY / "alerts.yml").read_text()
+    places = re.findall(r"runbook: runbook.html(?:#(\S+))?$", text, re.MULTILINE)
+    assert len(places) == text.count("- alert:")
+    assert set(places) - {""} <= anchors

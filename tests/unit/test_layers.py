@@ -53,7 +53,7 @@ LAYERS = {
         {"storage"},
         {"engine"},
         {"health"},
-        {"trouble", "page", "metrics"},
+        {"trouble", "page", "metrics", "tracing"},
         {
             "context",
             "errors",
@@ -81,6 +81,7 @@ LIBRARIES = {
     "oslo_config": {"conf", "app", "policy", "cmd", "log", "middleware", "option"}
     | {"command", "console", "monitoring", "serving"},
     "prometheus_client": {"metrics", "monitoring"},
+    "opentelemetry": {"tracing"},
     "keystoneauth1": {"console", "sync"},
     "gunicorn": {"serving", "worker"},
     "oslo_policy": {"policy", "conf", "option"},
