@@ -21,7 +21,10 @@ VIEWS = {
     "ask": f"#/ask?{QUESTION}",
     "consumers": "#/consumers",
     "names": "#/names?show=custom",
+    "now": "#/now",
 }
+# What the plots of Now show was read in so many seconds.
+SECONDS = 40
 
 
 def main() -> None:
@@ -46,8 +49,21 @@ def _fill(database: Database) -> None:
 def _take(page: Any, address: str, view: str, scheme: str) -> None:
     page.goto(address)
     stage.settled(page)
+    if view == "now":
+        _keep_busy(page)
     page.screenshot(path=INTO / f"{view}-{scheme}.png")
     print(f"{view}-{scheme}.png")
+
+
+def _keep_busy(page: Any) -> None:
+    """Ask something now and then, so that there is something to see."""
+    headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
+    site = page.url.split("/console/")[0]
+    for second in range(SECONDS):
+        for _ in range(3 + second % 7):
+            question = f"{site}/allocation_candidates?resources=VCPU:1&limit=10"
+            page.request.get(question, headers=headers)
+        page.wait_for_timeout(1_000)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ def filled(directory: Path, fill: Callable[[Database], Any]) -> Iterator[Databas
 
 def build(database: Database) -> "WSGIApplication":
     """Return the service with its console, believing what callers say."""
-    return app.build(make_config({("console", "enabled"): True}), database)
+    options = {("console", "enabled"): True, ("metrics", "enabled"): True}
+    return app.build(make_config(options), database)
 
 
 def beneath(application: "WSGIApplication") -> "WSGIApplication":

@@ -12,6 +12,7 @@ const REQUESTS = "placement_requests_total";
 const DURATIONS = "placement_request_duration_seconds";
 const RETRIES = "placement_transaction_retries_total";
 const FAILURES = "placement_transaction_failures_total";
+const REFRESHES = "placement_forest_refreshes_total";
 const STEPS = "placement_step_duration_seconds";
 
 type Between = (before: Reading, after: Reading) => number | null;
@@ -78,7 +79,13 @@ const PANELS: Panel[] = [
     ],
   },
   {
-    title: "Forest brought up to date",
+    title: "Refreshes of what is kept",
+    unit: "a second",
+    needs: REFRESHES,
+    lines: [["all", (before, after) => rate(before, after, REFRESHES)]],
+  },
+  {
+    title: "Time until what is kept is up to date",
     unit: "ms",
     needs: STEPS,
     lines: [
@@ -96,6 +103,7 @@ export function NowView() {
   const { taken, failure } = useSource(readings);
   useEffect(watch, []);
   const last = taken.at(-1);
+  if (!last && failure?.status === 404) return <Off />;
   if (!last && failure) return <Failed failure={failure} retry={again} />;
   if (!last) return <Loading what="the metrics" />;
   const known = PANELS.filter(({ needs }) => isKnown(last, needs));
@@ -115,6 +123,14 @@ export function NowView() {
         </p>
       )}
     </>
+  );
+}
+
+function Off() {
+  return (
+    <p class="state">
+      The service tells no metrics. <code>[metrics] enabled = true</code> in its configuration switches them on.
+    </p>
   );
 }
 
