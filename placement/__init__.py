@@ -1,1 +1,1 @@
-"""The placement service: who provides what, and who uses how much of it."""
+"""The placement service: what there is, and what uses how much of it."""

@@ -42,8 +42,8 @@ GZIP = "gzip"
 READING = "GET"
 # Many groups of resources, or many aggregates, make a long query.
 LONGEST_ADDRESS = 1024 * 1024
-# How often the whole story of an unavailable database is told, in seconds.
-TOLD_EVERY = 60
+# How often an unavailable database is logged with its traceback, in seconds.
+IN_FULL_EVERY = 60
 
 # The operations of a service: path, method, row.
 Table = Mapping[str, Mapping[str, Operation]]
@@ -51,13 +51,13 @@ Table = Mapping[str, Mapping[str, Operation]]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """In what the steps of a request differ between services.
+    """What differs between services in the steps of a request.
 
     ``negotiate`` returns the microversion that the headers of a request ask for, and
     raises ``Malformed`` or ``Unavailable``; it takes ``newest_by_default`` if some row
-    says so. ``version_headers`` are those of an answer
-    at a microversion, or at None where none was agreed on. ``refuse`` renders an error
-    for the one who asked, at that microversion.
+    says so. ``version_headers`` are those of an answer at a microversion, or at None
+    where none was agreed on. ``refuse`` renders an error for the caller, at that
+    microversion.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Application:
         self._settings = settings
         self._enforcer = enforcer
         self._router = Router(service.routes)
-        self._told = -float(TOLD_EVERY)
+        self._told = -float(IN_FULL_EVERY)
 
     def __call__(
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
@@ -142,12 +142,12 @@ class Application:
         return response(environment, start_response)  # type: ignore[no-any-return]
 
     def _tell_outage(self, error: errors.ServiceError) -> None:
-        """Tell the log of a database in trouble: a line, and all of it now and then."""
+        """Log trouble of the database: a line, now and then with a traceback."""
         cause = error.__cause__
         if not isinstance(error, errors.DatabaseUnavailable) or cause is None:
             return
         now = time.monotonic()
-        in_full = now - self._told >= TOLD_EVERY
+        in_full = now - self._told >= IN_FULL_EVERY
         if in_full:
             self._told = now
         LOG.error(
@@ -250,7 +250,7 @@ class Application:
 class _Asked:
     """The query and the body of a request, parsed once, before any transaction.
 
-    What is wrong with them is ``fault``, and is told after the subject was found, or
+    What is wrong with them is ``fault``. It is raised after the subject was found, or
     at once where there is none.
     """
 
@@ -316,7 +316,10 @@ def _add_headers(response: webob.Response, headers: Mapping[str, str]) -> None:
 
 
 def _path(request: webob.Request) -> str:
-    """Return the path that is asked for, decoded; what is no UTF-8 finds nothing."""
+    """Return the path that is asked for, decoded.
+
+    Bytes that are not valid UTF-8 become characters that no path has.
+    """
     raw: str = request.environ.get("PATH_INFO", "")
     try:
         return raw.encode("latin-1").decode("utf-8", "replace") or "/"
@@ -362,7 +365,7 @@ def _check_body_headers(request: webob.Request) -> None:
 def _check_gates(
     request: webob.Request, operation: Operation, version: Version
 ) -> Handler:
-    """Return the handler, if the operation is there and speaks what is spoken.
+    """Return the handler, if the operation exists and the media types fit.
 
     :raises ServiceError: the operation's ``absent``, 406 or 415
     """
@@ -421,11 +424,11 @@ def _body(request: webob.Request) -> bytes:
         return b""
     largest = _largest_body(request)
     try:
-        # Of one in chunks, nobody knows the size before.
+        # The size of a body in chunks is not known before.
         raw: bytes = request.body if length else request.body_file.read(largest + 1)
     except Exception as exc:
-        # The caller has gone in the middle of it, or it makes no sense to the server,
-        # each of which has errors of its own for that.
+        # The caller has gone in the middle of it, or the server cannot parse it. Each
+        # server has errors of its own for that.
         raise errors.BadRequest(f"Malformed JSON: the body ends early: {exc}") from exc
     if len(raw) > largest:
         raise _too_large(request)
@@ -468,7 +471,7 @@ def _render_open(
     opened: Reading[Reply],
     version: Version,
 ) -> webob.Response:
-    """Render a reply whose value is still being read, as the caller likes it."""
+    """Render a reply whose value is still being read, as the caller prefers it."""
     packed = _prefers(request.accept_encoding, [GZIP, "identity"], GZIP)
     try:
         if operation.lines and _prefers(request.accept, _offers(operation), LINES):

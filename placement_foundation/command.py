@@ -22,7 +22,7 @@ TROUBLE = (
     db_exc.DBError,
     errors.DatabaseUnavailable,
     alembic.CommandError,
-    # A port that is no number, an option that has no such value.
+    # A port that is not a number, an option that has no such value.
     ValueError,
 )
 SHELLS = ("bash", "zsh")

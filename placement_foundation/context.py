@@ -30,5 +30,5 @@ def from_environment(environment: Mapping[str, Any]) -> RequestContext:
 
 
 def is_anonymous(asking: RequestContext) -> bool:
-    """Tell whether nobody is known to ask. A user without a name is somebody."""
+    """Tell whether the caller is unknown. A user with an empty name is known."""
     return asking.user_id is None

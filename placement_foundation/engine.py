@@ -55,7 +55,7 @@ def connect(settings: DatabaseSettings) -> sa.Engine:
     A server is asked for a connection at once, as often as the settings say.
     """
     # It writes a traceback for whatever it does not know. All of it is raised as well,
-    # and told by those who handle it.
+    # and logged where it is handled.
     logging.getLogger("oslo_db.sqlalchemy.exc_filters").setLevel(logging.CRITICAL)
     url = sa.engine.make_url(settings.connection)
     if settings.connection_parameters:

@@ -8,13 +8,13 @@ COLLECT_AFTER = (50_000, 20, 20)
 
 
 def settle() -> None:
-    """Keep the garbage collector from looking at what is there for good.
+    """Keep the garbage collector from looking at objects that stay for good.
 
     A large answer makes so many objects that the collector looks at everything there
     is, in the middle of a request. See docs/decisions/garbage-collection.rst.
 
-    It changes the whole interpreter, which is for the program to decide that it belongs
-    to: not all who import the application have it for themselves.
+    It changes the whole interpreter, so the program decides, and not the application:
+    a process that imports the application may do other things as well.
     """
     gc.collect()
     gc.freeze()

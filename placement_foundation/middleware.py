@@ -38,11 +38,12 @@ LOGGED = 2000
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """In what the surroundings of an application differ between services.
+    """What differs between services in the surroundings of an application.
 
     ``log_name`` is that of the log which has a line for each request. ``is_open`` tells
-    whether a request needs nobody to be known. ``identify`` sets the headers that say
-    who is asking where nobody is authenticated, and tells whether anybody is.
+    whether a request may be anonymous. Where callers are not authenticated,
+    ``identify`` sets the headers that say who is asking, and tells whether they are
+    known.
     """
 
     log_name: str
@@ -239,7 +240,7 @@ def identify_by_token(environment: "WSGIEnvironment") -> bool:
 
 
 def identify_as_administrator(environment: "WSGIEnvironment") -> bool:
-    """Take anybody, with any token or none, for an administrator of one project."""
+    """Take any caller, with any token or none, for an administrator of one project."""
     environment["HTTP_X_USER_ID"] = "admin"
     environment["HTTP_X_TENANT_ID"] = "admin"
     environment["HTTP_X_ROLES"] = "admin"
@@ -252,7 +253,7 @@ AUTHENTICATION = {"keystone": with_keystone, "noauth2": with_noauth}
 def with_context(
     application: "WSGIApplication", around: Surroundings
 ) -> "WSGIApplication":
-    """Make the context of a request, and send away who is not known."""
+    """Make the context of a request, and refuse callers who are not known."""
 
     def known(
         environment: "WSGIEnvironment", start_response: "StartResponse"

@@ -17,11 +17,11 @@ from placement_foundation.storage import Database
 
 LOG = log.getLogger(__name__)
 
-# Any number will do that nobody else uses in this database.
+# Any number will do that is not used otherwise in this database.
 POSTGRESQL_LOCK = 8778_1976
 # The locks of MySQL belong to the server, so their name tells the database.
 MYSQL_LOCK = "concat('placement-migration-', sha1(database()))"
-# How long to wait for somebody else's migration, in seconds.
+# How long to wait for another process's migration, in seconds.
 PATIENCE = 3600
 
 # Alembic keeps what it works on in the globals of its modules.
@@ -68,13 +68,13 @@ class History:
         A database that has it is not touched. Processes and threads that start
         together take turns.
 
-        :raises alembic.util.CommandError: the database has a revision nobody knows
+        :raises alembic.util.CommandError: the database has an unknown revision
         :raises RuntimeError: the data must be repaired first, by an online migration
         """
         wanted = revision or self.head
         if self.version(database) != wanted:
             with database.unhurried() as engine, _exclusively(engine) as connection:
-                # Whoever was waited for has most likely done the work.
+                # The process that was waited for has most likely done the work.
                 if self._recorded(connection) != wanted:
                     command.upgrade(self._alembic(connection), wanted)
         if self._beside and wanted == self.head:
@@ -88,7 +88,7 @@ class History:
         :raises alembic.util.CommandError: there is no such revision
         """
         with database.unhurried() as engine, _exclusively(engine) as connection:
-            # What was recorded before does not matter, even if nobody knows it.
+            # What was recorded before does not matter, even if it is unknown.
             command.stamp(self._alembic(connection), revision, purge=True)
 
     def _recorded(self, connection: sa.Connection) -> str | None:

@@ -219,7 +219,7 @@ def database_settings(group: Any) -> DatabaseSettings:
 
 
 def check_values(config: cfg.ConfigOpts) -> None:
-    """Read all options, so that a value that cannot be used is told.
+    """Read all options, so that a value that cannot be used is reported.
 
     :raises cfg.Error: an option has such a value
     :raises ValueError: likewise

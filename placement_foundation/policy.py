@@ -53,7 +53,7 @@ class Enforcer:
 
     def _current(self) -> policy.Enforcer:
         seen = _look(self._config)
-        # Whoever comes while others read the files is served by the rules from before.
+        # A request that comes while another reads the files gets the rules from before.
         if seen != self._seen and self._loading.acquire(blocking=False):
             try:
                 self._loaded = load(self._config, self._rules)
@@ -101,7 +101,7 @@ def load(
     loaded = policy.Enforcer(config)
     loaded.register_defaults(rules)
     # Operators learn of the deprecated defaults from the sample file and the manual;
-    # a warning for each rule at each start helps nobody.
+    # a warning for each rule at each start helps no one.
     loaded.suppress_deprecation_warnings = True
     loaded.load_rules()
     for name, rule in loaded.file_rules.items():

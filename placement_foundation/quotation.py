@@ -6,7 +6,7 @@ import re
 COMMENT_MARKS = re.compile("<!--|-->")
 # In characters. A quotation is cut in its middle, since what is said of it comes after.
 QUOTED = 300
-# A whole message, the part of a schema that it tells of included.
+# A whole message, the part of a schema that it shows included.
 MESSAGE = 4000
 
 

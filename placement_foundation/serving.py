@@ -119,7 +119,7 @@ def _forget(server: object, process: Any) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser, program: Program) -> None:
-    """Add what every program that serves may be told."""
+    """Add the arguments that every program that serves takes."""
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (%(default)s)"
     )
@@ -212,7 +212,7 @@ def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
         config = program.read(found, embedded_url(program))
         if is_embedded(program, config):
             config.set_default("auth_strategy", "noauth2", "api")
-        # Read now, so that a value that cannot be used is told now.
+        # Read now, so that a value that cannot be used is reported now.
         option.check_values(config)
     except (cfg.Error, ValueError, OSError) as exc:
         raise Unusable(command.describe(exc)) from exc
@@ -240,9 +240,9 @@ def _connection(program: Program, config: cfg.ConfigOpts) -> str:
 
 
 def _check_exposure(config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
-    """Keep a service that believes everybody away from everybody.
+    """Keep a service that believes every caller on this machine.
 
-    :raises Unusable: others could reach it, and nobody said that this is meant
+    :raises Unusable: others could reach it, and the operator did not say so
     """
     open_to_all = config.api.auth_strategy == "noauth2"
     if open_to_all and not _is_loopback(asked.host) and not asked.insecure:
@@ -305,7 +305,7 @@ def _without_password(connection: str) -> str:
     try:
         return sa.make_url(connection).render_as_string()
     except (sa.exc.SQLAlchemyError, ValueError):
-        # It has no form, so nobody can tell what in it is a secret.
+        # It has no form, so what in it is a secret cannot be known.
         return "the option connection"
 
 

@@ -57,7 +57,8 @@ def insert_missing(
     """Insert rows, leaving out those that a unique key says are there already.
 
     It waits for other transactions that are inserting the same rows, so afterwards
-    the rows are there. Sort the rows, or two who insert the same ones may deadlock.
+    the rows are there. Sort the rows, or two transactions that insert the same ones may
+    deadlock.
     """
     if not rows:
         return
@@ -82,7 +83,7 @@ def lock_rows(
     values: Collection[Any],
     by: orm.InstrumentedAttribute[Any] | None = None,
 ) -> Sequence[Any]:
-    """Return rows that nobody else changes until this transaction ends.
+    """Return rows, locked until this transaction ends.
 
     They are locked, and returned, in the order of their ids. Others may still add rows
     that refer to them.
@@ -95,7 +96,7 @@ def lock_rows(
     query = query.with_for_update(key_share=True)
     for dialect in ("mysql", "mariadb"):
         # Left to itself it may read the whole of a small table, and waits for each row
-        # on the way that somebody else has locked.
+        # on the way that another transaction has locked.
         query = query.with_hint(key.class_, "FORCE INDEX (PRIMARY)", dialect)
     return session.connection().execute(query).all()
 
@@ -105,7 +106,7 @@ def delete_each(
 ) -> None:
     """Delete the rows that have one of the values in a column with an index."""
     # Given many values at once, MariaDB may read the whole table, and waits for each
-    # row on the way that somebody else has locked.
+    # row on the way that another transaction has locked.
     rows = [{"wanted": value} for value in values]
     if rows:
         delete = sa.delete(column.parent.class_)
@@ -148,8 +149,9 @@ class Database:
     def rest(self) -> None:
         """Close the connections, until they are needed again.
 
-        A process that forks must have none: neither SQLite nor a server can tell who
-        speaks on one that two processes share. A database in memory is kept.
+        A process that forks must have none: neither SQLite nor a server can tell
+        which of two processes uses a connection that they share. A database in memory
+        is kept.
         """
         if not engine.is_in_memory(self.engine.url):
             self.engine.dispose()

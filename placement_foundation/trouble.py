@@ -11,7 +11,7 @@ LOST_RACES = {"40001", "40P01"}
 # PostgreSQL's lock_not_available, MySQL's codes for it.
 BUSY_STATES = {"55P03"}
 BUSY_NUMBERS = {1205, 3572}
-# Somebody else has changed the row since this transaction looked (MariaDB).
+# Another transaction has changed the row since this transaction looked (MariaDB).
 CHANGED_NUMBER = 1020
 
 # What PostgreSQL says when it is not well: by class of the code, and by code.
@@ -36,7 +36,7 @@ TROUBLED_NUMBERS = {
 NO_TABLE_STATE = "42P01"
 NO_TABLE_NUMBER = 1146
 
-# Who asks may not, or what is asked for is not there: waiting does not help.
+# The user may not connect, or the database is not there: waiting does not help.
 # PostgreSQL says so in words only.
 REFUSED_NUMBERS = {1044, 1045, 1049, 1698}
 REFUSED_WORDS = ("authentication failed", "does not exist", "no pg_hba.conf entry")
@@ -124,7 +124,7 @@ def is_unavailable(exc: Exception) -> bool:
 
 
 def is_refused(exc: Exception) -> bool:
-    """Tell whether a server lets nobody in who comes like this."""
+    """Tell whether a server refuses all connections with these credentials."""
     said = describe(exc)
     return _mysql_number(exc) in REFUSED_NUMBERS or any(
         words in said for words in REFUSED_WORDS

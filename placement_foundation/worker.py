@@ -1,8 +1,8 @@
 """A process of the web server: gunicorn keeps it, waitress reads and writes in it.
 
 A connection gets a thread when all of a request has come in, and leaves it when the
-answer is made; whoever sends or reads slowly keeps no thread waiting. What takes too
-long is closed.
+answer is made; a client that sends or reads slowly keeps no thread waiting. What takes
+too long is closed.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ SETTINGS = {
     # The application knows which proxy is believed.
     "clear_untrusted_proxy_headers": False,
     "asyncore_use_poll": True,
-    # What nobody reads goes to a file, and keeps no thread waiting.
+    # What is not read yet goes to a file, and keeps no thread waiting.
     "outbuf_high_watermark": 1024 * 1024 * 1024,
     # Clients that hang up are no news.
     "log_socket_errors": False,
@@ -81,7 +81,7 @@ class Request(parser.HTTPRequestParser):  # type: ignore[misc]
         else:
             consumed = self._received_header(data)
         if self.error:
-            # Nobody shall send the rest.
+            # The client is not asked for the rest.
             self.expect_continue = False
         return consumed
 

@@ -128,7 +128,7 @@ def _add_categories(categories: Any) -> None:
 def _add_category(categories: Any, name: str, purpose: str) -> Any:
     """Add a category, and return what its actions are added to."""
     parser = categories.add_parser(name, help=purpose, description=purpose)
-    # The help is that of the category, whose parser nobody else knows.
+    # The help is that of the category, whose parser is known here only.
     parser.set_defaults(print_help=parser.print_help)
     return parser.add_subparsers(title="actions", dest="action")
 

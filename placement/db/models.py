@@ -27,7 +27,7 @@ class Base(orm.DeclarativeBase):
 
 
 class ResourceProvider(Base):
-    """Somebody who has inventories; a node of a tree."""
+    """Something that has inventories; a node of a tree."""
 
     __tablename__ = "resource_providers"
     __table_args__ = (
@@ -117,7 +117,7 @@ class ConsumerType(Base):
 
 
 class Consumer(Base):
-    """Somebody who has allocations."""
+    """Something that has allocations."""
 
     __tablename__ = "consumers"
     __table_args__ = (

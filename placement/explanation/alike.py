@@ -1,4 +1,4 @@
-"""Trees that are alike in all that a request sees in them: one speaks for all."""
+"""Trees that are alike in all that a request sees in them: one stands for all."""
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Mapping

@@ -88,7 +88,7 @@ class Report:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """How much is to be told. ``near`` of None means: only if no host serves."""
+    """How much is to be reported. ``near`` of None means: only if no host serves."""
 
     changes: int = 10
     near: int | None = None
@@ -180,7 +180,7 @@ class _Reporter:
         return self._survey.serving(bit | together | self._relaxations.inventories)
 
     def _help(self) -> tuple[tuple[Change, ...], tuple[Host, ...]]:
-        """Return what to leave out, and who is nearest."""
+        """Return what to leave out, and which hosts are nearest."""
         most_near = self._wanted.near
         if most_near is None:
             most_near = NEAR_BY_DEFAULT

@@ -1,4 +1,4 @@
-"""What an explanation says in words, for somebody who has little time.
+"""What an explanation says in words, for a reader who has little time.
 
 All sentences are here. They name things and count hosts; in the singular they are right
 as well.
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from placement.explanation.constraint import Constraint
 from placement.explanation.report import Change, Figures, Report
 
-# So many reasons are told one by one, and so many groups.
+# So many reasons are given one by one, and so many groups.
 MOST_REASONS = 3
 MOST_NAMED = 5
 
@@ -20,7 +20,7 @@ def hosts(count: int) -> str:
 
 
 def joined(words: Sequence[str], last: str = "and") -> str:
-    """Join words as one speaks: a, b and c."""
+    """Join words as in speech: a, b and c."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
@@ -191,7 +191,7 @@ def _first_subject(figures: Figures, told: Report) -> str:
 
 
 def _last_subject(figures: Figures) -> str:
-    """Return whom the only further reason is about: those who are left, or some."""
+    """Return what the only further reason is about: all hosts left, or some of them."""
     if figures.before == 1:
         return "the other"
     if figures.after == 0:
@@ -250,7 +250,7 @@ def _less(dropped: Constraint, most: int, told: Report) -> str | None:
         )
         if same and room.kind == "room" and smaller:
             if dropped.kind == "inventory" and (room,) in alone:
-                # That is told already.
+                # That has been said already.
                 return None
             ask = (
                 f"ask for {smaller.amount} {room.resource_class} instead of "

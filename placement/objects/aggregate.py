@@ -40,7 +40,7 @@ def replace_all(
 
     :param bump: whether the generation goes up
     :raises Conflict: the database takes one for another spelling of a known one
-    :raises ConcurrentUpdate: somebody else has changed the provider
+    :raises ConcurrentUpdate: another request has changed the provider
     """
     wanted = set(_ensure(session, uuids).values())
     member = models.ResourceProviderAggregate.aggregate_id

@@ -130,8 +130,8 @@ def hold(
 ) -> Held:
     """Lock all that a write of allocations touches: consumers, then providers.
 
-    Everybody takes these locks in the same order: consumers, then providers, by id.
-    Who has them knows what is used, and that nobody else changes it.
+    All take these locks in the same order: consumers, then providers, by id. A
+    transaction that has them knows what is used, and that no other changes it.
 
     :param consumers: the UUIDs of those whose allocations are to be replaced
     :param providers: the UUIDs of those that they are to use
@@ -199,8 +199,8 @@ def replace_held(
     class_ids = names.class_ids
     resource_class.check_known(claim.class_names(claims), class_ids)
     staying = [each for each in claims if each.amounts]
-    # Before anything is refused for want of room: who loses a race to make the same
-    # consumer is told so, and not about the room that the winner has taken.
+    # Before anything is refused for want of room: the loser of a race to make the
+    # same consumer learns of the race, and not of the room that the winner has taken.
     wanted = [each.consumer for each in staying]
     consumer.store(session, wanted, held.consumers, names.owners)
     stocks = claim.load_stocks(session, held.providers.values(), class_ids)
@@ -379,8 +379,8 @@ def _record_change(
 ) -> dict[str, Locked]:
     """Record which providers have changed; return the locked ones as they are now.
 
-    Clients are told about providers that are named, and those of consumers that leave;
-    not about those that a consumer has merely moved away from.
+    Providers that are named get a new generation, as do those of consumers that leave;
+    those that a consumer has merely moved away from do not.
     """
     leaving = {each.consumer.uuid for each in claims if not each.amounts}
     left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}

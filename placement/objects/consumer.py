@@ -1,4 +1,4 @@
-"""Consumers: who has allocations, with their project, user and type."""
+"""Consumers: what has allocations, with their project, user and type."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -67,7 +67,7 @@ class Record:
 def lock(session: Session, uuids: Collection[str]) -> dict[str, Record]:
     """Lock the consumers that exist, in the order of their ids; return them by UUID.
 
-    Who writes allocations of a consumer does this first, so the allocations of a
+    Whatever writes allocations of a consumer does this first, so the allocations of a
     locked consumer stay as they are.
     """
     row = models.Consumer

@@ -11,7 +11,7 @@ from placement.search.model import Request
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be counted: up to ``most`` for a host, told of ``most_hosts``."""
+    """What is to be counted: up to ``most`` for a host, listed for ``most_hosts``."""
 
     request: Request
     most: int = 100_000

@@ -52,7 +52,7 @@ def lock_by_text(
     text_column: orm.InstrumentedAttribute[str],
     texts: Iterable[str],
 ) -> dict[str, Any]:
-    """Return rows that nobody else changes until this transaction ends, by text.
+    """Return rows by text, locked until this transaction ends.
 
     They are locked in the order of their ids, and read as they are then.
 

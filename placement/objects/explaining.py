@@ -15,7 +15,7 @@ from placement.objects.candidates.forest import Forest
 from placement.objects.holder import Holder
 from placement.search.model import Request, Snapshot
 
-# Who holds most of each inventory, by UUID of the provider and class.
+# The consumers that hold most of each inventory, by UUID of the provider and class.
 Holders: TypeAlias = Mapping[tuple[str, str], Sequence[Holder]]
 
 UNKNOWN_HOST = "No resource provider with uuid or name {host} found"
@@ -48,7 +48,7 @@ class Judged:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Explanation:
-    """A report, and what to tell of the hosts in it.
+    """A report, and what to say about the hosts in it.
 
     ``near`` is None where it was not asked for.
     """

@@ -1,4 +1,4 @@
-"""Generations: numbers by which callers tell whether they know the last change."""
+"""Generations: numbers by which callers see whether they know the last change."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -31,7 +31,7 @@ def bump(
 ) -> None:
     """Add one to the generation of each row.
 
-    :param complaint: what to say if somebody else has changed one of them
+    :param complaint: what to say if another request has changed one of them
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     for chunk in storage.chunks(values):

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from placement.db import models
 
-# How many are told of one inventory.
+# How many are listed for one inventory.
 MOST = 10
 # How many rows are fetched at a time.
 BATCH = 2_000

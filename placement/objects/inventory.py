@@ -80,7 +80,7 @@ def replace_all(
     :param wanted: by resource class name
     :raises NotFound: there is no such resource class
     :raises InventoryInUse: one that is to go has allocations
-    :raises ConcurrentUpdate: somebody else has changed the provider
+    :raises ConcurrentUpdate: another request has changed the provider
     """
     replace_of_many(session, {provider: wanted})
     return _bump(session, provider)
@@ -135,7 +135,7 @@ def update(
 
     :raises NotFound: there is no such resource class
     :raises BadRequest: the provider has no inventory of it
-    :raises ConcurrentUpdate: somebody else has changed the provider
+    :raises ConcurrentUpdate: another request has changed the provider
     """
     class_id = resource_class.ids_by_name(session, [class_name])[class_name]
     if (provider.id, class_id) not in _known_keys(session, [provider]):
@@ -152,7 +152,7 @@ def delete(session: Session, provider: ResourceProvider, class_name: str) -> int
 
     :raises NotFound: the provider has no inventory of that class
     :raises InventoryInUse: it has allocations
-    :raises ConcurrentUpdate: somebody else has changed the provider
+    :raises ConcurrentUpdate: another request has changed the provider
     """
     record = load_by_provider(session, provider.id).get(class_name)
     if record is None:

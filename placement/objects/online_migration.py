@@ -19,7 +19,7 @@ def has_providers_without_root(session: Session) -> bool:
 
 
 def set_root_provider_ids(session: Session, limit: int) -> int:
-    """Make providers without a root their own, and return how many it were.
+    """Make providers without a root their own, and return how many were changed.
 
     Such providers are from the time before trees, when none had a parent.
     """
@@ -52,7 +52,7 @@ def count_incomplete_consumers(session: Session) -> int:
 def create_incomplete_consumers(
     session: Session, limit: int, *, project: str, user: str
 ) -> int:
-    """Record consumers that only their allocations tell of, and return how many.
+    """Record consumers that only allocations mention, and return how many were added.
 
     :param project: whose they are from now on; the external id
     :param user: whose they are from now on; the external id

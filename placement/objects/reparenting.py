@@ -46,7 +46,7 @@ def move(
 
 
 def lock_trees(session: Session, uuids: Iterable[str]) -> dict[str, ResourceProvider]:
-    """Return whole trees that nobody else changes until this transaction ends.
+    """Return whole trees, locked until this transaction ends.
 
     :param uuids: a member of each tree; unknown ones are left out
     :returns: every member of the trees, by UUID, in id order
@@ -55,8 +55,8 @@ def lock_trees(session: Session, uuids: Iterable[str]) -> dict[str, ResourceProv
     wanted = list(uuids)
     members = _member_ids(session, wanted)
     providers = resource_provider.lock_by_ids(session, members)
-    # A tree may grow before its lock is granted, and no more from then on: whoever adds
-    # to it locks the parent. To lock the rest now would be out of order.
+    # A tree may grow before its lock is granted, and no more from then on: adding to it
+    # locks the parent. To lock the rest now would be out of order.
     if not _member_ids(session, wanted) <= members:
         raise LostRaceError("a tree grew before it was locked")
     return {provider.uuid: provider for provider in providers}

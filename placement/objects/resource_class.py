@@ -63,7 +63,7 @@ def check_known(names: Iterable[str], known: Collection[str]) -> None:
 
 
 def lock_ids_by_name(session: Session, names: Iterable[str]) -> dict[str, int]:
-    """Return the ids of resource classes that nobody deletes until this ends.
+    """Return the ids of resource classes, none of which is deleted until this ends.
 
     :raises NotFound: there is no such class; it names the first one that is unknown
     """
@@ -101,7 +101,7 @@ def get_by_name(session: Session, name: str) -> ResourceClass:
 
 
 def lock_by_name(session: Session, name: str) -> ResourceClass:
-    """Return a resource class that nobody else uses or changes until this ends.
+    """Return a resource class, locked: no other request uses or changes it.
 
     :raises NotFound: there is no such class
     """
@@ -144,7 +144,7 @@ def rename(session: Session, known: ResourceClass, name: str) -> None:
 
 
 def delete(session: Session, known: ResourceClass) -> None:
-    """Delete a resource class, which is locked: nobody is adding an inventory of it.
+    """Delete a resource class, which is locked: no inventory of it is being added.
 
     :raises Conflict: a provider has an inventory of it
     """

@@ -1,4 +1,4 @@
-"""Resource providers: who has resources, and how they form trees."""
+"""Resource providers: what has resources, and how they form trees."""
 
 import dataclasses
 import datetime
@@ -49,7 +49,7 @@ class ResourceProvider:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Locked:
-    """A provider that nobody else changes, as it is since its row was locked."""
+    """A locked provider, as it is since its row was locked."""
 
     id: int
     uuid: str
@@ -131,7 +131,7 @@ def lock(
 
 
 def lock_by_uuids(session: Session, uuids: Iterable[str]) -> dict[str, Locked]:
-    """Return providers that nobody else changes until this transaction ends, by UUID.
+    """Return providers by UUID, locked until this transaction ends.
 
     They are locked in the order of their ids. Unknown ones are left out.
     """
@@ -149,7 +149,7 @@ def lock_by_uuids(session: Session, uuids: Iterable[str]) -> dict[str, Locked]:
 
 
 def lock_by_ids(session: Session, ids: Iterable[int]) -> list[ResourceProvider]:
-    """Return providers that nobody else changes until this transaction ends.
+    """Return providers, locked until this transaction ends.
 
     They are locked, and returned, in the order of their ids.
     """
@@ -277,10 +277,10 @@ def check_generation(
 def record_change(session: Session, providers: Iterable[Known], *, bump: bool) -> None:
     """Take note that providers, or what belongs to them, have changed.
 
-    Whoever changes a provider, or its inventories, traits, aggregates or allocations
-    calls this in the same transaction.
+    Code that changes a provider, or its inventories, traits, aggregates or
+    allocations, calls this in the same transaction.
 
-    :param bump: whether clients are told by a new generation
+    :param bump: whether clients see it by a new generation
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     changed = list(providers)
@@ -290,7 +290,7 @@ def record_change(session: Session, providers: Iterable[Known], *, bump: bool) -
 
 
 def bump(session: Session, providers: Iterable[P]) -> dict[str, P]:
-    """Record a change that clients are told about; return the providers as they are.
+    """Record a change, by new generations; return the providers as they are now.
 
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """

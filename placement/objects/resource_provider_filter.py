@@ -62,7 +62,7 @@ class Filters:
 
 
 class _NothingMatches(Exception):
-    """A filter is known to let nobody through, whatever the others say."""
+    """A filter is known to let no provider through, whatever the others say."""
 
 
 def list_by_filters(
@@ -193,7 +193,7 @@ def _wanted(
     try:
         _check_traits(filters.forbidden_traits, trait_ids)
     except errors.BadRequest:
-        _check_somebody(session, having)
+        _check_any_match(session, having)
         raise
     known = [
         [aggregate_ids[uuid] for uuid in uuids if uuid in aggregate_ids]
@@ -286,15 +286,15 @@ def _amounts(
     try:
         ids = resource_class.ids_by_name(session, filters.resources)
     except errors.NotFound as exc:
-        _check_somebody(session, conditions)
+        _check_any_match(session, conditions)
         raise errors.BadRequest(
             f"Invalid resource class in resources parameter: {exc}"
         ) from exc
     return {ids[name]: amount for name, amount in filters.resources.items()}
 
 
-def _check_somebody(session: Session, conditions: Iterable[Condition]) -> None:
-    """Check that each condition by itself lets somebody through.
+def _check_any_match(session: Session, conditions: Iterable[Condition]) -> None:
+    """Check that each condition by itself lets some provider through.
 
     :raises _NothingMatches: one does not
     """

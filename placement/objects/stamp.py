@@ -1,8 +1,8 @@
-"""Which trees have changed, and that names have: told to those that keep them.
+"""Which trees have changed, and whether names have, for processes that keep them.
 
 A tree belongs to a shard, by the id of its root. The row of a shard lists its latest
-changes, the newest first; each has a random token, so that a reader who knows one token
-knows what has changed since, and a database that was restored is noticed.
+changes, the newest first; each has a random token, so that a reader which has one
+token knows what has changed since, and a database that was restored is noticed.
 """
 
 import collections
@@ -30,7 +30,7 @@ MOST_LISTED = 20
 ALL = "*"
 
 _row = models.FOREST_STAMPS.c
-# Where a session has the changes to tell of.
+# Where a session has the changes to record.
 _CHANGES = "changes"
 _newest = (
     sa.select(_row.shard, sa.func.substr(_row.changes, 1, TOKEN_LENGTH).label("token"))
@@ -86,7 +86,7 @@ def _noted(session: Session) -> dict[tuple[int, str], None]:
 
 
 def _store(session: Session) -> None:
-    """Write the changes, in the order of the shards, which nobody locks otherwise.
+    """Write the changes, in the order of the shards, which nothing else locks.
 
     It is the last act of a transaction, so others wait no longer than for a commit.
     """

@@ -148,7 +148,7 @@ def replace_all(
     It goes up if the traits really change.
 
     :raises BadRequest: there is no such trait
-    :raises ConcurrentUpdate: somebody else has changed the provider
+    :raises ConcurrentUpdate: another request has changed the provider
     """
     ids = ids_by_name(session, names)
     unknown = [name for name in dict.fromkeys(names) if name not in ids]

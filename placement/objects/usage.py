@@ -61,7 +61,7 @@ def by_consumer_type(
 def _owned_by(
     session: Session, project_id: str, user_id: str | None
 ) -> sa.ColumnElement[bool] | None:
-    """Return which consumers a project or user has; None if nobody knows them."""
+    """Return which consumers a project or user has; None if they are unknown."""
     projects = exact_text.ids_by_text(
         session, models.Project.id, models.Project.external_id, [project_id]
     )

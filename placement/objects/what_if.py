@@ -56,7 +56,7 @@ class World:
 
 
 def load_freed(session: Session, consumers: Collection[str]) -> dict[Any, int]:
-    """Return what consumers use; who is not there uses nothing."""
+    """Return what consumers use; one that does not exist uses nothing."""
     held = models.Allocation
     freed: dict[tuple[str, str], int] = {}
     for chunk in storage.chunks(sorted(consumers)):

@@ -23,7 +23,7 @@ MOST_NAMED = 5
 
 @telemetry.timed("search")
 def answer(forest: Forest, question: Question, order: Order) -> Answer:
-    """Return ways to serve all request groups together, and who is in them.
+    """Return ways to serve all request groups together, and the providers in them.
 
     :raises BadRequest: a trait or resource class does not exist, and it is not certain
         already that there is nothing to list

@@ -1,6 +1,6 @@
 """What must be the same in the database and in a forest that is made of it.
 
-Whoever writes to the database without telling changes some of it.
+A program that writes to the database without recording it changes some of this.
 """
 
 from typing import Any, TypeAlias

@@ -28,8 +28,8 @@ LOG = log.getLogger(__name__)
 
 # Where a session has the keeper of its database.
 KEEPER = "keeper of the forest"
-# How often it is looked whether others write without telling, in seconds; and how many
-# times as long as a look takes nobody looks again.
+# How often a process looks for changes that were not recorded, in seconds; and for how
+# many times as long as a look takes none looks again.
 LOOK_EVERY = 3
 REST = 50
 
@@ -191,7 +191,8 @@ class Keeper:
     def _is_complete(self, session: Session, current: _Kept) -> bool:
         """Tell whether the database has nothing that the forest has not heard of.
 
-        If it has, somebody writes without telling, and nothing is kept any more.
+        If it has, some program writes without recording it, and nothing is kept any
+        more.
         """
         before = self._clock()
         # Others need not look at the same time.

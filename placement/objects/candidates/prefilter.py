@@ -51,9 +51,9 @@ def list_relevant(
 
 
 class _Finder:
-    """Finds who has what is needed, with one query for each kind of thing.
+    """Finds the providers that have what is needed: one query for each kind of thing.
 
-    Each need must be met by a member of the anchor's tree, or by somebody who shares.
+    Each need must be met by a member of the anchor's tree, or by one that shares.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class _Finder:
         return Relevant(self._anchors, frozenset((*sharing, *self._named.values())))
 
     def _restrict(self, members: Members) -> None:
-        """Leave the anchors whose tree meets a need, unless somebody shares."""
+        """Leave the anchors whose tree meets a need, unless a sharing provider does."""
         useful = self._sharing.keys() & members.keys()
         self._useful |= useful
         if not useful:
@@ -120,7 +120,7 @@ class _Finder:
         return {provider: root for provider, root, _ in self._rows(query)}
 
     def _having_traits(self) -> Iterator[Members]:
-        """Yield who has each trait, or one of a list of traits, that is required."""
+        """Yield the providers with each required trait, or one of a list of traits."""
         row = models.ResourceProviderTrait
         ids = self._vocabulary.trait_ids
         anywhere = {
@@ -135,11 +135,11 @@ class _Finder:
             yield _any_of(members, (ids[name] for name in one_of))
         for name in self._request.root_required:
             having = members.get(ids[name], {})
-            # Nobody else will do: not even somebody who shares.
+            # No other provider will do: not even one that shares.
             self._restrict_to(root for member, root in having.items() if member == root)
 
     def _having_aggregates(self) -> Iterator[Members]:
-        """Yield who is in the aggregates of each ``member_of``."""
+        """Yield the members of the aggregates of each ``member_of``."""
         row = models.ResourceProviderAggregate
         wanted = {
             one_of for group in self._request.groups for one_of in group.member_of
@@ -156,7 +156,7 @@ class _Finder:
             yield _any_of(members, one_of)
 
     def _having_room(self) -> Iterator[Members]:
-        """Yield who has room for the least that some group asks of each class."""
+        """Yield the providers with room for the least that is asked of each class."""
         least: dict[int, int] = {}
         ids = self._vocabulary.class_ids
         for group in self._request.groups:
@@ -201,7 +201,7 @@ class _Finder:
 
 
 def _associated(thing: Any, name: Any = None) -> sa.Select[Any]:
-    """Select who is associated with a thing: provider, root, and its name or itself."""
+    """Select what has an association: provider, root, and the thing or its name."""
     row, providers = thing.class_, models.ResourceProvider
     named = thing if name is None else name
     return (
@@ -221,7 +221,7 @@ def _grouped(rows: Iterable[Sequence[Any]]) -> dict[Any, Members]:
 
 
 def _any_of(members: Mapping[Any, Members], things: Iterable[Any]) -> Members:
-    """Return who is associated with one thing or the other."""
+    """Return the providers that are associated with any of the things."""
     found: dict[int, int] = {}
     for thing in things:
         found.update(members.get(thing, {}))

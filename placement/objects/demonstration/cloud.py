@@ -148,7 +148,7 @@ class _Host:
         self._count = 0
 
     def part(self) -> Part:
-        """Return the host with what is inside it and who uses it."""
+        """Return the host with what is inside it and what uses it."""
         return self._kind(self)
 
     def provider(self, stocks: Mapping[str, Stock], *traits: str) -> Provider:
