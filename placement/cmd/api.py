@@ -15,7 +15,7 @@ from placement_foundation import page, serving
 def _read(files: list[str] | None, connection: str) -> cfg.ConfigOpts:
     config = conf.read([], files, connection=connection, prog=PROGRAM.name)
     if config.placement_database.connection == connection:
-        # Who tries it out wants to see it.
+        # A person who tries it out wants to see it.
         config.set_default("enabled", True, "console")
         config.set_default("enabled", True, "metrics")
     if config.metrics.enabled and config.metrics.address:

@@ -1,6 +1,6 @@
 """The console beside the API: its files, and its sign-in.
 
-Nobody has to be known to read the files, which are the same for all. What the page
+Callers need not be known to read the files, which are the same for all. What the page
 shows it asks of the public APIs, as any other client does.
 """
 
@@ -48,7 +48,7 @@ def is_asked(environment: "WSGIEnvironment") -> bool:
 
 
 def admit(around: Surroundings) -> Surroundings:
-    """Let everybody into the console, whoever may come into the API."""
+    """Let every caller into the console, whoever may use the API."""
     return dataclasses.replace(
         around,
         is_open=_either(around.is_open),
