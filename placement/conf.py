@@ -205,7 +205,7 @@ class Settings:
 def set_defaults() -> None:
     """Give options of libraries the defaults that they have in this service."""
     cors.set_defaults(**CORS_DEFAULTS)
-    # Not a library that everybody has in mind, and one that talks a lot.
+    # A library that few have heard of, and one that logs a lot.
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "routes=INFO"])
 
 

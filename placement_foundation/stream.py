@@ -30,7 +30,7 @@ class Body:
         yield from self._chunks
 
     def close(self) -> None:
-        """Make no more of it."""
+        """Stop making it."""
         self._chunks.close()
         self._finish()
 

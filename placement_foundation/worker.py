@@ -47,7 +47,7 @@ SETTINGS = {
     "asyncore_use_poll": True,
     # What is not read yet goes to a file, and keeps no thread waiting.
     "outbuf_high_watermark": 1024 * 1024 * 1024,
-    # Clients that hang up are no news.
+    # Clients that hang up are not worth a line.
     "log_socket_errors": False,
     "max_request_header_size": LONGEST_REQUEST_LINE + LARGEST_HEADER,
     "ident": None,

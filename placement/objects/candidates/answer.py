@@ -102,7 +102,7 @@ def _report(tally: Tally, found: int) -> None:
 def _list_summarised(
     candidates: Iterable[Candidate], snapshot: Snapshot, request: Request
 ) -> Iterator[Provider]:
-    """Yield the providers to tell about: from 1.29, whole trees of those that give."""
+    """Yield the providers to describe: from 1.29, whole trees of those that serve."""
     givers = dict.fromkeys(
         giver for candidate in candidates for giver in candidate.givers()
     )

@@ -189,7 +189,7 @@ class Keeper:
         )
 
     def _is_complete(self, session: Session, current: _Kept) -> bool:
-        """Tell whether the database has nothing that the forest has not heard of.
+        """Tell whether the database has no change that the forest does not know.
 
         If it has, some program writes without recording it, and nothing is kept any
         more.

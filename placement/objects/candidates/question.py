@@ -31,7 +31,7 @@ class Order:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """Candidates, the providers to tell about, and the classes that were asked for."""
+    """Candidates, the providers to describe, and the classes that were asked for."""
 
     candidates: tuple[Candidate, ...]
     providers: tuple[Provider, ...]
