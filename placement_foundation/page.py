@@ -68,9 +68,9 @@ def beside(
 
 
 def bind(place: Place) -> socket.socket:
-    """Return a socket that has an address, for who will listen at it.
+    """Return a socket that has an address, for the code that will listen at it.
 
-    Until then nobody is kept waiting there.
+    Until then no client is kept waiting there.
 
     :raises OSError: the address is taken, or is none of this machine's
     """

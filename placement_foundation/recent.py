@@ -11,7 +11,7 @@ T = TypeVar("T")
 class Recent(Generic[T]):
     """A value that is found out when it is asked for, and then kept for a while.
 
-    However many ask, one thread finds out, and nobody waits for it for longer than a
+    However many ask, one thread finds out, and none waits for it for longer than a
     limit.
 
     :param find_out: what it is now; it must not raise

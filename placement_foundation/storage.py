@@ -31,7 +31,7 @@ R = TypeVar("R")
 # Well below the number of parameters that any database takes in one statement.
 CHUNK = 5000
 
-# How long a request is kept waiting for others who hold what it needs, in seconds: no
+# How long a request is kept waiting for others that hold what it needs, in seconds: no
 # longer than most clients wait for an answer.
 PATIENCE = 30
 # How long work on the whole database waits for others, in seconds.
@@ -243,7 +243,7 @@ class Database:
                 telemetry.tell(telemetry.TRANSACTION_FAILURES, cause=cause)
                 self._check_worth(exc, again)
                 telemetry.tell(telemetry.TRANSACTION_RETRIES, cause=cause)
-            # Those who lost to each other would meet again if they came back at once.
+            # Those that lost to each other would meet again if they came back at once.
             time.sleep(_pause(attempt))
         raise ValueError("a transaction is attempted at least once")
 
@@ -327,7 +327,7 @@ def _unavailable() -> errors.DatabaseUnavailable:
 def _pause(attempt: int) -> float:
     """Return how long to wait after a number of attempts, in seconds.
 
-    It grows, so that many who want the same come to an end, and differs, so that they
+    It grows, so that many that want the same come to an end, and differs, so that they
     do not meet again.
     """
     longest: float = min(LONGEST_PAUSE, 0.01 * 2**attempt)

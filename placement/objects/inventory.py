@@ -115,8 +115,8 @@ def create(
     """Add an inventory to a provider, and return the provider's new generation.
 
     :raises NotFound: there is no such resource class
-    :raises ConcurrentUpdate: the provider has an inventory of that class, or somebody
-        else has changed the provider
+    :raises ConcurrentUpdate: the provider has an inventory of that class, or
+        another request has changed the provider
     """
     class_id = resource_class.lock_ids_by_name(session, [class_name])[class_name]
     if (provider.id, class_id) in _known_keys(session, [provider]):

@@ -131,7 +131,7 @@ def create(session: Session, name: str) -> None:
 
 
 def _queue_up(session: Session) -> None:
-    """Wait until others who make classes are done, so that ids are not taken twice."""
+    """Wait for others that are making classes, so that ids are not taken twice."""
     first = sa.select(models.ResourceClass.id).order_by(models.ResourceClass.id)
     session.connection().execute(first.limit(1).with_for_update()).all()
 
