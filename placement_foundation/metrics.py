@@ -9,6 +9,7 @@ import functools
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -117,8 +118,14 @@ def forget(pid: int) -> None:
         multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
+_watched: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
+
+
 def watch_connections(engine: sa.Engine) -> None:
-    """Tell of the connections of a pool."""
+    """Tell of the connections of a pool, once however many applications share it."""
+    if engine in _watched:
+        return
+    _watched.add(engine)
     for event, measure, amount in (
         ("connect", telemetry.CONNECTIONS, 1),
         ("close", telemetry.CONNECTIONS, -1),

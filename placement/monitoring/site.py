@@ -42,9 +42,9 @@ def health_pages(database: Database) -> "dict[str, WSGIApplication]":
 
 def metrics_page(config: cfg.ConfigOpts, database: Database) -> Page:
     """Begin to count, and return the page that tells of it."""
-    metrics.switch_on()
     # What is open already was not counted.
     database.rest()
+    metrics.switch_on()
     metrics.watch_connections(database.engine)
     fleet = Fleet(database, metrics.directory(), config.metrics.fleet_interval)
     return Page(lambda: Text(metrics.render([fleet]), media_type=metrics.MEDIA_TYPE))
