@@ -23,6 +23,14 @@ from placement_foundation.errors import (
     UnavailableVersion,
     UnsupportedMediaType,
 )
+from placement_foundation.schema import (
+    INTEGER,
+    TEXT,
+    Json,
+    closed_object,
+    extend,
+    listed,
+)
 from placement_foundation.version import Version
 
 __all__ = [
@@ -114,6 +122,20 @@ class CannotDeleteParent(Conflict):
     """Children keep the resource provider from being deleted."""
 
     code = "resource_provider.cannot_delete_parent"
+
+
+def describe(version: Version) -> Json:
+    """Describe the error document.
+
+    A request that failed before its microversion was known has no code, and none that
+    asked for an impossible one knows which are possible.
+    """
+    row = closed_object(status=INTEGER, title=TEXT, detail=TEXT)
+    further = ["request_id", "max_version", "min_version"]
+    if version >= CODES_SINCE:
+        further.append("code")
+    row = extend(row, properties=dict.fromkeys(further, TEXT))
+    return closed_object(errors={**listed(row), "minItems": 1, "maxItems": 1})
 
 
 def document(

@@ -162,7 +162,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(fleet.list_fleet),
             policy="placement:ledger:fleet",
-            query=always(fleet_wire.parse),
+            query=always(fleet_wire.PARSER),
             reply=always(fleet_wire.render),
             lines=fleet_wire.render_lines,
             newest_by_default=True,
@@ -395,7 +395,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=since(1, 6, trait.list_traits),
             policy="placement:traits:list",
-            query=always(trait_wire.parse_filters),
+            query=always(trait_wire.QUERY),
             reply=always(trait_wire.render_traits),
             dated=(1, 15),
         ),

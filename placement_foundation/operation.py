@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from placement_foundation import errors, telemetry
 from placement_foundation.context import RequestContext
-from placement_foundation.query_string import Pairs
-from placement_foundation.schema import Json, Schema, View
+from placement_foundation.query_string import Pairs, Parser
+from placement_foundation.schema import Described, Json, Schema, View
 from placement_foundation.version import ByVersion, always
 
 S = TypeVar("S")
@@ -62,7 +62,7 @@ class Reply:
 # What remains to be done when the transaction has ended: it needs no database.
 Later: TypeAlias = Callable[[], Reply]
 Handler: TypeAlias = Callable[..., Reply | Later]
-Renderer: TypeAlias = Callable[[Any, View], Json]
+Renderer: TypeAlias = Described[Any] | Callable[[Any, View], Json]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ class Operation:
     subject_flags: Mapping[str, tuple[int, int]] = dataclasses.field(
         default_factory=dict
     )
-    query: ByVersion[Callable[[Pairs], Any]] | None = None
+    query: ByVersion[Parser[Any] | Callable[[Pairs], Any]] | None = None
     body: ByVersion[Schema | None] | None = None
     body_optional: bool = False
     flags: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)

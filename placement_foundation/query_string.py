@@ -1,7 +1,9 @@
 """Query strings: decoded, checked, and looked up."""
 
+import dataclasses
 import re
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Generic, TypeAlias, TypeVar
 from urllib import parse
 
 import jsonschema
@@ -11,6 +13,8 @@ from placement_foundation.schema import Schema
 
 # The parameters of a query string, decoded, in the order they were given.
 Pairs: TypeAlias = list[tuple[str, str]]
+
+T = TypeVar("T")
 
 COMPLAINT = "Invalid query string parameters: "
 
@@ -27,6 +31,21 @@ def is_hyphenated_uuid(value: object) -> bool:
 # The formats of query strings. Give them to each ``Schema`` of one.
 FORMATS = jsonschema.FormatChecker(formats=())
 FORMATS.checks("uuid")(is_hyphenated_uuid)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parser(Generic[T]):
+    """A parser of query strings, and the schema that it checks them against."""
+
+    parse: Callable[[Pairs], T]
+    schema: Schema
+
+    def __call__(self, pairs: Pairs) -> T:
+        """Return what the parameters mean.
+
+        :raises BadRequest: they break the schema, or a rule that it cannot express
+        """
+        return self.parse(pairs)
 
 
 def decode(raw: str) -> Pairs:

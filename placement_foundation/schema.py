@@ -12,7 +12,7 @@ import re
 import reprlib
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import jsonschema
 from oslo_utils import uuidutils
@@ -22,6 +22,8 @@ from placement_foundation.version import Version
 
 Json: TypeAlias = Any
 
+V = TypeVar("V")
+
 # The worst of so many is told.
 MOST_FAULTS = 100
 # What is shown of a part of a schema, in characters.
@@ -29,6 +31,9 @@ LARGEST_SCHEMA = 2000
 BRIEF = reprlib.Repr()
 BRIEF.maxstring = BRIEF.maxother = BRIEF.maxlong = quotation.QUOTED
 
+TEXT = {"type": "string"}
+TEXT_OR_NULL = {"type": ["string", "null"]}
+INTEGER = {"type": "integer"}
 UUID = {"type": "string", "format": "uuid"}
 POSITIVE_INT = {"type": "integer", "minimum": 1, "maximum": 0x7FFFFFFF}
 
@@ -59,6 +64,8 @@ Validator = jsonschema.validators.extend(
 class Schema:
     """A JSON Schema, compiled when it is made.
 
+    ``document`` is what it was made of, for those who describe it.
+
     :param formats: what the formats mean; those of a query differ from a body's
     :raises jsonschema.SchemaError: the schema itself is wrong
     """
@@ -69,6 +76,7 @@ class Schema:
         formats: jsonschema.FormatChecker = FORMATS,
     ) -> None:
         Validator.check_schema(document)
+        self.document = document
         self._validator = Validator(document, format_checker=formats)
 
     def check(self, document: Json, complaint: str) -> None:
@@ -164,6 +172,53 @@ def extend(
     return extended
 
 
+def closed_map(pattern: str, value: Json, *, least: int = 0) -> dict[str, Json]:
+    """Return the schema of an object whose keys match a pattern."""
+    return {
+        "type": "object",
+        "patternProperties": {pattern: value},
+        "additionalProperties": False,
+        "minProperties": least,
+    }
+
+
+def closed_object(**properties: Json) -> dict[str, Json]:
+    """Return the schema of an object that has all of some members and no other."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def keyed(value: Json) -> dict[str, Json]:
+    """Return the schema of an object with any keys."""
+    return {"type": "object", "additionalProperties": value}
+
+
+def listed(item: Json) -> dict[str, Json]:
+    """Return the schema of an array."""
+    return {"type": "array", "items": item}
+
+
+class Field(NamedTuple):
+    """A member of a document: since when it is there, and the schema of its value."""
+
+    since: tuple[int, int]
+    schema: Json
+
+
+def known(fields: Mapping[str, Field], version: Version) -> list[str]:
+    """Return the names of the members that are there at a microversion."""
+    return [name for name, field in fields.items() if version >= field.since]
+
+
+def describe_fields(fields: Mapping[str, Field], version: Version) -> dict[str, Json]:
+    """Return the schemas of the members that are there at a microversion."""
+    return {name: fields[name].schema for name in known(fields, version)}
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class View:
     """For whom a reply is rendered: the microversion, and where the API is mounted.
@@ -178,3 +233,25 @@ class View:
     def href(self, path: str) -> str:
         """Return a path of the API as a link in a body."""
         return self.prefix + path
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Described(Generic[V]):
+    """A renderer that knows what its documents look like.
+
+    ``describe`` returns the schema that each document has at a microversion.
+    """
+
+    render: Callable[[V, View], Json]
+    describe: Callable[[Version], Json]
+
+    def __call__(self, value: V, view: View) -> Json:
+        """Render a value."""
+        return self.render(value, view)
+
+
+def described(
+    describe: Callable[[Version], Json],
+) -> Callable[[Callable[[V, View], Json]], Described[V]]:
+    """Say of the renderer that follows what its documents look like."""
+    return lambda render: Described(render, describe)

@@ -3,8 +3,18 @@
 import dataclasses
 from collections.abc import Sequence
 
-from placement_foundation.schema import UUID, Json, Schema, View
-from placement_foundation.version import ByVersion
+from placement_foundation.schema import (
+    INTEGER,
+    TEXT,
+    UUID,
+    Json,
+    Schema,
+    View,
+    closed_object,
+    described,
+    listed,
+)
+from placement_foundation.version import ByVersion, Version
 
 AGGREGATES_V1_1 = {"type": "array", "items": UUID, "uniqueItems": True}
 AGGREGATES_V1_19 = {
@@ -40,10 +50,21 @@ def parse_aggregates(body: Json) -> ProviderAggregates:
     return ProviderAggregates(body["aggregates"], body["resource_provider_generation"])
 
 
+def _describe_v1_1(version: Version) -> Json:
+    # They are told as they were spelled.
+    return closed_object(aggregates=listed(TEXT))
+
+
+@described(_describe_v1_1)
 def _render_v1_1(value: ProviderAggregates, view: View) -> Json:
     return {"aggregates": list(value.aggregates)}
 
 
+def _describe_v1_19(version: Version) -> Json:
+    return closed_object(aggregates=listed(TEXT), resource_provider_generation=INTEGER)
+
+
+@described(_describe_v1_19)
 def _render_v1_19(value: ProviderAggregates, view: View) -> Json:
     return {
         "aggregates": list(value.aggregates),

@@ -3,6 +3,7 @@
 import dataclasses
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from oslo_utils import uuidutils
 
@@ -11,7 +12,20 @@ from placement.objects.allocation import Share
 from placement.objects.claim import Claim
 from placement.objects.consumer import UNKNOWN_TYPE, Consumer, WantedConsumer
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
-from placement_foundation.schema import UUID, Json, Schema, View, extend
+from placement_foundation.schema import (
+    INTEGER,
+    TEXT,
+    UUID,
+    Json,
+    Schema,
+    View,
+    closed_map,
+    closed_object,
+    described,
+    extend,
+    keyed,
+)
+from placement_foundation.version import Version
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,16 +46,6 @@ def parse_consumer_uuid(consumer_uuid: str) -> str:
     return str(uuid.UUID(consumer_uuid))
 
 
-def closed_map(pattern: str, value: Json, *, least: int = 0) -> dict[str, Json]:
-    """Return the schema of an object whose keys match a pattern."""
-    return {
-        "type": "object",
-        "patternProperties": {pattern: value},
-        "additionalProperties": False,
-        "minProperties": least,
-    }
-
-
 def by_uuid(value: Json, *, least: int = 0) -> dict[str, Json]:
     """Return the schema of an object that is keyed by UUIDs.
 
@@ -51,16 +55,6 @@ def by_uuid(value: Json, *, least: int = 0) -> dict[str, Json]:
     names = {"maxLength": 36}
     pattern = "^[0-9a-fA-F-]{36}$"
     return {**closed_map(pattern, value, least=least), "propertyNames": names}
-
-
-def closed_object(**properties: Json) -> dict[str, Json]:
-    """Return the schema of an object that has all of some members and no other."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 RESOURCES = closed_map(
@@ -161,17 +155,48 @@ def _parse_amounts(document: Json) -> dict[str, dict[str, int]]:
     return {uuid: item["resources"] for uuid, item in document.items()}
 
 
-# What is told of the consumer of allocations, under which names, since when.
-ABOUT: dict[str, tuple[tuple[int, int], Callable[[Consumer], Json]]] = {
-    "project_id": ((1, 12), lambda consumer: consumer.project_id),
-    "user_id": ((1, 12), lambda consumer: consumer.user_id),
-    "consumer_generation": ((1, 28), lambda consumer: consumer.generation),
-    "consumer_type": ((1, 38), lambda consumer: consumer.type or UNKNOWN_TYPE),
+class Told(NamedTuple):
+    """What is told of a consumer: since when, its schema, and from where."""
+
+    since: tuple[int, int]
+    schema: Json
+    tell: Callable[[Consumer], Json]
+
+
+# What is told of the consumer of allocations, under which names.
+ABOUT = {
+    "project_id": Told((1, 12), TEXT, lambda consumer: consumer.project_id),
+    "user_id": Told((1, 12), TEXT, lambda consumer: consumer.user_id),
+    "consumer_generation": Told((1, 28), INTEGER, lambda consumer: consumer.generation),
+    "consumer_type": Told(
+        (1, 38), TEXT, lambda consumer: consumer.type or UNKNOWN_TYPE
+    ),
 }
 # The same beside what one of many consumers uses of a provider.
 ABOUT_ONE_OF_MANY = {"consumer_generation": ABOUT["consumer_generation"]}
 
 
+def _describe_consumer(version: Version) -> Json:
+    share = closed_object(resources=keyed(INTEGER), generation=INTEGER)
+    return extend(
+        closed_object(allocations=keyed(share)),
+        properties=_describe_about(ABOUT, version),
+    )
+
+
+def _describe_provider(version: Version) -> Json:
+    about = _describe_about(ABOUT_ONE_OF_MANY, version)
+    share = closed_object(resources=keyed(INTEGER), **about)
+    return closed_object(allocations=keyed(share), resource_provider_generation=INTEGER)
+
+
+def _describe_about(members: Mapping[str, Told], version: Version) -> dict[str, Json]:
+    return {
+        name: told.schema for name, told in members.items() if version >= told.since
+    }
+
+
+@described(_describe_consumer)
 def render_consumer(shares: Sequence[Share], view: View) -> Json:
     """Render what a consumer uses, by provider. If that is nothing, neither is it."""
     document: Json = {
@@ -188,6 +213,7 @@ def render_consumer(shares: Sequence[Share], view: View) -> Json:
     return document
 
 
+@described(_describe_provider)
 def render_provider(allocations: ProviderAllocations, view: View) -> Json:
     """Render what is used of a provider, by consumer."""
     return {
@@ -202,13 +228,9 @@ def render_provider(allocations: ProviderAllocations, view: View) -> Json:
     }
 
 
-def _about(
-    members: Mapping[str, tuple[tuple[int, int], Callable[[Consumer], Json]]],
-    consumer: Consumer,
-    view: View,
-) -> Json:
+def _about(members: Mapping[str, Told], consumer: Consumer, view: View) -> Json:
     return {
-        name: tell(consumer)
-        for name, (first, tell) in members.items()
-        if view.version >= first
+        name: told.tell(consumer)
+        for name, told in members.items()
+        if view.version >= told.since
     }

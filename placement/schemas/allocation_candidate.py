@@ -15,11 +15,25 @@ from placement.search.engine import Candidate
 from placement.search.model import Group, Provider, Request
 from placement_foundation import json_text, query_string
 from placement_foundation.json_text import Written
-from placement_foundation.query_string import Pairs
-from placement_foundation.schema import Json, Schema, View, extend
-from placement_foundation.version import ByVersion
+from placement_foundation.query_string import Pairs, Parser
+from placement_foundation.schema import (
+    INTEGER,
+    TEXT,
+    TEXT_OR_NULL,
+    Field,
+    Json,
+    Schema,
+    View,
+    closed_object,
+    describe_fields,
+    described,
+    extend,
+    keyed,
+    known,
+    listed,
+)
+from placement_foundation.version import ByVersion, Version
 
-TEXT = {"type": "string"}
 LIMIT = {"type": "string", "pattern": "^[1-9][0-9]*$"}
 POLICY = {"type": "string", "enum": ["none", "isolate"]}
 # How many sets of traits are remembered as they are written.
@@ -290,7 +304,7 @@ FORM_V1_39 = replace(FORM_V1_36, grammar=query.V1_39)
 
 QUERY = ByVersion(
     {
-        since: functools.partial(parse, form=form)
+        since: Parser(functools.partial(parse, form=form), form.schema)
         for since, form in {
             (1, 10): FORM_V1_10,
             (1, 16): FORM_V1_16,
@@ -310,12 +324,20 @@ QUERY = ByVersion(
     }
 )
 
-FIELDS = {"allocations": (1, 10), "mappings": (1, 34)}
+# Amounts as a list came first, then by provider.
+LISTED = listed(
+    closed_object(resource_provider=closed_object(uuid=TEXT), resources=keyed(INTEGER))
+)
+KEYED = keyed(closed_object(resources=keyed(INTEGER)))
+FIELDS = {
+    "allocations": Field((1, 10), {}),
+    "mappings": Field((1, 34), keyed(listed(TEXT))),
+}
 SUMMARY_FIELDS = {
-    "resources": (1, 10),
-    "traits": (1, 17),
-    "parent_provider_uuid": (1, 29),
-    "root_provider_uuid": (1, 29),
+    "resources": Field((1, 10), keyed(closed_object(capacity=INTEGER, used=INTEGER))),
+    "traits": Field((1, 17), listed(TEXT)),
+    "parent_provider_uuid": Field((1, 29), TEXT_OR_NULL),
+    "root_provider_uuid": Field((1, 29), TEXT),
 }
 
 
@@ -360,9 +382,21 @@ def _requested_resources(provider: Provider, answer: Answer) -> Json:
 
 
 ALLOCATIONS = ByVersion({(1, 10): _listed, (1, 12): _keyed})
+ALLOCATIONS_DESCRIBED = ByVersion({(1, 10): LISTED, (1, 12): KEYED})
 RESOURCES = ByVersion({(1, 10): _requested_resources, (1, 27): _all_resources})
 
 
+def _describe(version: Version) -> Json:
+    allocations = {"allocations": ALLOCATIONS_DESCRIBED.at(version)}
+    candidate = {**describe_fields(FIELDS, version), **allocations}
+    summary = describe_fields(SUMMARY_FIELDS, version)
+    return closed_object(
+        allocation_requests=listed(closed_object(**candidate)),
+        provider_summaries=keyed(closed_object(**summary)),
+    )
+
+
+@described(_describe)
 def render(answer: Answer, view: View) -> Json:
     """Render candidates, and what the providers in them are like."""
     allocations = ALLOCATIONS.at(view.version) or _listed
@@ -370,11 +404,7 @@ def render(answer: Answer, view: View) -> Json:
         "allocations": lambda candidate: allocations(candidate.amounts()),
         "mappings": lambda candidate: _mapped(candidate.mappings()),
     }
-    fields = [
-        (name, renderers[name])
-        for name, first in FIELDS.items()
-        if view.version >= first
-    ]
+    fields = [(name, renderers[name]) for name in known(FIELDS, view.version)]
     return {
         "allocation_requests": [
             {name: renderer(candidate) for name, renderer in fields}
@@ -385,20 +415,18 @@ def render(answer: Answer, view: View) -> Json:
 
 
 def _render_summaries(answer: Answer, view: View) -> Json:
-    known = tuple(
-        name for name, first in SUMMARY_FIELDS.items() if view.version >= first
-    )
+    names = tuple(known(SUMMARY_FIELDS, view.version))
     resources = RESOURCES.at(view.version) or _requested_resources
     if resources is _all_resources:
-        written = (_written_summary(provider, known) for provider in answer.providers)
+        written = (_written_summary(provider, names) for provider in answer.providers)
         return Written(b"{" + b",".join(written) + b"}")
     return {
-        provider.uuid: _summary(provider, known, resources(provider, answer))
+        provider.uuid: _summary(provider, names, resources(provider, answer))
         for provider in answer.providers
     }
 
 
-def _summary(provider: Provider, known: tuple[str, ...], resources: Json) -> Json:
+def _summary(provider: Provider, names: tuple[str, ...], resources: Json) -> Json:
     """Return what a summary says at a microversion, by the fields known there."""
     values = {
         "resources": resources,
@@ -406,21 +434,21 @@ def _summary(provider: Provider, known: tuple[str, ...], resources: Json) -> Jso
         "parent_provider_uuid": provider.parent_uuid,
         "root_provider_uuid": provider.root_uuid,
     }
-    return {name: values[name] for name in known}
+    return {name: values[name] for name in names}
 
 
-def _written_summary(provider: Provider, known: tuple[str, ...]) -> bytes:
+def _written_summary(provider: Provider, names: tuple[str, ...]) -> bytes:
     """Return the summary of a provider, with its key: the same until it changes.
 
     The traits are most of it, and the same for hosts of a kind, so they are apart.
     """
-    parts: tuple[bytes, bytes] | None = provider.notes.get(known)
+    parts: tuple[bytes, bytes] | None = provider.notes.get(names)
     if parts is None:
-        summary = _summary(provider, known, _list_resources(provider))
+        summary = _summary(provider, names, _list_resources(provider))
         summary["traits"] = Written(TRAITS_GO_HERE)
         text = json_text.encode({provider.uuid: summary})[1:-1]
         before, _, after = text.partition(TRAITS_GO_HERE)
-        parts = provider.notes[known] = before, after
+        parts = provider.notes[names] = before, after
     return _write_traits(provider.trait_names).join(parts)
 
 

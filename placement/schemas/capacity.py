@@ -6,7 +6,16 @@ from placement.objects.count import Capacity, Question
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own
 from placement_foundation.query_string import Pairs
-from placement_foundation.schema import Json, View
+from placement_foundation.schema import (
+    INTEGER,
+    TEXT,
+    Json,
+    View,
+    closed_object,
+    described,
+    listed,
+)
+from placement_foundation.version import Version
 
 OWN = Own(numbers={"most": 999_999_999, "most_hosts": 999_999_999})
 
@@ -21,9 +30,18 @@ def parse(pairs: Pairs, candidates: Candidates) -> Question:
     return Question(candidates(asked).request, **numbers)
 
 
-QUERY = own_parameter.by_version(parse)
+QUERY = own_parameter.by_version(parse, OWN)
 
 
+def _describe(version: Version) -> Json:
+    return closed_object(
+        total=INTEGER,
+        exact={"type": "boolean"},
+        hosts=listed(closed_object(uuid=TEXT, name=TEXT, count=INTEGER)),
+    )
+
+
+@described(_describe)
 def render(value: Capacity, view: View) -> Json:
     """Render how often a request could be claimed."""
     return {

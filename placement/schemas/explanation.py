@@ -12,13 +12,28 @@ from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own, unexpected
 from placement_foundation import query_string
 from placement_foundation.query_string import Pairs
-from placement_foundation.schema import Json, View
+from placement_foundation.schema import (
+    INTEGER,
+    TEXT,
+    TEXT_OR_NULL,
+    Json,
+    View,
+    closed_object,
+    described,
+    extend,
+    listed,
+)
+from placement_foundation.version import Version
 
 MOST_HOSTS = 10
 TRUTH = {"true": True, "false": False}
 
 OWN = Own(
-    numbers={"changes": 100, "near": 100, "seconds": 30}, others=("host", "holders")
+    numbers={"changes": 100, "near": 100, "seconds": 30},
+    others={
+        "host": {**listed(TEXT), "maxItems": MOST_HOSTS},
+        "holders": {"type": "string", "enum": list(TRUTH)},
+    },
 )
 
 
@@ -39,9 +54,75 @@ def parse(pairs: Pairs, candidates: Candidates) -> Question:
     return Question(request, Wanted(hosts=hosts, **numbers), TRUTH[holders])
 
 
-QUERY = own_parameter.by_version(parse)
+QUERY = own_parameter.by_version(parse, OWN)
+
+# What a document has to say that depends on the question is not required in it.
+TRUE_OR_FALSE = {"type": "boolean"}
+# What is needed, and what is there instead, is of the kind that the constraint is of.
+NEEDS = {"type": ["string", "integer", "array"]}
+HAS = {"type": ["string", "integer", "array", "object", "null"]}
+NAME = closed_object(uuid=TEXT, name=TEXT_OR_NULL)
+CONSTRAINT = extend(
+    closed_object(id=TEXT, kind=TEXT),
+    properties={"suffix": TEXT, "resource_class": TEXT, "value": NEEDS},
+)
+FIGURES = extend(
+    extend(
+        CONSTRAINT,
+        properties={"text": TEXT, "before": INTEGER, "after": INTEGER},
+        required=("text", "before", "after"),
+    ),
+    properties=dict.fromkeys(
+        ("alone", "gain", "largest", "serves_at_largest"), INTEGER
+    ),
+)
+CHANGE = closed_object(drop=listed(TEXT), serves=INTEGER, text=TEXT)
+CLOSEST = extend(
+    closed_object(),
+    properties={
+        "needs": NEEDS,
+        "has": HAS,
+        "provider": TEXT,
+        "capacity": INTEGER,
+        "used": INTEGER,
+        "holders": listed(
+            closed_object(
+                consumer=TEXT, amount=INTEGER, type=TEXT_OR_NULL, project=TEXT_OR_NULL
+            )
+        ),
+    },
+)
+FINDING = extend(CLOSEST, properties={"id": TEXT}, required=("id",))
+NEAR = extend(NAME, properties={"unmet": listed(FINDING)}, required=("unmet",))
+VERDICT = extend(
+    closed_object(id=TEXT, met=TRUE_OR_FALSE, providers=listed(TEXT)),
+    properties={"closest": CLOSEST},
+)
+HOST = extend(
+    NAME,
+    properties={"serves": TRUE_OR_FALSE, "constraints": listed(VERDICT)},
+    required=("serves", "constraints"),
+)
 
 
+def _describe(version: Version) -> Json:
+    return extend(
+        closed_object(
+            serves=INTEGER,
+            hosts=INTEGER,
+            summary=TEXT,
+            constraints=listed(FIGURES),
+            complete=TRUE_OR_FALSE,
+        ),
+        properties={
+            "changes": listed(CHANGE),
+            "near": listed(NEAR),
+            "host": listed(HOST),
+        },
+    )
+
+
+@described(_describe)
 def render(told: Explanation, view: View) -> Json:
     """Render an explanation, in numbers and in words."""
     report = told.report

@@ -3,17 +3,31 @@
 import dataclasses
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from placement import errors
 from placement.objects.fleet import Member, Owner, Parts
 from placement.objects.resource_provider_filter import Filters
 from placement.schemas import inventory, query, resource_provider
 from placement_foundation import query_string
-from placement_foundation.query_string import Pairs
-from placement_foundation.schema import Json, Schema, View, extend
+from placement_foundation.query_string import Pairs, Parser
+from placement_foundation.schema import (
+    INTEGER,
+    TEXT,
+    TEXT_OR_NULL,
+    Json,
+    Schema,
+    View,
+    closed_object,
+    described,
+    extend,
+    keyed,
+    listed,
+)
+from placement_foundation.version import Version
 
 QUERY = Schema(
-    extend(resource_provider.LIST_V1_18, properties={"fields": resource_provider.TEXT}),
+    extend(resource_provider.LIST_V1_18, properties={"fields": TEXT}),
     query_string.FORMATS,
 )
 
@@ -37,25 +51,46 @@ def _render_owner(owner: Owner | None) -> Json:
     }
 
 
+class Part(NamedTuple):
+    """A member of a document: its schema, and its value for a provider."""
+
+    schema: Json
+    render: Callable[[Member], Json]
+
+
+ALLOCATIONS = Part(
+    keyed(
+        extend(
+            closed_object(resources=keyed(INTEGER)),
+            properties=dict.fromkeys(
+                ("project_id", "user_id", "consumer_type", "created_at"), TEXT_OR_NULL
+            ),
+        )
+    ),
+    _render_allocations,
+)
 # What each field is in a document, beside the UUID and the name.
-FIELDS: Mapping[str, Mapping[str, Callable[[Member], Json]]] = {
-    "generation": {"generation": lambda member: member.generation},
+FIELDS: Mapping[str, Mapping[str, Part]] = {
+    "generation": {"generation": Part(INTEGER, lambda member: member.generation)},
     "parent": {
-        "parent_provider_uuid": lambda member: member.parent_uuid,
-        "root_provider_uuid": lambda member: member.root_uuid,
+        "parent_provider_uuid": Part(TEXT_OR_NULL, lambda member: member.parent_uuid),
+        "root_provider_uuid": Part(TEXT, lambda member: member.root_uuid),
     },
     "inventories": {
-        "inventories": lambda member: {
-            name: inventory.render_record(each)
-            for name, each in member.inventories.items()
-        }
+        "inventories": Part(
+            keyed(inventory.describe_record()),
+            lambda member: {
+                name: inventory.render_record(each)
+                for name, each in member.inventories.items()
+            },
+        )
     },
-    "usages": {"usages": lambda member: member.used},
-    "traits": {"traits": lambda member: member.traits},
-    "aggregates": {"aggregates": lambda member: member.aggregates},
-    "allocations": {"allocations": _render_allocations},
+    "usages": {"usages": Part(keyed(INTEGER), lambda member: member.used)},
+    "traits": {"traits": Part(listed(TEXT), lambda member: member.traits)},
+    "aggregates": {"aggregates": Part(listed(TEXT), lambda member: member.aggregates)},
+    "allocations": {"allocations": ALLOCATIONS},
     # Allocations with whose they are.
-    "consumers": {"allocations": _render_allocations},
+    "consumers": {"allocations": ALLOCATIONS},
 }
 BY_DEFAULT = frozenset(FIELDS) - {"allocations", "consumers"}
 
@@ -97,6 +132,9 @@ def parse(pairs: Pairs) -> Question:
     return Question(filters, _parse_fields(query_string.last(pairs, "fields")))
 
 
+PARSER = Parser(parse, QUERY)
+
+
 def _parse_fields(value: str | None) -> frozenset[str]:
     if value is None:
         return BY_DEFAULT
@@ -110,6 +148,21 @@ def _parse_fields(value: str | None) -> frozenset[str]:
     return names
 
 
+def describe_line(version: Version) -> Json:
+    """Describe the document of a provider: what is told of it is up to the query."""
+    parts = {
+        name: part.schema
+        for of_document in FIELDS.values()
+        for name, part in of_document.items()
+    }
+    return extend(closed_object(uuid=TEXT, name=TEXT), properties=parts)
+
+
+def _describe(version: Version) -> Json:
+    return closed_object(providers=listed(describe_line(version)), moment=TEXT)
+
+
+@described(_describe)
 def render(fleet: Fleet, view: View) -> Json:
     """Render all providers in one document."""
     moment = fleet.moment.isoformat(timespec="microseconds")
@@ -128,5 +181,5 @@ def render_lines(fleet: Fleet, view: View) -> Iterator[Json]:
         yield {
             "uuid": member.uuid,
             "name": member.name,
-            **{name: renderer(member) for name, renderer in fields},
+            **{name: part.render(member) for name, part in fields},
         }

@@ -10,7 +10,18 @@ from placement.objects import resource_class
 from placement.objects.inventory import FIELDS
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement.search.model import Inventory
-from placement_foundation.schema import POSITIVE_INT, Json, Schema, View, extend
+from placement_foundation.schema import (
+    INTEGER,
+    POSITIVE_INT,
+    Json,
+    Schema,
+    View,
+    closed_object,
+    described,
+    extend,
+    keyed,
+)
+from placement_foundation.version import Version
 
 # What every database can keep; MariaDB has single precision.
 LARGEST_RATIO = 3.40282e38
@@ -109,6 +120,24 @@ def path(provider_uuid: str, class_name: str) -> str:
     return f"/resource_providers/{provider_uuid}/inventories/{class_name}"
 
 
+def describe_record() -> dict[str, Json]:
+    """Describe an inventory, whose generation stands elsewhere."""
+    kinds = {name: {"type": PROPERTIES[name]["type"]} for name in FIELDS}
+    return closed_object(**kinds)
+
+
+def _describe_inventory(version: Version) -> Json:
+    generation = {"resource_provider_generation": INTEGER}
+    return extend(describe_record(), properties=generation, required=tuple(generation))
+
+
+def _describe_inventories(version: Version) -> Json:
+    return closed_object(
+        resource_provider_generation=INTEGER, inventories=keyed(describe_record())
+    )
+
+
+@described(_describe_inventory)
 def render_inventory(value: ProviderInventory, view: View) -> Json:
     """Render one inventory."""
     return {
@@ -117,6 +146,7 @@ def render_inventory(value: ProviderInventory, view: View) -> Json:
     }
 
 
+@described(_describe_inventories)
 def render_inventories(value: ProviderInventories, view: View) -> Json:
     """Render all inventories of a provider."""
     return {

@@ -1,6 +1,14 @@
 """The root of the ledger API on the wire."""
 
-from placement_foundation.schema import Json, View
+from placement_foundation.schema import (
+    TEXT,
+    Json,
+    View,
+    closed_object,
+    described,
+    listed,
+)
+from placement_foundation.version import Version
 
 ROOT = "/ledger/v1"
 
@@ -18,6 +26,14 @@ def path(name: str) -> str:
     return f"{ROOT}/{name}"
 
 
+def _describe_index(version: Version) -> Json:
+    names = {"enum": list(SENTENCES)}
+    return closed_object(
+        resources=listed(closed_object(name=names, path=TEXT, description=TEXT))
+    )
+
+
+@described(_describe_index)
 def render_index(value: None, view: View) -> Json:
     """Render what there is below."""
     return {

@@ -10,7 +10,8 @@ from placement import errors
 from placement.objects.candidates.question import Question
 from placement.schemas import allocation_candidate
 from placement_foundation import query_string
-from placement_foundation.query_string import Pairs
+from placement_foundation.query_string import Pairs, Parser
+from placement_foundation.schema import Json, Schema, extend
 from placement_foundation.version import ByVersion
 
 Q = TypeVar("Q")
@@ -23,11 +24,12 @@ Candidates: TypeAlias = Callable[[Pairs], Question]
 class Own:
     """The parameters of an operation that are not part of a query for candidates.
 
-    ``numbers`` are integers from 0 on, with the largest that each may be.
+    ``numbers`` are integers from 0 on, with the largest that each may be; ``others``
+    have a schema that tells of them.
     """
 
     numbers: Mapping[str, int]
-    others: tuple[str, ...] = ()
+    others: Mapping[str, Json] = dataclasses.field(default_factory=dict)
 
     def divide(self, pairs: Pairs) -> tuple[Pairs, Pairs]:
         """Return the parameters of the query for candidates, and these."""
@@ -36,6 +38,15 @@ class Own:
             [pair for pair in pairs if pair[0] not in own],
             [pair for pair in pairs if pair[0] in own],
         )
+
+    def beside(self, candidates: Schema) -> Schema:
+        """Return the schema of a query for candidates that has these as well."""
+        numbers = {
+            name: {"type": "integer", "minimum": 0, "maximum": most}
+            for name, most in self.numbers.items()
+        }
+        own = {**numbers, **self.others}
+        return Schema(extend(candidates.document, properties=own), query_string.FORMATS)
 
     def parse_numbers(self, pairs: Pairs) -> dict[str, int]:
         """Return the numbers that are given.
@@ -57,17 +68,19 @@ def unexpected(name: str, expected: str, got: object) -> errors.BadRequest:
     )
 
 
-def by_version(
-    parse: Callable[..., Q],
-) -> ByVersion[Callable[[Pairs], Q]]:
+def by_version(parse: Callable[..., Q], own: Own) -> ByVersion[Parser[Q]]:
     """Return a parser that follows the grammar of queries for candidates.
 
     :param parse: takes a query, and ``candidates``, which parses that of candidates
+    :param own: what may be said beside that
     """
     history = allocation_candidate.QUERY
     return ByVersion(
         {
-            (since.major, since.minor): functools.partial(parse, candidates=candidates)
+            (since.major, since.minor): Parser(
+                functools.partial(parse, candidates=candidates),
+                own.beside(candidates.schema),
+            )
             for since, candidates in zip(
                 history.versions(), history.values(), strict=True
             )

@@ -5,9 +5,9 @@ import re
 from placement.objects.claim import Claim
 from placement.objects.reshaper import Shape
 from placement.schemas import allocation, inventory
-from placement.schemas.allocation import by_uuid, closed_object
+from placement.schemas.allocation import by_uuid
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
-from placement_foundation.schema import Json, Schema
+from placement_foundation.schema import Json, Schema, closed_object
 
 # Both members of what a provider is to have are required here as there.
 INVENTORIES = by_uuid(inventory.INVENTORIES, least=1)

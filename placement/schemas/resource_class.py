@@ -3,7 +3,16 @@
 from collections.abc import Iterable
 
 from placement.objects.resource_class import ResourceClass
-from placement_foundation.schema import Json, Schema, View
+from placement_foundation.schema import (
+    TEXT,
+    Json,
+    Schema,
+    View,
+    closed_object,
+    described,
+    listed,
+)
+from placement_foundation.version import Version
 
 NAME = {"type": "string", "pattern": "^CUSTOM_[A-Z0-9_]+$", "maxLength": 255}
 
@@ -32,12 +41,24 @@ def path(name: str) -> str:
     return f"/resource_classes/{name}"
 
 
+def _describe_class(version: Version) -> Json:
+    return closed_object(
+        name=TEXT, links=listed(closed_object(rel={"const": "self"}, href=TEXT))
+    )
+
+
+def _describe_classes(version: Version) -> Json:
+    return closed_object(resource_classes=listed(_describe_class(version)))
+
+
+@described(_describe_class)
 def render_class(known: ResourceClass, view: View) -> Json:
     """Render a resource class."""
     links = [{"rel": "self", "href": view.href(path(known.name))}]
     return {"name": known.name, "links": links}
 
 
+@described(_describe_classes)
 def render_classes(known: Iterable[ResourceClass], view: View) -> Json:
     """Render all resource classes."""
     return {"resource_classes": [render_class(each, view) for each in known]}

@@ -2,7 +2,7 @@
 
 import functools
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from placement.objects.resource_provider import ResourceProvider
 from placement.objects.resource_provider_filter import Filters
@@ -10,8 +10,23 @@ from placement.schemas import query
 from placement.schemas.query import Grammar
 from placement_foundation import json_text, query_string
 from placement_foundation.json_text import Written
-from placement_foundation.query_string import Pairs
-from placement_foundation.schema import UUID, Json, Schema, View, extend
+from placement_foundation.query_string import Pairs, Parser
+from placement_foundation.schema import (
+    INTEGER,
+    TEXT,
+    TEXT_OR_NULL,
+    UUID,
+    Field,
+    Json,
+    Schema,
+    View,
+    closed_object,
+    describe_fields,
+    described,
+    extend,
+    known,
+    listed,
+)
 from placement_foundation.version import ByVersion, Version
 
 UPDATE_V1_0 = {
@@ -28,7 +43,6 @@ CREATE_V1_14 = extend(UPDATE_V1_14, properties={"uuid": UUID})
 CREATE = ByVersion({(1, 0): Schema(CREATE_V1_0), (1, 14): Schema(CREATE_V1_14)})
 UPDATE = ByVersion({(1, 0): Schema(UPDATE_V1_0), (1, 14): Schema(UPDATE_V1_14)})
 
-TEXT = {"type": "string"}
 LIST_V1_0 = {
     "type": "object",
     "properties": {"name": TEXT, "uuid": UUID},
@@ -49,11 +63,11 @@ LINKS = {
     "allocations": (1, 11),
 }
 FIELDS = {
-    "uuid": (1, 0),
-    "name": (1, 0),
-    "generation": (1, 0),
-    "parent_provider_uuid": (1, 14),
-    "root_provider_uuid": (1, 14),
+    "uuid": Field((1, 0), TEXT),
+    "name": Field((1, 0), TEXT),
+    "generation": Field((1, 0), INTEGER),
+    "parent_provider_uuid": Field((1, 14), TEXT_OR_NULL),
+    "root_provider_uuid": Field((1, 14), TEXT),
 }
 
 
@@ -83,11 +97,11 @@ def parse_filters(pairs: Pairs, *, schema: Schema, grammar: Grammar) -> Filters:
     )
 
 
-def _parser(since: tuple[int, int], document: Json) -> Callable[[Pairs], Filters]:
-    return functools.partial(
-        parse_filters,
-        schema=Schema(document, query_string.FORMATS),
-        grammar=query.GRAMMAR.at(Version(*since)) or query.V1_0,
+def _parser(since: tuple[int, int], document: Json) -> Parser[Filters]:
+    schema = Schema(document, query_string.FORMATS)
+    grammar = query.GRAMMAR.at(Version(*since)) or query.V1_0
+    return Parser(
+        functools.partial(parse_filters, schema=schema, grammar=grammar), schema
     )
 
 
@@ -115,11 +129,21 @@ def path(provider_uuid: str) -> str:
     return f"/resource_providers/{provider_uuid}"
 
 
+def _describe_provider(version: Version) -> Json:
+    rels = [rel for rel, first in LINKS.items() if version >= first]
+    link = closed_object(rel={"enum": ["self", *rels]}, href=TEXT)
+    return closed_object(**describe_fields(FIELDS, version), links=listed(link))
+
+
+def _describe_providers(version: Version) -> Json:
+    return closed_object(resource_providers=listed(_describe_provider(version)))
+
+
+@described(_describe_provider)
 def render_provider(provider: ResourceProvider, view: View) -> Json:
     """Render a provider, and links to what belongs to it."""
-    known = [name for name, first in FIELDS.items() if view.version >= first]
-    links = _links(provider.uuid, view)
-    return {**{name: getattr(provider, name) for name in known}, "links": links}
+    fields = {name: getattr(provider, name) for name in known(FIELDS, view.version)}
+    return {**fields, "links": _links(provider.uuid, view)}
 
 
 def _links(provider_uuid: str, view: View) -> Json:
@@ -134,17 +158,18 @@ def _links(provider_uuid: str, view: View) -> Json:
     ]
 
 
+@described(_describe_providers)
 def render_providers(providers: Iterable[ResourceProvider], view: View) -> Json:
     """Render a list of providers.
 
     The links of all differ in the UUID only, so they are written once.
     """
-    known = [name for name, first in FIELDS.items() if view.version >= first]
+    names = known(FIELDS, view.version)
     links = json_text.encode(_links(UUID_GOES_HERE, view))
     place = json_text.encode(UUID_GOES_HERE)[1:-1]
     written = []
     for provider in providers:
-        fields = json_text.encode({name: getattr(provider, name) for name in known})
+        fields = json_text.encode({name: getattr(provider, name) for name in names})
         uuid_text = json_text.encode(provider.uuid)[1:-1]
         mine = links.replace(place, uuid_text)
         written.append(b'%b,"links":%b}' % (fields[:-1], mine))

@@ -1,9 +1,32 @@
 """The root document on the wire."""
 
 from placement.microversion import MAXIMUM, MINIMUM
-from placement_foundation.schema import Json, View
+from placement_foundation.schema import (
+    TEXT,
+    Json,
+    View,
+    closed_object,
+    described,
+    listed,
+)
+from placement_foundation.version import Version
 
 
+def _describe_versions(version: Version) -> Json:
+    return closed_object(
+        versions=listed(
+            closed_object(
+                id=TEXT,
+                max_version=TEXT,
+                min_version=TEXT,
+                status=TEXT,
+                links=listed(closed_object(rel=TEXT, href=TEXT)),
+            )
+        )
+    )
+
+
+@described(_describe_versions)
 def render_versions(value: None, view: View) -> Json:
     """Render the versions of the API. There is one, and its microversions."""
     return {

@@ -7,8 +7,18 @@ from collections.abc import Iterable, Sequence
 from placement import errors
 from placement.objects.trait import LONGEST_NAME, Filters, Trait
 from placement_foundation import query_string
-from placement_foundation.query_string import Pairs
-from placement_foundation.schema import Json, Schema, View
+from placement_foundation.query_string import Pairs, Parser
+from placement_foundation.schema import (
+    INTEGER,
+    TEXT,
+    Json,
+    Schema,
+    View,
+    closed_object,
+    described,
+    listed,
+)
+from placement_foundation.version import Version
 
 PUT_TRAITS = Schema(
     {
@@ -70,6 +80,9 @@ def parse_filters(pairs: Pairs) -> Filters:
     )
 
 
+QUERY = Parser(parse_filters, LIST)
+
+
 def _parse_name(value: str | None) -> tuple[str, str]:
     """Return operator and operand. Operators that are not known filter nothing."""
     if value is None:
@@ -98,11 +111,21 @@ def path(name: str) -> str:
     return f"/traits/{name}"
 
 
+def _describe_traits(version: Version) -> Json:
+    return closed_object(traits=listed(TEXT))
+
+
+def _describe_provider_traits(version: Version) -> Json:
+    return closed_object(traits=listed(TEXT), resource_provider_generation=INTEGER)
+
+
+@described(_describe_traits)
 def render_traits(traits: Iterable[Trait], view: View) -> Json:
     """Render a list of traits."""
     return {"traits": [each.name for each in traits]}
 
 
+@described(_describe_provider_traits)
 def render_provider_traits(value: ProviderTraits, view: View) -> Json:
     """Render the traits of a provider."""
     return {

@@ -5,9 +5,18 @@ from collections.abc import Mapping
 
 from placement.objects.usage import Usage
 from placement_foundation import query_string
-from placement_foundation.query_string import Pairs
-from placement_foundation.schema import Json, Schema, View, extend
-from placement_foundation.version import ByVersion
+from placement_foundation.query_string import Pairs, Parser
+from placement_foundation.schema import (
+    INTEGER,
+    Json,
+    Schema,
+    View,
+    closed_object,
+    described,
+    extend,
+    keyed,
+)
+from placement_foundation.version import ByVersion, Version
 
 ALL_TYPES = "all"
 
@@ -62,9 +71,16 @@ def _parse_v1_38(pairs: Pairs) -> Owner:
     return Owner(given["project_id"], given.get("user_id"), given.get("consumer_type"))
 
 
-PARSE_OWNER = ByVersion({(1, 9): _parse_v1_9, (1, 38): _parse_v1_38})
+PARSE_OWNER = ByVersion(
+    {(1, 9): Parser(_parse_v1_9, V1_9), (1, 38): Parser(_parse_v1_38, V1_38)}
+)
 
 
+def _describe_provider_usages(version: Version) -> Json:
+    return closed_object(resource_provider_generation=INTEGER, usages=keyed(INTEGER))
+
+
+@described(_describe_provider_usages)
 def render_provider_usages(value: ProviderUsages, view: View) -> Json:
     """Render what is used of a provider."""
     return {
@@ -73,11 +89,22 @@ def render_provider_usages(value: ProviderUsages, view: View) -> Json:
     }
 
 
+def _describe_v1_9(version: Version) -> Json:
+    return closed_object(usages=keyed(INTEGER))
+
+
+@described(_describe_v1_9)
 def _render_v1_9(value: Mapping[str, Usage], view: View) -> Json:
     total = value.get(ALL_TYPES)
     return {"usages": dict(total.amounts) if total else {}}
 
 
+def _describe_v1_38(version: Version) -> Json:
+    group = {**keyed(INTEGER), "required": ["consumer_count"]}
+    return closed_object(usages=keyed(group))
+
+
+@described(_describe_v1_38)
 def _render_v1_38(value: Mapping[str, Usage], view: View) -> Json:
     return {
         "usages": {

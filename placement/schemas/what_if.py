@@ -14,8 +14,8 @@ from placement.schemas import allocation_candidate, capacity, explanation, inven
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation import query_string
 from placement_foundation.query_string import Pairs
-from placement_foundation.schema import UUID, Json, Schema, View
-from placement_foundation.version import ByVersion
+from placement_foundation.schema import UUID, Json, Schema, View, described
+from placement_foundation.version import ByVersion, Version
 
 # Parses the query of a question.
 Parser: TypeAlias = Callable[[Pairs], Any]
@@ -109,8 +109,11 @@ def _choose(
 
 QUERIES = ByVersion(
     {
-        (since.major, since.minor): functools.partial(
-            _choose, parsers={ask: each.at(since) for ask, each in PARSERS.items()}
+        (since.major, since.minor): query_string.Parser(
+            functools.partial(
+                _choose, parsers={ask: each.at(since) for ask, each in PARSERS.items()}
+            ),
+            NO_PARAMETERS,
         )
         for since in allocation_candidate.QUERY.versions()
     }
@@ -156,6 +159,12 @@ def _parse_difference(difference: Json) -> Difference:
     )
 
 
+def _describe(version: Version) -> Json:
+    renderers = (allocation_candidate.render, explanation.render, capacity.render)
+    return {"anyOf": [renderer.describe(MAXIMUM) for renderer in renderers]}
+
+
+@described(_describe)
 def render(value: Answer | Explanation | Capacity, view: View) -> Json:
     """Render an answer as that of the question itself, in its newest shape."""
     newest = dataclasses.replace(view, version=MAXIMUM)
