@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 from oslo_log import log
 
-from placement import conf, errors, microversion, policy
+from placement import conf, errors, microversion, openapi, policy
 from placement.console import site as console
 from placement.db import migration
 from placement.monitoring import site as monitoring
 from placement.objects import standard_name
 from placement.objects.candidates import keeper
-from placement.routes import ROUTES
 from placement_foundation import middleware, page, refusal, storage, tracing
 from placement_foundation.application import Application, Service
 from placement_foundation.log import set_up_logging
@@ -25,7 +24,7 @@ from placement_foundation.version import Version
 if TYPE_CHECKING:
     import socket
 
-    from _typeshed.wsgi import WSGIApplication
+    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
 LOG = log.getLogger(__name__)
 
@@ -41,16 +40,25 @@ def _version_headers(version: Version | None) -> Mapping[str, str]:
 
 SERVICE = Service(
     name="Placement API",
-    routes=ROUTES,
+    routes=openapi.TABLE,
     negotiate=microversion.negotiate,
     version_headers=_version_headers,
     refuse=refusal.as_wanted(errors.document),
 )
 
+
+def _is_open(environment: "WSGIEnvironment") -> bool:
+    return (environment.get("PATH_INFO") or "/") in openapi.OPEN
+
+
+def _identify(environment: "WSGIEnvironment") -> bool:
+    return _is_open(environment) or middleware.identify_by_token(environment)
+
+
 SURROUNDINGS = Surroundings(
     log_name="placement.requestlog",
-    is_open=middleware.is_root,
-    identify=middleware.identify_by_token,
+    is_open=_is_open,
+    identify=_identify,
 )
 
 

@@ -213,6 +213,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="placement:resource_classes:update",
             body=ByVersion({(1, 2): class_wire.RESOURCE_CLASS, (1, 7): None}),
             status=ByVersion({(1, 2): 200, (1, 7): 204}),
+            may_create=True,
             reply=ByVersion({(1, 2): class_wire.render_class, (1, 7): None}),
         ),
         "DELETE": Operation(
@@ -411,6 +412,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=since(1, 6, trait.ensure_trait),
             policy="placement:traits:update",
             status=always(204),
+            may_create=True,
             dated=(1, 15),
         ),
         "DELETE": Operation(

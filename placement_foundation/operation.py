@@ -90,7 +90,8 @@ class Operation:
     it is ``body_optional`` and none came, it is None; what came is JSON, whatever type
     it says it has.
 
-    ``status`` is that of success, ``reply`` renders the handler's value and ``dated``
+    ``status`` is that of success, or 201 where the row ``may_create`` what it does not
+    find and the handler did. ``reply`` renders the handler's value and ``dated``
     is the microversion from which the reply carries ``Cache-Control`` and, when the
     handler knows it, ``Last-Modified``.
 
@@ -136,3 +137,4 @@ class Operation:
     newest_by_default: bool = False
     counted: telemetry.Measure | None = None
     changes_nothing: bool = False
+    may_create: bool = False

@@ -1,6 +1,7 @@
 """``placement-manage``: what operators do to the database."""
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -8,17 +9,22 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement import conf
+from placement import conf, openapi
 from placement.cmd import demonstration, online_data_migrations
 from placement.db import migration
+from placement.microversion import MAXIMUM, MINIMUM
 from placement.objects import standard_name
 from placement_foundation import command, storage
 from placement_foundation.storage import Database
+from placement_foundation.version import Version
 
 PROGRAM = "placement-manage"
 DISTRIBUTION = "placement-server"
 # The arguments before --help that show all that can be said.
-HELPS = ("db", "os-traits", demonstration.CATEGORY)
+OPENAPI = "openapi"
+HELPS = ("db", "os-traits", demonstration.CATEGORY, OPENAPI)
+# What needs no database of its operator.
+WITHOUT_DATABASE = (demonstration.CATEGORY, OPENAPI)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,7 +59,7 @@ def _read(config: cfg.ConfigOpts, given: Sequence[str]) -> None:
         )
     except cfg.RequiredOptError:
         # No database is configured.
-        if config.category.name != demonstration.CATEGORY:
+        if config.category.name not in WITHOUT_DATABASE:
             raise
         demonstration.take_embedded(config)
 
@@ -62,6 +68,8 @@ def _run(config: cfg.ConfigOpts) -> int:
     if config.category.name is None:
         config.print_help()
         return 1
+    if config.category.name == OPENAPI:
+        return print_openapi(config)
     if config.category.action is None:
         config.category.print_help()
         return 0
@@ -117,12 +125,29 @@ def sync_traits(database: Database, config: cfg.ConfigOpts) -> int:
     return 0
 
 
+def print_openapi(config: cfg.ConfigOpts) -> int:
+    """Print the description of the API in the way of OpenAPI."""
+    document = openapi.describe(_parse_version(config.category.microversion))
+    print(json.dumps(document, indent=2))
+    return 0
+
+
+def _parse_version(text: str) -> Version:
+    if text not in openapi.BY_NAME:
+        raise ValueError(
+            f"{text!r} is no microversion; they go from {MINIMUM} to {MAXIMUM}, and "
+            f"'{openapi.LATEST}' is the newest"
+        )
+    return openapi.BY_NAME[text]
+
+
 def _add_categories(categories: Any) -> None:
     # Without any, the help is shown.
     categories.required = False
     _add_database(_add_category(categories, "db", "Manage the database."))
     _add_traits(_add_category(categories, "os-traits", "Manage the standard traits."))
     demonstration.add(categories)
+    _add_openapi(categories)
 
 
 def _add_category(categories: Any, name: str, purpose: str) -> Any:
@@ -154,6 +179,18 @@ def _add_database(actions: Any) -> None:
 
 def _add_traits(actions: Any) -> None:
     _add_action(actions, "sync", sync_traits)
+
+
+def _add_openapi(categories: Any) -> None:
+    purpose = print_openapi.__doc__
+    parser = categories.add_parser(OPENAPI, help=purpose, description=purpose)
+    parser.set_defaults(code_of_trouble=1)
+    parser.add_argument(
+        "--microversion",
+        metavar="<X.Y>",
+        default=openapi.LATEST,
+        help="The microversion that is described, by default the newest.",
+    )
 
 
 def _add_action(

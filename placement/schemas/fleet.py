@@ -166,9 +166,10 @@ def _describe(version: Version) -> Json:
 def render(fleet: Fleet, view: View) -> Json:
     """Render all providers in one document."""
     moment = fleet.moment.isoformat(timespec="microseconds")
-    return {"providers": list(render_lines(fleet, view)), "moment": f"{moment}Z"}
+    return {"providers": [*render_lines(fleet, view)], "moment": f"{moment}Z"}
 
 
+@described(describe_line)
 def render_lines(fleet: Fleet, view: View) -> Iterator[Json]:
     """Render a document for each provider."""
     fields = [

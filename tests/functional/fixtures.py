@@ -13,7 +13,7 @@ from gabbi import fixture
 
 from placement import app
 from placement_foundation.storage import Database
-from tests import settings
+from tests import description, settings
 from tests.client import Client
 
 if TYPE_CHECKING:
@@ -57,8 +57,11 @@ class Stage:
 def perform(
     environment: "WSGIEnvironment", start_response: "StartResponse"
 ) -> Iterable[bytes]:
-    """Serve a request by whatever application is on the stage by now."""
-    return Stage.application(environment, start_response)
+    """Serve a request by whatever application is on the stage by now.
+
+    What it answers is what the description of the API says.
+    """
+    return description.watch(Stage.application, environment, start_response)
 
 
 def set_stage(database: Database) -> None:

@@ -17,7 +17,7 @@ LAYERS = {
     PACKAGE: [
         {"cmd", "wsgi"},
         {"app"},
-        {"policy", "console", "monitoring"},
+        {"policy", "console", "monitoring", "openapi"},
         {"routes"},
         {"handlers"},
         {"operation"},

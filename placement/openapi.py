@@ -1,0 +1,304 @@
+"""The API described in the way of OpenAPI 3.1, made from what serves it.
+
+There is a document for each microversion: the rows of the table that are there then,
+the schemas that check requests, what each renderer says of its documents, and what
+handlers say that they raise. See docs/decisions/openapi.rst.
+"""
+
+import functools
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+
+from placement import errors
+from placement.microversion import MAXIMUM, SERVICE, VERSIONS
+from placement.operation import Call
+from placement.routes import ROUTES
+from placement_foundation import json_text, query_string
+from placement_foundation.application import JSON, LINES, Table
+from placement_foundation.errors import AddressTooLong, BodyTooLarge
+from placement_foundation.json_text import Written
+from placement_foundation.operation import Handler, Operation, Reply
+from placement_foundation.query_string import Pairs, Parser
+from placement_foundation.schema import (
+    TEXT,
+    Described,
+    Json,
+    Schema,
+    View,
+    described,
+)
+from placement_foundation.version import Version, always
+
+PATH = "/openapi.json"
+# Whom nobody has to know.
+OPEN = ("/", PATH)
+LATEST = "latest"
+BY_NAME = {
+    **{str(Version(*version)): Version(*version) for version in VERSIONS},
+    LATEST: MAXIMUM,
+}
+
+QUERY = Schema(
+    {
+        "type": "object",
+        "properties": {"microversion": {"enum": list(BY_NAME)}},
+        "additionalProperties": False,
+    },
+    query_string.FORMATS,
+)
+
+# What any request may be answered with, whatever it is for.
+ALWAYS = (
+    errors.BadRequest,
+    errors.UnavailableVersion,
+    AddressTooLong,
+    BodyTooLarge,
+    errors.InternalError,
+    errors.DatabaseUnavailable,
+)
+HEADERS = {
+    "cache-control": "Caches ask again.",
+    "last-modified": "When the newest part of the answer last changed.",
+    "location": "Where what was made is.",
+    "openstack-api-version": "The microversion of the answer.",
+    "retry-after": "Seconds after which it is worth asking again.",
+    "x-openstack-request-id": "What the log of the service calls the request.",
+}
+OF_EACH_ANSWER = ("openstack-api-version", "x-openstack-request-id")
+
+
+def _parse(pairs: Pairs) -> Version | None:
+    query_string.check(pairs, QUERY)
+    text = query_string.last(pairs, "microversion")
+    return None if text is None else BY_NAME[text]
+
+
+def show_document(call: Call[None]) -> Reply:
+    """Answer with the description of the API, to whoever asks."""
+    return Reply(call.query)
+
+
+def _describe_document(version: Version) -> Json:
+    return {"type": "object", "required": ["openapi", "info", "paths"]}
+
+
+@described(_describe_document)
+def _render(asked: Version | None, view: View) -> Json:
+    return Written(_write(asked or view.version))
+
+
+TABLE: Table = {
+    **ROUTES,
+    PATH: {
+        "GET": Operation(
+            handler=always(show_document),
+            policy=None,
+            query=always(Parser(_parse, QUERY)),
+            reply=always(_render),
+            newest_by_default=True,
+        )
+    },
+}
+
+
+@functools.cache
+def _write(version: Version) -> bytes:
+    return json_text.encode(describe(version))
+
+
+def describe(version: Version) -> Json:
+    """Return the description of the API at a microversion."""
+    paths = {path: _path_item(path, rows, version) for path, rows in TABLE.items()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Placement API",
+            "version": str(version),
+            "description": f"Microversion {version}: {VERSIONS[version]}.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        # Relative to the document itself, wherever it is mounted.
+        "servers": [{"url": "."}],
+        "security": [{"token": []}],
+        "paths": {path: item for path, item in paths.items() if item},
+        "components": {
+            "parameters": {"microversion": _microversion(version)},
+            "headers": {
+                name: {"description": sentence, "schema": TEXT}
+                for name, sentence in HEADERS.items()
+            },
+            "schemas": {"Error": errors.describe(version)},
+            "securitySchemes": {
+                "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
+            },
+        },
+    }
+
+
+def _microversion(version: Version) -> Json:
+    return {
+        "name": "OpenStack-API-Version",
+        "in": "header",
+        "required": True,
+        "schema": {"const": f"{SERVICE} {version}"},
+    }
+
+
+def _path_item(path: str, rows: Mapping[str, Operation], version: Version) -> Json:
+    item = {}
+    for method, row in rows.items():
+        handler = row.handler.at(version)
+        if handler:
+            item[method.lower()] = _operation(path, method, row, handler, version)
+    return item
+
+
+def _operation(
+    path: str, method: str, row: Operation, handler: Handler, version: Version
+) -> Json:
+    told = inspect.getdoc(handler) or ""
+    operation: Json = {
+        "operationId": handler.__name__,
+        "tags": [handler.__module__.rpartition(".")[2]],
+        "summary": told.partition("\n")[0],
+        "parameters": [
+            {"$ref": "#/components/parameters/microversion"},
+            *_path_parameters(path),
+            *_query_parameters(row, version),
+        ],
+        "responses": {
+            **_successes(method, row, version),
+            **_failures(path, row, handler, version),
+        },
+    }
+    if path in OPEN:
+        operation["security"] = []
+    if row.policy:
+        operation["description"] = f"Policy rule: `{row.policy}`"
+    body = row.body and row.body.at(version)
+    if body:
+        operation["requestBody"] = {
+            "required": not row.body_optional,
+            "content": {JSON: {"schema": body.document}},
+        }
+    return operation
+
+
+def _path_parameters(path: str) -> list[Json]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": TEXT}
+        for name in re.findall(r"\{(\w+)\}", path)
+    ]
+
+
+def _query_parameters(row: Operation, version: Version) -> list[Json]:
+    """Describe what a query may say; what may have a suffix is one object."""
+    parser = row.query and row.query.at(version)
+    if not isinstance(parser, Parser):
+        return []
+    schema = parser.schema.document
+    required = schema.get("required", ())
+    listed = [
+        {"name": name, "in": "query", "required": name in required, "schema": rule}
+        for name, rule in schema.get("properties", {}).items()
+    ]
+    if "patternProperties" in schema:
+        groups = {
+            "type": "object",
+            "patternProperties": schema["patternProperties"],
+            "additionalProperties": False,
+        }
+        listed.append(
+            {
+                "name": "request_groups",
+                "in": "query",
+                "description": "Parameters of request groups, each with the suffix "
+                "of its group; they stand in the query under names of their own.",
+                "style": "form",
+                "explode": True,
+                "schema": groups,
+            }
+        )
+    return listed
+
+
+def _successes(method: str, row: Operation, version: Version) -> dict[str, Json]:
+    headers = list(OF_EACH_ANSWER)
+    if row.dated and version >= row.dated:
+        headers += ["cache-control", "last-modified"]
+    if method == "POST" or row.may_create:
+        headers.append("location")
+    statuses = [row.status.at(version) or 200, *([201] if row.may_create else [])]
+    answer = {"headers": _headers(headers), **_content(row, version)}
+    return {
+        str(status): {"description": HTTPStatus(status).phrase, **answer}
+        for status in statuses
+    }
+
+
+def _content(row: Operation, version: Version) -> Json:
+    renderer = row.reply and row.reply.at(version)
+    content = {}
+    if isinstance(renderer, Described):
+        content[JSON] = {"schema": renderer.describe(version)}
+    if isinstance(row.lines, Described):
+        # OpenAPI 3.1 describes such a sequence by one of its documents.
+        content[LINES] = {"x-line-schema": row.lines.describe(version)}
+    return {"content": content} if content else {}
+
+
+def _headers(names: list[str]) -> Json:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _failures(
+    path: str, row: Operation, handler: Handler, version: Version
+) -> dict[str, Json]:
+    by_status: dict[HTTPStatus, list[str]] = {}
+    for kind, when in _causes(path, row, handler):
+        code = f" (`placement.{kind.code}`)" if version >= errors.CODES_SINCE else ""
+        by_status.setdefault(kind.status, []).append(f"{when}{code}")
+    failures = {
+        str(int(status)): _failure(status, told)
+        for status, told in sorted(by_status.items())
+    }
+    if path not in OPEN:
+        # The identity service's own part says it, before the API is asked.
+        failures["401"] = {"description": "It is not known who asks."}
+    return failures
+
+
+def _failure(status: HTTPStatus, told: list[str]) -> Json:
+    headers = list(OF_EACH_ANSWER if status != 500 else OF_EACH_ANSWER[1:])
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers.append("retry-after")
+    return {
+        "description": "\n".join(f"* {cause}" for cause in dict.fromkeys(told)),
+        "headers": _headers(headers),
+        "content": {
+            JSON: {"schema": {"$ref": "#/components/schemas/Error"}},
+            # The same words for those who like to read them so.
+            "text/plain": {"schema": TEXT},
+            "text/html": {"schema": TEXT},
+        },
+    }
+
+
+def _causes(
+    path: str, row: Operation, handler: Handler
+) -> Iterator[tuple[type[errors.ServiceError], str]]:
+    """Tell why a request may be refused, by the row and by what the handler says."""
+    kinds = list(ALWAYS)
+    if row.policy:
+        kinds.append(errors.Forbidden)
+    if "{" in path:
+        kinds.append(errors.NotFound)
+    if row.body:
+        kinds.append(errors.UnsupportedMediaType)
+    for kind in kinds:
+        yield kind, (kind.__doc__ or "").partition("\n")[0].rstrip(".")
+    raised = r":raises (\w+): (.+?)(?=\n:|\n\n|\Z)"
+    for name, when in re.findall(raised, inspect.getdoc(handler) or "", re.DOTALL):
+        yield getattr(errors, name), " ".join(when.split())
