@@ -258,8 +258,8 @@ def test_what_no_lease_can_become(visitor: Visitor) -> None:
         {"reservations": [{"id": "nosuch"}, {"id": "nosuch"}]},
         {"before_end_date": "2030-03-05 13:00"},
     ]
+    made = create(visitor)
     for body in table:
-        made = create(visitor)
         answer = visitor.call("PUT", f"/v1/leases/{made['id']}", body)
         assert answer.status == 400, answer
         assert visitor.get(f"/v1/leases/{made['id']}") == {"lease": made}
