@@ -142,14 +142,17 @@ class Site:
         assert "Not enough hosts available" in done.complaints
         assert arguments[0] not in self.leases()
 
+    # What is looked at again and again is read without the client: that takes longer
+    # than most requests.
+
     def leases(self) -> dict[str, str]:
-        return {each["name"]: each["id"] for each in self.terminal.ask("lease list")}
+        return {each["name"]: each["id"] for each in self.read("leases")["leases"]}
 
     def lease(self, name: str) -> Any:
-        lease_id = self.leases()[name]
-        request = f"{self.url}/leases/{lease_id}"
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.loads(answer.read())["lease"]
+        return self.read(f"leases/{self.leases()[name]}")["lease"]
+
+    def read(self, path: str) -> Any:
+        return ask("GET", f"{self.url}/{path}")
 
     @property
     def url(self) -> str:
@@ -218,7 +221,39 @@ class Site:
         return lease
 
 
-def start(configuration: Path, *words: str) -> subprocess.Popen[bytes]:
+def ask(method: str, url: str, body: Any = None) -> Any:
+    """Ask the service without the client; return what it answers."""
+    request = urllib.request.Request(
+        url,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Content-Type": "application/json"},
+        method=method,
+    )
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+        text = answer.read()
+    return json.loads(text) if text else None
+
+
+def in_a_while() -> str:
+    """Return the next full minute that leaves time to say something before."""
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() + 60 + 20))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Started:
+    """A program that runs, and what it told when it began."""
+
+    process: subprocess.Popen[bytes]
+    told: str
+
+    @property
+    def url(self) -> str:
+        found = re.search(r"http://\S+(?=/ by)", self.told)
+        assert found, self.told
+        return found[0]
+
+
+def start(configuration: Path, *words: str) -> Started:
     log = configuration.with_name(f"log-{new_uuid()}")
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -227,8 +262,7 @@ def start(configuration: Path, *words: str) -> subprocess.Popen[bytes]:
             stdout=output,
             stderr=output,
         )
-    wait_for_line(process, log)
-    return process
+    return Started(process, wait_for_line(process, log))
 
 
 def wait_for_line(process: subprocess.Popen[bytes], log: Path) -> str:
@@ -241,13 +275,13 @@ def wait_for_line(process: subprocess.Popen[bytes], log: Path) -> str:
 
 
 @contextmanager
-def running(configuration: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    process = start(configuration, *words)
+def running(configuration: Path, *words: str) -> Iterator[Started]:
+    started = start(configuration, *words)
     try:
-        yield process
+        yield started
     finally:
-        process.terminate()
-        process.wait(timeout=30)
+        started.process.terminate()
+        started.process.wait(timeout=30)
 
 
 @pytest.fixture(scope="module")
@@ -264,11 +298,8 @@ def site(
                 CONFIGURATION.format(directory=home, placement=served.url, pool=POOL)
             )
             words = ("serve", "--port", "0", "--workers", "1")
-            with running(configuration, *words):
-                (log,) = home.glob("log-*")
-                found = re.search(r"http://\S+(?=/ by)", log.read_text())
-                assert found
-                terminal = Terminal(found[0], home)
+            with running(configuration, *words) as started:
+                terminal = Terminal(started.url, home)
                 site = Site(Client(placement), gate, served, terminal, configuration)
                 add_hosts(site)
                 yield site
@@ -288,8 +319,8 @@ def clean(site: Site) -> Iterator[Site]:
     """Give the site, and leave no lease in it."""
     yield site
     site.gate.closed = False
-    for name in site.leases():
-        assert not site.terminal.run("lease delete", name).code
+    for lease_id in site.leases().values():
+        ask("DELETE", f"{site.url}/leases/{lease_id}")
     assert site.classes() == []
 
 
@@ -318,6 +349,8 @@ def test_2_3_4_slots(clean: Site) -> None:
     site = clean
     done = site.reserve("five", *FIRST_WEEK, amount=5, memory_mb=1024, disk_gb=10)
     assert not done.code
+    (listed,) = site.terminal.ask("lease list")
+    assert (listed["name"], listed["id"]) == ("five", site.leases()["five"])
     assert site.lease("five")["status"] == "PENDING"
     assert site.slots("five") == ["1"] * 5
     assert site.classes() == [site.resource_class("five")]
@@ -384,8 +417,7 @@ def test_5_to_9_a_lease_in_use(clean: Site) -> None:
 
 def test_10_a_lease_ends_by_itself(clean: Site) -> None:
     site = clean
-    soon = time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() + 60))
-    assert not site.reserve("short", "--end-date", soon).code
+    assert not site.reserve("short", "--end-date", in_a_while()).code
     name = site.resource_class("short")
     server = site.boot(name)
     lease = site.wait_for("short", "TERMINATED")
@@ -410,15 +442,8 @@ def test_12_placement_is_down_at_a_start(clean: Site) -> None:
     assert not site.reserve("late", *FIRST_WEEK).code
     lease_id = site.leases()["late"]
     site.gate.closed = True
-    body = json.dumps({"start_date": "now"}).encode()
-    request = urllib.request.Request(
-        f"{site.url}/leases/{lease_id}",
-        data=body,
-        headers={"Content-Type": "application/json"},
-        method="PUT",
-    )
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        lease = json.loads(answer.read())["lease"]
+    now = {"start_date": "now"}
+    lease = ask("PUT", f"{site.url}/leases/{lease_id}", now)["lease"]
     assert lease["status"] == "ERROR"
     events = {event["event_type"]: event["status"] for event in lease["events"]}
     assert events["start_lease"] == "ERROR"
@@ -457,7 +482,7 @@ def test_13_another_writer_is_no_obstacle(clean: Site) -> None:
 def test_14_two_processes_run_each_event_once(clean: Site) -> None:
     site = clean
     with running(site.configuration, "events"):
-        soon = time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() + 60))
+        soon = in_a_while()
         later = time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() + 3600))
         child = site.children()["blazar_compute-1"]
         before = site.placement.generation(child)
@@ -477,30 +502,22 @@ def test_a_process_that_is_killed_is_made_up_for(clean: Site) -> None:
     assert not site.reserve("survivor", *FIRST_WEEK, amount=12).code
     lease_id = site.leases()["survivor"]
     killed = threading.Event()
-    with running(site.configuration, "serve", "--port", "0", "--workers", "1") as other:
-        log = max(
-            site.configuration.parent.glob("log-*"),
-            key=lambda path: path.stat().st_mtime,
-        )
-        found = re.search(r"http://\S+(?=/ by)", log.read_text())
-        assert found
-        (worker,) = children_of(other.pid)
+    words = ("serve", "--port", "0", "--workers", "1")
+    with running(site.configuration, *words) as other:
+        lease = f"{other.url}/v1/leases/{lease_id}"
+        # Who has an answer knows that there is a process to kill.
+        assert ask("GET", lease)["lease"]["status"] == "PENDING"
+        (worker,) = children_of(other.process.pid)
 
         def kill(call: str) -> None:
             if call.startswith("PUT") and not killed.is_set():
                 killed.set()
-                for pid in (other.pid, worker):
+                for pid in (other.process.pid, worker):
                     os.kill(pid, signal.SIGKILL)
 
         site.gate.watch = kill
-        request = urllib.request.Request(
-            f"{found[0]}/v1/leases/{lease_id}",
-            data=json.dumps({"start_date": "now"}).encode(),
-            headers={"Content-Type": "application/json"},
-            method="PUT",
-        )
         with contextlib.suppress(OSError):
-            urllib.request.urlopen(request, timeout=60)
+            ask("PUT", lease, {"start_date": "now"})
         site.gate.watch = lambda call: None
     assert killed.is_set()
     assert site.lease("survivor")["status"] in ("STARTING", "ACTIVE")

@@ -16,7 +16,7 @@ from tests.consumers.reservations.options import make_config
 from tests.consumers.reservations.test_api import LEASE, RESERVATION
 from tests.consumers.reservations.visitor import Visitor
 
-EXAMPLES = 2000 if os.environ.get("PLACEMENT_TEST_EVERY_CALL") else 150
+EXAMPLES = 2000 if os.environ.get("PLACEMENT_TEST_EVERY_CALL") else 40
 
 TEXTS = st.one_of(
     st.sampled_from(
