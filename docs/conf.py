@@ -1,6 +1,12 @@
 """Settings of Sphinx: ``tox -e docs``."""
 
+import sys
 from importlib import metadata
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import reference
 
 project = "Placement"
 project_copyright = "the authors of Placement"
@@ -9,7 +15,10 @@ release = metadata.version("placement-server")
 extensions = [
     "oslo_config.sphinxext",
     "oslo_policy.sphinxext",
+    # Pages of the manual, and the descriptions of the API: reference.py, beside this.
+    "reference",
 ]
+man_pages = reference.MAN_PAGES
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
 html_theme_options = {"page_width": "1100px", "sidebar_width": "260px"}

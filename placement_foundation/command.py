@@ -12,7 +12,7 @@ from alembic import util as alembic
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
-from placement_foundation import errors, trouble
+from placement_foundation import completion, errors, trouble
 
 # What is not a bug of ours: an option, a file or the database.
 TROUBLE = (
@@ -25,8 +25,6 @@ TROUBLE = (
     # A port that is not a number, an option that has no such value.
     ValueError,
 )
-SHELLS = ("bash", "zsh")
-COMPLETION = "--shell_completion"
 
 
 def describe(exc: BaseException) -> str:
@@ -59,7 +57,11 @@ def is_verbose(config: cfg.ConfigOpts) -> bool:
 def wants_completion(arguments: Sequence[str]) -> str | None:
     """Return the shell that a script is asked for, None if none is."""
     asked = " ".join(arguments[:2]).replace("=", " ").split()[:2]
-    if len(asked) == 2 and asked[0] == COMPLETION and asked[1] in SHELLS:
+    if (
+        len(asked) == 2
+        and asked[0] == completion.OPTION
+        and asked[1] in completion.SHELLS
+    ):
         return asked[1]
     return None
 
@@ -72,10 +74,8 @@ def print_completion(
     :param run: runs the command with arguments
     :param helps: the arguments before ``--help`` that make it show its help
     """
-    words = sorted({word for one in helps for word in _words(run, one.split())})
-    if shell == "zsh":
-        print("autoload -U +X bashcompinit && bashcompinit")
-    print(f"complete -W '{' '.join(words)}' {program}")
+    words = (word for one in helps for word in _words(run, one.split()))
+    print(completion.script(shell, program, words))
 
 
 def _words(run: Callable[[Sequence[str]], object], before: list[str]) -> Iterable[str]:

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from placement import app, conf, policy
 from placement.db import migration
 from placement.objects import standard_name
-from placement_foundation import page, serving
+from placement_foundation import completion, page, serving
 
 
 def _read(files: list[str] | None, connection: str) -> cfg.ConfigOpts:
@@ -66,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "on the loopback interface only.",
     )
     serving.add_arguments(parser, PROGRAM)
+    completion.add(parser)
     return serving.serve(PROGRAM, parser.parse_args(arguments))
 
 

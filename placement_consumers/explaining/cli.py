@@ -19,6 +19,7 @@ from placement_consumers.client import (
 from placement_consumers.explaining import drawing
 from placement_consumers.scheduling import option
 from placement_consumers.scheduling.output import complain, show_json
+from placement_foundation import completion
 
 PROGRAM = "placement-explain"
 SERVES, NONE_SERVES, BAD_QUERY, NO_ANSWER = range(4)
@@ -146,6 +147,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[option.way()],
     )
+    completion.add(parser)
     parser.add_argument("what", nargs="+", metavar="QUERY", help="what is asked for")
     parser.add_argument(
         "--host",

@@ -30,6 +30,7 @@ from placement_consumers.scheduling.flavor import Flavor
 from placement_consumers.scheduling.image import Image
 from placement_consumers.scheduling.output import complain, show_json, show_table
 from placement_consumers.scheduling.request import Request
+from placement_foundation import completion
 
 PROGRAM = "placement-request"
 GOOD, NO_HOST, BAD_INPUT, NOT_ASKED = range(4)
@@ -341,6 +342,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    completion.add(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     wanted, rules, way = option.wanted(), option.rules(), option.way()
 

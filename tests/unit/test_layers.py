@@ -65,7 +65,7 @@ LAYERS = {
             "version",
             "worker",
         },
-        {"garbage", "quotation"},
+        {"completion", "garbage", "quotation"},
     ],
 }
 # Who may use a library: webob is HTTP, jsonschema the wire, and so on.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from placement_consumers.nodes import app, conf, policy
 from placement_consumers.nodes.db import migration
-from placement_foundation import serving
+from placement_foundation import completion, serving
 
 
 def _example(url: str) -> str:
@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         "embedded database, takes everybody for an administrator, and listens on the "
         "loopback interface only.",
     )
+    completion.add(parser)
     commands = parser.add_subparsers(title="commands", required=True)
     serving_parser = commands.add_parser("serve", help=serve.__doc__)
     serving.add_arguments(serving_parser, PROGRAM)

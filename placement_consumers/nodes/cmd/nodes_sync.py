@@ -19,7 +19,7 @@ from placement_consumers.nodes import conf
 from placement_consumers.nodes.sync import memory
 from placement_consumers.nodes.sync.agent import Agent, Tally
 from placement_consumers.nodes.sync.bare_metal import BareMetal, Unreadable
-from placement_foundation import option
+from placement_foundation import completion, option
 from placement_foundation.log import set_up_logging
 
 LOG = log.getLogger(__name__)
@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         f"{SOME_FAILED} if some nodes could not be brought there, {UNUSABLE} if the "
         f"agent could not begin, and {UNREADABLE} if the nodes could not be read.",
     )
+    completion.add(parser)
     parser.add_argument("--once", action="store_true", help="make one pass, and end")
     parser.add_argument(
         "--interval",

@@ -13,7 +13,7 @@ from oslo_config import cfg
 from placement_consumers.access import Misconfigured
 from placement_consumers.reservations import app, conf, policy
 from placement_consumers.reservations.db import migration
-from placement_foundation import serving
+from placement_foundation import completion, serving
 from placement_foundation.log import set_up_logging
 
 
@@ -96,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
         f"embedded database and the Placement at {conf.LOCAL_PLACEMENT}, takes "
         "everybody for an administrator, and listens on the loopback interface only.",
     )
+    completion.add(parser)
     commands = parser.add_subparsers(title="commands", required=True)
     server = _add_command(commands, "serve", serve)
     serving.add_arguments(server, PROGRAM)

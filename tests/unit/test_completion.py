@@ -1,0 +1,59 @@
+"""Shells complete the arguments of every command."""
+
+import configparser
+import importlib
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SETUP = configparser.ConfigParser()
+SETUP.read(Path(__file__).parents[2] / "setup.cfg")
+COMMANDS = dict(
+    line.split(" = ")
+    for line in SETUP["options.entry_points"]["console_scripts"].strip().splitlines()
+)
+# Of each, something that is deep inside.
+WORDS = {
+    "placement-api": {"--port", "--workers"},
+    "placement-explain": {"--help", "--shell_completion"},
+    "placement-manage": {"online_data_migrations", "openapi", "--microversion"},
+    "placement-nodes": {"db", "sync", "--port"},
+    "placement-nodes-sync": {"--once", "--dry-run"},
+    "placement-request": {"candidates", "--limit"},
+    "placement-reservations": {"db", "sync", "--port"},
+    "placement-status": {"upgrade", "--config-file"},
+}
+
+
+def run(command: str, *arguments: str) -> None:
+    module, _, name = COMMANDS[command].partition(":")
+    try:
+        code = getattr(importlib.import_module(module), name)(arguments)
+    except SystemExit as ended:
+        code = ended.code
+    assert not code
+
+
+def test_no_command_is_forgotten() -> None:
+    assert WORDS.keys() == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("command", WORDS)
+def test_bash_completes_the_arguments(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(command, "--shell_completion", "bash")
+    script = capsys.readouterr().out
+    asked = f'{script}\ncomplete -p {command}; compgen -W "$(complete -p {command} '
+    asked += '| sed "s/.*\'\\(.*\\)\'.*/\\1/")"'
+    done = subprocess.run(
+        ["bash", "-c", asked], capture_output=True, text=True, check=True
+    )
+    assert WORDS[command] <= set(done.stdout.split())
+
+
+@pytest.mark.parametrize("command", WORDS)
+def test_zsh_is_told_how(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run(command, "--shell_completion", "zsh")
+    assert capsys.readouterr().out.startswith("autoload -U +X bashcompinit")
