@@ -5,8 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from placement.objects.candidates import keeper
 from placement_foundation.storage import Database
 from tests import backends
+
+
+@pytest.fixture
+def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what is asked every few seconds, whatever a request is."""
+    monkeypatch.setattr(keeper, "LOOK_EVERY", 1e9)
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from placement_foundation.storage import Database
 from tests.client import Client, new_uuid
 from tests.statements import statements
 
+pytestmark = pytest.mark.usefixtures("undisturbed")
+
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
