@@ -21,7 +21,7 @@ OLDEST = "1.27"
 
 
 def validate(path: Path, version: str) -> subprocess.CompletedProcess[str]:
-    command = [str(TOOL), "--strict", "--version", version, str(path)]
+    command = [str(TOOL), "--strict", "-k", version, str(path)]
     return subprocess.run(command, capture_output=True, text=True)
 
 
