@@ -212,7 +212,7 @@ def test_leases_over_time(cloud: Cloud) -> None:
     run_state_machine_as_test(
         machine,
         settings=hypothesis.settings(
-            max_examples=60 if THOROUGH else 3,
+            max_examples=60 if THOROUGH else 2,
             stateful_step_count=20 if THOROUGH else 8,
             deadline=None,
             suppress_health_check=list(HealthCheck),
