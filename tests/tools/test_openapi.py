@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,9 +48,12 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             break
     else:
         raise AssertionError("the service does not tell where it is")
+    # A service that cannot write its log stands still.
+    for stream in filter(None, (service.stdout, service.stderr)):
+        threading.Thread(target=stream.read, daemon=True).start()
     yield found[0]
     service.terminate()
-    service.communicate(timeout=60)
+    service.wait(timeout=60)
 
 
 def write(directory: Path, name: str) -> Path:
