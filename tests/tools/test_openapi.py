@@ -62,6 +62,20 @@ def write(directory: Path, name: str) -> Path:
     return path
 
 
+def write_without_header(directory: Path, name: str) -> Path:
+    """Write a description that leaves the header of the microversion to the caller.
+
+    A tool that leaves it out, to see what happens, asks at another microversion.
+    """
+    path = write(directory, name)
+    document = json.loads(path.read_text())
+    for item in document["paths"].values():
+        for operation in item.values():
+            del operation["parameters"][0]
+    path.write_text(json.dumps(document))
+    return path
+
+
 def test_each_description_is_one_of_openapi(tmp_path: Path) -> None:
     paths = [write(tmp_path, name) for name in openapi.BY_NAME]
     done = subprocess.run(
@@ -88,7 +102,7 @@ def test_no_request_is_answered_otherwise(
     command = [
         str(PROGRAMS / "schemathesis"),
         "run",
-        str(write(tmp_path, microversion)),
+        str(write_without_header(tmp_path, microversion)),
         f"--url={url}",
         "--header=X-Auth-Token: admin",
         # Without it a request would be one at another microversion.
