@@ -49,11 +49,17 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     else:
         raise AssertionError("the service does not tell where it is")
     # A service that cannot write its log stands still.
-    for stream in filter(None, (service.stdout, service.stderr)):
-        threading.Thread(target=stream.read, daemon=True).start()
+    streams = [stream for stream in (service.stdout, service.stderr) if stream]
+    readers = [threading.Thread(target=stream.read) for stream in streams]
+    for reader in readers:
+        reader.start()
     yield found[0]
     service.terminate()
-    service.wait(timeout=60)
+    for reader in readers:
+        reader.join()
+    # Both are closed, and it has ended.
+    with service:
+        pass
 
 
 def write(directory: Path, name: str) -> Path:
