@@ -13,6 +13,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log
 from sqlalchemy.orm import Session
 
+from placement_foundation import trouble
 from placement_foundation.storage import Database
 
 LOG = log.getLogger(__name__)
@@ -72,7 +73,7 @@ class History:
         :raises RuntimeError: the data must be repaired first, by an online migration
         """
         wanted = revision or self.head
-        if self.version(database) != wanted:
+        if not self._is_at(database, wanted):
             with database.unhurried() as engine, _exclusively(engine) as connection:
                 # The process that was waited for has most likely done the work.
                 if self._recorded(connection) != wanted:
@@ -90,6 +91,15 @@ class History:
         with database.unhurried() as engine, _exclusively(engine) as connection:
             # What was recorded before does not matter, even if it is unknown.
             command.stamp(self._alembic(connection), revision, purge=True)
+
+    def _is_at(self, database: Database, revision: str) -> bool:
+        try:
+            return self.version(database) == revision
+        except Exception as exc:
+            # Another process migrates, and holds the record meanwhile.
+            if trouble.is_busy(exc):
+                return False
+            raise
 
     def _recorded(self, connection: sa.Connection) -> str | None:
         options = {"version_table": self.version_table}
@@ -134,7 +144,10 @@ def _exclusively(engine: sa.Engine) -> Iterator[sa.Connection]:
 @contextlib.contextmanager
 def _wait_on_sqlite(engine: sa.Engine) -> Iterator[sa.Connection]:
     with engine.begin() as connection:
+        usual = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {usual}")
         yield connection
 
 

@@ -159,7 +159,7 @@ class Database:
     @contextlib.contextmanager
     def unhurried(self) -> Iterator[sa.Engine]:
         """Give connections without a limit on time, for work on the whole database."""
-        if engine.is_in_memory(self.engine.url):
+        if self.engine.dialect.name == "sqlite":
             yield self.engine
             return
         patient = dataclasses.replace(
@@ -170,8 +170,6 @@ class Database:
             yield connected
         finally:
             connected.dispose()
-            # What is open may remember the tables as they were.
-            self.rest()
 
     def answers(self) -> bool:
         """Tell whether the database can be reached at all.

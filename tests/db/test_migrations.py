@@ -15,6 +15,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from placement.db import migration, models
+from placement_foundation import option, storage
 from placement_foundation.storage import Database
 from tests import backends, programs
 from tests.db import legacy
@@ -245,6 +246,35 @@ def test_stamp_refuses_a_revision_that_nobody_knows(empty: Database) -> None:
     with pytest.raises(util.CommandError, match="revision identified by 'feed'"):
         migration.SCHEMA.stamp(empty, "feed")
     assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
+
+
+@pytest.mark.skipif(backends.KIND == "sqlite", reason="its readers wait for nobody")
+def test_a_record_that_another_migration_holds_is_waited_for(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty, legacy.CONSUMERS)
+    url = empty.engine.url.render_as_string(hide_password=False)
+    hurried = storage.connect(option.DatabaseSettings(url, lock_timeout=1))
+    lock = {
+        "postgresql": "LOCK TABLE alembic_version IN ACCESS EXCLUSIVE MODE",
+        "mysql": "LOCK TABLES alembic_version WRITE",
+    }[backends.KIND]
+    held, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with empty.engine.connect() as connection:
+            connection.exec_driver_sql(lock)
+            held.set()
+            end.wait()
+            if backends.KIND == "mysql":
+                connection.exec_driver_sql("UNLOCK TABLES")
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    threading.Timer(3, end.set).start()
+    migration.SCHEMA.upgrade(hurried)
+    holder.join()
+    hurried.engine.dispose()
+    assert is_at_head(empty)
 
 
 def test_threads_that_start_together_migrate_once(empty: Database) -> None:
