@@ -27,8 +27,10 @@ def random_case(rng: random.Random) -> tuple[list[forest.Node], model.Request]:
         else:
             cloud = forest.random_forest(rng, size=5)
             request = forest.random_request(rng, cloud)
+        # No query can ask for nothing at all.
         if (
-            len(relaxed.constraints_of(request)) <= MOST_CONSTRAINTS
+            any(group.resources for group in request.groups)
+            and len(relaxed.constraints_of(request)) <= MOST_CONSTRAINTS
             and len(request.groups) <= 3
         ):
             return cloud, request
