@@ -1,5 +1,6 @@
 """The files that are served are those that the sources make."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,8 +12,16 @@ from placement.console import page
 SOURCES = Path(__file__).parents[2] / "console"
 
 
-def read(directory: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
+# What a name has of its content also depends on the directory of the sources.
+HASH = re.compile(rb"-[A-Z0-9]{8}(?=\.(css|js|svg))")
+
+
+def read(directory: Path) -> dict[bytes, bytes]:
+    """Return the files by name, without the hashes in names."""
+    return {
+        HASH.sub(b"", path.name.encode()): HASH.sub(b"", path.read_bytes())
+        for path in directory.iterdir()
+    }
 
 
 @pytest.mark.console
