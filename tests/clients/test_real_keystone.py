@@ -35,6 +35,8 @@ bind = "127.0.0.1:{port}"
 threads = 2
 wsgi_app = "{application}"
 control_socket_disable = True
+# Longer than a client may be idle between two tests.
+keepalive = 300
 """
 KEYSTONE = """
 [DEFAULT]
