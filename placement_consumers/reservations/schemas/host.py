@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from placement_consumers.reservations.schemas import moment
-from placement_consumers.reservations.store.host import Host, Property
+from placement_consumers.reservations.store.host import COLUMNS, Host, Property
 from placement_foundation import errors, query_string
 from placement_foundation.query_string import Pairs
 from placement_foundation.schema import Json, Schema, View
@@ -16,6 +16,17 @@ CAPABILITY = {
     "minLength": 1,
     "maxLength": 255,
     "pattern": r"^[^\s/]+$",
+}
+# Names that no capability may have: the other members of a host, and "name", by
+# which a new host is found.
+RESERVED = {
+    *COLUMNS,
+    "name",
+    "status",
+    "reservable",
+    "trust_id",
+    "created_at",
+    "updated_at",
 }
 # "blazar_" and a name make the name of a resource provider.
 HOST_NAME = {"type": "string", "minLength": 1, "maxLength": 193}
@@ -89,42 +100,14 @@ def render_hosts(hosts: Sequence[Host], view: View) -> Json:
 def _render(host: Host) -> dict[str, Any]:
     return {
         **host.capabilities,
+        **host.columns,
         "id": str(host.id),
-        "hypervisor_hostname": host.name,
-        "service_name": host.details.service_name,
-        "vcpus": host.size.vcpus,
-        "memory_mb": host.size.memory_mb,
-        "local_gb": host.size.disk_gb,
-        "cpu_info": host.details.cpu_info,
-        "hypervisor_type": host.details.hypervisor_type,
-        "hypervisor_version": host.details.hypervisor_version,
-        "availability_zone": host.details.availability_zone,
         "status": None,
         "reservable": host.reservable,
         "trust_id": None,
         "created_at": moment.render_stamp(host.created_at),
         "updated_at": moment.render_stamp(host.updated_at),
     }
-
-
-RESERVED = {
-    "name",
-    "id",
-    "hypervisor_hostname",
-    "service_name",
-    "vcpus",
-    "memory_mb",
-    "local_gb",
-    "cpu_info",
-    "hypervisor_type",
-    "hypervisor_version",
-    "availability_zone",
-    "status",
-    "reservable",
-    "trust_id",
-    "created_at",
-    "updated_at",
-}
 
 
 def render_property(value: Property, view: View) -> Json:

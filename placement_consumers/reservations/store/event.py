@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from placement_consumers.reservations import state
 from placement_consumers.reservations.capacity import Interval
 from placement_consumers.reservations.db import models
-from placement_consumers.reservations.store.lease import Event
+from placement_consumers.reservations.store.lease import Event, event_of
 
 # Of one lease, the events happen in this order.
 IN_A_LEASE = [state.EventType.START, state.EventType.BEFORE_END, state.EventType.END]
@@ -87,7 +87,7 @@ def list_due(session: Session, now: datetime.datetime) -> list[Event]:
             row.id,
         ),
     )
-    return [_event(row) for row in due]
+    return [event_of(row) for row in due]
 
 
 def _place(row: models.Event) -> int:
@@ -108,19 +108,7 @@ def list_failed_ends(session: Session, before: datetime.datetime) -> list[Event]
         )
         .order_by(table.time, table.id)
     )
-    return [_event(row) for row in session.execute(query).scalars()]
-
-
-def _event(row: models.Event) -> Event:
-    return Event(
-        row.id,
-        row.lease_id,
-        state.EventType(row.event_type),
-        row.time,
-        state.Event(row.status),
-        row.created_at,
-        row.updated_at,
-    )
+    return [event_of(row) for row in session.execute(query).scalars()]
 
 
 def close(

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -56,18 +56,7 @@ class Host:
     @property
     def columns(self) -> dict[str, object]:
         """Return what requirements may name of every host."""
-        return {
-            "id": self.id,
-            "hypervisor_hostname": self.details.name,
-            "service_name": self.details.service_name,
-            "vcpus": self.size.vcpus,
-            "memory_mb": self.size.memory_mb,
-            "local_gb": self.size.disk_gb,
-            "cpu_info": self.details.cpu_info,
-            "hypervisor_type": self.details.hypervisor_type,
-            "hypervisor_version": self.details.hypervisor_version,
-            "availability_zone": self.details.availability_zone,
-        }
+        return {name: read(self) for name, read in COLUMNS.items()}
 
     @property
     def properties(self) -> dict[str, object]:
@@ -75,18 +64,19 @@ class Host:
         return {**self.columns, **self.capabilities}
 
 
-COLUMNS = (
-    "id",
-    "hypervisor_hostname",
-    "service_name",
-    "vcpus",
-    "memory_mb",
-    "local_gb",
-    "cpu_info",
-    "hypervisor_type",
-    "hypervisor_version",
-    "availability_zone",
-)
+# What is known of every host, and where a host has it.
+COLUMNS: Mapping[str, Callable[[Host], object]] = {
+    "id": lambda host: host.id,
+    "hypervisor_hostname": lambda host: host.name,
+    "service_name": lambda host: host.details.service_name,
+    "vcpus": lambda host: host.size.vcpus,
+    "memory_mb": lambda host: host.size.memory_mb,
+    "local_gb": lambda host: host.size.disk_gb,
+    "cpu_info": lambda host: host.details.cpu_info,
+    "hypervisor_type": lambda host: host.details.hypervisor_type,
+    "hypervisor_version": lambda host: host.details.hypervisor_version,
+    "availability_zone": lambda host: host.details.availability_zone,
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

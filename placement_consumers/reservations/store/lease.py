@@ -209,18 +209,21 @@ def _events(session: Session, lease_ids: Sequence[str]) -> list[Event]:
         .where(models.Event.lease_id.in_(lease_ids))
         .order_by(models.Event.lease_id, models.Event.event_type.desc())
     )
-    return [
-        Event(
-            row.id,
-            row.lease_id,
-            state.EventType(row.event_type),
-            row.time,
-            state.Event(row.status),
-            row.created_at,
-            row.updated_at,
-        )
-        for row in session.execute(query, execution_options=FRESH).scalars()
-    ]
+    found = session.execute(query, execution_options=FRESH).scalars()
+    return [event_of(row) for row in found]
+
+
+def event_of(row: models.Event) -> Event:
+    """Return the event that a row stores."""
+    return Event(
+        row.id,
+        row.lease_id,
+        state.EventType(row.event_type),
+        row.time,
+        state.Event(row.status),
+        row.created_at,
+        row.updated_at,
+    )
 
 
 def insert(session: Session, lease: Lease) -> None:
