@@ -1,1 +1,1 @@
-"""The placement service: what there is, and what uses how much of it."""
+"""The placement service: which resources there are, and what uses how much of them."""

@@ -63,7 +63,7 @@ SURROUNDINGS = Surroundings(
 
 
 def start_from_environment() -> "WSGIApplication":
-    """Return the service as configuration files and the environment describe it."""
+    """Return the service that configuration files and the environment describe."""
     config = conf.read_for_service()
     set_up_logging(config, conf.PROJECT)
     return start(config)
@@ -72,16 +72,15 @@ def start_from_environment() -> "WSGIApplication":
 def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     """Return the service on the database that the configuration names.
 
-    From here on it knows the standard traits and resource classes of the installed
-    libraries.
+    Also store the standard traits and resource classes of the installed libraries.
 
     :raises Exception: the policy file cannot be parsed, or the database cannot be
         reached, or has no tables
     """
     if config.log_options:
         config.log_opt_values(LOG, logging.DEBUG)
-    # Nothing is migrated for a service that will not start.
     LOG.debug("callers are authenticated by %s", config.api.auth_strategy)
+    # Before any migration: do not migrate for a service that will not start.
     enforcer = policy.make_enforcer(config)
     connected = storage.connect(conf.database_settings(config))
     if config.placement_database.sync_on_startup:
@@ -122,7 +121,7 @@ def _assemble(
         metrics = monitoring.metrics_page(config, connected)
         elsewhere = monitoring.elsewhere(config, metrics)
         if config.api.auth_strategy == "noauth2":
-            # Where anybody may do anything, anybody may read.
+            # If anybody may do anything, anybody may read.
             pages[monitoring.METRICS] = metrics
         guarded = monitoring.Guarded(metrics, enforcer)
         application = page.beside(application, {monitoring.METRICS: guarded})

@@ -20,7 +20,7 @@ PATH_OPTIONS = [
         "pybasedir",
         default=str(Path(__file__).parent.parent),
         sample_default="<Path>",
-        help="Directory of the installed code; what state_path begins with.",
+        help="Directory of the installed code. state_path begins with it.",
     ),
     cfg.StrOpt(
         "tempdir",
@@ -46,7 +46,7 @@ PLACEMENT_OPTIONS = [
         "randomize_allocation_candidates",
         default=False,
         help="Answer with a random sample of the allocation candidates when a limit "
-        "cuts them off, and in random order when none does. Otherwise the same "
+        "cuts them off, and in random order otherwise. When this is off, the same "
         "question about the same data has the same answer.",
     ),
     cfg.StrOpt(
@@ -64,14 +64,14 @@ PLACEMENT_OPTIONS = [
     cfg.IntOpt(
         "allocation_conflict_retry_count",
         default=10,
-        help="How often a write of allocations is attempted while others change the "
-        "same resource providers. With less than 1 none is attempted.",
+        help="How many times a write of allocations is attempted while other requests "
+        "change the same resource providers. Below 1, none is attempted.",
     ),
     cfg.IntOpt(
         "max_allocation_candidates",
         default=-1,
         help="The most allocation candidates that are generated for one request, "
-        "before its own limit applies; -1 is no limit.",
+        "before its own limit applies; -1 means no limit.",
     ),
     cfg.StrOpt(
         "allocation_candidates_generation_strategy",
@@ -80,33 +80,33 @@ PLACEMENT_OPTIONS = [
             ("depth-first", "all candidates of a tree come before those of the next"),
             ("breadth-first", "each tree gives one candidate in turn"),
         ],
-        help="The order in which allocation candidates are generated, and so which "
-        "of them a limit leaves. breadth-first offers as many hosts as there are.",
+        help="The order in which allocation candidates are generated, which decides "
+        "which of them a limit keeps. breadth-first offers as many hosts as possible.",
     ),
     cfg.IntOpt(
         "search_picks",
         default=400_000,
         min=1,
         help="How much work the search for allocation candidates may do for one "
-        "request, counted in picks of a provider for a request group; an answer counts "
-        "one for each of its groups. What was found until then is the answer; if that "
-        "is nothing, it is 503 with the code placement.search_exhausted. Each tree "
-        "can be looked at once beside that.",
+        "request, counted in picks of a provider for a request group; each answer "
+        "counts one for each of its groups. When the budget is spent, the candidates "
+        "found so far are the answer; if there are none, it is 503 with the code "
+        "placement.search_exhausted. Looking at each tree once is not counted.",
     ),
     cfg.IntOpt(
         "search_picks_per_anchor",
         default=2_000,
         min=1,
-        help="How many of these picks the search makes in one provider tree without "
-        "an answer before it goes on to the next. It comes back, with eight times as "
-        "many, when the other trees have no answers left.",
+        help="How many of these picks the search may spend in one provider tree "
+        "without an answer before it moves on to the next. It comes back, with eight "
+        "times as many, when the other trees have no answers left.",
     ),
     cfg.BoolOpt(
         "keep_forest",
         default=True,
         help="Whether each process keeps all resource providers in memory between "
-        "requests, brought up to date by each. It needs about 5 kB for a host. Answers "
-        "are the same without it, and take longer.",
+        "requests and brings them up to date for each. This takes about 5 kB per host. "
+        "Without it the answers are the same, but take longer.",
     ),
 ]
 
@@ -114,8 +114,8 @@ WORKAROUND_OPTIONS = [
     cfg.BoolOpt(
         "optimize_for_wide_provider_trees",
         default=False,
-        help="Accepted for compatibility and without effect: trees with many similar "
-        "children are always searched in a way that copes with them.",
+        help="Accepted for compatibility, without effect: the search always copes "
+        "with trees that have many similar children.",
     ),
 ]
 
@@ -123,9 +123,9 @@ CONSOLE_OPTIONS = [
     cfg.BoolOpt(
         "enabled",
         default=False,
-        help="Serve a web page at /console/ that shows what the APIs tell: where room "
-        "is, what a host looks like inside, why nothing fits. It has no rights of its "
-        "own: who looks at it signs in.",
+        help="Serve a web page at /console/ that shows what the APIs report: where "
+        "there is room, what a host looks like inside, why nothing fits. It has no "
+        "rights of its own: users sign in.",
     ),
 ]
 
@@ -133,22 +133,23 @@ METRICS_OPTIONS = [
     cfg.BoolOpt(
         "enabled",
         default=False,
-        help="Count and time what the service does, and tell it at /metrics in the "
-        "format of Prometheus: to those who may read the fleet from the ledger API.",
+        help="Count and time what the service does, and publish the metrics at "
+        "/metrics in the format of Prometheus, for callers who may read the fleet "
+        "from the ledger API.",
     ),
     cfg.Opt(
         "address",
         type=option.Address(),
-        help="Tell it to all who reach this address as well, such as 127.0.0.1:9178: "
-        "the place for Prometheus, which has no token. placement-api and our worker "
-        "class of gunicorn listen there. By default nothing does.",
+        help="Also publish the metrics at this address, such as 127.0.0.1:9178, to "
+        "anybody who can reach it: for Prometheus, which has no token. placement-api "
+        "and our worker class for gunicorn listen there. By default nothing does.",
     ),
     cfg.IntOpt(
         "fleet_interval",
         default=60,
         min=1,
         help="Seconds for which the sums over all providers and consumers are kept "
-        "before they are asked of the database again, by one process for all of them.",
+        "before one process reads them from the database again, for all processes.",
     ),
 ]
 
@@ -189,7 +190,7 @@ CORS_DEFAULTS = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """What handlers need to know: the options of ``[placement]``."""
+    """The options of ``[placement]``, which handlers need."""
 
     randomize_allocation_candidates: bool = False
     incomplete_consumer_project_id: str = "00000000-0000-0000-0000-000000000000"
@@ -203,9 +204,9 @@ class Settings:
 
 
 def set_defaults() -> None:
-    """Give options of libraries the defaults that they have in this service."""
+    """Set the defaults of this service for options of libraries."""
     cors.set_defaults(**CORS_DEFAULTS)
-    # A library that few have heard of, and one that logs a lot.
+    # The Routes library logs a lot.
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "routes=INFO"])
 
 
@@ -225,7 +226,7 @@ def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
 
 
 def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.ConfigOpts:
-    """Return the configuration of the service: files and environment, no arguments.
+    """Return the configuration of the service from files and environment alone.
 
     :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_CONFIG_DIR`` is set, and has
         no ``placement.conf``
@@ -262,10 +263,10 @@ def read(
 
 
 def database_settings(config: cfg.ConfigOpts) -> option.DatabaseSettings:
-    """Return how to reach the database."""
+    """Return the settings for reaching the database."""
     return option.database_settings(config.placement_database)
 
 
 def settings(config: cfg.ConfigOpts) -> Settings:
-    """Return what handlers need to know."""
+    """Return the settings that handlers need."""
     return Settings(**option.values(Settings, config.placement))

@@ -1,7 +1,7 @@
-"""Every way in which the API says no: status, code and meaning.
+"""Every way in which the API refuses a request: status, code and meaning.
 
-What every service may answer is in ``placement_foundation.errors``, and found here as
-well. A code is shown with ``placement.`` before it.
+Errors common to all services are in ``placement_foundation.errors`` and can be imported
+from here as well. Callers see each code with ``placement.`` in front.
 """
 
 from typing import Any
@@ -73,7 +73,7 @@ class BadQueryValue(BadRequest):
 
 
 class MissingQueryValue(BadRequest):
-    """The query lacks what would make it a question."""
+    """The query lacks a parameter that it needs."""
 
     code = "query.missing_value"
 
@@ -91,9 +91,9 @@ class UnknownProvider(BadRequest):
 
 
 class SearchExhausted(Unavailable):
-    """The search for candidates met its budget before it had found any.
+    """The search for candidates used up its budget before it found any.
 
-    That is not to say that there are none. Asking again helps when the data changed.
+    There may still be some. Asking again helps once the data has changed.
     """
 
     code = "search_exhausted"
@@ -127,8 +127,8 @@ class CannotDeleteParent(Conflict):
 def describe(version: Version) -> Json:
     """Describe the error document.
 
-    A request that failed before its microversion was known has no code, and none that
-    asked for an impossible one knows which are possible.
+    The error has no code if the request failed before its microversion was known. Only
+    the error for an unavailable microversion lists those that are available.
     """
     row = closed_object(status=INTEGER, title=TEXT, detail=TEXT)
     further = ["request_id", "max_version", "min_version"]

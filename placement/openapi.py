@@ -1,8 +1,8 @@
-"""The API described in the way of OpenAPI 3.1, made from what serves it.
+"""The description of the API in OpenAPI 3.1, made from the code that serves it.
 
-There is a document for each microversion: the rows of the table that are there then,
-the schemas that check requests, what each renderer says of its documents, and what
-handlers say that they raise. See docs/decisions/openapi.rst.
+There is a document for each microversion. It is made from the rows of the table at that
+version, the schemas that check requests, the descriptions that renderers give of their
+documents, and the errors that handlers document. See docs/decisions/openapi.rst.
 """
 
 import functools
@@ -32,7 +32,7 @@ from placement_foundation.schema import (
 from placement_foundation.version import Version, always
 
 PATH = "/openapi.json"
-# Whom nobody has to know.
+# The paths that need no token.
 OPEN = ("/", PATH)
 LATEST = "latest"
 BY_NAME = {
@@ -49,7 +49,7 @@ QUERY = Schema(
     query_string.FORMATS,
 )
 
-# What any request may be answered with, whatever it is for.
+# The errors that any request may get.
 ALWAYS = (
     errors.BadRequest,
     errors.UnavailableVersion,
@@ -59,12 +59,12 @@ ALWAYS = (
     errors.DatabaseUnavailable,
 )
 HEADERS = {
-    "cache-control": "Caches ask again.",
+    "cache-control": "Tells caches to ask again.",
     "last-modified": "When the newest part of the answer last changed.",
-    "location": "Where what was made is.",
+    "location": "The address of what was created.",
     "openstack-api-version": "The microversion of the answer.",
     "retry-after": "Seconds after which it is worth asking again.",
-    "x-openstack-request-id": "What the log of the service calls the request.",
+    "x-openstack-request-id": "The name of the request in the log of the service.",
 }
 OF_EACH_ANSWER = ("openstack-api-version", "x-openstack-request-id")
 
@@ -76,7 +76,7 @@ def _parse(pairs: Pairs) -> Version | None:
 
 
 def show_document(call: Call[None]) -> Reply:
-    """Answer with the description of the API, to whoever asks."""
+    """Show the description of the API, to any caller."""
     return Reply(call.query)
 
 
@@ -194,7 +194,7 @@ def _path_parameters(path: str) -> list[Json]:
 
 
 def _query_parameters(row: Operation, version: Version) -> list[Json]:
-    """Describe what a query may say; what may have a suffix is one object."""
+    """Describe the parameters of a query; those with suffixes form one object."""
     parser = row.query and row.query.at(version)
     if not isinstance(parser, Parser):
         return []
@@ -215,7 +215,7 @@ def _query_parameters(row: Operation, version: Version) -> list[Json]:
                 "name": "request_groups",
                 "in": "query",
                 "description": "Parameters of request groups, each with the suffix "
-                "of its group; they stand in the query under names of their own.",
+                "of its group; each is a parameter of the query in its own right.",
                 "style": "form",
                 "explode": True,
                 "schema": groups,
@@ -244,7 +244,7 @@ def _content(row: Operation, version: Version) -> Json:
     if isinstance(renderer, Described):
         content[JSON] = {"schema": renderer.describe(version)}
     if isinstance(row.lines, Described):
-        # OpenAPI 3.1 describes such a sequence by one of its documents.
+        # OpenAPI 3.1 cannot describe a sequence of documents: describe one of them.
         content[LINES] = {"x-line-schema": row.lines.describe(version)}
     return {"content": content} if content else {}
 
@@ -265,8 +265,8 @@ def _failures(
         for status, told in sorted(by_status.items())
     }
     if path not in OPEN:
-        # The identity service's own part says it, before the API is asked.
-        failures["401"] = {"description": "It is not known who asks."}
+        # Comes from the middleware of the identity service, before the API is reached.
+        failures["401"] = {"description": "The caller is not authenticated."}
     return failures
 
 
@@ -279,7 +279,7 @@ def _failure(status: HTTPStatus, told: list[str]) -> Json:
         "headers": _headers(headers),
         "content": {
             JSON: {"schema": {"$ref": "#/components/schemas/Error"}},
-            # The same words for those who like to read them so.
+            # The same sentence in other formats.
             "text/plain": {"schema": TEXT},
             "text/html": {"schema": TEXT},
         },
@@ -289,7 +289,7 @@ def _failure(status: HTTPStatus, told: list[str]) -> Json:
 def _causes(
     path: str, row: Operation, handler: Handler
 ) -> Iterator[tuple[type[errors.ServiceError], str]]:
-    """Tell why a request may be refused, by the row and by what the handler says."""
+    """Yield the errors of a request, from its row and the docstring of its handler."""
     kinds = list(ALWAYS)
     if row.policy:
         kinds.append(errors.Forbidden)

@@ -1,4 +1,4 @@
-"""What a handler of this service gets."""
+"""The argument of a handler of this service."""
 
 from typing import TypeAlias, TypeVar
 

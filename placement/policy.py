@@ -10,7 +10,7 @@ from placement_foundation.policy import PROJECT_SCOPE, Enforcer
 LEGACY = policy.DeprecatedRule(
     name="rule:admin_api",
     check_str="role:admin",
-    deprecated_reason="Services have a role of their own, besides administrators.",
+    deprecated_reason="Services have their own role now, apart from administrators.",
     deprecated_since="Wallaby",
 )
 
@@ -38,7 +38,7 @@ BASE_RULES = [
     policy.RuleDefault(
         "project_reader_api",
         "role:reader and project_id:%(project_id)s",
-        description="Readers of the project that the question is about.",
+        description="Readers of the project that the request is about.",
         deprecated_rule=LEGACY,
     ),
     policy.RuleDefault(
@@ -50,7 +50,7 @@ BASE_RULES = [
     ),
 ]
 
-# The rule of each operation, and what it lets do. Those with another default than the
+# The rule of each operation, and what it permits. Rules whose default differs from the
 # rest are in EXCEPTIONS.
 DEFAULT = "rule:admin_or_service_api"
 EXCEPTIONS = {
@@ -75,10 +75,10 @@ MEANINGS = {
     "resource_providers:inventories:delete": "Delete the inventories of a provider.",
     "resource_providers:aggregates:list": "List the aggregates of a provider.",
     "resource_providers:aggregates:update": "Replace the aggregates of a provider.",
-    "resource_providers:usages": "Show what is used of a provider.",
-    "usages": "Show what a project uses.",
+    "resource_providers:usages": "Show the usages of a provider.",
+    "usages": "Show the usages of a project.",
     "traits:list": "List traits.",
-    "traits:show": "Tell whether a trait exists.",
+    "traits:show": "Check whether a trait exists.",
     "traits:update": "Create or confirm a trait.",
     "traits:delete": "Delete a trait.",
     "resource_providers:traits:list": "List the traits of a provider.",
@@ -91,7 +91,7 @@ MEANINGS = {
     "resource_providers:allocations:list": "List the allocations of a provider.",
     "allocation_candidates:list": "List allocation candidates.",
     "ledger:explanation": "Explain why hosts do not serve a request.",
-    "ledger:capacity": "Count how often a request could be claimed.",
+    "ledger:capacity": "Count how many times a request could be claimed.",
     "ledger:what_if": "Ask about the cloud as it would be after a change.",
     "ledger:fleet": "Show all providers at once.",
     "reshaper:reshape": "Move inventories and their allocations between providers.",
@@ -107,7 +107,7 @@ def list_rules() -> list[policy.RuleDefault]:
 
 
 def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
-    """Return what decides: the defaults, and what the operator's files say instead.
+    """Return the enforcer of the default rules and the operator's overrides.
 
     :raises Exception: a policy file cannot be used
     """
@@ -115,7 +115,7 @@ def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
 
 
 def get_enforcer() -> policy.Enforcer:
-    """Return the rules for the policy tools, which bring no configuration."""
+    """Return the rules for the policy tools, which pass no configuration."""
     config = cfg.ConfigOpts()
     config([], project="placement")
     return enforcement.load(config, list_rules())

@@ -1,7 +1,7 @@
 """The API as a table: path -> method -> Operation.
 
-If you read one file, read this one. Methods stand in the order in which ``Allow`` lists
-them. How a row is read is told by ``Operation``.
+If you read one file, read this one. Methods are in the order in which ``Allow`` lists
+them. ``Operation`` explains the fields of a row.
 """
 
 import functools

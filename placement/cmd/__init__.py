@@ -1,1 +1,1 @@
-"""The commands of operators."""
+"""The commands for operators."""

@@ -1,4 +1,4 @@
-"""``placement-api``: the service, with the web server and database that it brings."""
+"""``placement-api``: the service, with its own web server and embedded database."""
 
 import argparse
 import sys
@@ -15,11 +15,11 @@ from placement_foundation import completion, page, serving
 def _read(files: list[str] | None, connection: str) -> cfg.ConfigOpts:
     config = conf.read([], files, connection=connection, prog=PROGRAM.name)
     if config.placement_database.connection == connection:
-        # A person who tries it out wants to see it.
+        # Without configuration, somebody is trying it out and wants to see it.
         config.set_default("enabled", True, "console")
         config.set_default("enabled", True, "metrics")
     if config.metrics.enabled and config.metrics.address:
-        # Told in one line, and before anything is made.
+        # If the address is taken, fail with one line, before anything is created.
         page.bind(config.metrics.address).close()
     return config
 
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog=PROGRAM.name,
         description="Serve the placement API. Without any configuration it uses an "
-        "embedded database, believes what callers say of themselves, and listens "
+        "embedded database, believes what callers say about themselves, and listens "
         "on the loopback interface only.",
     )
     serving.add_arguments(parser, PROGRAM)

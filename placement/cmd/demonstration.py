@@ -1,4 +1,4 @@
-"""``placement-manage demo``: a cloud to look at, for those who have no data yet."""
+"""``placement-manage demo``: a cloud to look at, for users who have no data yet."""
 
 import argparse
 import sys
@@ -43,13 +43,13 @@ def _hosts(text: str) -> int:
 
 
 def take_embedded(config: cfg.ConfigOpts) -> None:
-    """Use the database that ``placement-api`` brings, as that does without any."""
+    """Use the embedded database, as ``placement-api`` does without configuration."""
     url = serving.embedded_url(api.PROGRAM)
     config.set_default("connection", url, "placement_database")
 
 
 def run(database: Database, config: cfg.ConfigOpts) -> int:
-    """Fill an empty database with a cloud to look at, or take that away again."""
+    """Fill an empty database with a cloud to look at, or remove that cloud."""
     asked = config.category
     try:
         serving.prepare_database(api.PROGRAM, config)

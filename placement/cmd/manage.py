@@ -1,4 +1,4 @@
-"""``placement-manage``: what operators do to the database."""
+"""``placement-manage``: the database commands for operators."""
 
 import argparse
 import json
@@ -20,10 +20,10 @@ from placement_foundation.version import Version
 
 PROGRAM = "placement-manage"
 DISTRIBUTION = "placement-server"
-# The arguments before --help that show all that can be said.
+# The arguments before --help that show the whole syntax.
 OPENAPI = "openapi"
 HELPS = ("db", "os-traits", demonstration.CATEGORY, OPENAPI)
-# What needs no database of its operator.
+# The categories that work without a configured database.
 WITHOUT_DATABASE = (demonstration.CATEGORY, OPENAPI)
 
 
@@ -85,7 +85,7 @@ def _code_of_trouble(config: cfg.ConfigOpts) -> int:
     try:
         code: int = config.category.code_of_trouble
     except cfg.Error:
-        # It was not even read what is to be done.
+        # The arguments were not even parsed.
         return 1
     return code
 
@@ -109,7 +109,7 @@ def stamp(database: Database, config: cfg.ConfigOpts) -> int:
 
 
 def migrate_online(database: Database, config: cfg.ConfigOpts) -> int:
-    """Repair what older releases left out of the data."""
+    """Add the data that older releases left out."""
     return online_data_migrations.run(
         database, conf.settings(config), config.category.max_count
     )
@@ -126,7 +126,7 @@ def sync_traits(database: Database, config: cfg.ConfigOpts) -> int:
 
 
 def print_openapi(config: cfg.ConfigOpts) -> int:
-    """Print the description of the API in the way of OpenAPI."""
+    """Print the OpenAPI description of the API."""
     document = openapi.describe(_parse_version(config.category.microversion))
     print(json.dumps(document, indent=2))
     return 0
@@ -142,7 +142,7 @@ def _parse_version(text: str) -> Version:
 
 
 def _add_categories(categories: Any) -> None:
-    # Without any, the help is shown.
+    # Without a category, the help is shown.
     categories.required = False
     _add_database(_add_category(categories, "db", "Manage the database."))
     _add_traits(_add_category(categories, "os-traits", "Manage the standard traits."))
@@ -151,9 +151,9 @@ def _add_categories(categories: Any) -> None:
 
 
 def _add_category(categories: Any, name: str, purpose: str) -> Any:
-    """Add a category, and return what its actions are added to."""
+    """Add a category, and return the object to which its actions are added."""
     parser = categories.add_parser(name, help=purpose, description=purpose)
-    # The help is that of the category, whose parser is known here only.
+    # Only this function knows the parser, which prints the help of the category.
     parser.set_defaults(print_help=parser.print_help)
     return parser.add_subparsers(title="actions", dest="action")
 
@@ -167,7 +167,7 @@ def _add_database(actions: Any) -> None:
         help="The id of a revision or its beginning; 'head'; or 'base' for none.",
     )
     repairs = _add_action(actions, "online_data_migrations", migrate_online)
-    # 1 asks to be called again.
+    # 1 means: call it again.
     repairs.set_defaults(code_of_trouble=online_data_migrations.FAILED)
     repairs.add_argument(
         "--max-count",

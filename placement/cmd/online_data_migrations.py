@@ -1,4 +1,4 @@
-"""Repairs in batches, small enough for a service that runs beside them."""
+"""Repairs in batches small enough to run next to the service."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from placement_foundation.storage import Database
 LOG = log.getLogger(__name__)
 
 BATCH_SIZE = 50
-# No table has more rows than this, and every database takes it for a limit.
+# No table has more rows than this, and every database accepts it as a limit.
 MOST = 2**31 - 1
 
 # A repair gets the session and the most rows to repair, and returns how many it did.
@@ -24,7 +24,7 @@ DONE, MORE, FAILED, BAD_MAX_COUNT = 0, 1, 2, 127
 
 
 def run(database: Database, settings: conf.Settings, max_count: str | None) -> int:
-    """Repair at most so many rows, or all if it is None, and return the exit code."""
+    """Repair at most ``max_count`` rows, or all if it is None; return the exit code."""
     if max_count is None:
         return _run_all(database, _repairs(settings))
     limit = _parse(max_count)
@@ -87,7 +87,7 @@ def _run_batch(
 ) -> tuple[dict[str, int], bool]:
     """Run repairs until the limit is used up, each in a transaction of its own.
 
-    :returns: how many rows each has repaired, keyed by name, for those that ran; and
+    :returns: how many rows each repair that ran has repaired, keyed by name; and
         whether any failed
     """
     done: dict[str, int] = {}

@@ -20,7 +20,7 @@ ADVICE = "Run the command `placement-manage db online_data_migrations`."
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """What is checked, and in which order."""
+    """The checks, and their order."""
 
     def __init__(self, config: cfg.ConfigOpts) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Checks(upgradecheck.UpgradeCommands):
         self._database: Database | None = None
 
     def check_roots(self) -> Result:
-        """Tell whether each resource provider has a root."""
+        """Check that each resource provider has a root."""
         if self._connect().read(online_migration.has_providers_without_root):
             return Result(
                 Code.FAILURE,
@@ -38,7 +38,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return Result(Code.SUCCESS)
 
     def check_consumers(self) -> Result:
-        """Tell whether each consumer that has allocations is recorded."""
+        """Check that each consumer with allocations has a record."""
         count = self._connect().read(online_migration.count_incomplete_consumers)
         if count:
             return Result(
@@ -49,11 +49,11 @@ class Checks(upgradecheck.UpgradeCommands):
         return Result(Code.SUCCESS)
 
     def check_policy_file(self) -> Result:
-        """Tell whether the policy file, if there is one, is YAML."""
+        """Check that the policy file, if there is one, is YAML."""
         return common_checks.check_policy_json(self, self._config)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         if self._database:
             self._database.engine.dispose()
 
@@ -70,7 +70,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check, print what was found, and return the exit code."""
+    """Run the checks, print their results, and return the exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     shell = command.wants_completion(given)
     if shell:

@@ -1,5 +1,5 @@
-"""The console: a web page that the service serves, which shows what its APIs tell.
+"""The console: a web page, served by the service, that shows what its APIs report.
 
 ``page`` has the files, which are built from ``console/`` at the top of the tree;
-``session`` gets tokens of the identity service; ``site`` puts both beside the API.
+``session`` gets tokens from the identity service; ``site`` serves both next to the API.
 """

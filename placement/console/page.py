@@ -16,7 +16,7 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
-# A name with a hash of the content is never used for another content.
+# A name with a hash of the content is never used again for other content.
 HASHED = re.compile(r".+-[0-9A-Z]{8}\.\w+")
 FOR_EVER = "public, max-age=31536000, immutable"
 ASK_AGAIN = "no-cache"
@@ -42,7 +42,7 @@ class File:
 
 
 def load(directory: Path = FILES) -> dict[str, File]:
-    """Return all files by name: what is not among them is not served."""
+    """Return all files by name; no others are served."""
     return {
         path.name: _read(path) for path in directory.iterdir() if path.suffix in TYPES
     }

@@ -1,7 +1,7 @@
-"""Sign-in: what the identity service gives for a password.
+"""Sign-in: a token from the identity service in exchange for a password.
 
-The service keeps nothing of it: the page that asked has the token, and shows it with
-each request.
+The service keeps nothing: the page that asked has the token, and sends it with each
+request.
 """
 
 import dataclasses
@@ -27,14 +27,14 @@ LONGEST = 4_096
 
 
 class NotKnown(errors.ServiceError):
-    """The identity service does not take the password."""
+    """The identity service does not accept the password."""
 
     status = HTTPStatus.UNAUTHORIZED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who asks for a token, and for which project."""
+    """The user who asks for a token, and the project it is for."""
 
     user: str
     password: str
@@ -45,16 +45,16 @@ class Credentials:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Session:
-    """A token, and until when it is worth something, in UTC."""
+    """A token, and when it expires, in UTC."""
 
     token: str
     expires_at: str
 
 
 def parse(document: Any) -> Credentials:
-    """Return what a body says.
+    """Return the credentials in a body.
 
-    :raises BadRequest: it lacks something, or has something else
+    :raises BadRequest: a member is missing, unknown or not a text of the right length
     """
     fields = dataclasses.fields(Credentials)
     if not isinstance(document, Mapping):
@@ -74,10 +74,10 @@ def parse(document: Any) -> Credentials:
 
 
 def describe(config: cfg.ConfigOpts, caller: str) -> str:
-    """Tell what a caller at some address needs to come in.
+    """Return what a caller at an address needs to sign in.
 
-    It is nothing where whoever reaches the service is believed, from the same machine;
-    a token where from elsewhere; and otherwise a password, or a token as well.
+    Where the service authenticates nobody, it is nothing for callers on the same
+    machine and a token for others. Otherwise it is a password, or a token instead.
     """
     if config.api.auth_strategy != "noauth2":
         return "password"
@@ -88,16 +88,16 @@ def _is_loopback(address: str) -> bool:
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
-        # No address at all: the web server is reached in another way.
+        # Not an IP address: the web server is reached in another way.
         return False
 
 
 def begin(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
     """Return a token for a password.
 
-    :raises BadRequest: nobody is authenticated, so there is none
-    :raises NotKnown: the identity service refuses
-    :raises Unavailable: it cannot be asked
+    :raises BadRequest: the service authenticates nobody, so there are no tokens
+    :raises NotKnown: the identity service refuses the password
+    :raises Unavailable: the identity service cannot be asked
     """
     if config.api.auth_strategy == "noauth2":
         raise errors.BadRequest("Nobody is authenticated here: no token is needed.")
@@ -119,7 +119,7 @@ def _unavailable(exc: Exception) -> errors.Unavailable:
 
 
 def _ask(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
-    """Ask where the service itself is known, with the certificates of that."""
+    """Ask the service's own identity service, with the certificates set for it."""
     for group, options in opts.list_auth_token_opts():
         config.register_opts(options, group)
     service: Any = loading.load_auth_from_conf_options(config, GROUP)

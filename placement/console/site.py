@@ -1,7 +1,7 @@
-"""The console beside the API: its files, and its sign-in.
+"""The console next to the API: its files, and its sign-in.
 
-Callers need not be known to read the files, which are the same for all. What the page
-shows it asks of the public APIs, as any other client does.
+Anybody may read the files, which are the same for all. The page gets what it shows from
+the public APIs, like any other client.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ JSON_HEADERS = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """What is sent: a status, headers, a body."""
+    """An answer to a request: a status, headers and a body."""
 
     status: HTTPStatus
     headers: Mapping[str, str]
@@ -42,13 +42,13 @@ class Answer:
 
 
 def is_asked(environment: "WSGIEnvironment") -> bool:
-    """Tell whether a request is for the console."""
+    """Return whether a request is for the console."""
     path: str = environment.get("PATH_INFO", "")
     return path == ROOT or path.startswith(f"{ROOT}/")
 
 
 def admit(around: Surroundings) -> Surroundings:
-    """Let every caller into the console, whoever may use the API."""
+    """Let every caller into the console, whether or not they may use the API."""
     return dataclasses.replace(
         around,
         is_open=_either(around.is_open),
@@ -63,7 +63,7 @@ def _either(
 
 
 class Site:
-    """An application that answers for the console, and hands all else on."""
+    """An application that serves the console and passes on all other requests."""
 
     def __init__(self, application: "WSGIApplication", config: cfg.ConfigOpts) -> None:
         self._application = application
@@ -88,7 +88,7 @@ class Site:
     def _answer(self, environment: "WSGIEnvironment") -> Answer:
         path = environment["PATH_INFO"]
         if path == ROOT:
-            # Relative, because only the reader knows the prefix that was asked for.
+            # Relative, because only the browser knows the prefix of the address.
             return Answer(HTTPStatus.PERMANENT_REDIRECT, {"location": "console/"})
         name = path.removeprefix(f"{ROOT}/") or page.INDEX
         if name == SESSION:
@@ -127,9 +127,9 @@ def _file(environment: "WSGIEnvironment", file: page.File) -> Answer:
 
 
 def _read_json(environment: "WSGIEnvironment") -> Any:
-    """Return the document of a body.
+    """Return the document in a body.
 
-    A form of a foreign page cannot send one of this type.
+    Requiring its media type keeps out forms on foreign pages, which cannot send it.
     """
     media_type = environment.get("CONTENT_TYPE", "").split(";")[0].strip()
     if media_type != "application/json":
@@ -161,7 +161,7 @@ def _refusal(environment: "WSGIEnvironment", error: errors.ServiceError) -> Answ
 
 
 def _hints(error: errors.ServiceError) -> dict[str, str]:
-    """Return what an error tells in headers."""
+    """Return the headers that belong to an error."""
     if isinstance(error, errors.MethodNotAllowed):
         return {"allow": error.allow}
     if isinstance(error, errors.Unavailable):

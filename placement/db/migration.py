@@ -1,8 +1,8 @@
-"""The revisions of the schema: those of OpenStack Placement, and of what we add."""
+"""The revisions of the schema: those of OpenStack Placement, and our own."""
 
 from placement_foundation.migration import History
 
-# Tables of our own, recorded apart, so that either service can migrate the shared ones.
+# Our own tables are recorded separately: either service can migrate the shared ones.
 OWN = History(
     "placement.db:own", head="5d1f0c9a7e42", version_table="placement_server_version"
 )

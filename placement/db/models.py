@@ -1,6 +1,6 @@
 """The tables: columns and constraints, nothing else.
 
-Those of ``Base`` are those of OpenStack Placement at its head revision, so that either
+The tables of ``Base`` are those of OpenStack Placement at its head revision: either
 service can run on a database made by the other.
 """
 
@@ -11,12 +11,12 @@ from sqlalchemy import orm
 
 
 def utc_now() -> datetime.datetime:
-    """Return the current time as the tables keep it: UTC, without a zone."""
+    """Return the current time as the tables store it: in UTC, without a zone."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
 class Base(orm.DeclarativeBase):
-    """What every table has: when a row was made, and last changed."""
+    """The columns of every table: when a row was created, and last changed."""
 
     created_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         default=utc_now, sort_order=-2
@@ -140,7 +140,7 @@ class Consumer(Base):
 
 
 class Project(Base):
-    """A project that consumers belong to, by the id that others gave it."""
+    """A project that consumers belong to, with the id that it has elsewhere."""
 
     __tablename__ = "projects"
     __table_args__ = (
@@ -152,7 +152,7 @@ class Project(Base):
 
 
 class User(Base):
-    """A user that consumers belong to, by the id that others gave it."""
+    """A user that consumers belong to, with the id that it has elsewhere."""
 
     __tablename__ = "users"
     __table_args__ = (
@@ -221,8 +221,8 @@ class ResourceProviderAggregate(Base):
     )
 
 
-# A table of our own, which OpenStack Placement knows nothing of: migrated apart. Each
-# row lists the latest changes of some trees, the last row those of names.
+# A table of our own, unknown to OpenStack Placement and migrated separately. Each row
+# lists the latest changes of some trees, and the last row those of names.
 FOREST_STAMPS = sa.Table(
     "forest_stamps",
     sa.MetaData(),

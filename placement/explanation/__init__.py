@@ -1,1 +1,1 @@
-"""Why a request finds few candidates or none, and how many it could have."""
+"""Why a request finds few candidates or none, and how often it could be claimed."""

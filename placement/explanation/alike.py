@@ -1,4 +1,4 @@
-"""Trees that are alike in all that a request sees in them: one stands for all."""
+"""Trees that look alike to a request: one stands for all."""
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Mapping
@@ -11,7 +11,7 @@ Sight: TypeAlias = Hashable
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """Trees that serve the same of a request, however it is relaxed.
+    """Trees that serve the same parts of a request, however it is relaxed.
 
     ``number`` counts the kinds; ``trees`` are in the order of the snapshot.
     """
@@ -34,8 +34,8 @@ def kinds_of(
 ) -> list[Kind]:
     """Return the kinds of trees there are.
 
-    :param trees: those to look at; None means all
-    :param exactly: whether more than enough of a class is not the same as enough
+    :param trees: the trees to sort into kinds; None means all
+    :param exactly: whether stocks that are more than enough differ from each other
     """
     eye = _Eye(snapshot, request, exactly)
     kinds: dict[Sight, Kind] = {}
@@ -49,7 +49,7 @@ def kinds_of(
 
 
 class _Eye:
-    """What a request sees: of each thing only what can make a difference."""
+    """Looks at trees as a request does: sees only what can make a difference."""
 
     def __init__(self, snapshot: Snapshot, request: Request, exactly: bool) -> None:
         groups = request.groups
@@ -78,7 +78,7 @@ class _Eye:
         self._numbers: dict[Sight, int] = {}
 
     def look_at(self, tree: Tree) -> Sight:
-        """Return what is seen in a tree, the providers that share with it included."""
+        """Return what is seen in a tree, including the providers that share with it."""
         root = self._see(tree.root, self._root_traits)
         others = [
             self._see_stranger(provider)
@@ -116,7 +116,7 @@ class _Eye:
     def _see_stranger(self, provider: Provider) -> int:
         """Look at a provider of another tree.
 
-        Where its place there matters, there is none like it.
+        If its place in that tree matters, it is like no other.
         """
         if not self._same:
             return self._number(("", provider.uuid))
@@ -147,7 +147,7 @@ class _Eye:
         return attached
 
     def _form(self, tree: Tree) -> int:
-        """Return a number for what is seen in a tree, with all places in it."""
+        """Return a number for what is seen in a tree and where in it."""
         below: dict[str | None, list[int]] = {}
         for provider in reversed(tree.members):
             traits = self._traits if provider.parent_uuid else self._root_traits
@@ -169,6 +169,6 @@ def _see(stock: Stock, amounts: list[int]) -> Sight:
     suits = tuple(stock.suits(amount) for amount in amounts)
     if len(amounts) == 1:
         return suits, stock.holds(amounts[0])
-    # Several groups may share it: how much there is matters, as far as they go.
+    # Several groups may share it: the amount matters, up to the sum they ask for.
     total = sum(amounts)
     return suits, min(stock.max_unit, total), max(-1, min(stock.free, total))

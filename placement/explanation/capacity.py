@@ -1,4 +1,4 @@
-"""How often a request could be claimed, one time after the other."""
+"""How many times in a row a request could be claimed."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from placement.search.model import Provider, Request, Snapshot, Tree
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Count:
-    """How often one host can be claimed, and whether it is certain not to be more."""
+    """How many times one host can be claimed, and whether that is known to be exact."""
 
     tree: Tree
     count: int
@@ -19,9 +19,9 @@ class Count:
 
 
 def count_all(snapshot: Snapshot, request: Request, most: int) -> list[Count]:
-    """Return how often each host can be claimed, in the order of the snapshot.
+    """Return how many times each host can be claimed, in the order of the snapshot.
 
-    :param most: where counting stops, for each host
+    :param most: where counting stops for each host
     """
     if snapshot.sharing:
         counter = _Counter(snapshot, request, most)
@@ -36,7 +36,7 @@ def count_all(snapshot: Snapshot, request: Request, most: int) -> list[Count]:
 
 
 class _Counter:
-    """Claims what there is, host by host: what one takes is not there for the next."""
+    """Claims host by host: what one host takes is not left for the next."""
 
     def __init__(self, snapshot: Snapshot, request: Request, most: int) -> None:
         self._snapshot = snapshot
@@ -45,7 +45,7 @@ class _Counter:
         self._taken: dict[str, Provider] = {}
 
     def count(self, tree: Tree) -> Count:
-        """Return how often one host can be claimed."""
+        """Return how many times one host can be claimed."""
         [domains] = engine.domains(self._snapshot, self._request, [tree])
         if any(provider.shares for domain in domains for provider in domain):
             return self._count_by_claiming(tree)
@@ -66,7 +66,7 @@ class _Counter:
         return Count(tree, min(times, self._most), times <= self._most)
 
     def _count_by_claiming(self, tree: Tree) -> Count:
-        """Claim the first candidate there is, again and again."""
+        """Claim the first candidate until there is none."""
         count, decided = 0, True
         while count < self._most:
             candidate, decided = self._first(tree)
@@ -97,7 +97,7 @@ class _Counter:
 
 
 def _times(provider: Provider, amounts: Mapping[str, int]) -> int:
-    """Return how often a provider has amounts, which it has once at least."""
+    """Return how many times a provider has these amounts, which is at least once."""
     return min(provider.stocks[name].free // n for name, n in amounts.items())
 
 

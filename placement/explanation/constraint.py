@@ -1,4 +1,4 @@
-"""A request as a list of constraints, and what is asked without some of them."""
+"""A request as a list of constraints, and the requests without some of them."""
 
 import dataclasses
 import functools
@@ -12,16 +12,16 @@ Value: TypeAlias = str | int | tuple[str, ...] | None
 # The kinds that are about the root of a tree, and those about all groups together.
 OF_ROOT = ("root_required", "root_forbidden")
 OF_ALL = ("together", "isolate", "same_subtree")
-# Those about an amount of a class.
+# The kinds that are about an amount of a class.
 OF_AMOUNT = ("unit", "room")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Constraint:
-    """One thing that is asked for.
+    """One thing that a request asks for.
 
-    ``suffix`` is that of the group which asks, None where it is all of them. ``value``
-    is what is asked: a name, an amount, or names one of which will do.
+    ``suffix`` belongs to the group that asks for it; None stands for all groups.
+    ``value`` is a name, an amount, or several names of which one will do.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class Constraint:
 
     @property
     def id(self) -> str:
-        """Its name, unique in the request."""
+        """Its identifier, unique in the request."""
         told = self.value
         if self.resource_class is not None:
             told = self.resource_class
@@ -46,7 +46,7 @@ Set: TypeAlias = int
 
 
 def constraints_of(request: Request) -> tuple[Constraint, ...]:
-    """Return what a request asks for, in the order in which it is looked at."""
+    """Return the constraints of a request, in the order of the funnel."""
     listed = [*_of_root(request)]
     for group in request.groups:
         listed += _of_group(group)
@@ -122,11 +122,11 @@ class Relaxations:
         return self._bits[constraint]
 
     def of_group(self, suffix: str) -> Set:
-        """Return what a group asks for."""
+        """Return the constraints of a group."""
         return self._of_group[suffix]
 
     def inventories_of(self, suffix: str) -> Set:
-        """Return the constraints on which classes a group asks for."""
+        """Return the constraints of a group that name its resource classes."""
         return self.inventories & self._of_group[suffix]
 
     def listed(self, some: Set) -> tuple[Constraint, ...]:
@@ -134,9 +134,9 @@ class Relaxations:
         return tuple(each for each, bit in self._bits.items() if some & bit)
 
     def requests(self, kept: Set) -> tuple[Request, ...]:
-        """Return what is asked with some of the constraints only.
+        """Return the requests that keep only some of the constraints.
 
-        There are several requests where groups need not be served together.
+        There are several if the groups need not be served together.
         """
         if kept == self.all:
             return (self.request,)
@@ -155,18 +155,18 @@ class Relaxations:
         )
 
     def of_one(self, suffix: str, kept: Set) -> Request:
-        """Return what is asked of one group by itself, with some constraints only."""
+        """Return the request for one group alone, with only some of the constraints."""
         return self._of_groups([suffix], kept)
 
     def essence(self, kept: Set) -> Set:
-        """Return a set without the constraints that say nothing without others."""
+        """Return a set without the constraints that mean nothing without others."""
         essence = kept & self._without_amounts(self.inventories & ~kept)
         if len(self.request.groups) > 1 and not self._kept("together", kept):
             essence &= ~self.of_all
         return essence
 
     def telling(self, unmet: Set) -> Set:
-        """Return a set without the amounts of classes that are in it as a whole."""
+        """Return a set without the amounts of classes whose inventory is in it."""
         return unmet & self._without_amounts(unmet & self.inventories)
 
     def _without_amounts(self, inventories: Set) -> Set:
@@ -177,22 +177,22 @@ class Relaxations:
         )
 
     def essence_of_one(self, suffix: str, kept: Set) -> Set:
-        """Return the same of what is about one group, and about roots."""
+        """Return the essence of the constraints on one group and on roots."""
         return self.essence(kept) & (self.of_root | self._of_group[suffix])
 
     def of_none(self, kept: Set) -> Request:
-        """Return what is asked of roots, if no group is asked for."""
+        """Return the request for roots alone, without any group."""
         return self._of_groups([], kept)
 
     def bare(self, constraint: Constraint) -> Set:
-        """Return a constraint with what it needs to say anything by itself."""
+        """Return a constraint with those that it needs to mean anything."""
         bare = self._bits[constraint]
         if constraint.kind in OF_AMOUNT:
             bare |= self.about("inventory", constraint)
         return bare
 
     def about(self, kind: str, like: Constraint) -> Set:
-        """Return the constraint of a kind that is about the same class of a group."""
+        """Return the constraint of a kind on the same class of the same group."""
         return self._amounts[kind, like.suffix, like.resource_class]
 
     def _kept(self, kind: str, kept: Set) -> list[Constraint]:
@@ -237,7 +237,7 @@ class Relaxations:
             member_of=self._sets("member_of", kept),
             not_member_of=self._values("not_member_of", kept),
             in_tree=in_tree,
-            # What asks for nothing that it could find is not helped by asking less.
+            # A group that asks for nothing to be found gains nothing from asking less.
             relaxed=bool(group.resources or group.required or group.member_of),
             any_unit=asked - self._classes("unit", kept),
             no_room=asked - self._classes("room", kept),

@@ -1,4 +1,4 @@
-"""What the providers of a host have of what is asked, and which comes closest."""
+"""What the providers of a host have instead of what is needed, and the closest one."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from placement.explanation.constraint import OF_AMOUNT, OF_ROOT, Constraint
 from placement.explanation.survey import Survey
 from placement.search.model import Provider, Stock, Tree
 
-# What is needed, or there, as a document has it.
+# What is needed, or what is there, in the form for a document.
 Told: TypeAlias = Any
 
 
@@ -16,7 +16,7 @@ Told: TypeAlias = Any
 class Finding:
     """What a provider that does not meet a constraint has instead.
 
-    There is no ``provider`` where the constraint is about all groups together.
+    ``provider`` is None if the constraint is about all groups together.
     """
 
     constraint: Constraint
@@ -53,7 +53,7 @@ def judge(asked: Survey, trees: Sequence[Tree]) -> list[dict[Constraint, Verdict
 
 
 def not_alone(constraint: Constraint) -> Finding:
-    """Return what is found of a constraint that each provider meets by itself."""
+    """Return the finding for a constraint that each provider meets by itself."""
     return Finding(constraint, _needs(constraint))
 
 
@@ -85,7 +85,7 @@ def _closest(
 ) -> Provider:
     """Return the provider that meets most of what its group asks for.
 
-    One without the class does not come close to having an amount of it.
+    A provider without the class is never the closest to having an amount of it.
     """
     met = [
         having for other, having in meeting.items() if other.suffix == constraint.suffix
@@ -99,7 +99,7 @@ def _closest(
             stock.free if stock else 0,
         )
 
-    # Of equal ones it is the first.
+    # The first one wins a tie.
     return max(providers, key=closeness)
 
 

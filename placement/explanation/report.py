@@ -16,9 +16,9 @@ from placement.explanation.smaller import largest_smaller
 from placement.explanation.survey import Deadline, Smaller, Survey
 from placement.search.model import Tree
 
-# No set of more constraints is looked at for what would help.
+# The most constraints to drop at once in search of what would help.
 MOST_DROPPED = 4
-# What is to blame, where several kinds of constraints may be.
+# Where several kinds of constraints could be to blame, the earliest here is.
 TO_BLAME = (
     "same_subtree",
     "isolate",
@@ -34,16 +34,17 @@ TO_BLAME = (
     "root_required",
     "inventory",
 )
-# What one gives up last.
+# The kinds to give up last.
 DRASTIC = ("inventory", "together")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Figures:
-    """What a constraint does to how many hosts. None: not found out in time.
+    """The numbers of hosts for a constraint. None means: not determined in time.
 
-    ``before`` and ``after`` are those of the funnel; ``alone`` have it, ``gain`` are
-    kept out by nothing else. ``smaller`` is the largest amount that would do.
+    ``before`` and ``after`` are left before and after this step of the funnel;
+    ``alone`` meet this constraint by itself; ``gain`` are kept out by nothing else.
+    ``smaller`` is the largest amount that would do.
     """
 
     constraint: Constraint
@@ -56,7 +57,7 @@ class Figures:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """Constraints without which more hosts serve, and how many do then."""
+    """Constraints to drop so that more hosts serve, and how many serve then."""
 
     dropped: tuple[Constraint, ...]
     serves: int
@@ -64,7 +65,7 @@ class Change:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
-    """A host, and what it does not meet: nothing, if it serves."""
+    """A host, and the constraints that it does not meet: none, if it serves."""
 
     tree: Tree
     unmet: tuple[Constraint, ...]
@@ -74,7 +75,7 @@ class Host:
 class Report:
     """An explanation. It is not ``complete`` if the time ran out.
 
-    ``changes`` and ``near`` are None where they were not asked for.
+    ``changes`` and ``near`` are None if they were not asked for.
     """
 
     serves: int
@@ -88,7 +89,7 @@ class Report:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """How much is to be reported. ``near`` of None means: only if no host serves."""
+    """How much to report. ``near`` is None for: only if no host serves."""
 
     changes: int = 10
     near: int | None = None
@@ -100,9 +101,9 @@ NEAR_BY_DEFAULT = 5
 
 
 def report(asked: Survey, wanted: Wanted, deadline: Deadline) -> Report:
-    """Return what keeps hosts from serving a request.
+    """Return the report on what keeps hosts from serving a request.
 
-    :param asked: the request, and the snapshot that it is asked of
+    :param asked: the request, and the snapshot that it is about
     """
     return _Reporter(asked, wanted, deadline).report()
 
@@ -155,7 +156,7 @@ class _Reporter:
             yield Figures(constraint, before, survey.count(passing))
 
     def _complete(self, figures: Figures) -> Figures:
-        """Add what is not part of the funnel."""
+        """Add the numbers that are not part of the funnel."""
         constraint = figures.constraint
         if self._deadline.has_come():
             return figures
@@ -207,7 +208,7 @@ class _Reporter:
         return [kind for kind in self._survey.kinds if kind not in serving]
 
     def _helping(self, size: int, kinds: Iterable[Kind]) -> dict[Set, list[Kind]]:
-        """Return the sets of a size without which kinds serve, with these kinds."""
+        """Return the sets of a size without which kinds serve, each with its kinds."""
         candidates: dict[Set, list[Kind]] = {}
         for kind in kinds:
             for dropped in self._candidates(kind, size):
@@ -224,8 +225,8 @@ class _Reporter:
     def _candidates(self, kind: Kind, size: int) -> set[Set]:
         """Return the sets of a size without which a kind may serve.
 
-        Each constraint that it does not meet by itself has to be in them, or the
-        inventory that it is about.
+        Each constraint that the kind does not meet by itself has to be in them, or else
+        the inventory that the constraint is about.
         """
         bits = [self._relaxations.bit(each) for each in self._relaxations.constraints]
         found = set()
@@ -279,7 +280,7 @@ class _Reporter:
         return misses
 
     def _changes(self, helping: Iterable[Set]) -> list[Change]:
-        """Return the sets that let more hosts serve, those that let most in first."""
+        """Return the sets that let more hosts serve, the most effective first."""
         counted = []
         for dropped in helping:
             serves = survey.count(self._survey.serving(self._all & ~dropped))
@@ -299,8 +300,8 @@ class _Reporter:
     def _nearest(self, sizes: Mapping[Kind, int], most: int) -> list[Host]:
         """Return the hosts that are nearest to serving.
 
-        That are those with the smallest set in their way, then with the fewest unmet
-        constraints, then with the smallest lack of room.
+        These are the hosts with the smallest set in their way, then with the fewest
+        unmet constraints, then with the smallest lack of room.
         """
         near: list[Host] = []
         for size in sorted(set(sizes.values())):
@@ -321,7 +322,7 @@ class _Reporter:
         return [host for _, _, host in hosts]
 
     def _lack(self, tree: Tree, unmet: Iterable[Constraint]) -> float:
-        """Return the largest part of an amount that there is no room for."""
+        """Return the largest fraction of an amount that there is no room for."""
         lacks = [0.0]
         for each in unmet:
             if each.kind == "room":
@@ -343,7 +344,7 @@ class _Reporter:
         return self._places[tree.root.uuid]
 
     def _unmet_of(self, tree: Tree) -> tuple[Constraint, ...]:
-        """Return what one host does not meet."""
+        """Return the constraints that one host does not meet."""
         if not self._kinds:
             self._kinds = {
                 each.root.uuid: kind
@@ -353,10 +354,10 @@ class _Reporter:
         return self._unmet(self._kinds[tree.root.uuid])
 
     def _unmet(self, kind: Kind) -> tuple[Constraint, ...]:
-        """Return the constraints that a kind does not meet, nothing if it serves.
+        """Return the constraints that a kind does not meet; none if it serves.
 
-        They are those that it does not meet by themselves. If that is not why, it is
-        as few others as will do, those first that are more likely to be the reason.
+        These are the constraints that it does not meet by themselves. If those are not
+        the reason, as few others as will do are returned, the likeliest reasons first.
         """
         if self._survey.serving(self._all, [kind]):
             return ()

@@ -1,7 +1,7 @@
-"""What an explanation says in words, for a reader who has little time.
+"""An explanation in words, for a reader who has little time.
 
-All sentences are here. They name things and count hosts; in the singular they are right
-as well.
+All sentences are here. They name things and count hosts, and are correct in the
+singular, too.
 """
 
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from placement.explanation.constraint import Constraint
 from placement.explanation.report import Change, Figures, Report
 
-# So many reasons are given one by one, and so many groups.
+# How many reasons, and how many groups, are given one by one.
 MOST_REASONS = 3
 MOST_NAMED = 5
 
 
 def hosts(count: int) -> str:
-    """Return a number of hosts."""
+    """Return a number of hosts in words."""
     return f"{count} host" if count == 1 else f"{count} hosts"
 
 
@@ -27,7 +27,7 @@ def joined(words: Sequence[str], last: str = "and") -> str:
 
 
 def group_of(suffix: str | None) -> str:
-    """Return what a group is called behind what is said of it, if it has a name."""
+    """Return the phrase that names a group at the end of a clause, if it has a name."""
     return f" for group {suffix}" if suffix else ""
 
 
@@ -36,7 +36,7 @@ def _names(constraint: Constraint) -> tuple[str, ...]:
 
 
 def _groups(constraint: Constraint) -> str:
-    """Return which groups are named: groups 1 and 2."""
+    """Return the names of groups as a phrase: groups 1 and 2."""
     named = [suffix or "without suffix" for suffix in _names(constraint)]
     if len(named) > MOST_NAMED:
         named[MOST_NAMED - 1 :] = [f"{len(named) - MOST_NAMED + 1} more"]
@@ -48,7 +48,7 @@ def _amount(constraint: Constraint) -> str:
 
 
 def text(constraint: Constraint) -> str:
-    """Return what a constraint asks for, as a sentence without a full stop."""
+    """Return a constraint as a sentence without a full stop."""
     behind = group_of(constraint.suffix)
     serves = f"serves group {constraint.suffix}" if constraint.suffix else "serves"
     names = joined(_names(constraint), "or")
@@ -82,7 +82,7 @@ def text(constraint: Constraint) -> str:
 
 
 def _lack(figures: Figures, told: Report, *, plural: bool) -> str:
-    """Return what hosts lack that a constraint keeps out, to follow after them."""
+    """Return what the hosts that a constraint keeps out lack, as a predicate."""
     constraint = figures.constraint
     have, lack, are = ("have", "lack", "are") if plural else ("has", "lacks", "is")
     behind = group_of(constraint.suffix)
@@ -124,9 +124,9 @@ def _lack(figures: Figures, told: Report, *, plural: bool) -> str:
 
 
 def _classes_so_far(constraint: Constraint, told: Report) -> list[str]:
-    """Return the classes that one provider must have when a class is looked at.
+    """Return the classes that one provider must have once a class is considered.
 
-    The group without suffix takes them from wherever they are.
+    The group without suffix takes them from any provider.
     """
     classes = []
     for figures in told.figures:
@@ -139,7 +139,7 @@ def _classes_so_far(constraint: Constraint, told: Report) -> list[str]:
 
 
 def _remark(figures: Figures, told: Report) -> str:
-    """Return which smaller amount would do, in brackets, if that is news."""
+    """Return the smaller amount that would do, in brackets, if it says anything new."""
     if figures.smaller is None or told.serves:
         return ""
     if figures.constraint.kind == "room":
@@ -191,7 +191,7 @@ def _first_subject(figures: Figures, told: Report) -> str:
 
 
 def _last_subject(figures: Figures) -> str:
-    """Return what the only further reason is about: all hosts left, or some of them."""
+    """Return the subject of the only further reason: all hosts left, or some."""
     if figures.before == 1:
         return "the other"
     if figures.after == 0:
@@ -209,7 +209,7 @@ def _others(left: int, rest: Sequence[Figures], told: Report) -> str:
 
 
 def change(each: Change, told: Report) -> str:
-    """Return what to do, and how many hosts serve then."""
+    """Return what to change, and how many hosts serve then."""
     if len(each.dropped) == 1:
         less = _less(each.dropped[0], each.serves, told)
         if less:
@@ -218,14 +218,14 @@ def change(each: Change, told: Report) -> str:
 
 
 def _doing_all(dropped: Sequence[Constraint]) -> str:
-    """Return what to do, what is to be done without at once."""
+    """Return what to change, with everything to do without in one phrase."""
     without = [one for one in map(_without, dropped) if one]
     doing = [f"do without {joined(without)}"] if without else []
     return joined([*doing, *(_doing(each) for each in dropped if not _without(each))])
 
 
 def _without(constraint: Constraint) -> str:
-    """Return what one does without if a constraint is left out, if it is a thing."""
+    """Return what to do without if a constraint is left out, if that is a thing."""
     behind = group_of(constraint.suffix)
     match constraint.kind:
         case "root_required":
@@ -238,7 +238,7 @@ def _without(constraint: Constraint) -> str:
 
 
 def _less(dropped: Constraint, most: int, told: Report) -> str | None:
-    """Return which smaller amount will do, if one does instead of leaving it out."""
+    """Return the smaller amount to ask for instead, if one will do."""
     if dropped.kind not in ("room", "inventory"):
         return None
     alone = {each.dropped for each in told.changes or ()}
@@ -250,7 +250,7 @@ def _less(dropped: Constraint, most: int, told: Report) -> str | None:
         )
         if same and room.kind == "room" and smaller:
             if dropped.kind == "inventory" and (room,) in alone:
-                # That has been said already.
+                # The report has said that already.
                 return None
             ask = (
                 f"ask for {smaller.amount} {room.resource_class} instead of "
@@ -280,7 +280,7 @@ def _doing(constraint: Constraint) -> str:
         case "not_member_of":
             return f"look in aggregate {constraint.value} as well{behind}"
         case "unit":
-            return f"ask for another amount than {_amount(constraint)}{behind}"
+            return f"ask for an amount other than {_amount(constraint)}{behind}"
         case "room" if constraint.value == 1:
             return f"make room for {_amount(constraint)}{behind}"
         case "room":

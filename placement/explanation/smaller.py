@@ -1,4 +1,4 @@
-"""The largest smaller amount that some host serves."""
+"""The largest amount, smaller than the one asked for, that some host serves."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
@@ -88,7 +88,7 @@ class _Hopes:
 
 
 def _sums(amounts: Iterable[int]) -> set[int]:
-    """Return what some of the amounts come to, together."""
+    """Return the sums of every choice of the amounts."""
     sums = {0}
     for amount in amounts:
         sums |= {each + amount for each in sums}

@@ -11,7 +11,7 @@ from placement.search.model import Provider, Request, Snapshot, Tree
 
 
 class Deadline:
-    """The time there is: what would take longer is left out."""
+    """The time limit of a report: what would take longer is left out."""
 
     def __init__(
         self, seconds: float, clock: Callable[[], float] = time.monotonic
@@ -21,7 +21,7 @@ class Deadline:
         self.is_missed = False
 
     def has_come(self) -> bool:
-        """Tell whether the time is over."""
+        """Return whether the time is up."""
         self.is_missed = self.is_missed or self._clock() > self._end
         return self.is_missed
 
@@ -35,10 +35,10 @@ class Smaller:
 
 
 class Survey:
-    """Asks hosts what they serve: of those alike one, and each question once.
+    """Asks which hosts serve a request: one of each kind, and each question once.
 
-    ``is_decided`` says that no search was given up, ``smaller`` has the amounts that
-    were found to do, by suffix and class.
+    ``is_decided`` says that no search was given up; ``smaller`` has the smaller amounts
+    that will do, by suffix and class.
     """
 
     def __init__(self, snapshot: Snapshot, request: Request) -> None:
@@ -52,7 +52,7 @@ class Survey:
     def serving(
         self, kept: Set, among: Iterable[Kind] | None = None, suffix: str | None = None
     ) -> list[Kind]:
-        """Return the kinds that serve the request with some constraints only.
+        """Return the kinds that serve the request with only some of its constraints.
 
         :param among: the kinds to ask; None means all
         :param suffix: the only group to ask for; None means all
@@ -88,7 +88,7 @@ class Survey:
         return [kind for kind in kinds if known[kind.number]]
 
     def serving_request(self, request: Request, kinds: list[Kind]) -> list[Kind]:
-        """Return those of some kinds that serve a request."""
+        """Return the kinds among some that serve a request."""
         examples = [kind.example for kind in kinds]
         answers = engine.serving(self.snapshot, request, examples)
         serving = []
@@ -122,5 +122,5 @@ class Survey:
 
 
 def count(kinds: Iterable[Kind]) -> int:
-    """Return how many hosts some kinds are."""
+    """Return how many hosts some kinds have."""
     return sum(len(kind.trees) for kind in kinds)

@@ -1,1 +1,1 @@
-"""What stands beside the API for those who watch the service: health and metrics."""
+"""Pages next to the API for monitoring the service: health and metrics."""

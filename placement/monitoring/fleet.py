@@ -1,4 +1,4 @@
-"""Sums over the whole cloud as metrics, found out by one process for all of them."""
+"""Sums over the whole cloud as metrics, computed by one process for all of them."""
 
 import contextlib
 import dataclasses
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LOG = log.getLogger(__name__)
 
-# Names that the data brings: more than these are not shown.
+# The most names from the data that are shown, for each label.
 MOST_NAMES = 100
 OTHER = "other"
 # How long a reader waits for the first sums, in seconds.
@@ -40,9 +40,9 @@ CLASS_METRICS = {
 class Fleet:
     """A collector of prometheus_client.
 
-    The sums are kept in a file beside the numbers of the processes. Whoever is asked
-    when they are too old has them found out, unless another process is doing that, and
-    answers with what there is.
+    The sums are kept in a file next to the counts of the processes. A process that is
+    asked when they are too old refreshes them, unless another one is doing so, and
+    answers with what is there.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Fleet:
         )
 
     def describe(self) -> Iterable["Metric"]:
-        """Return nothing: what is told is not looked at before it is asked for."""
+        """Return nothing: the metrics are not known before they are collected."""
         return ()
 
     def collect(self) -> Iterator["Metric"]:
@@ -73,7 +73,7 @@ class Fleet:
             yield from families(sums)
 
     def _is_due(self) -> bool:
-        """Tell whether nobody has found out, or tried to, for too long."""
+        """Return whether the last refresh of the sums, or attempt, is too long ago."""
         try:
             return self._clock() - self._file.stat().st_mtime >= self._interval
         except FileNotFoundError:
@@ -86,7 +86,7 @@ class Fleet:
             return None
 
     def _refresh(self) -> None:
-        """Find out, unless another process does."""
+        """Refresh the sums, unless another process is doing so."""
         with self._exclusively() as alone:
             if not alone or not self._is_due():
                 return
@@ -94,13 +94,13 @@ class Fleet:
                 sums = bound(self._database.look(total.load), self._clock())
             except Exception as exc:
                 LOG.warning("no sums of the fleet: %s", trouble.describe(exc))
-                # It is not tried again before the next time, either.
+                # A failure also waits for the next interval.
                 sums = self._read()
             self._write(sums)
 
     @contextlib.contextmanager
     def _exclusively(self) -> Iterator[bool]:
-        """Hold a lock that the other processes see, and say whether it was free."""
+        """Try to hold a lock against other processes; yield whether it was free."""
         with self._file.with_suffix(".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -119,8 +119,8 @@ class Fleet:
 def bound(totals: total.Totals, moment: float) -> dict[str, Any]:
     """Return sums with no more names than are shown.
 
-    Of resource classes those remain that most providers have, and the number of the
-    others is told; consumers of types beyond the largest ones are one type.
+    The resource classes that most providers have remain, with the number of the others;
+    consumers whose types are not among the largest count as one type.
     """
     classes = _largest(totals.classes, lambda name: totals.classes[name].providers)
     consumers = _largest(totals.consumers, totals.consumers.__getitem__)
@@ -167,7 +167,7 @@ def families(sums: Any) -> Iterator["Metric"]:
         (
             "refreshed_timestamp_seconds",
             sums["at"],
-            "When the sums were last asked of the database.",
+            "When the sums were last read from the database.",
         ),
     ):
         yield gauge(name, meaning, "", {"": value})

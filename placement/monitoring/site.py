@@ -1,4 +1,4 @@
-"""The pages beside the API, and who may read them."""
+"""The pages next to the API, and who may read them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 METRICS = "/metrics"
-# Who may look at each provider may know their sums.
+# Callers who may read every provider may read their sums.
 RULE = "placement:ledger:fleet"
 
 
@@ -41,8 +41,8 @@ def health_pages(database: Database) -> "dict[str, WSGIApplication]":
 
 
 def metrics_page(config: cfg.ConfigOpts, database: Database) -> Page:
-    """Begin to count, and return the page that tells of it."""
-    # What is open already was not counted.
+    """Begin to count, and return the page that shows the metrics."""
+    # Close the connections that were opened before they were counted.
     database.rest()
     metrics.switch_on()
     metrics.watch_connections(database.engine)
@@ -78,9 +78,9 @@ def _telling(error: errors.ServiceError) -> Callable[[], Text]:
 def elsewhere(
     config: cfg.ConfigOpts, page: "WSGIApplication"
 ) -> "Sequence[tuple[socket.socket, WSGIApplication]]":
-    """Return the sockets at which all may read the metrics.
+    """Return the sockets at which anybody may read the metrics.
 
-    :raises OSError: an address is taken, or is none of this machine's
+    :raises OSError: an address is taken, or does not belong to this machine
     """
     place = config.metrics.address
     return [(bind(place), page)] if place else []

@@ -36,7 +36,7 @@ PUT_AGGREGATES = ByVersion(
 class ProviderAggregates:
     """The aggregates of a provider, and its generation.
 
-    What a caller sends may have no generation: then it does not matter.
+    Before 1.19, a request carries no generation, and none is checked.
     """
 
     aggregates: Sequence[str]
@@ -44,14 +44,14 @@ class ProviderAggregates:
 
 
 def parse_aggregates(body: Json) -> ProviderAggregates:
-    """Return what a body says, in either form."""
+    """Return the aggregates in a body of either form."""
     if isinstance(body, list):
         return ProviderAggregates(body, None)
     return ProviderAggregates(body["aggregates"], body["resource_provider_generation"])
 
 
 def _describe_v1_1(version: Version) -> Json:
-    # They are told as they were spelled.
+    # Replies spell them as the caller did.
     return closed_object(aggregates=listed(TEXT))
 
 

@@ -1,4 +1,4 @@
-"""Allocations on the wire: every shape that they ever had."""
+"""Allocations on the wire: every shape they have ever had."""
 
 import dataclasses
 import uuid
@@ -30,16 +30,16 @@ from placement_foundation.version import Version
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProviderAllocations:
-    """What is used of a provider, and the provider's generation."""
+    """The allocations against a provider, and the provider's generation."""
 
     generation: int
     shares: Sequence[Share]
 
 
 def parse_consumer_uuid(consumer_uuid: str) -> str:
-    """Return the UUID that a path spells in whatever way, as it is stored.
+    """Return the UUID in a path, however it is spelled, in its stored form.
 
-    :raises BadRequest: the text is no UUID
+    :raises BadRequest: the text is not a UUID
     """
     if not uuidutils.is_uuid_like(consumer_uuid):
         raise errors.BadRequest(f"Malformed consumer_uuid: {consumer_uuid}")
@@ -49,9 +49,9 @@ def parse_consumer_uuid(consumer_uuid: str) -> str:
 def by_uuid(value: Json, *, least: int = 0) -> dict[str, Json]:
     """Return the schema of an object that is keyed by UUIDs.
 
-    Any 36 characters that may stand in a UUID are taken for one.
+    Any 36 characters that can occur in a UUID pass for one.
     """
-    # A key may end in a newline as far as the pattern is concerned.
+    # The pattern alone would let a key end in a newline.
     names = {"maxLength": 36}
     pattern = "^[0-9a-fA-F-]{36}$"
     return {**closed_map(pattern, value, least=least), "propertyNames": names}
@@ -71,9 +71,9 @@ CONSUMER_TYPE = {
         "maxLength": 255,
     }
 }
-# Which providers serve which request groups: candidates tell it, so that clients may
-# send it back. It has no meaning here. The pattern is not anchored, so that other keys
-# than suffixes of groups, and whatever they hold, pass.
+# Which providers serve which request groups. Candidates include this, so clients may
+# send it back; it has no meaning here. The pattern is not anchored: keys that are not
+# suffixes of groups pass, whatever they hold.
 MAPPINGS = {
     "mappings": {
         "type": "object",
@@ -84,8 +84,8 @@ MAPPINGS = {
     }
 }
 
-# Answers tell the generation of each provider, so that it may be sent back. It is not
-# looked at.
+# Replies include the generation of each provider, so clients may send it back. It is
+# ignored.
 ENTRY = extend(
     closed_object(resources=RESOURCES), properties={"generation": {"type": "integer"}}
 )
@@ -102,7 +102,7 @@ def _extend(schema: Json, properties: Mapping[str, Json]) -> dict[str, Json]:
     return extend(schema, properties=properties, required=tuple(properties))
 
 
-# What a document says of one consumer.
+# The document for one consumer.
 V1_0 = closed_object(allocations=LISTED)
 V1_8 = _extend(V1_0, OWNER)
 V1_12 = closed_object(allocations=by_uuid(ENTRY, least=1), **OWNER)
@@ -126,7 +126,7 @@ POST_V1_38 = Schema(by_uuid(V1_38, least=1))
 
 
 def parse_claim(consumer_uuid: str, document: Json) -> Claim:
-    """Return what a document says that a consumer is to use."""
+    """Return what a consumer is to use, according to a document."""
     consumer = WantedConsumer(
         consumer_uuid,
         document["project_id"],
@@ -139,14 +139,14 @@ def parse_claim(consumer_uuid: str, document: Json) -> Claim:
 
 
 def parse_claims(document: Json) -> list[Claim]:
-    """Return what a document says that several consumers are to use, in its order."""
+    """Return what several consumers are to use, in the order of the document."""
     return [parse_claim(uuid, each) for uuid, each in document.items()]
 
 
 def _parse_amounts(document: Json) -> dict[str, dict[str, int]]:
     """Return amounts by provider and class, from an object or, before 1.12, a list.
 
-    Where a list names a provider twice, the last one counts.
+    If a list names a provider twice, the last entry counts.
     """
     if isinstance(document, list):
         return {
@@ -156,14 +156,14 @@ def _parse_amounts(document: Json) -> dict[str, dict[str, int]]:
 
 
 class Told(NamedTuple):
-    """What is told of a consumer: since when, its schema, and from where."""
+    """A field about a consumer: its first microversion, schema and value."""
 
     since: tuple[int, int]
     schema: Json
     tell: Callable[[Consumer], Json]
 
 
-# What is told of the consumer of allocations, under which names.
+# The fields about the consumer of allocations, by name.
 ABOUT = {
     "project_id": Told((1, 12), TEXT, lambda consumer: consumer.project_id),
     "user_id": Told((1, 12), TEXT, lambda consumer: consumer.user_id),
@@ -172,7 +172,7 @@ ABOUT = {
         (1, 38), TEXT, lambda consumer: consumer.type or UNKNOWN_TYPE
     ),
 }
-# The same beside what one of many consumers uses of a provider.
+# The same in the allocations of a provider, where each consumer is one of many.
 ABOUT_ONE_OF_MANY = {"consumer_generation": ABOUT["consumer_generation"]}
 
 
@@ -198,7 +198,7 @@ def _describe_about(members: Mapping[str, Told], version: Version) -> dict[str, 
 
 @described(_describe_consumer)
 def render_consumer(shares: Sequence[Share], view: View) -> Json:
-    """Render what a consumer uses, by provider. If that is nothing, neither is it."""
+    """Render what a consumer uses, by provider; nothing else if it uses nothing."""
     document: Json = {
         "allocations": {
             share.provider_uuid: {
@@ -215,7 +215,7 @@ def render_consumer(shares: Sequence[Share], view: View) -> Json:
 
 @described(_describe_provider)
 def render_provider(allocations: ProviderAllocations, view: View) -> Json:
-    """Render what is used of a provider, by consumer."""
+    """Render the allocations against a provider, by consumer."""
     return {
         "allocations": {
             share.consumer.uuid: {

@@ -36,11 +36,11 @@ from placement_foundation.version import ByVersion, Version
 
 LIMIT = {"type": "string", "pattern": "^[1-9][0-9]*$"}
 POLICY = {"type": "string", "enum": ["none", "isolate"]}
-# How many sets of traits are remembered as they are written.
+# How many sets of traits are remembered in their encoded form.
 MOST_REMEMBERED = 20_000
-# Where they go in a summary: no text of JSON has a NUL.
+# Marks their place in a summary: encoded JSON never contains a NUL.
 TRAITS_GO_HERE = b"\0"
-# More candidates than that are no limit.
+# Any larger limit means the same: all candidates.
 LARGEST_LIMIT = 10**18
 
 NUMBER = "([1-9][0-9]*)?"
@@ -48,7 +48,7 @@ NAME = "([a-zA-Z0-9_-]{1,64})?"
 
 
 def _with_suffixes(schema: Mapping[str, Json], suffix: str, *names: str) -> Json:
-    """Return a schema with parameters that may have a suffix, and do not have to be."""
+    """Return a schema with optional parameters that may have a suffix."""
     patterns = {f"^{name}{suffix}$": TEXT for name in names}
     return {
         **{name: rule for name, rule in schema.items() if name != "required"},
@@ -79,7 +79,7 @@ V1_35 = extend(V1_33, properties={"root_required": TEXT})
 V1_36 = extend(V1_35, properties={"same_subtree": TEXT})
 
 
-# The request groups by suffix, in the order in which they are begun.
+# The request groups by suffix, in the order in which the query first names them.
 _Groups: TypeAlias = Mapping[str, Group]
 
 
@@ -87,8 +87,8 @@ _Groups: TypeAlias = Mapping[str, Group]
 class Form:
     """What a query may look like at a microversion.
 
-    ``suffix`` is the pattern of one. ``check_groups`` refuses groups that make no
-    sense; ``nested`` is that of the request.
+    ``suffix`` is the pattern that suffixes match. ``check_groups`` refuses groups that
+    make no sense. ``nested`` is passed on to the request.
     """
 
     schema: Schema
@@ -124,7 +124,7 @@ def parse(pairs: Pairs, form: Form) -> Question:
         groups=tuple(groups.values()),
         root_required=frozenset().union(*root.required),
         root_forbidden=root.forbidden,
-        # Given twice, the last value is checked and the first one counts.
+        # If given twice, the last value is checked and the first one counts.
         isolate=policies[:1] == ["isolate"],
         same_subtree=tuple(same_subtree),
         nested=form.nested,
@@ -133,7 +133,7 @@ def parse(pairs: Pairs, form: Form) -> Question:
 
 
 def _check(pairs: Pairs, form: Form) -> None:
-    """Check names and values: the last one of each, and the limit that counts."""
+    """Check names and values: the last value of each, and the limit that counts."""
     query_string.check(pairs, form.schema)
     for value in query_string.values(pairs, "limit")[:1]:
         others = [(name, other) for name, other in pairs if name != "limit"]
@@ -197,7 +197,7 @@ def _parse_groups(pairs: Pairs, form: Form) -> dict[str, Group]:
 def _with_all(
     group: Group, kind: str, name: str, pairs: Pairs, grammar: Grammar
 ) -> Group:
-    """Add all values of a parameter at once, where it is met first."""
+    """Add all values of a parameter at once, when its first value is reached."""
     values = query_string.values(pairs, name)
     if kind == "required":
         traits = query.parse_required(values, grammar)
@@ -219,7 +219,7 @@ def _check_groups_have_resources(
         for group in bare
         if group.member_of or group.not_member_of
     ]
-    # One blank or two after the full stop: clients look for either sentence.
+    # One space or two after the full stop: clients look for these exact sentences.
     if traits:
         raise errors.BadRequest(
             "All traits parameters must be associated with resources.  Found the "
@@ -324,7 +324,7 @@ QUERY = ByVersion(
     }
 )
 
-# Amounts as a list came first, then by provider.
+# At first amounts were a list; later they were keyed by provider.
 LISTED = listed(
     closed_object(resource_provider=closed_object(uuid=TEXT), resources=keyed(INTEGER))
 )
@@ -398,7 +398,7 @@ def _describe(version: Version) -> Json:
 
 @described(_describe)
 def render(answer: Answer, view: View) -> Json:
-    """Render candidates, and what the providers in them are like."""
+    """Render candidates, and summaries of the providers in them."""
     allocations = ALLOCATIONS.at(view.version) or _listed
     renderers: dict[str, Callable[[Candidate], Json]] = {
         "allocations": lambda candidate: allocations(candidate.amounts()),
@@ -427,7 +427,7 @@ def _render_summaries(answer: Answer, view: View) -> Json:
 
 
 def _summary(provider: Provider, names: tuple[str, ...], resources: Json) -> Json:
-    """Return what a summary says at a microversion, by the fields known there."""
+    """Return the summary of a provider, with the fields known at the microversion."""
     values = {
         "resources": resources,
         "traits": provider.trait_names,
@@ -438,9 +438,10 @@ def _summary(provider: Provider, names: tuple[str, ...], resources: Json) -> Jso
 
 
 def _written_summary(provider: Provider, names: tuple[str, ...]) -> bytes:
-    """Return the summary of a provider, with its key: the same until it changes.
+    """Return the encoded summary of a provider, with its key.
 
-    The traits are most of it, and the same for hosts of a kind, so they are apart.
+    It is kept until the provider changes. The traits are most of it, and hosts of a
+    kind share them, so they are encoded separately.
     """
     parts: tuple[bytes, bytes] | None = provider.notes.get(names)
     if parts is None:

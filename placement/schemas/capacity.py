@@ -23,7 +23,7 @@ OWN = Own(numbers={"most": 999_999_999, "most_hosts": 999_999_999})
 def parse(pairs: Pairs, candidates: Candidates) -> Question:
     """Return what is to be counted.
 
-    :raises BadRequest: the query for candidates is wrong, or a parameter of ours
+    :raises BadRequest: the query for candidates is wrong, or one of our own parameters
     """
     asked, own = OWN.divide(pairs)
     numbers: dict[str, Any] = OWN.parse_numbers(own)
@@ -43,7 +43,7 @@ def _describe(version: Version) -> Json:
 
 @described(_describe)
 def render(value: Capacity, view: View) -> Json:
-    """Render how often a request could be claimed."""
+    """Render how many times a request could be claimed."""
     return {
         "total": value.total,
         "exact": value.exact,

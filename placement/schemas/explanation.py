@@ -40,7 +40,7 @@ OWN = Own(
 def parse(pairs: Pairs, candidates: Candidates) -> Question:
     """Return what is to be explained.
 
-    :raises BadRequest: the query for candidates is wrong, or a parameter of ours
+    :raises BadRequest: the query for candidates is wrong, or one of our own parameters
     """
     asked, own = OWN.divide(pairs)
     request = candidates(asked).request
@@ -56,9 +56,9 @@ def parse(pairs: Pairs, candidates: Candidates) -> Question:
 
 QUERY = own_parameter.by_version(parse, OWN)
 
-# What a document has to say that depends on the question is not required in it.
+# Fields that depend on the question are not required in the document.
 TRUE_OR_FALSE = {"type": "boolean"}
-# What is needed, and what is there instead, is of the kind that the constraint is of.
+# What is needed, and what is there instead: the type depends on the constraint.
 NEEDS = {"type": ["string", "integer", "array"]}
 HAS = {"type": ["string", "integer", "array", "object", "null"]}
 NAME = closed_object(uuid=TEXT, name=TEXT_OR_NULL)
@@ -190,9 +190,9 @@ def _render_near(host: Judged, told: Explanation) -> Json:
 
 
 def _unmet(verdict: Verdict) -> Finding:
-    """Return what is told of a constraint that a host does not meet.
+    """Return the finding to report for a constraint that a host does not meet.
 
-    A provider may meet it and lack something else: then the others are told of.
+    A provider may meet it and lack something else: then the others are reported.
     """
     return verdict.closest or finding.not_alone(verdict.constraint)
 

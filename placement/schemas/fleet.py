@@ -1,4 +1,4 @@
-"""The fleet on the wire: all providers with all that belongs to them."""
+"""The fleet on the wire: all providers with everything that belongs to them."""
 
 import dataclasses
 import datetime
@@ -69,7 +69,7 @@ ALLOCATIONS = Part(
     ),
     _render_allocations,
 )
-# What each field is in a document, beside the UUID and the name.
+# The members of a document for each field, in addition to the UUID and the name.
 FIELDS: Mapping[str, Mapping[str, Part]] = {
     "generation": {"generation": Part(INTEGER, lambda member: member.generation)},
     "parent": {
@@ -89,7 +89,7 @@ FIELDS: Mapping[str, Mapping[str, Part]] = {
     "traits": {"traits": Part(listed(TEXT), lambda member: member.traits)},
     "aggregates": {"aggregates": Part(listed(TEXT), lambda member: member.aggregates)},
     "allocations": {"allocations": ALLOCATIONS},
-    # Allocations with whose they are.
+    # Allocations together with their consumers.
     "consumers": {"allocations": ALLOCATIONS},
 }
 BY_DEFAULT = frozenset(FIELDS) - {"allocations", "consumers"}
@@ -97,14 +97,14 @@ BY_DEFAULT = frozenset(FIELDS) - {"allocations", "consumers"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Question:
-    """Which providers are asked for, and what of them."""
+    """Which providers a query asks for, and which of their fields."""
 
     filters: Filters
     fields: frozenset[str]
 
     @property
     def parts(self) -> Parts:
-        """What has to be read for the fields."""
+        """What has to be read from the database for the fields."""
         return Parts(
             inventories=not self.fields.isdisjoint({"inventories", "usages"}),
             traits="traits" in self.fields,
@@ -116,7 +116,7 @@ class Question:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fleet:
-    """Providers of one moment, in UTC, read while they are taken."""
+    """Providers as of one moment, in UTC, read while they are iterated over."""
 
     members: Iterable[Member]
     fields: frozenset[str]
@@ -126,7 +126,7 @@ class Fleet:
 def parse(pairs: Pairs) -> Question:
     """Return what a query asks for.
 
-    :raises BadRequest: a filter is malformed, or a field or parameter unknown
+    :raises BadRequest: a filter is malformed, or a field or parameter is unknown
     """
     filters = resource_provider.parse_filters(pairs, schema=QUERY, grammar=query.V1_39)
     return Question(filters, _parse_fields(query_string.last(pairs, "fields")))
@@ -149,7 +149,7 @@ def _parse_fields(value: str | None) -> frozenset[str]:
 
 
 def describe_line(version: Version) -> Json:
-    """Describe the document of a provider: what is told of it is up to the query."""
+    """Describe the document of a provider; the query decides which fields it has."""
     parts = {
         name: part.schema
         for of_document in FIELDS.values()

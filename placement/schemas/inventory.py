@@ -23,11 +23,11 @@ from placement_foundation.schema import (
 )
 from placement_foundation.version import Version
 
-# What every database can keep; MariaDB has single precision.
+# The largest that every database can store; MariaDB has single precision.
 LARGEST_RATIO = 3.40282e38
 
-# An inventory, keyed by its class or beside it. The generation in it counts where
-# exactly one inventory is changed.
+# An inventory, keyed by its class or next to it. The generation in it counts only
+# when exactly one inventory is changed.
 PROPERTIES: Mapping[str, Json] = {
     "resource_provider_generation": {"type": "integer"},
     "total": POSITIVE_INT,
@@ -48,7 +48,7 @@ RECORD = {
     "additionalProperties": False,
 }
 
-# All inventories of a provider. Classes are looked up later, whatever they are called.
+# All inventories of a provider. Any class name passes here; it is looked up later.
 INVENTORIES = {
     "type": "object",
     "properties": {
@@ -92,12 +92,12 @@ class ProviderInventories:
 
 
 def parse_inventory(record: Json) -> Inventory:
-    """Return an inventory; what is left out is as it is by default."""
+    """Return an inventory; fields that are left out have their defaults."""
     return Inventory(**parse_fields(record))
 
 
 def parse_fields(record: Json) -> dict[str, Any]:
-    """Return the fields of an inventory that are there."""
+    """Return the fields of an inventory that are given."""
     fields = {name: record[name] for name in FIELDS if name in record}
     if "allocation_ratio" in fields:
         fields["allocation_ratio"] = float(fields["allocation_ratio"])
@@ -107,7 +107,7 @@ def parse_fields(record: Json) -> dict[str, Any]:
 def parse_inventories(records: Mapping[str, Json]) -> dict[str, Inventory]:
     """Return inventories, keyed by class name.
 
-    :raises NotFound: no class can be called that
+    :raises NotFound: a name is not one that a class can have
     """
     for name in records:
         if not re.fullmatch(RESOURCE_CLASS_PATTERN, name):
@@ -116,12 +116,12 @@ def parse_inventories(records: Mapping[str, Json]) -> dict[str, Inventory]:
 
 
 def path(provider_uuid: str, class_name: str) -> str:
-    """Return where an inventory is."""
+    """Return the path of an inventory."""
     return f"/resource_providers/{provider_uuid}/inventories/{class_name}"
 
 
 def describe_record() -> dict[str, Json]:
-    """Describe an inventory, whose generation stands elsewhere."""
+    """Describe an inventory, whose generation is given elsewhere."""
     kinds = {name: {"type": PROPERTIES[name]["type"]} for name in FIELDS}
     return closed_object(**kinds)
 
@@ -159,5 +159,5 @@ def render_inventories(value: ProviderInventories, view: View) -> Json:
 
 
 def render_record(inventory: Inventory) -> Json:
-    """Render an inventory, whose generation stands elsewhere."""
+    """Render an inventory, whose generation is given elsewhere."""
     return {name: getattr(inventory, name) for name in FIELDS}

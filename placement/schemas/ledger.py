@@ -12,7 +12,7 @@ from placement_foundation.version import Version
 
 ROOT = "/ledger/v1"
 
-# What there is below, by name.
+# The resources below it, by name.
 SENTENCES = {
     "explanation": "Why hosts do not serve a request, and what would help.",
     "capacity": "How often a request could be claimed, in all and on each host.",
@@ -22,7 +22,7 @@ SENTENCES = {
 
 
 def path(name: str) -> str:
-    """Return where something is."""
+    """Return the path of a resource."""
     return f"{ROOT}/{name}"
 
 
@@ -35,7 +35,7 @@ def _describe_index(version: Version) -> Json:
 
 @described(_describe_index)
 def render_index(value: None, view: View) -> Json:
-    """Render what there is below."""
+    """Render the index of the resources below the root."""
     return {
         "resources": [
             {"name": name, "path": view.href(path(name)), "description": sentence}

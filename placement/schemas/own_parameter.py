@@ -1,4 +1,4 @@
-"""Parameters of the ledger API, beside those of a query for candidates."""
+"""Parameters of the ledger API, in addition to those of a query for candidates."""
 
 import dataclasses
 import functools
@@ -24,15 +24,15 @@ Candidates: TypeAlias = Callable[[Pairs], Question]
 class Own:
     """The parameters of an operation that are not part of a query for candidates.
 
-    ``numbers`` are integers from 0 on, with the largest that each may be; ``others``
-    have a schema that tells of them.
+    ``numbers`` are integers from 0 up, with the largest value of each; ``others`` come
+    with their schemas.
     """
 
     numbers: Mapping[str, int]
     others: Mapping[str, Json] = dataclasses.field(default_factory=dict)
 
     def divide(self, pairs: Pairs) -> tuple[Pairs, Pairs]:
-        """Return the parameters of the query for candidates, and these."""
+        """Return the parameters of the query for candidates, and then our own."""
         own = {*self.numbers, *self.others}
         return (
             [pair for pair in pairs if pair[0] not in own],
@@ -40,7 +40,7 @@ class Own:
         )
 
     def beside(self, candidates: Schema) -> Schema:
-        """Return the schema of a query for candidates that has these as well."""
+        """Return the schema of a query for candidates with these parameters added."""
         numbers = {
             name: {"type": "integer", "minimum": 0, "maximum": most}
             for name, most in self.numbers.items()
@@ -51,7 +51,7 @@ class Own:
     def parse_numbers(self, pairs: Pairs) -> dict[str, int]:
         """Return the numbers that are given.
 
-        :raises BadRequest: one is no number, or too large
+        :raises BadRequest: a value is not a number, or is too large
         """
         given = {name: value for name, value in pairs if name in self.numbers}
         for name, value in given.items():
@@ -62,7 +62,7 @@ class Own:
 
 
 def unexpected(name: str, expected: str, got: object) -> errors.BadRequest:
-    """Return the error that a parameter is not what it has to be."""
+    """Return the error for a parameter with an unexpected value."""
     return errors.BadRequest(
         f"{query_string.COMPLAINT}Expected '{name}' to be {expected}. Got: {got}"
     )
@@ -71,8 +71,8 @@ def unexpected(name: str, expected: str, got: object) -> errors.BadRequest:
 def by_version(parse: Callable[..., Q], own: Own) -> ByVersion[Parser[Q]]:
     """Return a parser that follows the grammar of queries for candidates.
 
-    :param parse: takes a query, and ``candidates``, which parses that of candidates
-    :param own: what may be said beside that
+    :param parse: takes a query, and ``candidates``, which parses one for candidates
+    :param own: the parameters that may be given in addition
     """
     history = allocation_candidate.QUERY
     return ByVersion(

@@ -12,7 +12,7 @@ from placement_foundation.version import ByVersion
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Grammar:
-    """What parameters may say at a microversion, beyond what they always could."""
+    """What parameters may say at a microversion beyond the first form of each."""
 
     forbidden_traits: bool = False
     any_of_traits: bool = False
@@ -82,10 +82,10 @@ def _badly_formed_resources(got: str) -> errors.BadRequest:
 
 
 def _parse_integer(text: str) -> int | None:
-    """Read an integer as Python does; None if the text is no integer.
+    """Read an integer as Python does; None if the text is not an integer.
 
-    Python refuses thousands of digits. They mean more than there is of anything, and
-    so do the first forty of them.
+    Python refuses thousands of digits. Such a number is more than there is of anything,
+    and so are its first forty digits.
     """
     numeral = text.strip()
     if not re.fullmatch(r"[+-]?\d+(_\d+)*", numeral):
@@ -97,7 +97,7 @@ def _parse_integer(text: str) -> int | None:
 def parse_required(values: Sequence[str], grammar: Grammar) -> Traits:
     """Return the traits that the values of ``required`` ask for.
 
-    Until it could be repeated, only the last value was looked at.
+    Before the parameter could be repeated, only the last value counted.
 
     :raises BadRequest: a value is malformed, or too new for the microversion
     """
@@ -195,7 +195,7 @@ def _parse_aggregates(
 def parse_in_tree(value: str) -> str:
     """Return the UUID that ``in_tree`` names, as it is spelled.
 
-    :raises BadRequest: the value is not a UUID, in whatever spelling
+    :raises BadRequest: the value is not a UUID in any spelling
     """
     provider_uuid = value.strip()
     if not schema.is_uuid(provider_uuid):

@@ -9,7 +9,7 @@ from placement.schemas.allocation import by_uuid
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.schema import Json, Schema, closed_object
 
-# Both members of what a provider is to have are required here as there.
+# As in replacing the inventories of a provider, both members are required.
 INVENTORIES = by_uuid(inventory.INVENTORIES, least=1)
 
 

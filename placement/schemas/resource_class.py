@@ -29,15 +29,15 @@ RESOURCE_CLASS = Schema(
 
 
 def check_name(name: str) -> None:
-    """Check a name from a path as one from a body is checked.
+    """Check a name from a path in the same way as one from a body.
 
-    :raises BadRequest: no custom class may be called that
+    :raises BadRequest: it is not a valid name for a custom class
     """
     RESOURCE_CLASS.check({"name": name}, "JSON does not validate: ")
 
 
 def path(name: str) -> str:
-    """Return where a class is."""
+    """Return the path of a class."""
     return f"/resource_classes/{name}"
 
 

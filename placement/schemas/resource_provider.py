@@ -53,7 +53,7 @@ LIST_V1_4 = extend(LIST_V1_3, properties={"resources": TEXT})
 LIST_V1_14 = extend(LIST_V1_4, properties={"in_tree": UUID})
 LIST_V1_18 = extend(LIST_V1_14, properties={"required": TEXT})
 
-# No text of ours has such a character.
+# Marks the place of the UUID: no text of ours contains this character.
 UUID_GOES_HERE = "\0"
 LINKS = {
     "inventories": (1, 0),
@@ -72,7 +72,7 @@ FIELDS = {
 
 
 def parse_uuid(body: Json) -> str:
-    """Return the UUID of a new provider in the usual spelling: a new one, if absent."""
+    """Return the UUID for a provider in the usual spelling; make one up if absent."""
     return str(uuid.UUID(body["uuid"]) if "uuid" in body else uuid.uuid4())
 
 
@@ -114,7 +114,7 @@ LIST = ByVersion(
             (1, 4): LIST_V1_4,
             (1, 14): LIST_V1_14,
             (1, 18): LIST_V1_18,
-            # From here on only the grammar grew.
+            # From here on, only the grammar has grown.
             (1, 22): LIST_V1_18,
             (1, 24): LIST_V1_18,
             (1, 32): LIST_V1_18,
@@ -125,7 +125,7 @@ LIST = ByVersion(
 
 
 def path(provider_uuid: str) -> str:
-    """Return where a provider is."""
+    """Return the path of a provider."""
     return f"/resource_providers/{provider_uuid}"
 
 
@@ -141,7 +141,7 @@ def _describe_providers(version: Version) -> Json:
 
 @described(_describe_provider)
 def render_provider(provider: ResourceProvider, view: View) -> Json:
-    """Render a provider, and links to what belongs to it."""
+    """Render a provider with links to its inventories, traits and so on."""
     fields = {name: getattr(provider, name) for name in known(FIELDS, view.version)}
     return {**fields, "links": _links(provider.uuid, view)}
 
@@ -162,7 +162,7 @@ def _links(provider_uuid: str, view: View) -> Json:
 def render_providers(providers: Iterable[ResourceProvider], view: View) -> Json:
     """Render a list of providers.
 
-    The links of all differ in the UUID only, so they are written once.
+    Their links differ only in the UUID, so they are encoded once.
     """
     names = known(FIELDS, view.version)
     links = json_text.encode(_links(UUID_GOES_HERE, view))

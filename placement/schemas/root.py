@@ -28,7 +28,7 @@ def _describe_versions(version: Version) -> Json:
 
 @described(_describe_versions)
 def render_versions(value: None, view: View) -> Json:
-    """Render the versions of the API. There is one, and its microversions."""
+    """Render the versions of the API. There is one, with its microversions."""
     return {
         "versions": [
             {

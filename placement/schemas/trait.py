@@ -54,9 +54,9 @@ class ProviderTraits:
 
 
 def check_name(name: str) -> None:
-    """Check that a custom trait may be called so.
+    """Check the name of a custom trait.
 
-    :raises BadRequest: it may not
+    :raises BadRequest: it is not a valid name
     """
     if len(name) > LONGEST_NAME or not re.fullmatch("CUSTOM_[A-Z0-9_]+", name):
         raise errors.BadRequest(
@@ -84,7 +84,7 @@ QUERY = Parser(parse_filters, LIST)
 
 
 def _parse_name(value: str | None) -> tuple[str, str]:
-    """Return operator and operand. Operators that are not known filter nothing."""
+    """Return operator and operand. An unknown operator filters nothing."""
     if value is None:
         return "", ""
     operator, colon, operand = value.partition(":")
@@ -107,7 +107,7 @@ def _parse_associated(value: str | None) -> bool | None:
 
 
 def path(name: str) -> str:
-    """Return where a trait is."""
+    """Return the path of a trait."""
     return f"/traits/{name}"
 
 

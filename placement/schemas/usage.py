@@ -40,7 +40,7 @@ V1_38 = Schema(LIST_V1_38, query_string.FORMATS)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose usages are asked for.
+    """Whose usages a query asks for.
 
     ``consumer_type`` is a type, ``unknown`` for consumers without one, or ``all`` for
     the sum over every consumer. None asks for each type.
@@ -53,7 +53,7 @@ class Owner:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProviderUsages:
-    """What is used of a provider by class name, and its generation."""
+    """The usages of a provider by class name, and its generation."""
 
     generation: int
     usages: Mapping[str, int]
@@ -82,7 +82,7 @@ def _describe_provider_usages(version: Version) -> Json:
 
 @described(_describe_provider_usages)
 def render_provider_usages(value: ProviderUsages, view: View) -> Json:
-    """Render what is used of a provider."""
+    """Render the usages of a provider."""
     return {
         "resource_provider_generation": value.generation,
         "usages": dict(value.usages),

@@ -1,4 +1,4 @@
-"""Questions about another cloud on the wire."""
+"""Questions about a changed cloud on the wire."""
 
 import dataclasses
 import functools
@@ -20,7 +20,7 @@ from placement_foundation.version import ByVersion, Version
 # Parses the query of a question.
 Parser: TypeAlias = Callable[[Pairs], Any]
 
-# More are not looked at in one question.
+# The most changes that one question may make.
 MOST = 1000
 
 UUIDS = {"type": "array", "items": UUID, "maxItems": MOST}
@@ -92,7 +92,7 @@ NO_PARAMETERS = Schema(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of which world: the question that ``ask`` is about."""
+    """A question, and the changed cloud that it is asked about."""
 
     ask: str
     question: Any
@@ -102,7 +102,7 @@ class Asked:
 def _choose(
     pairs: Pairs, parsers: Mapping[str, Parser | None]
 ) -> Mapping[str, Parser | None]:
-    """Return how a query in the body is parsed; there is none in the path."""
+    """Return the parser for the query in the body; the path takes none."""
     query_string.check(pairs, NO_PARAMETERS)
     return parsers
 
@@ -138,7 +138,7 @@ def parse(body: Json, parsers: Mapping[str, Parser]) -> Asked:
 
 
 def _as_bytes(text: str) -> str:
-    """Return a text as a server gives a query string: a character for each byte."""
+    """Return a text in the form of a WSGI query string: a character for each byte."""
     return text.encode("utf-8").decode("latin-1")
 
 
@@ -166,7 +166,7 @@ def _describe(version: Version) -> Json:
 
 @described(_describe)
 def render(value: Answer | Explanation | Capacity, view: View) -> Json:
-    """Render an answer as that of the question itself, in its newest shape."""
+    """Render an answer in the newest shape of the operation that was asked about."""
     newest = dataclasses.replace(view, version=MAXIMUM)
     match value:
         case Answer():

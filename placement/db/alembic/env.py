@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection that ``migration.History`` hands over."""
+"""Runs the migrations on the connection that ``migration.History`` passes."""
 
 from alembic import context
 

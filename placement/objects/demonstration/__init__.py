@@ -1,1 +1,1 @@
-"""A cloud to look at: for those who have no data yet."""
+"""A cloud to look at, for users who have no data yet."""

@@ -1,7 +1,7 @@
-"""What the demonstration cloud consists of; the same each time.
+"""The contents of the demonstration cloud, the same each time.
 
-Every name in it begins with ``demo-`` or ``CUSTOM_DEMO_``, and every UUID is made of a
-name, by which it is known again.
+Every name in it begins with ``demo-`` or ``CUSTOM_DEMO_``, and every UUID is derived
+from a name, so both can be recognised.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ PROJECTS = tuple(
     f"{PREFIX}{name}"
     for name in ("web", "search", "billing", "video", "mail", "build", "lab", "archive")
 )
-# What nothing uses any more.
+# A trait that nothing uses any more.
 UNUSED_TRAIT = "CUSTOM_DEMO_RETIRED"
 UNUSED_CLASS = "CUSTOM_DEMO_RETIRED_FPGA"
 SSD, TRUSTED = "CUSTOM_DEMO_SSD", "CUSTOM_DEMO_TRUSTED"
@@ -66,7 +66,7 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Consumer:
-    """Something that uses a host, begun so many days ago."""
+    """Something that uses a host, created so many days ago."""
 
     name: str
     project: str
@@ -131,7 +131,7 @@ def _storage(zone: int, total: int) -> Provider:
 
 
 class _Host:
-    """Makes a host of the kind that its rack has, and fills it so far."""
+    """Makes a host of the kind that its rack has, and fills it to some degree."""
 
     def __init__(self, rack: int, place: int, busy: float, dice: random.Random) -> None:
         # Each zone has hosts of each kind.
@@ -148,7 +148,7 @@ class _Host:
         self._count = 0
 
     def part(self) -> Part:
-        """Return the host with what is inside it and what uses it."""
+        """Return the host with the providers inside it and its consumers."""
         return self._kind(self)
 
     def provider(self, stocks: Mapping[str, Stock], *traits: str) -> Provider:
@@ -159,24 +159,24 @@ class _Host:
 
     @property
     def storage(self) -> str:
-        """The pool that it shares."""
+        """The storage pool that it shares."""
         return _storage_name(self._zone)
 
     def chance(self, share: float) -> bool:
-        """Tell whether something that happens so often happens here."""
+        """Return True with a probability of ``share``."""
         return self._dice.random() < share * self._busy
 
     def flavor(self) -> dict[str, int]:
-        """Return what a new server asks for."""
+        """Return the amounts that a new server asks for."""
         cores = self._dice.choice((1, 2, 2, 4, 4, 8, 16))
         memory = cores * self._dice.choice((2, 4, 4, 8)) * 1024
         disk = self._dice.choice((20, 40, 80, 160))
         return {"VCPU": cores, "MEMORY_MB": memory, "DISK_GB": disk}
 
     def consumer(self, claims: Claims) -> Consumer:
-        """Return a new consumer of this."""
+        """Return a new consumer with these claims."""
         self._count += 1
-        # A few projects have most of it, most servers are young.
+        # A few projects have most of the servers, and most servers are young.
         weights = [1 / place for place in range(1, len(PROJECTS) + 1)]
         [project] = self._dice.choices(PROJECTS, weights)
         kind = "MIGRATION" if self._dice.random() < 0.02 else "INSTANCE"
@@ -187,7 +187,7 @@ class _Host:
     def fill(
         self, provider: str, stocks: Mapping[str, Stock], disk: str
     ) -> list[Consumer]:
-        """Return servers of the usual kind, as many as it is busy."""
+        """Return servers of the usual kind, more of them on a busier host."""
         room = {
             name: int((stock.total - stock.reserved) * stock.ratio * self._busy)
             for name, stock in stocks.items()
@@ -207,7 +207,7 @@ class _Host:
 
 
 def _compute(host: _Host) -> Part:
-    """Make a host whose disk is that of its zone."""
+    """Make a host that uses the disk of its zone."""
     stocks = {
         "VCPU": Stock(64, reserved=2, ratio=4.0),
         "MEMORY_MB": Stock(262_144, reserved=8_192),
@@ -218,7 +218,7 @@ def _compute(host: _Host) -> Part:
 
 
 def _local(host: _Host) -> Part:
-    """Make a host with disks of its own."""
+    """Make a host with its own disks."""
     stocks = {
         "VCPU": Stock(96, reserved=4, ratio=2.0),
         "MEMORY_MB": Stock(393_216, reserved=16_384),
@@ -230,7 +230,7 @@ def _local(host: _Host) -> Part:
 
 
 def _numa(host: _Host) -> Part:
-    """Make a host of two NUMA nodes, each with a card that has two ports."""
+    """Make a host with two NUMA nodes, each with a card that has two ports."""
     providers = [host.provider({"DISK_GB": Stock(3_600, reserved=100)})]
     consumers = []
     for node in range(2):
@@ -255,7 +255,7 @@ def _numa(host: _Host) -> Part:
 
 
 def _gpu(host: _Host) -> Part:
-    """Make a host with cards, each of which is given away whole."""
+    """Make a host with GPU cards, each of which is allocated as a whole."""
     stocks = {
         "VCPU": Stock(128, reserved=4),
         "MEMORY_MB": Stock(1_048_576, reserved=16_384),

@@ -1,4 +1,4 @@
-"""Storing the demonstration cloud in an empty database, and taking it away again."""
+"""Storing the demonstration cloud in an empty database, and removing it again."""
 
 import datetime
 import itertools
@@ -20,7 +20,7 @@ Rows = Iterable[Mapping[str, Any]]
 
 
 def plant(session: Session, hosts: int) -> int:
-    """Store a cloud of so many hosts; return how many providers it has.
+    """Store a cloud with so many hosts; return how many providers it has.
 
     :raises Conflict: there are resource providers
     """
@@ -56,7 +56,7 @@ class _Planter:
         _insert(self._session, table, rows)
 
     def _plant_providers(self) -> None:
-        """Insert a generation after the other, because a child names its parent."""
+        """Insert one generation after the other: a child refers to its parent."""
         table = models.ResourceProvider
         generation = [each for each in self.providers if each.parent is None]
         roots: dict[str, int | None] = {}
@@ -195,7 +195,7 @@ def _insert(session: Session, table: type[models.Base], rows: Rows) -> None:
 
 
 def _ids(session: Session, column: Any, names: Iterable[str]) -> dict[str, int]:
-    """Return the ids of rows, keyed by what a column has."""
+    """Return the ids of rows, keyed by the value of a column."""
     table = column.class_
     return {
         name: key
@@ -207,9 +207,9 @@ def _ids(session: Session, column: Any, names: Iterable[str]) -> dict[str, int]:
 
 
 def remove(session: Session) -> int:
-    """Take away the demonstration cloud; return how many providers it had.
+    """Remove the demonstration cloud; return how many providers it had.
 
-    What others have claimed of it goes with it.
+    All allocations against it are removed, too.
 
     :raises Conflict: a provider that is not part of it is below one that is
     """
@@ -224,7 +224,7 @@ def remove(session: Session) -> int:
     ):
         _delete(session, table.resource_provider_id, ids)
     for chunk in storage.chunks(ids):
-        # Some databases look at each row by itself when they delete several.
+        # Some databases check foreign keys row by row when they delete several.
         loose = {"parent_provider_id": None, "root_provider_id": None}
         session.execute(
             sa.update(provider).where(provider.id.in_(chunk)).values(**loose)
@@ -236,7 +236,7 @@ def remove(session: Session) -> int:
 
 
 def _planted(session: Session) -> list[int]:
-    """Return the ids of what was planted: a name alone does not prove it."""
+    """Return the ids of the planted providers; a name alone proves nothing."""
     provider = models.ResourceProvider
     query = (
         sa.select(provider.id, provider.uuid, provider.name)
@@ -288,7 +288,7 @@ def _delete(session: Session, column: Any, values: Iterable[Any]) -> None:
 
 
 def _remove_names(session: Session) -> None:
-    """Delete the names that only the cloud had, if nothing else uses them by now."""
+    """Delete the names that only the cloud had, unless something else uses them now."""
     member = models.ResourceProviderAggregate
     _delete_unused(
         session,

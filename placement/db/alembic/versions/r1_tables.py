@@ -158,7 +158,7 @@ def create_consumers() -> None:
 
 
 def create_table(name: str, *items: Any) -> None:
-    """Create a table that has, before all other columns, the two times of a row."""
+    """Create a table whose first two columns are the times of a row."""
     op.create_table(
         name,
         sa.Column("created_at", sa.DateTime, nullable=True),
@@ -168,5 +168,5 @@ def create_table(name: str, *items: Any) -> None:
 
 
 def auto_id() -> sa.Column[int]:
-    """Return the column ``id``, which the database counts up."""
+    """Return the column ``id``, which the database increments."""
     return sa.Column("id", sa.Integer, primary_key=True, nullable=False)

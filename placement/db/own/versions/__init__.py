@@ -1,1 +1,1 @@
-"""The revisions of the schema. Their ids are those of OpenStack Placement."""
+"""The revisions of the tables that this service adds to the shared schema."""

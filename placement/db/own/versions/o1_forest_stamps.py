@@ -1,4 +1,4 @@
-"""Make the table that tells which trees have changed."""
+"""Create the table that records which trees have changed."""
 
 import secrets
 
