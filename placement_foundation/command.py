@@ -86,3 +86,7 @@ def _words(run: Callable[[Sequence[str]], object], before: list[str]) -> Iterabl
     yield from re.findall(r"(?<![\w-])--[a-z][\w-]*", text)
     for choices in re.findall(r"\{([\w,-]+)\}", text):
         yield from choices.split(",")
+    # An argument with a single choice, such as "check" after "upgrade", has no braces.
+    yield from re.findall(
+        r"^positional arguments:\n  ([a-z][\w-]*)$", text, re.MULTILINE
+    )

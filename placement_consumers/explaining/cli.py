@@ -2,9 +2,9 @@
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NoReturn
 from urllib.parse import quote
 
@@ -12,19 +12,15 @@ from placement_consumers.client import (
     BadRequest,
     Client,
     Json,
-    Misconfigured,
     NotFound,
-    PlacementError,
 )
 from placement_consumers.explaining import drawing
 from placement_consumers.scheduling import option
-from placement_consumers.scheduling.output import complain, show_json
+from placement_consumers.scheduling.output import complain, run, show_json
 from placement_foundation import completion
 
 PROGRAM = "placement-explain"
-SERVES, NONE_SERVES, BAD_QUERY, NO_ANSWER = range(4)
-# What a shell makes of Ctrl-C.
-INTERRUPTED = 130
+SERVES, NONE_SERVES, BAD_QUERY = range(3)
 VERSION = "latest"
 
 USAGE = """\
@@ -54,22 +50,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     asked = parser.parse_args(arguments)
     command, query = _divide(asked.what, parser.error)
+    return run(PROGRAM, partial(_run, command, query, asked))
+
+
+def _run(command: str, query: str, asked: argparse.Namespace) -> int:
     try:
-        status = COMMANDS[command](option.placement_of(asked), query, asked)
-        sys.stdout.flush()
+        return COMMANDS[command](option.placement_of(asked), query, asked)
     except (BadRequest, UnknownHost) as exc:
         complain(PROGRAM, [str(exc)])
         return BAD_QUERY
-    except (PlacementError, Misconfigured) as exc:
-        complain(PROGRAM, [f"Placement could not be asked: {exc}"])
-        return NO_ANSWER
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Nobody reads on. Python would complain once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return SERVES
-    return status
 
 
 class UnknownHost(Exception):

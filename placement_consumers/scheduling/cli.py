@@ -2,9 +2,9 @@
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from placement_consumers.client import (
@@ -12,7 +12,6 @@ from placement_consumers.client import (
     Candidates,
     Client,
     Json,
-    Misconfigured,
     PlacementError,
     Timeout,
 )
@@ -28,14 +27,12 @@ from placement_consumers.scheduling import (
 from placement_consumers.scheduling.errors import BadInput, NoValidHost, ServerTaken
 from placement_consumers.scheduling.flavor import Flavor
 from placement_consumers.scheduling.image import Image
-from placement_consumers.scheduling.output import complain, show_json, show_table
+from placement_consumers.scheduling.output import complain, run, show_json, show_table
 from placement_consumers.scheduling.request import Request
 from placement_foundation import completion
 
 PROGRAM = "placement-request"
-GOOD, NO_HOST, BAD_INPUT, NOT_ASKED = range(4)
-# What a shell makes of Ctrl-C.
-INTERRUPTED = 130
+GOOD, NO_HOST, BAD_INPUT = range(3)
 # With more hosts than this, the names of all providers are asked for at once.
 FEW_HOSTS = 25
 
@@ -64,24 +61,18 @@ examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     asked = _parser().parse_args(arguments)
+    return run(PROGRAM, partial(_run, asked))
+
+
+def _run(asked: argparse.Namespace) -> int:
     try:
         status: int = asked.run(asked)
-        sys.stdout.flush()
     except BadInput as exc:
         complain(PROGRAM, exc.problems)
         return BAD_INPUT
     except ServerTaken as exc:
         complain(PROGRAM, [str(exc)])
         return NO_HOST
-    except (PlacementError, Misconfigured) as exc:
-        complain(PROGRAM, [f"Placement could not be asked: {exc}"])
-        return NOT_ASKED
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Nobody reads on. Python would complain once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return GOOD
     return status
 
 

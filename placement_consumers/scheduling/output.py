@@ -1,18 +1,39 @@
-"""What a person sees: tables on a terminal, plain columns in a pipe."""
+"""What a person sees of a command: tables, complaints, and how it ends."""
 
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from placement_consumers.client import Json
+from placement_consumers.client import Json, Misconfigured, PlacementError
 
 # Wide enough that nothing in a pipe is folded.
 PIPE_WIDTH = 100_000
+# Exit statuses: Placement gave no answer, and what a shell makes of Ctrl-C.
+NO_ANSWER = 3
+INTERRUPTED = 130
+
+
+def run(program: str, work: Callable[[], int]) -> int:
+    """Run a command and return its exit status, whatever ends it early."""
+    try:
+        status = work()
+        sys.stdout.flush()
+    except (PlacementError, Misconfigured) as exc:
+        complain(program, [f"Placement could not be asked: {exc}"])
+        return NO_ANSWER
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of a pipe has gone. Python would complain again at its own end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
 
 
 def show_json(document: Json) -> None:
@@ -21,7 +42,7 @@ def show_json(document: Json) -> None:
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table, as wide as the terminal at most."""
+    """Print a table on a terminal, at most as wide as it is, or columns in a pipe."""
     on_terminal = sys.stdout.isatty()
     table = Table(
         box=box.SIMPLE_HEAD if on_terminal else None,

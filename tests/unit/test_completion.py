@@ -22,7 +22,7 @@ WORDS = {
     "placement-nodes-sync": {"--once", "--dry-run"},
     "placement-request": {"candidates", "--limit"},
     "placement-reservations": {"db", "sync", "--port"},
-    "placement-status": {"upgrade", "--config-file"},
+    "placement-status": {"upgrade", "check", "--config-file"},
 }
 
 

@@ -16,6 +16,7 @@ import pytest
 from benchmarks import cloud
 from docs import picture
 from placement_consumers.explaining import cli
+from placement_consumers.scheduling import output
 from placement_foundation.storage import Database
 from tests.serving import Served, serving
 
@@ -148,7 +149,7 @@ def test_a_bad_command_is_told(
 
 
 def test_no_answer_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([SERVED, "--url", "http://127.0.0.1:9"]) == cli.NO_ANSWER
+    assert cli.main([SERVED, "--url", "http://127.0.0.1:9"]) == output.NO_ANSWER
     assert "Placement could not be asked" in capsys.readouterr().err
 
 
@@ -163,7 +164,7 @@ def test_a_service_without_the_ledger_api_has_no_answer(
 
     with serving(elsewhere) as served:
         arguments = [SERVED, "--host", "a", "--url", served.url, "--token", "admin"]
-        assert cli.main(arguments) == cli.NO_ANSWER
+        assert cli.main(arguments) == output.NO_ANSWER
     assert "not here" in capsys.readouterr().err
 
 

@@ -1,0 +1,50 @@
+"""The console scripts: each command, or one line that says what to install for it."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+EXTRA = "placement-server[consumers]"
+OURS = ("placement_consumers", "placement_foundation")
+
+
+def request(arguments: Sequence[str] | None = None) -> int:
+    """Run ``placement-request``; return the exit status."""
+    return _run("placement-request", "scheduling.cli", arguments)
+
+
+def explain(arguments: Sequence[str] | None = None) -> int:
+    """Run ``placement-explain``; return the exit status."""
+    return _run("placement-explain", "explaining.cli", arguments)
+
+
+def nodes(arguments: Sequence[str] | None = None) -> int:
+    """Run ``placement-nodes``; return the exit status."""
+    return _run("placement-nodes", "nodes.cmd.nodes", arguments)
+
+
+def nodes_sync(arguments: Sequence[str] | None = None) -> int:
+    """Run ``placement-nodes-sync``; return the exit status."""
+    return _run("placement-nodes-sync", "nodes.cmd.nodes_sync", arguments)
+
+
+def reservations(arguments: Sequence[str] | None = None) -> int:
+    """Run ``placement-reservations``; return the exit status."""
+    return _run("placement-reservations", "reservations.cmd.reservations", arguments)
+
+
+def _run(program: str, module: str, arguments: Sequence[str] | None) -> int:
+    try:
+        command = importlib.import_module(f"placement_consumers.{module}")
+    except ModuleNotFoundError as exc:
+        missing = (exc.name or "").partition(".")[0]
+        if missing in OURS:
+            raise
+        print(
+            f"{program}: the Python package {missing} is not installed; run: "
+            f'pip install "{EXTRA}"',
+            file=sys.stderr,
+        )
+        return 1
+    status: int = command.main(arguments)
+    return status
