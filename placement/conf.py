@@ -9,7 +9,7 @@ from typing import Any
 from keystonemiddleware import opts as keystone_opts
 from oslo_config import cfg
 from oslo_log import log
-from oslo_middleware import cors, http_proxy_to_wsgi
+from oslo_middleware import cors
 
 from placement_foundation import option
 
@@ -161,9 +161,7 @@ OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("workarounds", WORKAROUND_OPTIONS),
     ("console", CONSOLE_OPTIONS),
     ("metrics", METRICS_OPTIONS),
-    ("oslo_middleware", http_proxy_to_wsgi.OPTS),
-    ("cors", cors.CORS_OPTS),
-    ("oslo_policy", option.policy_options()),
+    *option.LIBRARY_OPTIONS,
 ]
 
 CORS_DEFAULTS = {
@@ -213,10 +211,7 @@ def set_defaults() -> None:
 def register(config: cfg.ConfigOpts) -> None:
     """Make all options known to a configuration."""
     set_defaults()
-    log.register_options(config)
-    for group, options in OPTIONS:
-        config.register_opts(options, group=None if group == "DEFAULT" else group)
-    config.set_override("enforce_scope", True, "oslo_policy")
+    option.register(config, OPTIONS)
 
 
 def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:

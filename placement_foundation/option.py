@@ -1,12 +1,14 @@
 """Options that every service has, and the values that code gets of them."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from keystonemiddleware import opts as keystone_opts
 from oslo_config import cfg, types
+from oslo_log import log
+from oslo_middleware import cors, http_proxy_to_wsgi
 from oslo_policy import opts as policy_opts
 
 
@@ -186,6 +188,27 @@ def policy_options() -> list[cfg.Opt]:
         *options,
         *(option for option in RETIRED_POLICY_OPTIONS if option.name not in known),
     ]
+
+
+# Options of libraries that every service uses, by group.
+LIBRARY_OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
+    ("oslo_middleware", http_proxy_to_wsgi.OPTS),
+    ("cors", cors.CORS_OPTS),
+    ("oslo_policy", policy_options()),
+]
+
+
+def register(
+    config: cfg.ConfigOpts, options: Iterable[tuple[str, Sequence[cfg.Opt]]]
+) -> None:
+    """Make the options of a service known to a configuration.
+
+    :param options: by group, those of libraries included
+    """
+    log.register_options(config)
+    for group, members in options:
+        config.register_opts(members, group=None if group == "DEFAULT" else group)
+    config.set_override("enforce_scope", True, "oslo_policy")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

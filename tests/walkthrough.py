@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 # Where the pages say that the service is.
@@ -63,6 +64,30 @@ def run(told: Sequence[Told], address: str, directory: Path) -> list[str]:
     )
     printed = done.stdout.split("======\n")
     return [each.strip("\n") for each in printed[:-1]]
+
+
+@contextmanager
+def serving(home: Path, *words: str) -> Iterator[str]:
+    """Run a program that serves, and give its host and port.
+
+    :param home: where it keeps its database
+    """
+    program = Path(sys.executable).with_name(words[0])
+    with subprocess.Popen(
+        [program, *words[1:], "--port", "0", "--workers", "1"],
+        env={"XDG_DATA_HOME": str(home), "HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as service:
+        try:
+            assert service.stdout
+            greeting = service.stdout.readline()
+            found = re.search(r"http://(\S+)/", greeting)
+            assert found, greeting
+            yield found[1]
+        finally:
+            service.terminate()
 
 
 def _path() -> str:

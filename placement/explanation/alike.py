@@ -1,6 +1,7 @@
 """Trees that look alike to a request: one stands for all."""
 
 import dataclasses
+import functools
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeAlias
 
@@ -72,7 +73,7 @@ class _Eye:
         }
         self._ordered = any(len(names) > 1 for names in request.same_subtree)
         self._same = request.nested and not self._ordered
-        self._attached: dict[frozenset[str], list[Provider]] = {}
+        self._sharing_with = functools.cache(snapshot.sharing_with)
         self._stocks: dict[tuple[str, int], Sight] = {}
         self._common: dict[tuple[frozenset[str], frozenset[str]], frozenset[str]] = {}
         self._numbers: dict[Sight, int] = {}
@@ -82,7 +83,7 @@ class _Eye:
         root = self._see(tree.root, self._root_traits)
         others = [
             self._see_stranger(provider)
-            for provider in self._attached_to(tree)
+            for provider in self._sharing_with(tree.aggregates)
             if provider.root_uuid != tree.root.uuid
         ]
         others.sort()
@@ -138,13 +139,6 @@ class _Eye:
             sight = (seen, stock.free) if self._exactly else seen
             self._stocks[key] = sight
         return sight
-
-    def _attached_to(self, tree: Tree) -> list[Provider]:
-        attached = self._attached.get(tree.aggregates)
-        if attached is None:
-            attached = self._snapshot.sharing_with(tree.aggregates)
-            self._attached[tree.aggregates] = attached
-        return attached
 
     def _form(self, tree: Tree) -> int:
         """Return a number for what is seen in a tree and where in it."""

@@ -6,6 +6,7 @@ for.
 """
 
 import dataclasses
+import functools
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -220,7 +221,7 @@ class Anchors:
         self._rules = [rules.rules_of(want) for want in search.plan.wants]
         self._anchor_rules = [rules.anchor_rules_of(want) for want in search.plan.wants]
         self._free = not rules.pick_rules(search.plan, 0)
-        self._attached: dict[frozenset[str], list[Provider]] = {}
+        self._sharing_with = functools.cache(snapshot.sharing_with)
         self._suitable: list[dict[Provider, bool]] = [{} for _ in search.plan.wants]
         self._met: set[tuple[frozenset[Provider], ...]] = set()
 
@@ -273,7 +274,7 @@ class Anchors:
 
     def _domains(self, tree: Tree) -> list[list[Provider]] | None:
         """Return the domain of each want; None if one is empty."""
-        attached = self._attached_to(tree)
+        attached = self._sharing_with(tree.aggregates)
         domains = []
         for number, want in enumerate(self._search.plan.wants):
             if not self._admits(number, want, tree.root):
@@ -322,14 +323,6 @@ class Anchors:
                 self._search.tally.refuse(broken)
             known[provider] = broken is None
         return known[provider]
-
-    def _attached_to(self, tree: Tree) -> list[Provider]:
-        """Return the sharing providers with an aggregate of some member of a tree."""
-        attached = self._attached.get(tree.aggregates)
-        if attached is None:
-            attached = self._snapshot.sharing_with(tree.aggregates)
-            self._attached[tree.aggregates] = attached
-        return attached
 
     def _wanted(self, domains: Domains) -> int:
         """Return the bits that the picks must have together and may lack."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from keystonemiddleware import opts as keystone_opts
 from oslo_config import cfg
 from oslo_log import log
-from oslo_middleware import cors, http_proxy_to_wsgi
+from oslo_middleware import cors
 
 from placement_consumers import access
 from placement_foundation import option
@@ -55,9 +55,7 @@ SERVICE_OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("api", API_OPTIONS),
     ("database", option.DATABASE_OPTIONS),
     ("nodes", NODE_OPTIONS),
-    ("oslo_middleware", http_proxy_to_wsgi.OPTS),
-    ("cors", cors.CORS_OPTS),
-    ("oslo_policy", option.policy_options()),
+    *option.LIBRARY_OPTIONS,
 ]
 
 CORS_DEFAULTS = {
@@ -92,10 +90,7 @@ def set_defaults() -> None:
 def register(config: cfg.ConfigOpts) -> None:
     """Make the options of the service known to a configuration."""
     set_defaults()
-    log.register_options(config)
-    for group, options in SERVICE_OPTIONS:
-        config.register_opts(options, group)
-    config.set_override("enforce_scope", True, "oslo_policy")
+    option.register(config, SERVICE_OPTIONS)
 
 
 def register_sync(config: cfg.ConfigOpts) -> None:

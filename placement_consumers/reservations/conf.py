@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from keystoneauth1 import loading
 from keystonemiddleware import opts as keystone_opts
 from oslo_config import cfg
-from oslo_log import log
-from oslo_middleware import cors, http_proxy_to_wsgi
+from oslo_middleware import cors
 
 from placement_consumers import access
 from placement_consumers.reservations.world import Rules
@@ -104,9 +103,7 @@ OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("database", option.DATABASE_OPTIONS),
     ("reservations", RESERVATION_OPTIONS),
     ("free_pool", FREE_POOL_OPTIONS),
-    ("oslo_middleware", http_proxy_to_wsgi.OPTS),
-    ("cors", cors.CORS_OPTS),
-    ("oslo_policy", option.policy_options()),
+    *option.LIBRARY_OPTIONS,
 ]
 
 # The group with the way to each service, and the service's type.
@@ -131,12 +128,9 @@ def set_defaults() -> None:
 def register(config: cfg.ConfigOpts) -> None:
     """Make all options known to a configuration."""
     set_defaults()
-    log.register_options(config)
-    for group, options in OPTIONS:
-        config.register_opts(options, group)
+    option.register(config, OPTIONS)
     for group, service_type in SERVICES.items():
         access.register_options(config, group, service_type)
-    config.set_override("enforce_scope", True, "oslo_policy")
 
 
 def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:

@@ -1,11 +1,6 @@
 """The example of the page about nodes, followed to the letter."""
 
 import dataclasses
-import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,32 +14,14 @@ PAGE = Path(__file__).parents[2] / "docs" / "placement-nodes.rst"
 ADDRESS = "127.0.0.1:6385"
 
 
-@contextmanager
-def serving(home: Path, *words: str) -> Iterator[str]:
-    """Run a program that serves, and give its address."""
-    program = Path(sys.executable).with_name(words[0])
-    with subprocess.Popen(
-        [program, *words[1:], "--port", "0", "--workers", "1"],
-        env={"XDG_DATA_HOME": str(home), "HOME": str(home)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as service:
-        assert service.stdout
-        found = re.search(r"http://(\S+)/", service.stdout.readline())
-        assert found
-        yield found[1]
-        service.terminate()
-
-
 def test_the_example_goes_as_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Here the agent remembers what is its own.
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with (
-        serving(tmp_path, "placement-api") as placement,
-        serving(tmp_path, "placement-nodes", "serve") as nodes,
+        walkthrough.serving(tmp_path, "placement-api") as placement,
+        walkthrough.serving(tmp_path, "placement-nodes", "serve") as nodes,
     ):
         commands = [
             dataclasses.replace(told, command=told.command.replace(ADDRESS, nodes))

@@ -1,7 +1,5 @@
 """The examples of README and documentation, followed to the letter."""
 
-import re
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -20,21 +18,10 @@ PROGRAM = Path(sys.executable).with_name("placement-api")
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
     """Give the address of a service on an embedded database of its own."""
-    with subprocess.Popen(
-        [PROGRAM, "--port", "0", "--workers", "1"],
-        env={"XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as service:
-        assert service.stdout
-        greeting = service.stdout.readline()
-        found = re.search(r"http://(\S+)/", greeting)
-        assert found, greeting
-        with urllib.request.urlopen(found[0], timeout=30) as root:
+    with walkthrough.serving(tmp_path, "placement-api") as address:
+        with urllib.request.urlopen(f"http://{address}/", timeout=30) as root:
             assert root.status == 200
-        yield found[1]
-        service.terminate()
+        yield address
 
 
 # What is shown of other programs is not run here.

@@ -85,6 +85,28 @@ def project_scope(project: str) -> dict[str, Any]:
     }
 
 
+def options_of(
+    server: IdentityServer,
+    *,
+    password: str = SERVICE_PASSWORD,
+    delay_auth_decision: bool = False,
+) -> str:
+    """Return how a service reaches the server, as a section of its configuration."""
+    return f"""
+[keystone_authtoken]
+www_authenticate_uri = https://identity.example/v3
+auth_type = password
+auth_url = {server.url}
+username = {SERVICE_USER}
+password = {password}
+project_name = service
+user_domain_name = Default
+project_domain_name = Default
+http_request_max_retries = 0
+delay_auth_decision = {delay_auth_decision}
+"""
+
+
 class IdentityHandler(http.server.BaseHTTPRequestHandler):
     """Answers as the identity API does, version 3."""
 

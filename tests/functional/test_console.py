@@ -30,15 +30,6 @@ enabled = true
 connection = sqlite://
 [oslo_policy]
 policy_file = a file that does not exist.yaml
-[keystone_authtoken]
-auth_type = password
-auth_url = {url}
-username = {user}
-password = {password}
-project_name = service
-user_domain_name = Default
-project_domain_name = Default
-http_request_max_retries = 0
 """
 
 
@@ -73,13 +64,7 @@ def server() -> Iterator[IdentityServer]:
 def guarded(server: IdentityServer, database: Database, tmp_path: Path) -> Send:
     """Give a way to call a service that asks the identity service."""
     path = tmp_path / "placement.conf"
-    path.write_text(
-        CONFIGURATION.format(
-            url=server.url,
-            user=identity.SERVICE_USER,
-            password=identity.SERVICE_PASSWORD,
-        )
-    )
+    path.write_text(CONFIGURATION + identity.options_of(server))
     return caller(app.build(conf.read([], [str(path)]), database))
 
 

@@ -22,17 +22,6 @@ CONFIGURATION = """
 connection = sqlite://
 [oslo_policy]
 policy_file = a file that does not exist.yaml
-[keystone_authtoken]
-www_authenticate_uri = https://identity.example/v3
-auth_type = password
-auth_url = {url}
-username = {user}
-password = {password}
-project_name = service
-user_domain_name = Default
-project_domain_name = Default
-http_request_max_retries = 0
-delay_auth_decision = {delay}
 """
 CHALLENGE = 'Keystone uri="https://identity.example/v3"'
 STRANGERS = {
@@ -60,12 +49,8 @@ def build(server: IdentityServer, database: Database, tmp_path: Path) -> Build:
     ) -> Send:
         path = tmp_path / "placement.conf"
         path.write_text(
-            CONFIGURATION.format(
-                url=server.url,
-                user=identity.SERVICE_USER,
-                password=password,
-                delay=delay,
-            )
+            CONFIGURATION
+            + identity.options_of(server, password=password, delay_auth_decision=delay)
         )
         application = app.build(conf.read([], [str(path)]), database)
         return lambda *args, **kwargs: send(application, *args, **kwargs)

@@ -197,14 +197,6 @@ enabled = true
 connection = sqlite://
 [oslo_policy]
 policy_file = a file that does not exist.yaml
-[keystone_authtoken]
-auth_type = password
-auth_url = {url}
-username = {user}
-password = {password}
-project_name = service
-user_domain_name = Default
-project_domain_name = Default
 """
 
 
@@ -213,13 +205,7 @@ def test_with_an_identity_service_it_is_for_those_who_may_read_the_fleet(
 ) -> None:
     path = tmp_path / "placement.conf"
     with identity.running() as server:
-        path.write_text(
-            CONFIGURATION.format(
-                url=server.url,
-                user=identity.SERVICE_USER,
-                password=identity.SERVICE_PASSWORD,
-            )
-        )
+        path.write_text(CONFIGURATION + identity.options_of(server))
         application = app.build(conf.read([], [str(path)]), database)
         try:
             assert ask(application, "/metrics").status_int == 401

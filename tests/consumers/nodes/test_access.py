@@ -18,16 +18,6 @@ CONFIGURATION = """
 connection = sqlite://
 [oslo_policy]
 policy_file = {policy}
-[keystone_authtoken]
-www_authenticate_uri = https://identity.example/v3
-auth_type = password
-auth_url = {url}
-username = {user}
-password = {password}
-project_name = service
-user_domain_name = Default
-project_domain_name = Default
-http_request_max_retries = 0
 """
 Build = Callable[[str], Caller]
 
@@ -46,12 +36,7 @@ def build(server: IdentityServer, nodes_database: Database, tmp_path: Path) -> B
         policy, file = tmp_path / "policy.yaml", tmp_path / "nodes.conf"
         policy.write_text(rules)
         file.write_text(
-            CONFIGURATION.format(
-                policy=policy,
-                url=server.url,
-                user=identity.SERVICE_USER,
-                password=identity.SERVICE_PASSWORD,
-            )
+            CONFIGURATION.format(policy=policy) + identity.options_of(server)
         )
         return Caller(app.build(conf.read([str(file)]), nodes_database))
 

@@ -17,16 +17,6 @@ CONFIGURATION = """
 connection = sqlite://
 [oslo_policy]
 policy_file = a file that does not exist.yaml
-[keystone_authtoken]
-www_authenticate_uri = https://identity.example/v3
-auth_type = password
-auth_url = {url}
-username = {user}
-password = {password}
-project_name = service
-user_domain_name = Default
-project_domain_name = Default
-http_request_max_retries = 0
 """
 
 
@@ -44,13 +34,7 @@ def people(cloud: Cloud, tmp_path: Path) -> Iterator[Any]:
     """Give a function that makes somebody with roles in a project."""
     with identity.running() as server:
         path = tmp_path / "placement-reservations.conf"
-        path.write_text(
-            CONFIGURATION.format(
-                url=server.url,
-                user=identity.SERVICE_USER,
-                password=identity.SERVICE_PASSWORD,
-            )
-        )
+        path.write_text(CONFIGURATION + identity.options_of(server))
         application = app.build(conf.read([str(path)]), cloud.world)
 
         def person(*roles: str, project: str) -> Person:
