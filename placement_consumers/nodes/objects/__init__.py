@@ -1,1 +1,1 @@
-"""What the node service knows: values, and the SQL that loads and stores them."""
+"""The stored values of the node service, and the SQL that loads and stores them."""

@@ -1,4 +1,4 @@
-"""Nodes: machines that can be given out whole."""
+"""Nodes: machines that are allocated as a whole."""
 
 import dataclasses
 import datetime
@@ -15,7 +15,7 @@ from placement_consumers.nodes.db import models
 
 ENROLL = "enroll"
 
-# What nodes may share with no other node, and what it is called in a refusal.
+# Values that must be unique among nodes, with the message of a refusal.
 UNIQUE = {
     "uuid": "A node with UUID {value} already exists.",
     "name": "A node with name {value} already exists.",
@@ -27,7 +27,7 @@ UNIQUE = {
 class Node:
     """A machine. Times are in UTC.
 
-    ``interfaces`` has the names of those that were chosen, keyed by what they are for;
+    ``interfaces`` has the names of the chosen interfaces, keyed by their type;
     ``traits`` are sorted.
     """
 
@@ -61,11 +61,11 @@ NODES = sa.select(*models.Node.__table__.columns)
 
 
 def get_by_ident(session: Session, ident: str, *, by_name: bool, **_: str) -> Node:
-    """Return a node; what else a path names, of the node, does not matter.
+    """Return a node; other names in its path are ignored.
 
     :param ident: its UUID in any spelling, or its name
     :param by_name: whether names count
-    :raises NotFound: there is none
+    :raises NotFound: there is no such node
     """
     if uuidutils.is_uuid_like(ident):
         condition = models.Node.uuid == canonical_uuid(ident)
@@ -75,9 +75,9 @@ def get_by_ident(session: Session, ident: str, *, by_name: bool, **_: str) -> No
 
 
 def get_locked(session: Session, node: Node) -> Node:
-    """Return a node as it is now, which others change only after this transaction.
+    """Return the current node, locked until the end of the transaction.
 
-    :raises NotFound: it is gone
+    :raises NotFound: it has been removed
     """
     query = NODES.where(models.Node.id == node.id).with_for_update(key_share=True)
     return _one(read(session, query), node.uuid)
@@ -95,7 +95,7 @@ def canonical_uuid(text: str) -> str:
 
 
 def read(session: Session, query: sa.Select[Any]) -> list[Node]:
-    """Return the nodes that a query on all columns of the table finds, with traits."""
+    """Return the nodes, with traits, that a query on all columns of the table finds."""
     rows = session.execute(query).mappings().all()
     traits = _traits_by_id(session, [row["id"] for row in rows])
     return [Node(**row, traits=tuple(traits[row["id"]])) for row in rows]
@@ -112,16 +112,16 @@ def _traits_by_id(session: Session, ids: Collection[int]) -> dict[int, list[str]
 
 
 def probe(session: Session) -> None:
-    """Read next to nothing, which tells whether nodes can be read."""
+    """Read as little as possible, to check that nodes can be read."""
     session.execute(sa.select(models.Node.id).limit(1))
 
 
 def create(session: Session, values: Mapping[str, Any]) -> None:
     """Enrol a node.
 
-    :param values: what is not a default, keyed by column; ``uuid`` and ``driver`` at
-        least
-    :raises Conflict: a node has its UUID, its name or its instance
+    :param values: the values that are not defaults, keyed by column; at least ``uuid``
+        and ``driver``
+    :raises Conflict: another node has the UUID, the name or the instance
     """
     row = {
         "properties": {},
@@ -140,7 +140,7 @@ def create(session: Session, values: Mapping[str, Any]) -> None:
 def update(session: Session, node: Node, changes: Mapping[str, Any]) -> None:
     """Change a node, which is locked.
 
-    :param changes: new values, keyed by column
+    :param changes: the new values, keyed by column
     :raises Conflict: another node has the name or the instance
     """
     if changes:
@@ -152,10 +152,10 @@ def update(session: Session, node: Node, changes: Mapping[str, Any]) -> None:
 def _check_unique(
     session: Session, values: Mapping[str, Any], besides: int | None
 ) -> None:
-    """Check that what is unique is taken by no other node.
+    """Check that no other node has the unique values.
 
-    Somebody who takes it at the same moment is a lost race; the next attempt finds it
-    taken.
+    If another request takes a value at the same moment, the race is lost, and the next
+    attempt finds it taken.
     """
     for name, refusal in UNIQUE.items():
         value = values.get(name)
@@ -170,7 +170,7 @@ def _check_unique(
 
 def delete(session: Session, node: Node) -> None:
     """Remove a node, which is locked, and its traits."""
-    # SQLite leaves them behind unless it is asked for each connection.
+    # SQLite does not cascade unless each connection asks for it.
     session.execute(
         sa.delete(models.NodeTrait).where(models.NodeTrait.node_id == node.id)
     )

@@ -1,4 +1,4 @@
-"""Which nodes a list has, in which order, and where a page of it begins and ends."""
+"""Which nodes a list has, in which order, and where its pages begin and end."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from placement_consumers.nodes.db import models
 from placement_consumers.nodes.objects import node as ledger
 from placement_consumers.nodes.objects.node import Node
 
-# What a list can be sorted by: everything of which one is more than another one.
+# The fields by which a list can be sorted: those whose values have an order.
 UNSORTED = {"properties", "extra", "driver_info", "instance_info", "interfaces"}
 SORT_KEYS = [
     column.name
@@ -25,8 +25,8 @@ SORT_KEYS = [
 class Filters:
     """Which nodes to list; None and empty sets do not filter.
 
-    ``associated`` asks for those that have an instance, or have none. Nodes have all of
-    ``traits``, some of ``traits_any``, not all of ``not_traits`` and none of
+    ``associated`` selects the nodes with an instance, or those without. Nodes have all
+    of ``traits``, at least one of ``traits_any``, not all of ``not_traits`` and none of
     ``not_traits_any``.
     """
 
@@ -55,7 +55,7 @@ class Page:
 def list_page(
     session: Session, filters: Filters, page: Page
 ) -> tuple[list[Node], bool]:
-    """Return the nodes of a page, and whether there are more after it.
+    """Return the nodes of a page, and whether more follow.
 
     :raises BadRequest: there is no node with the UUID of the marker
     """
@@ -98,14 +98,14 @@ def _has_all(names: frozenset[str]) -> sa.ColumnElement[bool]:
     table = models.NodeTrait
     having = sa.select(table.node_id).where(table.trait.in_(sorted(names)))
     having = having.group_by(table.node_id)
-    # A node has each trait once.
+    # A node cannot have a trait twice.
     return models.Node.id.in_(having.having(sa.func.count() == len(names)))
 
 
 def _keys(page: Page) -> list[sa.ColumnElement[Any]]:
-    """Return what decides the order: nodes without a value first, then by value.
+    """Return the sort keys: nodes without a value come first, then by value.
 
-    The id makes it one order, on every database.
+    The id makes the order the same on every database.
     """
     column = getattr(models.Node, page.sort_key)
     present = sa.case((column.is_(None), 0), else_=1)

@@ -1,6 +1,6 @@
-"""States of a node, and what leads from one to another.
+"""States of a node, and the transitions between them.
 
-No hardware is behind it, so each change is done at once.
+There is no hardware behind it, so each change is immediate.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from placement_consumers.nodes.objects.node import ENROLL, Node
 MANAGEABLE, AVAILABLE, ACTIVE = "manageable", "available", "active"
 POWER_ON, POWER_OFF, REBOOTING = "power on", "power off", "rebooting"
 
-# What is to be done in which state, and the state after it.
+# The actions that each state allows, and the state after each.
 TRANSITIONS = {
     (ENROLL, "manage"): MANAGEABLE,
     (AVAILABLE, "manage"): MANAGEABLE,
@@ -21,17 +21,17 @@ TRANSITIONS = {
     (AVAILABLE, "active"): ACTIVE,
     (ACTIVE, "deleted"): AVAILABLE,
 }
-# What is asked of the power, and its state after it.
+# The requests to change the power, and the state after each.
 POWER = {POWER_ON: POWER_ON, POWER_OFF: POWER_OFF, REBOOTING: POWER_ON}
 # Nodes in these states can be removed, others only in maintenance.
 REMOVABLE = {ENROLL, MANAGEABLE, AVAILABLE}
 
 
 def provision(node: Node, target: str) -> dict[str, Any]:
-    """Return what changes of a node when it is brought where somebody wants it.
+    """Return the changes that bring a node to a requested provision state.
 
-    :raises BadRequest: that does not lead anywhere from its state, or the instance
-        that it is for asks for traits that it does not have
+    :raises BadRequest: no such transition exists from its state, or its instance asks
+        for traits that it does not have
     """
     state = TRANSITIONS.get((node.provision_state, target))
     if state is None:

@@ -1,4 +1,4 @@
-"""Traits of nodes: which names may be set, and what a node has."""
+"""Traits of nodes: which names may be set, and which traits a node has."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -18,9 +18,9 @@ STANDARD = frozenset(os_traits.get_traits())
 
 
 def is_valid(name: str) -> bool:
-    """Tell whether a trait may be called so: custom, or one of the installed library's.
+    """Return whether a trait name is custom, or known to the installed os-traits.
 
-    Placement takes no others.
+    Placement accepts no others.
     """
     if name in STANDARD:
         return True
@@ -28,10 +28,10 @@ def is_valid(name: str) -> bool:
 
 
 def check_names(names: Iterable[str], where: str) -> None:
-    """Check that all traits may be called so.
+    """Check that all traits have valid names.
 
-    :param where: what the names are taken from, for the caller to read
-    :raises BadRequest: one may not
+    :param where: where the names come from, for the error message
+    :raises BadRequest: a name is not valid
     """
     for name in names:
         if not is_valid(name):
@@ -43,9 +43,9 @@ def check_names(names: Iterable[str], where: str) -> None:
 
 
 def replace_all(session: Session, node: Node, names: Collection[str]) -> None:
-    """Give a node, which is locked, these traits and no others.
+    """Replace the traits of a node, which is locked.
 
-    :raises BadRequest: they are more than a node may have
+    :raises BadRequest: there are more than a node may have
     """
     wanted = set(names)
     _check_number(node, len(wanted))
@@ -64,7 +64,7 @@ def replace_all(session: Session, node: Node, names: Collection[str]) -> None:
 
 
 def add(session: Session, node: Node, name: str) -> None:
-    """Give a node, which is locked, one more trait.
+    """Add a trait to a node, which is locked.
 
     :raises BadRequest: it has as many as a node may have
     """
@@ -72,7 +72,7 @@ def add(session: Session, node: Node, name: str) -> None:
 
 
 def remove(session: Session, node: Node, name: str) -> None:
-    """Take a trait from a node, which is locked.
+    """Remove a trait from a node, which is locked.
 
     :raises NotFound: the node does not have it
     """

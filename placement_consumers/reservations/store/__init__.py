@@ -1,1 +1,1 @@
-"""What is kept: values, and the SQL that loads and stores them."""
+"""The stored values, and the SQL that loads and stores them."""

@@ -1,4 +1,4 @@
-"""Slots: one row for each that is promised."""
+"""Slots: one row for each promised slot."""
 
 import dataclasses
 import datetime
@@ -30,7 +30,7 @@ def list_holdings(
     *,
     without: Collection[str] = (),
 ) -> list[Holding]:
-    """Return all slots that meet an interval, those that are only wanted included.
+    """Return all slots that overlap an interval, including those only wanted.
 
     :param without: the ids of reservations whose slots do not count
     """
@@ -45,7 +45,7 @@ def list_holdings(
 
 
 def list_all(session: Session) -> list[Holding]:
-    """Return all slots there are, the wanted ones not, the oldest promise first."""
+    """Return all slots that are held, not only wanted; the oldest promises first."""
     query = _grouped().where(models.Allocation.wanted.is_(sa.false()))
     return [_holding(row) for row in session.execute(query)]
 
@@ -78,7 +78,7 @@ def _holding(row: Any) -> Holding:
 def count_by_host(
     session: Session, reservation_id: str, *, wanted: bool = False
 ) -> dict[int, int]:
-    """Return how many slots a reservation has on which host, keyed by its id."""
+    """Return how many slots a reservation has on each host, keyed by host id."""
     table = models.Allocation
     query = (
         sa.select(table.computehost_id, sa.func.count().label("slots"))
@@ -98,9 +98,9 @@ def insert(
     *,
     wanted: bool = False,
 ) -> None:
-    """Promise slots.
+    """Store promised slots.
 
-    :param counts: how many on which host, keyed by its id
+    :param counts: how many slots on each host, keyed by host id
     """
     row = {
         "reservation_id": reservation_id,
@@ -125,7 +125,7 @@ def replace(
     interval: Interval,
     size: Size,
 ) -> None:
-    """Promise slots in the place of all that a reservation has."""
+    """Replace all slots that a reservation has with new ones."""
     delete(session, reservation_id)
     insert(session, reservation_id, counts, interval, size)
 
@@ -133,7 +133,7 @@ def replace(
 def delete(
     session: Session, reservation_id: str, *, wanted: bool | None = None
 ) -> None:
-    """Give up the slots of a reservation; all of them, or only those (not) wanted."""
+    """Delete the slots of a reservation: all, or only those that are (not) wanted."""
     table = models.Allocation
     statement = sa.delete(table).where(table.reservation_id == reservation_id)
     if wanted is not None:
@@ -142,7 +142,7 @@ def delete(
 
 
 def keep_wanted(session: Session, reservation_id: str) -> None:
-    """Let the slots that a reservation wanted be those that it has."""
+    """Turn the slots that a reservation wanted into those that it holds."""
     delete(session, reservation_id, wanted=False)
     table = models.Allocation
     statement = sa.update(table).where(table.reservation_id == reservation_id)
@@ -150,7 +150,7 @@ def keep_wanted(session: Session, reservation_id: str) -> None:
 
 
 def is_held(session: Session, host_id: int) -> bool:
-    """Tell whether any slot of a host is promised."""
+    """Return whether any slot of a host is promised."""
     query = sa.select(models.Allocation.id)
     query = query.where(models.Allocation.computehost_id == host_id).limit(1)
     return session.execute(query).first() is not None
@@ -163,7 +163,7 @@ def list_slots(
     lease_id: str | None = None,
     reservation_id: str | None = None,
 ) -> list[Slot]:
-    """Return slots that are promised, by host, and there the oldest first."""
+    """Return promised slots by host; the oldest of each host come first."""
     table = models.Allocation
     query = (
         sa.select(

@@ -1,9 +1,9 @@
-"""Claims: which process is at work on what, and until when it will be believed.
+"""Claims: which process works on what, and until when the claim is valid.
 
-Whoever begins an operation on a lease or a host claims it, and renews the claim before
-each step. A process that is killed renews nothing: once its claim has expired, another
-one takes it over and ends the operation. What a document of the claim says is enough
-for that.
+A process that begins an operation on a lease or a host claims it, and renews the claim
+before each step. A process that was killed renews nothing: once its claim has expired,
+another process takes it over and ends the operation. The document of the claim has all
+that is needed for that.
 """
 
 import dataclasses
@@ -20,16 +20,16 @@ from placement_foundation import errors
 
 
 class Busy(errors.Conflict):
-    """Another operation is at work on the same lease or host."""
+    """Another operation is in progress on the same lease or host."""
 
 
 class Lost(errors.Conflict):
-    """Another process has taken the claim over, and ends the operation."""
+    """Another process has taken over the claim, and ends the operation."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
-    """That a process, the holder, is at work on a subject."""
+    """A process, the holder, is working on a subject."""
 
     subject: str
     holder: str
@@ -40,10 +40,10 @@ class Claim:
 def take(session: Session, claim: Claim, expires_at: datetime.datetime) -> None:
     """Begin an operation.
 
-    :raises Busy: another one is at work on the same subject
+    :raises Busy: another operation is in progress on the same subject
     """
     if find(session, claim.subject):
-        raise Busy(f"Another operation is at work on {claim.subject}.")
+        raise Busy(f"Another operation is in progress on {claim.subject}.")
     session.execute(
         sa.insert(models.Claim).values(
             subject=claim.subject,
@@ -56,16 +56,16 @@ def take(session: Session, claim: Claim, expires_at: datetime.datetime) -> None:
 
 
 def find(session: Session, subject: str) -> Claim | None:
-    """Return the claim to a subject, if there is one."""
+    """Return the claim on a subject, if there is one."""
     table = models.Claim
     row = session.scalars(sa.select(table).where(table.subject == subject)).first()
     return _claim(row) if row else None
 
 
 def renew(session: Session, claim: Claim, expires_at: datetime.datetime) -> None:
-    """Go on with an operation.
+    """Renew the claim of an operation.
 
-    :raises Lost: another process goes on with it
+    :raises Lost: another process has taken it over
     """
     table = models.Claim
     statement = _held(sa.update(table), claim)
@@ -77,7 +77,7 @@ def renew(session: Session, claim: Claim, expires_at: datetime.datetime) -> None
 def release(session: Session, claim: Claim) -> None:
     """End an operation.
 
-    :raises Lost: another process goes on with it
+    :raises Lost: another process has taken it over
     """
     released = session.execute(_held(sa.delete(models.Claim), claim))
     if not released.rowcount:  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ def release(session: Session, claim: Claim) -> None:
 
 
 def drop_expired(session: Session, subject: str, now: datetime.datetime) -> None:
-    """End an operation whose process is gone, for another one to clean up after it."""
+    """Delete the claim on a subject if it expired; the caller cleans up after it."""
     table = models.Claim
     session.execute(
         sa.delete(table).where(table.subject == subject, table.expires_at <= now)
@@ -98,7 +98,7 @@ def _held(statement: Any, claim: Claim) -> Any:
 
 
 def list_expired(session: Session, now: datetime.datetime) -> list[Claim]:
-    """Return the claims that are no longer believed, the oldest first."""
+    """Return the claims that have expired, the oldest first."""
     table = models.Claim
     query = sa.select(table).where(table.expires_at <= now)
     query = query.order_by(table.expires_at, table.subject)
@@ -111,7 +111,7 @@ def take_over(
     now: datetime.datetime,
     expires_at: datetime.datetime,
 ) -> Claim | None:
-    """Take an expired claim from its holder; None if somebody was faster."""
+    """Take an expired claim from its holder; None if another process was faster."""
     holder = str(uuid.uuid4())
     table = models.Claim
     statement = _held(sa.update(table), claim).where(table.expires_at <= now)

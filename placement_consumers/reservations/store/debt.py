@@ -1,9 +1,9 @@
-"""Debts: what outside of the tables may not agree with them, and has to be made to.
+"""Debts: things outside the tables that may not agree with them, and have to.
 
-Before something is made in Placement that a failure would have to undo, a debt is
-written down. It is struck out in the transaction after which that something belongs
-there. Whatever happens in between, the debt tells what to look at; what is right is
-told by the other tables.
+Before anything is created in Placement that a failure would have to undo, a debt is
+written. It is deleted in the transaction after which the new thing belongs there.
+Whatever happens in between, the debt says where to look; the other tables say what is
+right.
 """
 
 import dataclasses
@@ -17,10 +17,10 @@ from placement_consumers.reservations.db import models
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Debt:
-    """What may not agree with the tables.
+    """Something that may not agree with the tables.
 
-    With both a reservation and a host it is an inventory; with a reservation alone, its
-    class and its flavor; with a host alone, its reservation provider.
+    With both a reservation and a host it is an inventory; with only a reservation, its
+    class and its flavor; with only a host, its reservation provider.
     """
 
     subject: str
@@ -30,14 +30,14 @@ class Debt:
 
 
 def insert(session: Session, debts: Iterable[Debt]) -> None:
-    """Write debts down."""
+    """Store debts."""
     rows = [dataclasses.asdict(debt) for debt in debts]
     if rows:
         session.execute(sa.insert(models.Debt), rows)
 
 
 def list_by_subject(session: Session, subject: str) -> list[Debt]:
-    """Return the debts of a lease or a host, the last one first."""
+    """Return the debts of a lease or a host, the newest first."""
     table = models.Debt
     query = sa.select(table).where(table.subject == subject).order_by(table.id.desc())
     return [
@@ -52,7 +52,7 @@ def list_by_subject(session: Session, subject: str) -> list[Debt]:
 
 
 def list_subjects(session: Session) -> list[str]:
-    """Return the leases and hosts that have debts, and that nobody is at work on."""
+    """Return the leases and hosts with debts, on which no operation is in progress."""
     claimed = sa.select(models.Claim.subject)
     query = sa.select(models.Debt.subject).distinct()
     query = query.where(models.Debt.subject.not_in(claimed))
@@ -60,5 +60,5 @@ def list_subjects(session: Session) -> list[str]:
 
 
 def delete(session: Session, subject: str) -> None:
-    """Strike out all debts of a lease or a host."""
+    """Delete all debts of a lease or a host."""
     session.execute(sa.delete(models.Debt).where(models.Debt.subject == subject))

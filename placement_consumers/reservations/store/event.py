@@ -1,4 +1,4 @@
-"""Events of leases: which are due, and who runs one."""
+"""Events of leases: which are due, and which process runs one."""
 
 import datetime
 import uuid
@@ -11,9 +11,9 @@ from placement_consumers.reservations.capacity import Interval
 from placement_consumers.reservations.db import models
 from placement_consumers.reservations.store.lease import Event, event_of
 
-# Of one lease, the events happen in this order.
+# The events of one lease happen in this order.
 IN_A_LEASE = [state.EventType.START, state.EventType.BEFORE_END, state.EventType.END]
-# Of all that are due, a lease that ends makes room for one that starts.
+# Among due events of several leases, a lease that ends makes room for one that starts.
 AMONG_LEASES = [state.EventType.BEFORE_END, state.EventType.END, state.EventType.START]
 
 
@@ -23,7 +23,7 @@ def insert(
     interval: Interval,
     before_end: datetime.datetime | None,
 ) -> None:
-    """Store the events of a new lease; with None nothing happens before its end."""
+    """Store the events of a new lease; None means no event before its end."""
     times = {
         state.EventType.START: interval.start,
         state.EventType.BEFORE_END: before_end,
@@ -40,7 +40,7 @@ def put(
     event_type: state.EventType,
     time: datetime.datetime,
 ) -> None:
-    """Let an event of a lease be still to come, at a time."""
+    """Set the time of an event of a lease, as not yet run."""
     table = models.Event
     statement = sa.update(table).where(
         table.lease_id == lease_id, table.event_type == event_type
@@ -59,7 +59,7 @@ def put(
 
 
 def delete(session: Session, lease_id: str, event_type: state.EventType) -> None:
-    """Let an event of a lease never happen."""
+    """Delete an event of a lease."""
     table = models.Event
     session.execute(
         sa.delete(table).where(
@@ -69,7 +69,7 @@ def delete(session: Session, lease_id: str, event_type: state.EventType) -> None
 
 
 def list_due(session: Session, now: datetime.datetime) -> list[Event]:
-    """Return what is to be done now: of each lease the next event, in their order."""
+    """Return the next due event of each lease, in the order to run them."""
     table = models.Event
     query = sa.select(table).where(
         table.status == state.Event.UNDONE, table.time <= now
@@ -95,7 +95,7 @@ def _place(row: models.Event) -> int:
 
 
 def list_failed_ends(session: Session, before: datetime.datetime) -> list[Event]:
-    """Return the ends that failed, and were last tried before a time."""
+    """Return the end events that failed, and were last tried before a time."""
     table = models.Event
     query = (
         sa.select(table)
@@ -114,7 +114,7 @@ def list_failed_ends(session: Session, before: datetime.datetime) -> list[Event]
 def close(
     session: Session, event_id: str, outcome: state.Event, now: datetime.datetime
 ) -> None:
-    """Let an event be over, or never happen."""
+    """Record the outcome of an event that is over, or that will never happen."""
     table = models.Event
     statement = sa.update(table).where(
         table.id == event_id,
@@ -129,10 +129,10 @@ def begin(
     now: datetime.datetime,
     target: state.Event = state.Event.IN_PROGRESS,
 ) -> bool:
-    """Begin an event that was found to be due; tell whether it still is.
+    """Begin an event that was due; return whether it still was.
 
-    Of several processes that try, one is told so. None is if somebody has moved the
-    event to another time meanwhile.
+    Only one of several processes that try gets True. All get False if the event was
+    moved to another time meanwhile.
     """
     table = models.Event
     statement = sa.update(table).where(

@@ -1,4 +1,4 @@
-"""Flavors that this service shows, where no other service keeps flavors."""
+"""Flavors that this service shows if no other service stores flavors."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ from placement_foundation import errors
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flavor:
-    """What an instance of a reservation is like; its id is the reservation's."""
+    """The flavor of the instances of a reservation, and its id."""
 
     id: str
     size: Size
@@ -20,19 +20,19 @@ class Flavor:
 
     @property
     def name(self) -> str:
-        """Return what it is called."""
+        """Return the name of the flavor."""
         return f"reservation:{self.id}"
 
     @property
     def extra_specs(self) -> dict[str, str]:
-        """Return what it asks for beside its size."""
+        """Return its extra specs."""
         return {f"resources:{self.resource_class}": "1"}
 
 
 def list_flavors(session: Session, project_id: str | None = None) -> list[Flavor]:
     """Return flavors by id.
 
-    :param project_id: whose flavors; None for all
+    :param project_id: the project with access to them; None means all flavors
     """
     table = models.Flavor
     query = sa.select(table).order_by(table.id)
@@ -44,8 +44,8 @@ def list_flavors(session: Session, project_id: str | None = None) -> list[Flavor
 def get(session: Session, flavor_id: str, project_id: str | None = None) -> Flavor:
     """Return a flavor.
 
-    :param project_id: who must have access to it; None for administrators
-    :raises NotFound: there is none, for that project
+    :param project_id: the project that must have access to it; None for administrators
+    :raises NotFound: there is no such flavor for that project
     """
     for flavor in list_flavors(session, project_id):
         if flavor.id == flavor_id:
@@ -58,7 +58,7 @@ def _flavor(row: models.Flavor) -> Flavor:
 
 
 def put(session: Session, flavor: Flavor) -> None:
-    """Store a flavor, in the place of the one of that id if there is one."""
+    """Store a flavor, replacing the one with the same id if there is one."""
     table = models.Flavor
     values = {
         "name": flavor.name,
@@ -75,7 +75,7 @@ def put(session: Session, flavor: Flavor) -> None:
 
 
 def set_project(session: Session, flavor_id: str, project_id: str | None) -> None:
-    """Let a project see a flavor; None for none."""
+    """Give a project access to a flavor; None takes access away."""
     table = models.Flavor
     session.execute(
         sa.update(table).where(table.id == flavor_id).values(project_id=project_id)
@@ -83,5 +83,5 @@ def set_project(session: Session, flavor_id: str, project_id: str | None) -> Non
 
 
 def delete(session: Session, flavor_id: str) -> None:
-    """Forget a flavor, if it is there."""
+    """Delete a flavor if it exists."""
     session.execute(sa.delete(models.Flavor).where(models.Flavor.id == flavor_id))

@@ -1,4 +1,4 @@
-"""Hosts whose room can be reserved, and what operators say of them."""
+"""Hosts whose capacity can be reserved, and the capabilities set by operators."""
 
 import dataclasses
 import datetime
@@ -17,9 +17,9 @@ LARGEST_ID = 0x7FFFFFFF
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Details:
-    """What the compute service knows of a host.
+    """A host as the compute service describes it.
 
-    ``available`` says that instances can be started there.
+    ``available`` means that instances can be started there.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Details:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
-    """A host; it promises slots as long as it is reservable."""
+    """A host; slots on it are promised as long as it is reservable."""
 
     id: int
     details: Details
@@ -45,26 +45,26 @@ class Host:
 
     @property
     def name(self) -> str:
-        """Return the name by which everything outside knows it."""
+        """Return the name by which all other services know it."""
         return self.details.name
 
     @property
     def size(self) -> Size:
-        """Return what it has in all."""
+        """Return its total capacity."""
         return self.details.size
 
     @property
     def columns(self) -> dict[str, object]:
-        """Return what requirements may name of every host."""
+        """Return the properties that requirements may name for every host."""
         return {name: read(self) for name, read in COLUMNS.items()}
 
     @property
     def properties(self) -> dict[str, object]:
-        """Return all that requirements may name of it."""
+        """Return all properties that requirements may name for this host."""
         return {**self.columns, **self.capabilities}
 
 
-# What is known of every host, and where a host has it.
+# The properties of every host, and where to read them.
 COLUMNS: Mapping[str, Callable[[Host], object]] = {
     "id": lambda host: host.id,
     "hypervisor_hostname": lambda host: host.name,
@@ -81,7 +81,7 @@ COLUMNS: Mapping[str, Callable[[Host], object]] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Property:
-    """A capability that some hosts have, and the values that it has there."""
+    """A capability that some hosts have, and its values there."""
 
     name: str
     private: bool
@@ -94,12 +94,12 @@ def list_hosts(session: Session) -> list[Host]:
 
 
 def lock_hosts(session: Session) -> list[Host]:
-    """Return all hosts, whose slots nobody else promises until the transaction ends."""
+    """Return all hosts, locking their slots until the transaction ends."""
     return _load(session, sa.select(models.ComputeHost).with_for_update())
 
 
 def get(session: Session, identifier: str) -> Host:
-    """Return a host by its id, which is a decimal number.
+    """Return the host with an id, which is a decimal number.
 
     :raises NotFound: there is no such host
     """
@@ -112,16 +112,16 @@ def get(session: Session, identifier: str) -> Host:
 
 
 def find_by_name(session: Session, name: str) -> Host | None:
-    """Return the host that has a name, if there is one."""
+    """Return the host with a name, if there is one."""
     query = sa.select(models.ComputeHost)
     query = query.where(models.ComputeHost.hypervisor_hostname == name)
     return next(iter(_load(session, query)), None)
 
 
 def get_by_name(session: Session, name: str) -> Host:
-    """Return the host that has a name, which must be there.
+    """Return the host with a name, which is expected to exist.
 
-    :raises NotFound: it went since
+    :raises NotFound: it has been removed meanwhile
     """
     found = find_by_name(session, name)
     if found is None:
@@ -130,7 +130,7 @@ def get_by_name(session: Session, name: str) -> Host:
 
 
 def subject(name: str) -> str:
-    """Return what a claim to a host is about."""
+    """Return the subject of a claim on a host."""
     return f"host:{name}"
 
 
@@ -142,7 +142,7 @@ def names_by_id(session: Session) -> dict[int, str]:
 
 def _load(session: Session, query: sa.Select[Any]) -> list[Host]:
     rows = session.execute(query.order_by(models.ComputeHost.id)).scalars().all()
-    # What another transaction has changed meanwhile is read again.
+    # Read again, as another transaction may have changed them meanwhile.
     capabilities = _capabilities(session, [row.id for row in rows])
     return [
         Host(
@@ -181,7 +181,7 @@ def _capabilities(
 def insert(session: Session, details: Details, capabilities: Mapping[str, str]) -> None:
     """Store a new host.
 
-    :raises Conflict: there is one of that name
+    :raises Conflict: there is already a host with that name
     """
     if find_by_name(session, details.name):
         raise errors.Conflict(f"Host '{details.name}' already exists!")
@@ -205,12 +205,12 @@ def _values(details: Details) -> dict[str, object]:
 
 
 def update(session: Session, host_id: int, details: Details) -> None:
-    """Store what the compute service says of a host now."""
+    """Store what the compute service says about a host now."""
     _update(session, host_id, _values(details))
 
 
 def set_reservable(session: Session, host_id: int, reservable: bool) -> None:
-    """Store whether a host promises slots."""
+    """Store whether slots on a host may be promised."""
     _update(session, host_id, {"reservable": reservable})
 
 
@@ -222,7 +222,7 @@ def _update(session: Session, host_id: int, values: Mapping[str, object]) -> Non
 def set_capabilities(
     session: Session, host_id: int, capabilities: Mapping[str, str | None]
 ) -> None:
-    """Store what is said of a host; None removes a capability."""
+    """Store capabilities of a host; None removes one."""
     table = models.ExtraCapability
     session.execute(
         sa.delete(table).where(
@@ -239,19 +239,19 @@ def set_capabilities(
 
 
 def delete(session: Session, host_id: int) -> None:
-    """Forget a host, which no slots are on."""
+    """Delete a host that has no slots."""
     capability, host = models.ExtraCapability, models.ComputeHost
     session.execute(sa.delete(capability).where(capability.computehost_id == host_id))
     session.execute(sa.delete(host).where(host.id == host_id))
 
 
 def list_capability_names(session: Session) -> set[str]:
-    """Return the names of all capabilities that some host has."""
+    """Return the names of all capabilities that any host has."""
     return set(session.scalars(sa.select(models.ExtraCapability.name).distinct()))
 
 
 def list_properties(session: Session) -> list[Property]:
-    """Return all capabilities that some host has, by name."""
+    """Return all capabilities that any host has, by name."""
     capability = models.ExtraCapability
     values: dict[str, set[str]] = {}
     for name, value in session.execute(sa.select(capability.name, capability.value)):
@@ -267,7 +267,7 @@ def list_properties(session: Session) -> list[Property]:
 
 
 def set_private(session: Session, name: str, private: bool) -> Property:
-    """Store whether only administrators are told of a capability.
+    """Store whether only administrators can see a capability.
 
     :raises NotFound: no host has it
     """

@@ -18,7 +18,7 @@ RESOURCE_TYPE = "virtual:instance"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wish:
-    """What a reservation asks for: so many slots of a size, on hosts that suit."""
+    """What a reservation asks for: a number of slots of a size, on suitable hosts."""
 
     size: Size
     amount: int
@@ -48,7 +48,7 @@ class Reservation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happens to a lease at a time, once."""
+    """Something that happens to a lease once, at a given time."""
 
     id: str
     lease_id: str
@@ -61,7 +61,7 @@ class Event:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lease:
-    """Somebody's claim to room on hosts, from one time to another."""
+    """A project's claim on the capacity of hosts, from one time to another."""
 
     id: str
     name: str
@@ -77,7 +77,7 @@ class Lease:
 
     @property
     def has_started(self) -> bool:
-        """Tell whether anything of it was started, or was to be."""
+        """Return whether anything in it was started, or should have been."""
         return any(
             reservation.status != state.Reservation.PENDING
             for reservation in self.reservations
@@ -95,24 +95,24 @@ def resource_class_of(reservation_id: str) -> str:
 
 
 def owner_of(lease: Lease) -> str:
-    """Return the project that a lease belongs to."""
+    """Return the project that owns a lease."""
     return lease.project_id
 
 
 def subject(lease_id: str) -> str:
-    """Return what a claim to a lease is about."""
+    """Return the subject of a claim on a lease."""
     return f"lease:{lease_id}"
 
 
 def id_of(claimed: str) -> str:
-    """Return the id of the lease that a claim is about."""
+    """Return the id of the lease from the subject of a claim."""
     return claimed.partition(":")[2]
 
 
 def list_leases(session: Session, project_id: str | None = None) -> list[Lease]:
     """Return leases, oldest first.
 
-    :param project_id: None for those of all projects
+    :param project_id: None means all projects
     """
     query = sa.select(models.Lease)
     if project_id is not None:
@@ -132,7 +132,7 @@ def get(session: Session, lease_id: str) -> Lease:
 
 
 def find(session: Session, lease_id: str) -> Lease | None:
-    """Return a lease, if it is there."""
+    """Return a lease if it exists."""
     query = sa.select(models.Lease).where(models.Lease.id == lease_id)
     return next(iter(_load(session, query)), None)
 
@@ -161,7 +161,7 @@ def _load(session: Session, query: sa.Select[Any]) -> list[Lease]:
     ]
 
 
-# A row that was read before in this transaction may have been changed since.
+# A row read earlier in this transaction may have changed since.
 FRESH = {"populate_existing": True}
 
 
@@ -296,7 +296,7 @@ def rename(session: Session, lease_id: str, name: str) -> None:
 
 
 def set_interval(session: Session, lease_id: str, interval: Interval) -> None:
-    """Let a lease last from one time to another."""
+    """Store the start and the end of a lease."""
     _update(session, lease_id, start_date=interval.start, end_date=interval.end)
 
 
@@ -308,7 +308,7 @@ def _update(session: Session, lease_id: str, **values: object) -> None:
 def move(
     session: Session, lease_id: str, target: state.Lease, sources: Iterable[state.Lease]
 ) -> bool:
-    """Bring a lease from one of some states into another; tell whether it was there."""
+    """Move a lease from any of several states to another; return whether it moved."""
     table = models.Lease
     statement = sa.update(table).where(
         table.id == lease_id, table.status.in_(list(sources))
@@ -320,7 +320,7 @@ def move(
 def set_reservation_status(
     session: Session, lease_id: str, status: state.Reservation, *only: str
 ) -> None:
-    """Store where reservations of a lease are; all of them if none is named."""
+    """Set the status of the named reservations of a lease, or of all of them."""
     table = models.Reservation
     statement = sa.update(table).where(table.lease_id == lease_id)
     if only:
@@ -329,7 +329,7 @@ def set_reservation_status(
 
 
 def set_condition(session: Session, reservation: Reservation) -> None:
-    """Store whether a reservation lacks slots, and whether others took their place."""
+    """Store whether a reservation lacks slots, and whether others replaced them."""
     table = models.Reservation
     session.execute(
         sa.update(table)
@@ -347,7 +347,7 @@ def set_degraded(session: Session, lease_id: str, degraded: bool) -> None:
 
 
 def delete(session: Session, lease_id: str) -> None:
-    """Forget a lease with all that belongs to it."""
+    """Delete a lease with all that belongs to it."""
     ids = sa.select(models.Reservation.id).where(
         models.Reservation.lease_id == lease_id
     )
