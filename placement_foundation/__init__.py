@@ -1,1 +1,1 @@
-"""What every service here stands on: versions, steps of a request, transactions."""
+"""What all services here share: versions, the steps of a request, transactions."""

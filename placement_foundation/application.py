@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 JSON = "application/json"
-# Documents of JSON, each in a line of its own.
+# JSON documents, one per line.
 LINES = "application/x-ndjson"
 GZIP = "gzip"
 READING = "GET"
@@ -54,10 +54,10 @@ class Service:
     """What differs between services in the steps of a request.
 
     ``negotiate`` returns the microversion that the headers of a request ask for, and
-    raises ``Malformed`` or ``Unavailable``; it takes ``newest_by_default`` if some row
-    says so. ``version_headers`` are those of an answer at a microversion, or at None
-    where none was agreed on. ``refuse`` renders an error for the caller, at that
-    microversion.
+    raises ``Malformed`` or ``Unavailable``; it takes ``newest_by_default`` if a row
+    sets it. ``version_headers`` returns the headers of an answer at a microversion, or
+    at None if none was agreed on. ``refuse`` renders an error for the caller, at the
+    same microversion.
     """
 
     name: str
@@ -76,14 +76,14 @@ class Router:
         self._mapper = routes.Mapper(explicit=True)
         self._mapper.minimization = False
         for path in table:
-            # Left to itself, a parameter does without a line feed at its end.
+            # By default, a parameter would not match a line feed at its end.
             self._mapper.connect(path, re.sub(r"\{(\w+)\}", r"{\1:[^/]+}", path))
         self._mapper.create_regs()
 
     def find(self, path: str) -> tuple[str, dict[str, str]]:
-        """Return the path of the table that a path is one of, and the parameters in it.
+        """Return the path of the table that a path matches, and the parameters in it.
 
-        :raises NotFound: no row of the table is for that path
+        :raises NotFound: no row of the table matches the path
         """
         found = self._mapper.routematch(path)
         if not found:
@@ -97,7 +97,7 @@ class Router:
 class Application:
     """A service: takes each request through the steps, and turns errors into answers.
 
-    :param settings: what its handlers need to know of its options
+    :param settings: the options that its handlers need
     """
 
     def __init__(
@@ -135,14 +135,14 @@ class Application:
             version = None
             response = self._service.refuse(
                 request,
-                errors.InternalError("The log of the service tells more."),
+                errors.InternalError("The log of the service has the details."),
                 None,
             )
         _add_headers(response, self._service.version_headers(version))
         return response(environment, start_response)  # type: ignore[no-any-return]
 
     def _tell_outage(self, error: errors.ServiceError) -> None:
-        """Log trouble of the database: a line, now and then with a traceback."""
+        """Log that the database is unavailable: one line, now and then a traceback."""
         cause = error.__cause__
         if not isinstance(error, errors.DatabaseUnavailable) or cause is None:
             return
@@ -172,9 +172,9 @@ class Application:
     def _find(
         self, request: webob.Request
     ) -> tuple[Mapping[str, Operation], dict[str, str]]:
-        """Return the methods of the path that is asked for, and the parameters in it.
+        """Return the methods of the requested path, and the parameters in it.
 
-        :raises NotFound: no row of the table is for that path
+        :raises NotFound: no row of the table matches the path
         """
         template, parameters = self._router.find(_path(request))
         telemetry.name_operation(template)
@@ -223,7 +223,7 @@ class Application:
         if operation.lines:
             opened = self._database.begin_reading(lambda session: _done(work(session)))
             return _render_open(request, operation, opened, version)
-        # What is sure to fail needs no lock.
+        # A request that is sure to fail needs no lock.
         reading = request.method == READING or operation.changes_nothing or asked.fault
         run = self._database.read if reading else self._database.write
         with telemetry.outcome(operation.counted):
@@ -250,8 +250,8 @@ class Application:
 class _Asked:
     """The query and the body of a request, parsed once, before any transaction.
 
-    What is wrong with them is ``fault``. It is raised after the subject was found, or
-    at once where there is none.
+    ``fault`` is what is wrong with them. It is raised after the subject was found, or
+    at once if the path names none.
     """
 
     def __init__(
@@ -281,7 +281,7 @@ class _Asked:
                 self.body = schema.parse_json(raw, accepted)
 
     def subject(self, session: Session, parameters: Mapping[str, str]) -> Any:
-        """Return what the path names, loaded; None where it names nothing."""
+        """Load and return what the path names; None if it names nothing."""
         row = self._operation
         if row.parse_path:
             return row.parse_path(**parameters)
@@ -292,9 +292,9 @@ class _Asked:
         return row.subject(session, **found, **self._flags)
 
     def checked(self, session: Session, subject: Any) -> Any:
-        """Return the subject, locked if it is to be changed.
+        """Return the subject, locked if the request is going to change it.
 
-        :raises ServiceError: the query or the body is not what it should be
+        :raises ServiceError: something is wrong with the query or the body
         """
         if self.fault:
             raise self.fault
@@ -303,12 +303,12 @@ class _Asked:
 
 
 def _done(reply: Reply | Later) -> Reply:
-    """Return a reply, after what was left for later."""
+    """Return a reply, after doing what the handler left for later."""
     return reply if isinstance(reply, Reply) else reply()
 
 
 def _add_headers(response: webob.Response, headers: Mapping[str, str]) -> None:
-    """Add headers to an answer, which may vary by more than they say."""
+    """Add headers to an answer; what it already varies by stays in ``Vary``."""
     varies = [response.headers.get("vary"), headers.get("vary")]
     response.headers.update(headers)
     if all(varies):
@@ -316,20 +316,20 @@ def _add_headers(response: webob.Response, headers: Mapping[str, str]) -> None:
 
 
 def _path(request: webob.Request) -> str:
-    """Return the path that is asked for, decoded.
+    """Return the requested path, decoded.
 
-    Bytes that are not valid UTF-8 become characters that no path has.
+    Bytes that are not valid UTF-8 become characters that occur in no path.
     """
     raw: str = request.environ.get("PATH_INFO", "")
     try:
         return raw.encode("latin-1").decode("utf-8", "replace") or "/"
     except UnicodeEncodeError:
-        # Clients that call the application without a server decode for themselves.
+        # Callers that use the application without a server have decoded it already.
         return raw
 
 
 def _check_sizes(request: webob.Request) -> None:
-    """Refuse what no client sends, before it is read.
+    """Refuse a request that is too large, before it is read.
 
     :raises AddressTooLong: the path and the query have more than a million characters
     :raises BodyTooLarge: the body is larger than the service reads
@@ -343,7 +343,7 @@ def _check_sizes(request: webob.Request) -> None:
 
 
 def _largest_body(request: webob.Request) -> int:
-    # An application that nothing surrounds reads all.
+    # Without middleware there is no limit.
     return int(request.environ.get(middleware.LARGEST_BODY_KEY, sys.maxsize - 1))
 
 
@@ -387,7 +387,7 @@ def _check_media_types(
         and not operation.body_optional
         and (operation.body.at(version) or operation.media_type_first)
     ):
-        # The sentence of a refusal quotes it even if there is none.
+        # The message of a refusal quotes it even if there is none.
         content_type: str = request.environ.setdefault("CONTENT_TYPE", "")
         media_type = content_type.split(";")[0].strip()
         if media_type != JSON:
@@ -411,7 +411,7 @@ def _offers(operation: Operation) -> list[str]:
 
 
 def _last(request: webob.Request, name: str) -> str | None:
-    """Return the last value of a query parameter, None if there is none to read."""
+    """Return the last value of a query parameter, None if it cannot be read."""
     try:
         return dict(query_string.decode(request.query_string)).get(name)
     except errors.BadRequest:
@@ -424,11 +424,11 @@ def _body(request: webob.Request) -> bytes:
         return b""
     largest = _largest_body(request)
     try:
-        # The size of a body in chunks is not known before.
+        # The size of a chunked body is not known in advance.
         raw: bytes = request.body if length else request.body_file.read(largest + 1)
     except Exception as exc:
-        # The caller has gone in the middle of it, or the server cannot parse it. Each
-        # server has errors of its own for that.
+        # The caller hung up in the middle of it, or the server cannot parse it. Each
+        # server raises its own errors for that.
         raise errors.BadRequest(f"Malformed JSON: the body ends early: {exc}") from exc
     if len(raw) > largest:
         raise _too_large(request)
@@ -498,7 +498,7 @@ def _render_open(
 
 
 def _prefers(header: Any, offers: list[str], wanted: str) -> bool:
-    """Tell whether the header of a caller says that one offer is the best."""
+    """Return whether a caller's header prefers one offer to all others."""
     found = header.acceptable_offers(offers) if header.header_value else []
     return any(offer == wanted for offer, _ in found[:1])
 

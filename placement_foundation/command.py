@@ -1,4 +1,4 @@
-"""Commands: what goes wrong is one line for the operator; shells complete them."""
+"""Commands: an error is one line for the operator; shells complete arguments."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ from oslo_db import exception as db_exc
 
 from placement_foundation import completion, errors, trouble
 
-# What is not a bug of ours: an option, a file or the database.
+# Errors that are not bugs of ours: an option, a file or the database is at fault.
 TROUBLE = (
     cfg.Error,
     OSError,
@@ -29,15 +29,15 @@ TROUBLE = (
 
 def describe(exc: BaseException) -> str:
     """Return what went wrong in one line."""
-    # What a transaction says of the database is meant for callers.
+    # The message of a failed transaction is for callers of the API.
     told = exc if not isinstance(exc, errors.DatabaseUnavailable) else exc.__cause__
     text = trouble.describe(told or exc)
-    # Where an option comes from is meant for programmers.
+    # The location of an option is for programmers.
     return re.sub(r"LocationInfo\(location=.*?, detail='(.*?)'\)", r"\1", text)
 
 
 def complain(program: str, exc: BaseException, *, verbose: bool = False) -> None:
-    """Tell the operator what went wrong.
+    """Print what went wrong, for the operator.
 
     :param verbose: whether a traceback comes before the line
     """
@@ -47,7 +47,7 @@ def complain(program: str, exc: BaseException, *, verbose: bool = False) -> None
 
 
 def is_verbose(config: cfg.ConfigOpts) -> bool:
-    """Tell whether the operator wants to know more."""
+    """Return whether the operator asked for details."""
     try:
         return bool(config.debug)
     except cfg.Error:
@@ -55,7 +55,7 @@ def is_verbose(config: cfg.ConfigOpts) -> bool:
 
 
 def wants_completion(arguments: Sequence[str]) -> str | None:
-    """Return the shell that a script is asked for, None if none is."""
+    """Return the shell for which a completion script is wanted, None if none is."""
     asked = " ".join(arguments[:2]).replace("=", " ").split()[:2]
     if (
         len(asked) == 2
@@ -69,7 +69,7 @@ def wants_completion(arguments: Sequence[str]) -> str | None:
 def print_completion(
     shell: str, program: str, run: Callable[[Sequence[str]], object], *helps: str
 ) -> None:
-    """Print what lets a shell complete the arguments of a command.
+    """Print the script that lets a shell complete the arguments of a command.
 
     :param run: runs the command with arguments
     :param helps: the arguments before ``--help`` that make it show its help

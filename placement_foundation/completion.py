@@ -1,4 +1,4 @@
-"""What lets a shell complete the arguments of a command."""
+"""Scripts that let a shell complete the arguments of a command."""
 
 import argparse
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ OPTION = "--shell_completion"
 
 
 def script(shell: str, program: str, words: Iterable[str]) -> str:
-    """Return what a shell has to be told to complete words after a command."""
+    """Return the script that makes a shell complete words after a command."""
     told = f"complete -W '{' '.join(sorted(set(words)))}' {program}"
     if shell == "zsh":
         return f"autoload -U +X bashcompinit && bashcompinit\n{told}"
@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         OPTION,
         action=_Complete,
         choices=SHELLS,
-        help="Print what lets this shell complete the arguments, and exit.",
+        help="Print the script that lets this shell complete arguments, and exit.",
     )
 
 

@@ -14,9 +14,9 @@ ENVIRONMENT_KEY = "placement.context"
 
 
 def begin(request_id: str, global_request_id: str | None) -> None:
-    """Let log records of this thread carry a new request, whose identity is not known.
+    """Let log records of this thread carry a new request, with no identity yet.
 
-    Otherwise they would carry that of the request which the thread served before.
+    Otherwise they would carry the request that the thread served before.
     """
     RequestContext(request_id=request_id, global_request_id=global_request_id)
 
@@ -30,5 +30,5 @@ def from_environment(environment: Mapping[str, Any]) -> RequestContext:
 
 
 def is_anonymous(asking: RequestContext) -> bool:
-    """Tell whether the caller is unknown. A user with an empty name is known."""
+    """Return whether the caller is unknown. A user with an empty name is known."""
     return asking.user_id is None

@@ -1,4 +1,4 @@
-"""Connections to a database: drivers, sessions as they should be, limits on time."""
+"""Connections to a database: drivers, settings of sessions, time limits."""
 
 import contextlib
 import itertools
@@ -17,21 +17,21 @@ from placement_foundation.option import DatabaseSettings
 
 LOG = log.getLogger(__name__)
 
-# The drivers of each server, the one that is asked for and tested first.
+# The drivers for each server, the recommended and tested one first.
 DRIVERS = {
     "postgresql": ("psycopg", "psycopg2"),
     "mysql": ("pymysql", "mysqldb"),
     "mariadb": ("pymysql", "mysqldb"),
 }
 
-# What MySQL may join into one text, in bytes; its default cuts off after 1024. This is
-# the most that MariaDB takes: a strict session refuses more.
+# The longest text that MySQL may join, in bytes; its default is 1024. This is the most
+# that MariaDB accepts: a strict session refuses more.
 JOINED_LENGTH = 2**30
 
-# What a transaction says before its first statement, whatever the server's defaults
-# are. Readers see one moment, so that the statements of one request agree with each
-# other; writers see what was committed when each statement starts, so that what is
-# read under a lock is current.
+# What a transaction executes before its first statement, whatever the server's defaults
+# are. Readers see a snapshot: all statements of a request agree with each other.
+# Writers see what was committed when each statement starts: what is read under a lock
+# is current.
 READ, WRITE = "read", "write"
 PREAMBLE = {
     ("sqlite", READ): "BEGIN",
@@ -50,19 +50,19 @@ GRACE = 5
 
 
 def connect(settings: DatabaseSettings) -> sa.Engine:
-    """Return what connects to the database that the settings name.
+    """Return the engine for the database that the settings name.
 
-    A server is asked for a connection at once, as often as the settings say.
+    For a server, wait until it accepts a connection, for as many attempts as set.
     """
-    # It writes a traceback for whatever it does not know. All of it is raised as well,
-    # and logged where it is handled.
+    # oslo.db logs a traceback for every error it does not know. All of them are raised
+    # as well, and logged where they are handled.
     logging.getLogger("oslo_db.sqlalchemy.exc_filters").setLevel(logging.CRITICAL)
     url = sa.engine.make_url(settings.connection)
     if settings.connection_parameters:
         url = url.update_query_string(settings.connection_parameters, append=True)
     if url.get_backend_name() not in (*DRIVERS, "sqlite"):
         raise ValueError(
-            f"{url.get_backend_name()} is none of sqlite, {', '.join(DRIVERS)}"
+            f"{url.get_backend_name()} is not one of sqlite, {', '.join(DRIVERS)}"
         )
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(url, settings)
@@ -85,7 +85,8 @@ def _server_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
         max_pool_size=settings.max_pool_size,
         max_overflow=settings.max_overflow,
         pool_timeout=settings.pool_timeout,
-        # Of drivers it does not know, it takes a refusal for another kind of error.
+        # With drivers that oslo.db does not know, it mistakes a refused connection for
+        # another kind of error.
         max_retries=0,
         thread_checkin=False,
     )
@@ -109,7 +110,7 @@ def _with_limits(url: sa.URL, settings: DatabaseSettings) -> sa.URL:
 
 
 def _limit_sessions(engine: sa.Engine, settings: DatabaseSettings) -> None:
-    """Have the server end what takes it too long."""
+    """Have the server end statements that take too long."""
 
     @sa.event.listens_for(engine, "connect")
     def limit(connection: Any, record: Any) -> None:
@@ -119,7 +120,7 @@ def _limit_sessions(engine: sa.Engine, settings: DatabaseSettings) -> None:
                 f"SET statement_timeout = '{settings.statement_timeout}s'"
             )
         else:
-            # MariaDB counts seconds of all statements, MySQL milliseconds of SELECT.
+            # MariaDB limits all statements, in seconds; MySQL SELECT, in milliseconds.
             slow = (
                 f"max_statement_time = {settings.statement_timeout}"
                 if "MariaDB" in str(connection.get_server_info())
@@ -132,15 +133,15 @@ def _limit_sessions(engine: sa.Engine, settings: DatabaseSettings) -> None:
             )
         with contextlib.closing(connection.cursor()) as cursor:
             cursor.execute(statement)
-        # A rollback would take back what was set.
+        # A rollback would undo the settings.
         connection.commit()
 
 
 def _limit_silence(engine: sa.Engine, seconds: float) -> None:
     """Hang up on a server that does not answer at all.
 
-    A process that stands still cannot end a statement by itself, and its machine keeps
-    the connection alive. The driver has no limit of its own for that.
+    A server process that hangs cannot end its statement, while its machine keeps the
+    connection alive. The driver itself has no limit for that.
     """
     import psycopg
 
@@ -165,7 +166,7 @@ def _hurry(
     try:
         event = next(waiting)
         while True:
-            # Nothing is ready now and then: the driver looks after itself.
+            # Now and then nothing is ready: the driver checks on the connection itself.
             ready = yield event
             if not ready and time.monotonic() > deadline:
                 connection.pgconn.finish()
@@ -176,9 +177,9 @@ def _hurry(
 
 
 def _with_installed_driver(url: sa.URL) -> sa.URL:
-    """Return the URL with a driver that is installed, its own one if that is.
+    """Return the URL with an installed driver: the one it names, if that is installed.
 
-    Configuration files name ``psycopg2``, or no driver at all.
+    Configuration files often name ``psycopg2``, or no driver at all.
     """
     backend = url.get_backend_name()
     named = [url.drivername] if "+" in url.drivername else []
@@ -191,29 +192,29 @@ def _with_installed_driver(url: sa.URL) -> sa.URL:
 
 
 def is_in_memory(url: sa.URL) -> bool:
-    """Tell whether a URL is that of a SQLite database without a file."""
+    """Return whether a URL is for a SQLite database without a file."""
     return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
 
 
 def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
     """Return an engine for the embedded database.
 
-    oslo.db's own opens the file anew for each request and cannot begin a transaction
-    as a writer.
+    The one of oslo.db opens the file again for each request and cannot begin a
+    transaction as a writer.
     """
     in_memory = is_in_memory(url)
     engine = sa.create_engine(
         url,
         connect_args={"timeout": settings.lock_timeout, "check_same_thread": False},
         poolclass=sa.pool.QueuePool,
-        # A database in memory is that of one connection, which threads take in turn.
+        # A database in memory belongs to one connection, which threads use in turn.
         pool_size=1 if in_memory else 5,
         max_overflow=0 if in_memory else -1,
     )
 
     @sa.event.listens_for(engine, "connect")
     def set_up(connection: sqlite3.Connection, record: Any) -> None:
-        # The driver's own BEGIN comes too late and locks too little.
+        # The BEGIN of the driver comes too late and locks too little.
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(
@@ -225,7 +226,7 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
 
 
 def with_preamble(engine: sa.Engine, kind: str) -> sa.Engine:
-    """Return the engine, beginning each transaction as one that reads or writes."""
+    """Return the engine with each transaction begun as a reader or as a writer."""
     statement = PREAMBLE.get((engine.dialect.name, kind))
     if engine.dialect.name == "mariadb":
         statement = PREAMBLE.get(("mysql", kind))
@@ -240,9 +241,9 @@ def with_preamble(engine: sa.Engine, kind: str) -> sa.Engine:
 
 
 def _wait_until_reachable(engine: sa.Engine, settings: DatabaseSettings) -> None:
-    """Ask for a connection, as often as the settings say, until there is one.
+    """Try to connect until it succeeds, at most as many times as the settings say.
 
-    :raises sqlalchemy.exc.SQLAlchemyError: there was none, or it cannot be used
+    :raises sqlalchemy.exc.SQLAlchemyError: no attempt succeeded, or none ever can
     :raises oslo_db.exception.DBError: the same
     """
     for attempt in itertools.count(1):

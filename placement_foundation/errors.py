@@ -1,8 +1,8 @@
-"""The ways in which every service says no.
+"""The errors of every service.
 
 An exception class is a row of a service's error table. Its docstring is the meaning,
 its attributes are the answer, and the sentence that it is raised with names what was
-wrong. A service adds rows of its own.
+wrong. Each service adds its own rows.
 """
 
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ class NotFound(ServiceError):
 
 
 class MethodNotAllowed(ServiceError):
-    """The path exists, and does not serve this method."""
+    """The path exists, but does not serve this method."""
 
     status = HTTPStatus.METHOD_NOT_ALLOWED
 
@@ -47,7 +47,7 @@ class MethodNotAllowed(ServiceError):
 
 
 class NotAcceptable(ServiceError):
-    """The caller does not want any of what can be served."""
+    """The caller accepts none of the media types that can be served."""
 
     status = HTTPStatus.NOT_ACCEPTABLE
 
@@ -81,13 +81,13 @@ class BodyTooLarge(ServiceError):
 
 
 class AddressTooLong(ServiceError):
-    """The address goes on and on."""
+    """The address is longer than the service accepts."""
 
     status = HTTPStatus.REQUEST_URI_TOO_LONG
 
 
 class InternalError(ServiceError):
-    """A bug of ours. The log tells more than the caller may know."""
+    """A bug of ours. The log has details that the caller may not see."""
 
     status = HTTPStatus.INTERNAL_SERVER_ERROR
 

@@ -2,19 +2,20 @@
 
 import gc
 
-# How many objects are made before the young ones are looked at for garbage, and how
-# often that is done before the older ones are.
+# How many objects are created before the youngest are collected, and how many
+# collections run before those of each older generation.
 COLLECT_AFTER = (50_000, 20, 20)
 
 
 def settle() -> None:
-    """Keep the garbage collector from looking at objects that stay for good.
+    """Keep the garbage collector from examining objects that stay for good.
 
-    A large answer makes so many objects that the collector looks at everything there
-    is, in the middle of a request. See docs/decisions/garbage-collection.rst.
+    A large answer creates so many objects that the collector would examine all objects
+    of the process, in the middle of a request. See
+    docs/decisions/garbage-collection.rst.
 
-    It changes the whole interpreter, so the program decides, and not the application:
-    a process that imports the application may do other things as well.
+    This affects the whole interpreter, so the program calls it, not the application: a
+    process that imports the application may do other things as well.
     """
     gc.collect()
     gc.freeze()

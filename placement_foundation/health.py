@@ -1,6 +1,6 @@
 """Whether a process lives, and whether it is ready to serve.
 
-Neither needs anybody to be known, and neither tells more than a word for each check.
+Both pages are open to anonymous callers, and give no more than a word for each check.
 """
 
 import time
@@ -21,19 +21,19 @@ LOG = log.getLogger(__name__)
 
 LIVE = "/livez"
 READY = "/readyz"
-# For how long a result is kept, however many ask, in seconds.
+# How long a result is kept, however many requests ask for it, in seconds.
 KEPT = 1
 # How long all checks may take together, in seconds.
 PATIENCE = 2
 
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
 
-# What is checked, by name, in order. A check that raises has failed.
+# The checks by name, in order. A check that raises has failed.
 Checks = Mapping[str, Callable[[], bool]]
 
 
 class Health:
-    """Runs checks, each after those before it have succeeded."""
+    """Runs checks in order, up to the first that fails."""
 
     def __init__(self, checks: Checks, clock: Callable[[], float]) -> None:
         self._checks = checks
@@ -60,7 +60,7 @@ class Health:
         return results
 
     def _give_up(self) -> dict[str, str]:
-        """Return how far the checks have come: the next one takes too long."""
+        """Return the results so far; the check that takes too long has failed."""
         results = dict(self._results) or dict.fromkeys(self._checks, UNKNOWN)
         slow = next((name for name, word in results.items() if word != OK), None)
         return {**results, slow: FAILED} if slow else results

@@ -1,8 +1,8 @@
 """Writing JSON.
 
-orjson writes it in UTF-8 and without blanks, ten times as fast as the standard library.
-What it refuses is left to that: numbers beyond 64 bits and halves of characters. See
-docs/decisions/json.rst.
+orjson writes UTF-8 without spaces, ten times as fast as the standard library. The
+standard library takes over where orjson refuses: numbers beyond 64 bits and lone
+surrogates. See docs/decisions/json.rst.
 """
 
 import json
@@ -12,16 +12,16 @@ import orjson
 
 from placement_foundation.schema import Json
 
-# A document, or a part of one, that is written already.
+# A document, or a part of one, that is already encoded.
 Written = orjson.Fragment
 
 
 def encode(document: Json) -> bytes:
-    """Return a document as bytes. Parts of it may be ``Written`` already."""
+    """Return a document as bytes. Parts of it may already be ``Written``."""
     try:
         return orjson.dumps(document)
     except TypeError:
-        # No document of a renderer contains itself, so nothing looks for that.
+        # No document of a renderer contains itself, so nothing checks for that.
         text = json.dumps(document, check_circular=False, default=_parse)
         return text.encode("ascii")
 

@@ -7,7 +7,7 @@ from oslo_log import log
 
 
 def set_up_logging(config: cfg.ConfigOpts, service: str) -> None:
-    """Log as the options say: to stderr, if they name no place."""
+    """Log as the options say: to stderr, if they name no destination."""
     places = ("log_file", "log_dir", "use_syslog", "use_journal")
     if not any(getattr(config, place) for place in places):
         # The library would take stdout, which belongs to the web server.

@@ -1,7 +1,7 @@
-"""Metrics in the format of Prometheus: those of all processes of a service together.
+"""Metrics in the format of Prometheus, summed over all processes of a service.
 
-Each process writes its numbers to files of its own in a directory that all of them
-share; whichever is asked adds them up.
+Each process writes its numbers to its own files in a directory that all of them share;
+the process that answers a request for metrics adds them up.
 """
 
 import atexit
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from prometheus_client.registry import Collector
 
 PREFIX = "placement_"
-# What prometheus_client looks at when it is imported: so not before it is wanted.
+# prometheus_client reads it when it is imported, so import that only when needed.
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Meter(telemetry.Observer):
-    """Keeps the numbers that it is told."""
+    """Keeps the numbers that it is given."""
 
     def __init__(self) -> None:
         import prometheus_client
@@ -40,7 +40,7 @@ class Meter(telemetry.Observer):
         }
 
     def tell(self, measure: Measure, amount: float, labels: Mapping[str, str]) -> None:
-        """Take note of a number."""
+        """Record a number."""
         self._told[measure](amount, labels)
 
 
@@ -67,7 +67,7 @@ def _make(measure: Measure, registry: Any) -> Any:
 def _teller(
     metric: Any, measure: Measure
 ) -> Callable[[float, Mapping[str, str]], None]:
-    """Return what takes note of a number."""
+    """Return the function that records a number."""
     verb = {Kind.HISTOGRAM: "observe", Kind.SIZE: "set"}.get(measure.kind, "inc")
     if not measure.labels:
         note = getattr(metric, verb)
@@ -76,7 +76,7 @@ def _teller(
 
 
 def switch_on() -> Meter:
-    """Keep numbers from here on: in this process, and in those that it forks."""
+    """Begin to keep numbers in this process and in those that it forks."""
     directory()
     meter = _meter()
     telemetry.add(meter)
@@ -85,15 +85,15 @@ def switch_on() -> Meter:
 
 @functools.cache
 def _meter() -> Meter:
-    # Two in one process would write the same numbers.
+    # Two meters in one process would write to the same files.
     return Meter()
 
 
 def directory() -> str:
-    """Return where the processes of this service share their numbers.
+    """Return the directory in which the processes of this service share their numbers.
 
-    It is made, and removed in the end, unless the environment names one: that is for
-    servers whose processes do not have a common beginning in this service.
+    It is created, and removed in the end, unless the environment names one. Name one
+    for web servers that start their processes without a common parent in this service.
     """
     if not os.environ.get(DIRECTORY):
         os.environ[DIRECTORY] = tempfile.mkdtemp(prefix="placement-metrics-")
@@ -102,15 +102,15 @@ def directory() -> str:
 
 
 def _remove(path: str, owner: int) -> None:
-    # The processes that were forked end as well, and must leave it to the others.
+    # Forked processes run this as well when they end; they must leave it in place.
     if os.getpid() == owner:
         shutil.rmtree(path, ignore_errors=True)
 
 
 def forget(pid: int) -> None:
-    """Take what a process that has ended had open, or kept, out of the numbers.
+    """Remove what a process that has ended had open, or kept, from the numbers.
 
-    What it has counted remains.
+    Its counts remain.
     """
     if os.environ.get(DIRECTORY):
         from prometheus_client import multiprocess
@@ -122,7 +122,7 @@ _watched: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
 
 
 def watch_connections(engine: sa.Engine) -> None:
-    """Tell of the connections of a pool, once however many applications share it."""
+    """Measure the connections of a pool, once however many applications share it."""
     if engine in _watched:
         return
     _watched.add(engine)
@@ -139,7 +139,7 @@ def watch_connections(engine: sa.Engine) -> None:
 def render(more: Iterable["Collector"] = ()) -> bytes:
     """Return all metrics as Prometheus reads them.
 
-    :param more: give metrics that are not told, but found out
+    :param more: collectors of metrics that are computed when asked for
     """
     import prometheus_client
     from prometheus_client import multiprocess

@@ -1,6 +1,6 @@
 """What surrounds the application: request id and log, identity, the last-resort 500.
 
-Each is a WSGI application around another one.
+Each is a WSGI application wrapped around another one.
 """
 
 import dataclasses
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 LOG = log.getLogger(__name__)
 
-# What could end a line of the log, and make another one.
+# Characters that could end a line of the log and forge another one.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSION_KEY = "placement.microversion"
 LARGEST_BODY_KEY = "placement.largest_body"
 NO_PAGES: Mapping[str, "WSGIApplication"] = types.MappingProxyType({})
-# What is logged of an address, in characters.
+# How much of an address is logged, in characters.
 LOGGED = 2000
 
 
@@ -40,10 +40,10 @@ LOGGED = 2000
 class Surroundings:
     """What differs between services in the surroundings of an application.
 
-    ``log_name`` is that of the log which has a line for each request. ``is_open`` tells
-    whether a request may be anonymous. Where callers are not authenticated,
-    ``identify`` sets the headers that say who is asking, and tells whether they are
-    known.
+    ``log_name`` is the name of the log that has a line for each request. ``is_open``
+    returns whether a request may be anonymous. Where callers are not authenticated,
+    ``identify`` sets the headers that say who is asking, and returns whether the caller
+    is known.
     """
 
     log_name: str
@@ -54,8 +54,8 @@ class Surroundings:
 class Surrounded:
     """An application with all that surrounds it.
 
-    ``largest_body`` is how many bytes a body may have, for servers that read it before
-    they call. ``elsewhere`` is what they serve beside it, at sockets of its own.
+    ``largest_body`` is the largest body in bytes, for servers that read the body before
+    they call. ``elsewhere`` has further applications to serve, each at its own socket.
     """
 
     def __init__(
@@ -85,13 +85,13 @@ def surround(
 ) -> Surrounded:
     """Return an application with all that surrounds it, as the options say.
 
-    :param pages: what is at some paths for all to read, outside of everything else
-    :param elsewhere: what is served at sockets of its own
+    :param pages: pages by path that anybody may read, outside of everything else
+    :param elsewhere: further applications, each with its own socket
     """
     if config.api.auth_strategy == "noauth2":
         LOG.warning(
-            "Nobody is authenticated (auth_strategy = noauth2): whoever reaches the "
-            "service may do anything."
+            "Nobody is authenticated (auth_strategy = noauth2): anybody who reaches "
+            "the service may do anything."
         )
     wrapped: Any = with_context(application, around)
     wrapped = AUTHENTICATION[config.api.auth_strategy](wrapped, config, around)
@@ -105,7 +105,7 @@ def surround(
 
 
 def is_root(environment: "WSGIEnvironment") -> bool:
-    """Tell whether a request is for the root document, which is open to all."""
+    """Return whether a request is for the root document, which is open to all."""
     return environment.get("PATH_INFO", "") in ("", "/")
 
 
@@ -125,7 +125,7 @@ def with_request_log(
         if REQUEST_ID.fullmatch(inbound):
             environment[context.GLOBAL_REQUEST_ID] = inbound
         context.begin(request_id, environment.get(context.GLOBAL_REQUEST_ID))
-        # A client that does not say what it wants is given what we have best.
+        # A client that does not say what it wants gets our preferred media type.
         if environment.get("HTTP_ACCEPT", "") in ("", "*/*"):
             environment["HTTP_ACCEPT"] = "application/json"
         line = _request_line(environment)
@@ -160,7 +160,7 @@ def with_request_log(
 def _facts(
     environment: "WSGIEnvironment", status: str, seconds: float
 ) -> dict[str, object]:
-    """Return what a line says beside its words, for logs that keep fields."""
+    """Return what a line says, and more, as fields, for logs that keep fields."""
     asking = environment.get(context.ENVIRONMENT_KEY)
     return {
         "request_id": environment[context.REQUEST_ID],
@@ -191,7 +191,7 @@ def _header(headers: Iterable[tuple[str, str]], wanted: str) -> str:
 def with_keystone(
     application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
 ) -> "WSGIApplication":
-    """Let the identity service say who is asking, except where that does not matter."""
+    """Let the identity service say who is asking, unless anybody may ask."""
     authenticated = auth_token.AuthProtocol(application, {"oslo_config_config": config})
 
     def guarded(
@@ -253,7 +253,7 @@ AUTHENTICATION = {"keystone": with_keystone, "noauth2": with_noauth}
 def with_context(
     application: "WSGIApplication", around: Surroundings
 ) -> "WSGIApplication":
-    """Make the context of a request, and refuse callers who are not known."""
+    """Create the context of a request, and refuse callers who are not known."""
 
     def known(
         environment: "WSGIEnvironment", start_response: "StartResponse"

@@ -1,4 +1,4 @@
-"""The revisions of the schema: which one a database has, and how it gets the newest."""
+"""Revisions of a schema: the one that a database has, and migrating to the newest."""
 
 import contextlib
 import threading
@@ -18,14 +18,14 @@ from placement_foundation.storage import Database
 
 LOG = log.getLogger(__name__)
 
-# Any number will do that is not used otherwise in this database.
+# Any number will do that this database does not use for anything else.
 POSTGRESQL_LOCK = 8778_1976
-# The locks of MySQL belong to the server, so their name tells the database.
+# Locks of MySQL belong to the server, so the name includes the database.
 MYSQL_LOCK = "concat('placement-migration-', sha1(database()))"
 # How long to wait for another process's migration, in seconds.
 PATIENCE = 3600
 
-# Alembic keeps what it works on in the globals of its modules.
+# Alembic keeps its state in globals of its modules.
 _alembic_lock = threading.Lock()
 
 
@@ -35,7 +35,7 @@ class History:
     :param scripts: where alembic finds them: package and directory, ``a.b:alembic``
     :param head: the newest revision
     :param version_table: where a database records the revision that it has
-    :param beside: that of other tables, which get their newest revision with these
+    :param beside: the history of other tables, which are migrated together with these
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class History:
             return self._recorded(connection)
 
     def is_newest(self, session: Session) -> bool:
-        """Tell whether the newest revision is the one recorded.
+        """Return whether the newest revision is the one recorded.
 
         :raises Exception: there is no record
         """
@@ -66,7 +66,7 @@ class History:
     def upgrade(self, database: Database, revision: str | None = None) -> None:
         """Migrate the schema to a revision, the newest if none is given.
 
-        A database that has it is not touched. Processes and threads that start
+        A database that already has it is not touched. Processes and threads that start
         together take turns.
 
         :raises alembic.util.CommandError: the database has an unknown revision
@@ -75,7 +75,7 @@ class History:
         wanted = revision or self.head
         if not self._is_at(database, wanted):
             with database.unhurried() as engine, _exclusively(engine) as connection:
-                # The process that was waited for has most likely done the work.
+                # The process that held the lock has most likely done the work.
                 if self._recorded(connection) != wanted:
                     command.upgrade(self._alembic(connection), wanted)
         if self._beside and wanted == self.head:
@@ -96,7 +96,7 @@ class History:
         try:
             return self.version(database) == revision
         except Exception as exc:
-            # Another process migrates, and holds the record meanwhile.
+            # Another process is migrating and has the record locked.
             if trouble.is_busy(exc):
                 return False
             raise
@@ -115,7 +115,7 @@ class History:
 
 
 def run(environment: Any) -> None:
-    """Run migrations on the connection at hand: what an ``env.py`` does.
+    """Run migrations on the connection that was passed, for an ``env.py``.
 
     :param environment: the module ``alembic.context``
     """
@@ -130,7 +130,7 @@ def run(environment: Any) -> None:
 
 @contextlib.contextmanager
 def _exclusively(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """Yield a connection in a transaction that no other migration runs beside."""
+    """Yield a connection in a transaction, with no other migration at the same time."""
     wait = {
         "sqlite": _wait_on_sqlite,
         "postgresql": _wait_on_postgresql,
@@ -154,19 +154,19 @@ def _wait_on_sqlite(engine: sa.Engine) -> Iterator[sa.Connection]:
 @contextlib.contextmanager
 def _wait_on_postgresql(engine: sa.Engine) -> Iterator[sa.Connection]:
     with engine.begin() as connection:
-        # The end of the transaction lets it go.
+        # The end of the transaction releases it.
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(POSTGRESQL_LOCK)))
         yield connection
 
 
 @contextlib.contextmanager
 def _wait_on_mysql(engine: sa.Engine) -> Iterator[sa.Connection]:
-    # The lock has a connection of its own: it must outlive the commit.
+    # The lock has its own connection: it must outlive the commit.
     with engine.connect() as guard:
         try:
             got = guard.scalar(sa.text(f"SELECT get_lock({MYSQL_LOCK}, {PATIENCE})"))
         except (sa.exc.DBAPIError, db_exc.DBError) as exc:
-            # A Galera cluster may refuse to lock by name.
+            # A Galera cluster may not allow named locks.
             LOG.warning("cannot lock the migration, run one at a time: %s", exc)
             got = True
         if not got:

@@ -1,4 +1,4 @@
-"""What a row of the route table says, what it is asked, and what it answers."""
+"""A row of the route table, what its handler gets, and what it answers."""
 
 import dataclasses
 import datetime
@@ -27,11 +27,11 @@ def _nothing(rule: str) -> bool:
 class Call(Generic[S, C]):
     """A request, checked and parsed: what a handler gets.
 
-    ``settings`` are the options of the service that handlers need to know;
-    ``subject`` is what the path names, loaded; ``path`` has the parameters of the
-    path as text; ``query`` is what the row's ``query`` made of the query string;
-    ``body`` is a document that the row's schema has accepted. ``asking`` is who asks,
-    and ``may`` tells whether another rule of the policy lets them in as well.
+    ``settings`` are the options of the service that handlers need; ``subject`` is what
+    the path names, loaded; ``path`` has the parameters of the path as text; ``query``
+    is what the row's ``query`` parsed from the query string; ``body`` is a document
+    that the row's schema has accepted. ``asking`` is the caller, and ``may`` returns
+    whether another rule of the policy lets them in as well.
     """
 
     session: Session
@@ -49,8 +49,8 @@ class Reply:
     """What a handler answers.
 
     ``location`` is a path of the API. ``modified`` is when the value last changed, in
-    UTC. ``created`` says that an operation which may find or make something made it:
-    the status is 201 then, whatever the row says.
+    UTC. ``created`` says that an operation that finds or creates something created it:
+    the status is then 201, whatever the row says.
     """
 
     value: Any = None
@@ -59,7 +59,7 @@ class Reply:
     created: bool = False
 
 
-# What remains to be done when the transaction has ended: it needs no database.
+# Work to do after the transaction has ended; it needs no database.
 Later: TypeAlias = Callable[[], Reply]
 Handler: TypeAlias = Callable[..., Reply | Later]
 Renderer: TypeAlias = Described[Any] | Callable[[Any, View], Json]
@@ -70,9 +70,9 @@ class Operation:
     """A method of a path: everything about it except what it does.
 
     ``handler`` does it, from its first microversion on; it is called with a ``Call``
-    and the row's ``flags`` as keywords. What takes long and needs no database it may
-    leave for ``Later``, when the transaction has ended. ``absent`` is the error that
-    answers before that microversion.
+    and the row's ``flags`` as keywords. It may leave work that takes long and needs no
+    database for ``Later``, after the transaction has ended. ``absent`` is the error
+    before that microversion.
 
     ``policy`` is the rule that must let the caller in; None admits everybody.
     ``policy_project`` is the query parameter that names the project which the rule is
@@ -80,35 +80,36 @@ class Operation:
     belongs to: the rule must also let the caller in there.
 
     ``subject`` loads what the path names: it gets the session, the parameters of the
-    path, or those of ``subject_parameters``, and ``subject_flags`` as the handler gets
-    its own. ``lock`` keeps others from changing it until the transaction ends, once
-    nothing is wrong with the request, and returns it as it is then. Where the path
-    names nothing that is stored, ``parse_path`` makes the subject of its parameters.
-    ``query`` parses the query
-    string; where there is none at a microversion, the query string is ignored.
-    ``body`` is the schema of the body; where there is none, the body is ignored. Where
-    it is ``body_optional`` and none came, it is None; what came is JSON, whatever type
-    it says it has.
+    path (only those in ``subject_parameters``, if set), and ``subject_flags`` as the
+    handler gets its own. Once nothing is wrong with the request, ``lock`` keeps others
+    from changing the subject until the transaction ends, and returns it as it is then.
+    If the path names nothing that is stored, ``parse_path`` makes the subject from its
+    parameters.
 
-    ``status`` is that of success, or 201 where the row ``may_create`` what it does not
-    find and the handler did. ``reply`` renders the handler's value and ``dated``
+    ``query`` parses the query string; if there is none at a microversion, the query
+    string is ignored. ``body`` is the schema of the body; if there is none, the body is
+    ignored. If it is ``body_optional`` and there is no body, it is None; if there is
+    one, it is read as JSON, whatever its content type.
+
+    ``status`` is the status of success, or 201 if the row ``may_create`` what it does
+    not find and the handler did. ``reply`` renders the handler's value, and ``dated``
     is the microversion from which the reply carries ``Cache-Control`` and, when the
     handler knows it, ``Last-Modified``.
 
-    ``media_type_first`` and ``body_first`` move a step: media types are looked at
-    before the microversion, the body before the subject. ``accepts_anything`` leaves
-    one out: the reply is JSON whatever the caller wants.
+    ``media_type_first`` and ``body_first`` move a step: media types are checked before
+    the microversion, the body before the subject. ``accepts_anything`` leaves a step
+    out: the reply is JSON whatever the caller accepts.
 
-    ``lines`` renders the handler's value a second way, as one document after the other:
-    for callers that want lines of JSON, sent while they are read. The transaction goes
-    on until the reply is sent, so that the value may be an iterator which reads; and a
-    reply of this size is compressed for those who take that.
+    ``lines`` renders the handler's value in a second way, as a sequence of documents,
+    for callers that want lines of JSON, sent while they are read. The transaction stays
+    open until the reply is sent, so the value may be an iterator that still reads. The
+    reply is compressed for callers that accept that.
 
-    ``counted`` is told what became of each request that was let in.
+    ``counted`` is the measure of the outcomes of requests that policy let in.
 
-    ``newest_by_default`` is for what has no clients from before microversions: a
-    request without one gets the newest. What ``changes_nothing`` only reads, whatever
-    its method.
+    ``newest_by_default`` is for operations that no client from before microversions
+    uses: a request without one gets the newest. An operation that ``changes_nothing``
+    only reads, whatever its method.
     """
 
     handler: ByVersion[Handler]

@@ -1,4 +1,4 @@
-"""Options that every service has, and the values that code gets of them."""
+"""The options of every service, and the values that code gets from them."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,11 +29,11 @@ class Address(types.ConfigType):
     def __call__(self, value: str) -> Place:
         """Read a value.
 
-        :raises ValueError: it is none
+        :raises ValueError: it is not an address
         """
         host, _, port = value.rpartition(":")
         if not port.isdecimal() or int(port) > 65535:
-            raise ValueError(f"{value} is no HOST:PORT")
+            raise ValueError(f"{value} is not HOST:PORT")
         return Place(host.strip("[]") or "127.0.0.1", int(port))
 
     def _formatter(self, value: str) -> str:
@@ -46,7 +46,7 @@ API_OPTIONS = [
         default="keystone",
         choices=[
             ("keystone", "tokens are validated by the identity service"),
-            ("noauth2", "whoever reaches the service is believed: for tests only"),
+            ("noauth2", "every caller is believed: for tests only"),
         ],
         deprecated_group="DEFAULT",
         help="How callers prove who they are.",
@@ -56,7 +56,7 @@ API_OPTIONS = [
         default=32 * 1024 * 1024,
         min=1,
         help="The largest body of a request, in bytes. A larger one is answered with "
-        "413 and not read. The reshape of a big provider tree has some megabytes.",
+        "413 and not read. Reshaping a big provider tree takes a few megabytes.",
     ),
 ]
 
@@ -85,7 +85,7 @@ DATABASE_OPTIONS = [
         "slave_connection",
         secret=True,
         help="A read replica of the database. Accepted for compatibility and not "
-        "used: every answer comes from the one database, so that none is out of date.",
+        "used: every answer comes from the one database, and none is out of date.",
     ),
     cfg.StrOpt(
         "mysql_sql_mode",
@@ -109,13 +109,13 @@ DATABASE_OPTIONS = [
     ),
     cfg.IntOpt(
         "pool_timeout",
-        help="Seconds to wait for a connection of the pool. 30 if unset. Does not "
+        help="Seconds to wait for a connection from the pool. 30 if unset. Does not "
         "apply to SQLite.",
     ),
     cfg.IntOpt(
         "max_retries",
         default=10,
-        help="Attempts to connect when the service starts; -1 is for ever.",
+        help="Attempts to connect when the service starts; -1 means without end.",
     ),
     cfg.IntOpt(
         "retry_interval",
@@ -126,31 +126,32 @@ DATABASE_OPTIONS = [
         "max_transactions",
         default=6,
         min=1,
-        help="Transactions that each process runs at once. Fewer than its threads, so "
-        "that what needs no database is answered while all of these wait for it. More "
-        "wait for lock_timeout seconds before they are refused.",
+        help="Transactions that each process runs at once. Keep it below the number of "
+        "threads: requests that need no database are then answered while all of these "
+        "wait for it. Further transactions wait for lock_timeout seconds before they "
+        "are refused.",
     ),
     cfg.IntOpt(
         "connect_timeout",
         default=10,
         min=0,
-        help="Seconds to wait for a connection to a database server; 0 is for ever. "
-        "Does not apply to SQLite.",
+        help="Seconds to wait for a connection to a database server; 0 means without "
+        "limit. Does not apply to SQLite.",
     ),
     cfg.IntOpt(
         "lock_timeout",
         default=5,
         min=1,
-        help="Seconds that a statement waits for a lock that another one holds, before "
-        "the transaction begins anew.",
+        help="Seconds that a statement waits for a lock held by another transaction, "
+        "before its own transaction begins again.",
     ),
     cfg.IntOpt(
         "statement_timeout",
         default=30,
         min=0,
-        help="Seconds that a database server may take for a statement; 0 is for ever. "
-        "A server that does not answer for some seconds more is given up. Does not "
-        "apply to SQLite.",
+        help="Seconds that a database server may take for a statement; 0 means without "
+        "limit. The connection to a server that does not answer for some seconds more "
+        "is closed. Does not apply to SQLite.",
     ),
     cfg.IntOpt(
         "connection_debug",
@@ -181,7 +182,7 @@ RETIRED_POLICY_OPTIONS = [
 
 
 def policy_options() -> list[cfg.Opt]:
-    """Return the options of oslo.policy, which before its release 6 had all of ours."""
+    """Return the options of oslo.policy with those that its release 6 removed."""
     options = [option for _, group in policy_opts.list_opts() for option in group]
     known = {option.name for option in options}
     return [
@@ -213,7 +214,7 @@ def register(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DatabaseSettings:
-    """How to reach the database: ``DATABASE_OPTIONS``, as the operator set them."""
+    """The settings for the database: ``DATABASE_OPTIONS``, as the operator set them."""
 
     connection: str
     connection_parameters: str = ""
@@ -234,7 +235,7 @@ class DatabaseSettings:
 
 
 def database_settings(group: Any) -> DatabaseSettings:
-    """Return how to reach the database.
+    """Return the settings for the database.
 
     :param group: the group of a configuration that has ``DATABASE_OPTIONS``
     """
@@ -242,13 +243,13 @@ def database_settings(group: Any) -> DatabaseSettings:
 
 
 def check_values(config: cfg.ConfigOpts) -> None:
-    """Read all options, so that a value that cannot be used is reported.
+    """Read all options, to report any value that cannot be used.
 
     :raises cfg.Error: an option has such a value
     :raises ValueError: likewise
     """
     if config.api.auth_strategy == "keystone":
-        # They are those of a library, which reads them when the service starts.
+        # These belong to a library, which reads them when the service starts.
         for group, options in keystone_opts.list_auth_token_opts():
             config.register_opts(options, group)
     for name in config:
@@ -271,6 +272,6 @@ def directory_variable(project: str) -> str:
 
 
 def list_files(environment: Mapping[str, str], project: str) -> list[str] | None:
-    """Return the files that the environment names; None if it leaves the choice."""
+    """Return the files that the environment names; None if it names none."""
     directory = environment.get(directory_variable(project), "").strip()
     return [str(Path(directory, f"{project}.conf"))] if directory else None

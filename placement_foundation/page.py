@@ -1,4 +1,4 @@
-"""Pages of text beside an API, for those who watch the service."""
+"""Pages of text next to an API, for monitoring the service."""
 
 import dataclasses
 import socket
@@ -16,7 +16,7 @@ METHODS = ("GET", "HEAD")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Text:
-    """What a page says."""
+    """The content of a page."""
 
     body: str | bytes
     status: HTTPStatus = HTTPStatus.OK
@@ -56,7 +56,7 @@ class Page:
 def beside(
     application: "WSGIApplication", pages: Mapping[str, "WSGIApplication"]
 ) -> "WSGIApplication":
-    """Return an application that has pages of others at some paths."""
+    """Return an application that serves pages at some paths and passes on the rest."""
 
     def found(
         environment: "WSGIEnvironment", start_response: "StartResponse"
@@ -68,11 +68,11 @@ def beside(
 
 
 def bind(place: Place) -> socket.socket:
-    """Return a socket that has an address, for the code that will listen at it.
+    """Return a socket bound to an address, for the code that will listen on it.
 
     Until then no client is kept waiting there.
 
-    :raises OSError: the address is taken, or is none of this machine's
+    :raises OSError: the address is taken, or does not belong to this machine
     """
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)

@@ -1,4 +1,4 @@
-"""Who may do what: the rules of a service, its defaults and what operators say."""
+"""Who may do what: the rules of a service, its defaults and operators' overrides."""
 
 import contextlib
 import os
@@ -19,15 +19,15 @@ LOG = log.getLogger(__name__)
 PROJECT_SCOPE = ["project"]
 
 
-# What files looked like: time of change, number and size, by path.
+# The state of files, by path: time of change, inode and size.
 Seen: TypeAlias = dict[str, tuple[int, int, int] | None]
 
 
 class Enforcer:
-    """What decides. Its files are read again when they change.
+    """Decides by the rules. Policy files are read again when they change.
 
-    New rules take the place of the old ones when all of them have been read. As long as
-    a file cannot be used the rules from before stay in force.
+    New rules replace the old ones when all of them have been read. As long as a file
+    cannot be used, the old rules stay in force.
 
     :raises Exception: a file cannot be used
     """
@@ -46,20 +46,20 @@ class Enforcer:
     ) -> None:
         """Check that the caller may do what a rule is about.
 
-        :raises policy.PolicyNotAuthorized: the rule says no
+        :raises policy.PolicyNotAuthorized: the rule does not allow it
         :raises policy.InvalidScope: the caller's token has another scope
         """
         self._current().authorize(rule, target, context, do_raise=True)
 
     def _current(self) -> policy.Enforcer:
         seen = _look(self._config)
-        # A request that comes while another reads the files gets the rules from before.
+        # A request that comes while another reads the files gets the old rules.
         if seen != self._seen and self._loading.acquire(blocking=False):
             try:
                 self._loaded = load(self._config, self._rules)
             except Exception as exc:
                 LOG.error(
-                    "The policy cannot be used, and stays what it was: %s",
+                    "The policy cannot be used; the old rules stay in force: %s",
                     " ".join(str(exc).split()),
                 )
             finally:
@@ -69,7 +69,7 @@ class Enforcer:
 
 
 def _look(config: cfg.ConfigOpts) -> Seen:
-    """Return what the policy files look like now."""
+    """Return the state of the policy files."""
     seen: Seen = {}
     for name in (config.oslo_policy.policy_file, *config.oslo_policy.policy_dirs):
         found = config.find_file(name)
@@ -86,7 +86,7 @@ def _status(path: str) -> tuple[int, int, int] | None:
     try:
         status = os.stat(path)
     except OSError:
-        # It has just gone.
+        # It has just been removed.
         return None
     return status.st_mtime_ns, status.st_ino, status.st_size
 
@@ -94,7 +94,7 @@ def _status(path: str) -> tuple[int, int, int] | None:
 def load(
     config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
 ) -> policy.Enforcer:
-    """Return the rules as they are now: the defaults, and what files say instead.
+    """Return the current rules: the defaults, and what files override.
 
     :raises Exception: a file cannot be used
     """
@@ -106,8 +106,8 @@ def load(
     loaded.load_rules()
     for name, rule in loaded.file_rules.items():
         if not isinstance(rule.check_str, str):
-            raise ValueError(f"{name} is not a check, which is a text")
-    # From here on it does not look at the files.
+            raise ValueError(f"{name} is not a check: a check is a text")
+    # From here on it ignores the files.
     loaded.use_conf = False
     return loaded
 
@@ -121,9 +121,9 @@ def list_operation_rules(
 ) -> list[policy.RuleDefault]:
     """Return the rules of the operations of a service.
 
-    :param service: what the names of the rules begin with
-    :param meanings: what each rule lets do, by the rest of its name
-    :param default: what all of them say, but for the ``exceptions``, by name
+    :param service: the prefix of the names of the rules
+    :param meanings: what each rule permits, by the rest of its name
+    :param default: the check of all rules except the ``exceptions``, by name
     """
     guarded: dict[str, list[policy.Operation]] = {}
     for path, methods in routes.items():
@@ -146,7 +146,7 @@ def list_operation_rules(
 def make_enforcer(
     config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
 ) -> Enforcer:
-    """Return what decides: the defaults, and what the operator's files say instead.
+    """Return the enforcer of the default rules and the operator's overrides.
 
     :raises Exception: a policy file cannot be used
     """
@@ -161,8 +161,8 @@ def authorize(
 ) -> None:
     """Check that the caller may do what a rule is about.
 
-    :param target: what the rule is applied to; None means the caller's own
-    :raises Forbidden: policy says no, or the caller's token has another scope
+    :param target: what the rule is applied to; None means the caller's own project
+    :raises Forbidden: the rule does not allow it, or the token has another scope
     """
     if target is None:
         target = {"project_id": context.project_id, "user_id": context.user_id}
@@ -177,7 +177,7 @@ def authorize(
 
 
 def allows(enforcer: Enforcer, context: RequestContext, rule: str) -> bool:
-    """Tell whether the caller may do what a rule is about, with what is their own."""
+    """Return whether a rule lets the caller in, for the caller's own project."""
     try:
         authorize(enforcer, context, rule)
     except errors.Forbidden:

@@ -20,7 +20,7 @@ COMPLAINT = "Invalid query string parameters: "
 
 
 def is_hyphenated_uuid(value: object) -> bool:
-    """Tell whether a query may use a text as a UUID: hyphens, in their places."""
+    """Return whether a text is a UUID for a query: with hyphens in their places."""
     if not isinstance(value, str):
         return True
     return bool(
@@ -28,7 +28,7 @@ def is_hyphenated_uuid(value: object) -> bool:
     )
 
 
-# The formats of query strings. Give them to each ``Schema`` of one.
+# The formats in query strings. Pass them to each ``Schema`` of a query.
 FORMATS = jsonschema.FormatChecker(formats=())
 FORMATS.checks("uuid")(is_hyphenated_uuid)
 
@@ -51,8 +51,8 @@ class Parser(Generic[T]):
 def decode(raw: str) -> Pairs:
     """Split and decode a query string. Both ``&`` and ``;`` end a parameter.
 
-    :param raw: as WSGI has it, one character for each byte
-    :raises BadRequest: a name or value is not UTF-8
+    :param raw: the text from WSGI, one character for each byte
+    :raises BadRequest: a name or value is not valid UTF-8
     """
     ascii_only = re.sub(r"[\x80-\xff]", lambda byte: f"%{ord(byte[0]):02X}", raw)
     try:
@@ -76,10 +76,10 @@ def check(pairs: Pairs, schema: Schema) -> None:
 
 
 def values(pairs: Pairs, name: str) -> list[str]:
-    """Return every value of a parameter, in the order they were given."""
+    """Return every value of a parameter, in the order in which they were given."""
     return [value for key, value in pairs if key == name]
 
 
 def last(pairs: Pairs, name: str) -> str | None:
-    """Return the value that counts of a parameter that is meant to be given once."""
+    """Return the last value of a parameter, which counts if only one is expected."""
     return dict(pairs).get(name)

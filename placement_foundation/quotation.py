@@ -1,17 +1,17 @@
-"""What the caller sent, in our words: never at length."""
+"""Quotations of what the caller sent, never at length."""
 
 import re
 
-# Removed in one pass: what is left must not make a mark with what follows.
+# Removed in one pass: what is left must not form a mark with what follows.
 COMMENT_MARKS = re.compile("<!--|-->")
-# In characters. A quotation is cut in its middle, since what is said of it comes after.
+# In characters. A quotation is cut in the middle, because an explanation follows it.
 QUOTED = 300
-# A whole message, the part of a schema that it shows included.
+# A whole message, including the part of a schema that it shows.
 MESSAGE = 4000
 
 
 def cut(text: str, length: int = QUOTED) -> str:
-    """Return a text as it may be quoted: its beginning and its end if it is long."""
+    """Return a text for quoting: only its beginning and its end if it is long."""
     if len(text) <= length:
         return text
     end = length // 4
@@ -21,8 +21,8 @@ def cut(text: str, length: int = QUOTED) -> str:
 def strip_tags(text: str) -> str:
     """Return a text as one line without what looks like a tag or a comment of HTML.
 
-    A line break of HTML becomes one of the text. It takes the time that the length of
-    the text asks for, whatever is in it.
+    A line break in HTML becomes one in the text. The time is linear in the length of
+    the text, whatever it contains.
     """
     text = text.replace("\n", " ").replace("\r", "")
     text = _replace_tags(text, "<br", "\n")

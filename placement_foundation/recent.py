@@ -1,4 +1,4 @@
-"""Values that take a while to find out, and so are found out now and then only."""
+"""Values that take a while to compute, and so are computed only now and then."""
 
 import threading
 import time
@@ -9,15 +9,14 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """A value that is found out when it is asked for, and then kept for a while.
+    """A value that is computed when it is asked for, and then kept for a while.
 
-    However many ask, one thread finds out, and none waits for it for longer than a
-    limit.
+    However many threads ask, one computes it, and none waits for it beyond a limit.
 
-    :param find_out: what it is now; it must not raise
-    :param lasts: for how long it is kept, in seconds
-    :param patience: for how long it is waited for, in seconds
-    :param too_late: what it is when that took longer
+    :param find_out: returns the current value; it must not raise
+    :param lasts: how long the value is kept, in seconds
+    :param patience: how long a caller waits for it, in seconds
+    :param too_late: returns the value for a caller that has waited that long
     """
 
     def __init__(
@@ -39,7 +38,7 @@ class Recent(Generic[T]):
         self._found: tuple[float, T] | None = None
 
     def get(self) -> T:
-        """Return the value, no older than it may be."""
+        """Return the value, computed again if it is too old."""
         with self._lock:
             if self._found and self._clock() - self._found[0] < self._lasts:
                 return self._found[1]
@@ -51,7 +50,7 @@ class Recent(Generic[T]):
             return self._found[1]
 
     def _begin(self) -> threading.Thread:
-        """Return the thread that finds out."""
+        """Return the thread that computes the value."""
         if self._finding is None or not self._finding.is_alive():
             self._finding = threading.Thread(target=self._run, daemon=True)
             self._finding.start()

@@ -10,7 +10,7 @@ from placement_foundation import context, errors, quotation
 from placement_foundation.schema import Json
 from placement_foundation.version import Version
 
-# Makes the document of an error: from the error, its message as it is shown, the
+# Makes the document of an error from the error, its message as it is shown, the
 # microversion of the request if one was agreed on, and the id of the request.
 Document: TypeAlias = Callable[
     [errors.ServiceError, str, Version | None, str | None], Json
@@ -43,9 +43,9 @@ KINDS = {
 
 
 def as_wanted(document: Document) -> Callable[..., webob.Response]:
-    """Return what renders errors as the caller likes to read them.
+    """Return the function that renders errors in the form that the caller accepts.
 
-    That is JSON, or HTML or plain text with the same words.
+    That is JSON, or HTML or plain text with the same message.
     """
 
     def refuse(
@@ -64,7 +64,7 @@ def as_wanted(document: Document) -> Callable[..., webob.Response]:
 
 
 def as_json(document: Document) -> Callable[..., webob.Response]:
-    """Return what renders errors as JSON, whatever the caller wants."""
+    """Return the function that renders errors as JSON, whatever the caller accepts."""
 
     def refuse(
         request: webob.Request, error: errors.ServiceError, version: Version | None

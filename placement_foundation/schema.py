@@ -1,6 +1,6 @@
-"""JSON in and out: documents that are checked, and for whom they are rendered.
+"""JSON in and out: checking documents, and what renderers need to know.
 
-A ``Schema`` checks a document; ``View`` tells a renderer for whom it renders.
+A ``Schema`` checks a document; a ``View`` says for which request a renderer renders.
 """
 
 import dataclasses
@@ -24,9 +24,9 @@ Json: TypeAlias = Any
 
 V = TypeVar("V")
 
-# The worst of so many is told.
+# How many faults are compared to report the worst.
 MOST_FAULTS = 100
-# What is shown of a part of a schema, in characters.
+# How much is shown of a part of a schema, in characters.
 LARGEST_SCHEMA = 2000
 BRIEF = reprlib.Repr()
 BRIEF.maxstring = BRIEF.maxother = BRIEF.maxlong = quotation.QUOTED
@@ -39,7 +39,7 @@ POSITIVE_INT = {"type": "integer", "minimum": 1, "maximum": 0x7FFFFFFF}
 
 
 def is_uuid(value: object) -> bool:
-    """Tell whether a body may use a text as a UUID: any spelling of 32 digits."""
+    """Return whether a text is a UUID for a body: any spelling of 32 digits."""
     return not isinstance(value, str) or uuidutils.is_uuid_like(value)
 
 
@@ -64,9 +64,9 @@ Validator = jsonschema.validators.extend(
 class Schema:
     """A JSON Schema, compiled when it is made.
 
-    ``document`` is what it was made of, for those who describe it.
+    ``document`` is what it was made of, for descriptions of the API.
 
-    :param formats: what the formats mean; those of a query differ from a body's
+    :param formats: what the formats mean; those of a query differ from those of a body
     :raises jsonschema.SchemaError: the schema itself is wrong
     """
 
@@ -82,26 +82,26 @@ class Schema:
     def check(self, document: Json, complaint: str) -> None:
         """Check a document.
 
-        :param complaint: what the message of a failure begins with
-        :raises BadRequest: the document breaks the schema, where and how
+        :param complaint: the beginning of the message of a failure
+        :raises BadRequest: the document breaks the schema; the message says where
         """
         try:
             fault = self.fault(document)
             if fault:
                 raise errors.BadRequest(f"{complaint}{_tell(fault)}")
         except RecursionError as exc:
-            # It could be read, but what is wrong with it cannot be written.
+            # It could be read, but the message about it cannot be written.
             raise errors.BadRequest(f"{complaint}nested too deeply") from exc
 
     def fault(self, document: Json) -> jsonschema.ValidationError | None:
-        """Return what is most wrong with a document; None if nothing is."""
+        """Return the worst fault of a document; None if there is none."""
         # A large document may have millions of faults.
         faults = itertools.islice(self._validator.iter_errors(document), MOST_FAULTS)
         return jsonschema.exceptions.best_match(faults)
 
 
 def _tell(fault: jsonschema.ValidationError) -> str:
-    """Return what is wrong, by which part of the schema, and where."""
+    """Return a message: what is wrong, by which part of the schema, and where."""
     message = quotation.cut(fault.message)
     schema = textwrap.indent(pprint.pformat(fault.schema, sort_dicts=False), "    ")
     by = _place(list(fault.relative_schema_path)[:-1])
@@ -118,7 +118,7 @@ def _place(steps: Iterable[str | int]) -> str:
 
 
 def parse_json(raw: bytes, schema: Schema) -> Json:
-    """Return the document of a body.
+    """Return the document in a body.
 
     :raises BadRequest: the body is not JSON, or breaks the schema
     """
@@ -126,11 +126,11 @@ def parse_json(raw: bytes, schema: Schema) -> Json:
         text = raw.decode("utf-8")
         document = _load(text, _finite)
         if b"\\u" in raw:
-            # An escape can smuggle in half a character, which nothing can store.
+            # An escape can smuggle in a lone surrogate, which nothing can store.
             json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as exc:
         raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
-    # What is wrong is shown as it was sent; what is right, as it is meant.
+    # Faults are shown as they were sent; a valid document is returned as it is meant.
     schema.check(document, "JSON does not validate: ")
     return _load(text, _number)
 
@@ -183,7 +183,7 @@ def closed_map(pattern: str, value: Json, *, least: int = 0) -> dict[str, Json]:
 
 
 def closed_object(**properties: Json) -> dict[str, Json]:
-    """Return the schema of an object that has all of some members and no other."""
+    """Return the schema of an object that has exactly these members."""
     return {
         "type": "object",
         "properties": properties,
@@ -203,25 +203,25 @@ def listed(item: Json) -> dict[str, Json]:
 
 
 class Field(NamedTuple):
-    """A member of a document: since when it is there, and the schema of its value."""
+    """A member of a document: its first microversion, and the schema of its value."""
 
     since: tuple[int, int]
     schema: Json
 
 
 def known(fields: Mapping[str, Field], version: Version) -> list[str]:
-    """Return the names of the members that are there at a microversion."""
+    """Return the names of the members that exist at a microversion."""
     return [name for name, field in fields.items() if version >= field.since]
 
 
 def describe_fields(fields: Mapping[str, Field], version: Version) -> dict[str, Json]:
-    """Return the schemas of the members that are there at a microversion."""
+    """Return the schemas of the members that exist at a microversion."""
     return {name: fields[name].schema for name in known(fields, version)}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class View:
-    """For whom a reply is rendered: the microversion, and where the API is mounted.
+    """What a renderer needs to know: the microversion, and where the API is mounted.
 
     ``prefix`` is a path, for links that begin with one; ``base`` is a whole URL.
     """
@@ -253,5 +253,5 @@ class Described(Generic[V]):
 def described(
     describe: Callable[[Version], Json],
 ) -> Callable[[Callable[[V, View], Json]], Described[V]]:
-    """Say of the renderer that follows what its documents look like."""
+    """Decorate a renderer with the description of its documents."""
     return lambda render: Described(render, describe)

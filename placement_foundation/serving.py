@@ -1,4 +1,4 @@
-"""Programs that serve: a service with the web server and database that it brings."""
+"""Programs that serve: a service with its own web server and embedded database."""
 
 import argparse
 import dataclasses
@@ -36,26 +36,26 @@ class Unusable(Exception):
 
 
 def _nothing(what: object) -> None:
-    """Leave something as it is."""
+    """Do nothing."""
 
 
 def _nowhere(config: cfg.ConfigOpts, url: str) -> list[str]:
-    """Name no place beside the service itself."""
+    """List no addresses besides that of the service itself."""
     return []
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """In what programs that serve differ.
+    """What differs between programs that serve.
 
-    ``name`` is that of the command, ``title`` that of the service, ``project`` that of
-    its files. ``database_group`` has the options of the database. ``read`` returns the
-    configuration of some files, with a database to use when none is configured.
-    ``fill`` gives a database with tables what else the service needs; ``sync_command``
-    is what makes the tables. ``begin`` is called in each process that begins to serve:
-    threads that are there before are not when the processes have parted. ``example`` is
-    a command to try, given the URL. ``list_places`` names what else is at the URL, a
-    line for each.
+    ``name`` is the name of the command, ``title`` of the service, ``project`` of its
+    files. ``database_group`` has the options of the database. ``read`` returns the
+    configuration from some files, with a database to use when none is configured.
+    ``fill`` stores what the service needs in a database with tables; ``sync_command``
+    makes the tables. ``begin`` is called in each process that begins to serve: threads
+    that were started before the fork do not exist there. ``example`` returns a command
+    to try at a URL. ``list_places`` returns a line for each further address below the
+    URL.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Program:
 
 
 class Server(base.BaseApplication):  # type: ignore[misc]
-    """The web server: several processes with threads, connections kept alive."""
+    """The web server: several processes with threads and persistent connections."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Server(base.BaseApplication):  # type: ignore[misc]
         self._options = {
             "bind": f"fd://{listener.fileno()}",
             "workers": workers,
-            # A process that replaces another one does not need the database for it.
+            # A process that replaces another one starts without the database.
             "preload_app": True,
             "worker_class": worker.Worker,
             "post_worker_init": lambda process: program.begin(config),
@@ -103,23 +103,23 @@ class Server(base.BaseApplication):  # type: ignore[misc]
         super().__init__()
 
     def load_config(self) -> None:
-        """Hand the options to the server."""
+        """Pass the options to the server."""
         for name, value in self._options.items():
             if name in self.cfg.settings:
                 self.cfg.set(name, value)
 
     def load(self) -> "WSGIApplication":
-        """Make the application, before the processes part."""
+        """Make the application, before the processes are forked."""
         return self._program.start(self._config)
 
 
 def _forget(server: object, process: Any) -> None:
-    """Take a process that has ended out of the metrics."""
+    """Remove a process that has ended from the metrics."""
     metrics.forget(process.pid)
 
 
 def add_arguments(parser: argparse.ArgumentParser, program: Program) -> None:
-    """Add the arguments that every program that serves takes."""
+    """Add the arguments of every program that serves."""
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (%(default)s)"
     )
@@ -144,7 +144,7 @@ def add_arguments(parser: argparse.ArgumentParser, program: Program) -> None:
 
 
 def add_config_file(parser: argparse.ArgumentParser, program: Program) -> None:
-    """Add the choice of configuration files."""
+    """Add the argument for configuration files."""
     project = program.project
     parser.add_argument(
         "--config-file",
@@ -165,7 +165,7 @@ def _count(text: str) -> int:
 def serve(program: Program, asked: argparse.Namespace) -> int:
     """Serve until told to stop; return the exit code.
 
-    :param asked: what ``add_arguments`` has added
+    :param asked: the values of the arguments from ``add_arguments``
     """
     try:
         config = configure(program, asked.config_file)
@@ -185,14 +185,14 @@ def serve(program: Program, asked: argparse.Namespace) -> int:
 
 
 def _open_log(program: Program, config: cfg.ConfigOpts) -> None:
-    """Write the log from here on.
+    """Begin to write the log.
 
-    :raises Unusable: it has no place, or an option of it makes no sense
+    :raises Unusable: it cannot be written, or an option for it makes no sense
     """
     try:
         set_up_logging(config, program.project)
     except Exception as exc:
-        # Each kind of log has errors of its own.
+        # Each kind of log raises its own errors.
         raise Unusable(f"the log cannot be written: {command.describe(exc)}") from exc
 
 
@@ -203,7 +203,7 @@ def refuse(program: Program, exc: Unusable) -> int:
 
 
 def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
-    """Return the configuration; where no database is named, it is the embedded one.
+    """Return the configuration; the database is the embedded one if none is named.
 
     :raises Unusable: a configuration or policy file is missing or broken
     """
@@ -212,7 +212,7 @@ def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
         config = program.read(found, embedded_url(program))
         if is_embedded(program, config):
             config.set_default("auth_strategy", "noauth2", "api")
-        # Read now, so that a value that cannot be used is reported now.
+        # Read all now, to report now a value that cannot be used.
         option.check_values(config)
     except (cfg.Error, ValueError, OSError) as exc:
         raise Unusable(command.describe(exc)) from exc
@@ -224,14 +224,14 @@ def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
 
 
 def embedded_url(program: Program) -> str:
-    """Return the URL of the database that a program brings."""
+    """Return the URL of the embedded database of a program."""
     directory = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     path = Path(directory, program.project, f"{program.project}.db")
     return f"sqlite:///{path}"
 
 
 def is_embedded(program: Program, config: cfg.ConfigOpts) -> bool:
-    """Tell whether the service brings its own database."""
+    """Return whether the service uses its embedded database."""
     return _connection(program, config) == embedded_url(program)
 
 
@@ -240,20 +240,20 @@ def _connection(program: Program, config: cfg.ConfigOpts) -> str:
 
 
 def _check_exposure(config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
-    """Keep a service that believes every caller on this machine.
+    """Refuse to expose a service that believes every caller to other machines.
 
-    :raises Unusable: others could reach it, and the operator did not say so
+    :raises Unusable: others could reach it, and the operator did not ask for that
     """
     open_to_all = config.api.auth_strategy == "noauth2"
     if open_to_all and not _is_loopback(asked.host) and not asked.insecure:
         raise Unusable(
-            f"with auth_strategy = noauth2 whoever reaches {asked.host} may do "
-            "anything; listen on 127.0.0.1, or say --insecure"
+            f"with auth_strategy = noauth2 anybody who reaches {asked.host} may do "
+            "anything; listen on 127.0.0.1, or pass --insecure"
         )
 
 
 def _is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:
@@ -265,10 +265,10 @@ def _is_loopback(host: str) -> bool:
 def prepare_database(
     program: Program, config: cfg.ConfigOpts, *, migrate: bool = False
 ) -> None:
-    """Migrate the embedded database, and see that a configured one can be used.
+    """Migrate the embedded database, or check that a configured one can be used.
 
     :param migrate: whether a configured one is to be migrated as well
-    :raises Unusable: it cannot be reached, written, or has no tables
+    :raises Unusable: it cannot be reached or written, or has no tables
     """
     settings = option.database_settings(config[program.database_group])
     try:
@@ -289,9 +289,9 @@ def prepare_database(
 
 
 def _make_private(path: Path) -> None:
-    """Make the file of a database, which only its owner can read, if it is not there.
+    """Create the file of a database if it is missing; let only its owner read it.
 
-    What SQLite puts beside it can be read by the same.
+    The same goes for the files that SQLite puts next to it.
     """
     path.parent.parent.mkdir(parents=True, exist_ok=True)
     path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -305,14 +305,14 @@ def _without_password(connection: str) -> str:
     try:
         return sa.make_url(connection).render_as_string()
     except (sa.exc.SQLAlchemyError, ValueError):
-        # It has no form, so what in it is a secret cannot be known.
+        # It is not a URL, so the secret in it cannot be found.
         return "the option connection"
 
 
 def _fill(
     program: Program, config: cfg.ConfigOpts, database: Database, migrate: bool
 ) -> None:
-    """Give a database all that the service needs, its tables only if that is wanted.
+    """Store what the service needs in a database; create its tables only if wanted.
 
     :raises Unusable: it has no tables
     """
@@ -326,7 +326,7 @@ def _fill(
 def _listen(host: str, port: int) -> socket.socket:
     """Return a socket that accepts connections.
 
-    :raises Unusable: the address is taken, or is none of this machine's
+    :raises Unusable: the address is taken, or does not belong to this machine
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -350,7 +350,7 @@ def _announce(
         print(line)
     print(f"Database: {database.render_as_string()}")
     if config.api.auth_strategy == "noauth2":
-        print("Nobody is authenticated: whoever reaches this address may do anything.")
+        print("Nobody is authenticated: anybody who reaches this may do anything.")
         print("Try:")
         print(f"  {program.example(url)}")
     sys.stdout.flush()

@@ -31,12 +31,12 @@ R = TypeVar("R")
 # Well below the number of parameters that any database takes in one statement.
 CHUNK = 5000
 
-# How long a request is kept waiting for others that hold what it needs, in seconds: no
-# longer than most clients wait for an answer.
+# How long a request waits for others that hold what it needs, in seconds: no longer
+# than most clients wait for an answer.
 PATIENCE = 30
 # How long work on the whole database waits for others, in seconds.
 UNHURRIED = 3600
-# Where a session has what is to be done last.
+# The key under which a session keeps what is to be done last.
 AT_END = "at end"
 # The longest pause before a transaction is run again, in seconds.
 LONGEST_PAUSE = 1.0
@@ -54,10 +54,10 @@ def insert_missing(
     model: type[orm.DeclarativeBase],
     rows: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Insert rows, leaving out those that a unique key says are there already.
+    """Insert rows, leaving out those that already exist according to a unique key.
 
-    It waits for other transactions that are inserting the same rows, so afterwards
-    the rows are there. Sort the rows, or two transactions that insert the same ones may
+    It waits for other transactions that are inserting the same rows, so afterwards the
+    rows exist. Sort the rows: two transactions that insert the same ones may otherwise
     deadlock.
     """
     if not rows:
@@ -88,14 +88,14 @@ def lock_rows(
     They are locked, and returned, in the order of their ids. Others may still add rows
     that refer to them.
 
-    :param columns: what is read of each row once it is locked
+    :param columns: the columns to read from each row once it is locked
     :param key: the primary key of the table
-    :param values: those of the key, or of the column that rows are found ``by``
+    :param values: values of the key, or of the column that rows are found ``by``
     """
     query = columns.where((key if by is None else by).in_(values)).order_by(key)
     query = query.with_for_update(key_share=True)
     for dialect in ("mysql", "mariadb"):
-        # Left to itself it may read the whole of a small table, and waits for each row
+        # Without the hint it may read the whole of a small table, and wait for each row
         # on the way that another transaction has locked.
         query = query.with_hint(key.class_, "FORCE INDEX (PRIMARY)", dialect)
     return session.connection().execute(query).all()
@@ -105,8 +105,8 @@ def delete_each(
     session: Session, column: orm.InstrumentedAttribute[T], values: Iterable[T]
 ) -> None:
     """Delete the rows that have one of the values in a column with an index."""
-    # Given many values at once, MariaDB may read the whole table, and waits for each
-    # row on the way that another transaction has locked.
+    # Given many values at once, MariaDB may read the whole table, and wait for each row
+    # on the way that another transaction has locked.
     rows = [{"wanted": value} for value in values]
     if rows:
         delete = sa.delete(column.parent.class_)
@@ -123,18 +123,18 @@ class Reading(Generic[T]):
 
 
 def at_end(session: Session, work: Callable[[Session], None]) -> None:
-    """Do something last in the transaction of a write, just before it commits."""
+    """Do something at the end of the transaction of a write, just before it commits."""
     session.info.setdefault(AT_END, []).append(work)
 
 
 class Database:
-    """The database: hand it a function of a session, and it runs in a transaction.
+    """The database: runs a function of a session in a transaction.
 
-    ``info`` is for what others remember about it: each session begins with a copy.
+    ``info`` is for what other modules keep with it: each session begins with a copy.
     """
 
     def __init__(self, connected: sa.Engine, settings: DatabaseSettings) -> None:
-        # Left to the first queries, it might be done by two threads at once.
+        # Otherwise the first queries do it, perhaps in two threads at once.
         orm.configure_mappers()
         readers = engine.with_preamble(connected, engine.READ)
         writers = engine.with_preamble(connected, engine.WRITE)
@@ -149,16 +149,15 @@ class Database:
     def rest(self) -> None:
         """Close the connections, until they are needed again.
 
-        A process that forks must have none: neither SQLite nor a server can tell
-        which of two processes uses a connection that they share. A database in memory
-        is kept.
+        A process that forks must have none: neither SQLite nor a server can distinguish
+        two processes that share a connection. A database in memory is kept.
         """
         if not engine.is_in_memory(self.engine.url):
             self.engine.dispose()
 
     @contextlib.contextmanager
     def unhurried(self) -> Iterator[sa.Engine]:
-        """Give connections without a limit on time, for work on the whole database."""
+        """Yield an engine without time limits, for work on the whole database."""
         if self.engine.dialect.name == "sqlite":
             yield self.engine
             return
@@ -172,23 +171,23 @@ class Database:
             connected.dispose()
 
     def answers(self) -> bool:
-        """Tell whether the database can be reached at all.
+        """Check that the database can be reached at all.
 
         :raises Exception: it cannot
         """
         return self.look(lambda session: session.scalar(sa.select(1)) == 1)
 
     def look(self, work: Callable[[Session], T]) -> T:
-        """Run ``work`` as ``read`` does, once, and beside all that waits for a turn.
+        """Run ``work`` as ``read`` does, but once, and without waiting for a turn.
 
-        It is for those who want to know whether the database is well.
+        It is for checks of the database.
 
-        :raises Exception: it is not
+        :raises Exception: the transaction failed
         """
         return self._read_once(work)
 
     def read(self, work: Callable[[Session], T]) -> T:
-        """Run ``work`` in a transaction that sees one moment and changes nothing.
+        """Run ``work`` in a transaction that reads one snapshot and changes nothing.
 
         :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
         :raises DatabaseUnavailable: the database cannot be reached, or is too slow
@@ -198,7 +197,7 @@ class Database:
     def begin_reading(self, work: Callable[[Session], T]) -> Reading[T]:
         """Run ``work`` as ``read`` does, in a transaction that stays open.
 
-        It is for what goes on reading while its result is used.
+        It is for results that are read from the database while they are used.
 
         :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
         """
@@ -207,13 +206,13 @@ class Database:
     def write(self, work: Callable[[Session], T], *, attempts: int = 10) -> T:
         """Run ``work`` until it commits, at most ``attempts`` times.
 
-        ``work`` is called again from the start, so it must take everything it
-        needs from the session and keep nothing between two calls.
+        ``work`` is called again from the start, so it must take everything it needs
+        from the session and keep nothing between two calls.
 
         :raises ConcurrentUpdate: each attempt lost a race
-        :raises BadRequest: the database has no way to store a value
-        :raises DatabaseUnavailable: the database cannot be reached, reads only, or
-            others hold what is needed for too long
+        :raises BadRequest: the database cannot store a value
+        :raises DatabaseUnavailable: the database cannot be reached, is read-only, or
+            others hold locks for too long
         """
         return self._retried(self._write_once, work, attempts=attempts)
 
@@ -241,18 +240,18 @@ class Database:
                 telemetry.tell(telemetry.TRANSACTION_FAILURES, cause=cause)
                 self._check_worth(exc, again)
                 telemetry.tell(telemetry.TRANSACTION_RETRIES, cause=cause)
-            # Those that lost to each other would meet again if they came back at once.
+            # Transactions that lost to each other would collide again without a pause.
             time.sleep(_pause(attempt))
         raise ValueError("a transaction is attempted at least once")
 
     def _check_worth(self, exc: Exception, again: bool) -> None:
         """Return if a failed transaction is worth another attempt, and raise if not.
 
-        :param again: whether there may be one
+        :param again: whether another attempt is allowed
         """
         if trouble.is_unstorable(exc):
             raise errors.BadRequest(
-                "The database has no way to store a value of this request."
+                "The database cannot store a value of this request."
             ) from exc
         if trouble.is_lost_race(exc):
             if not again:
@@ -266,7 +265,7 @@ class Database:
     def _turn(self) -> Iterator[None]:
         """Wait until fewer transactions run than may run at once.
 
-        :raises DatabaseUnavailable: none of them has ended for too long
+        :raises DatabaseUnavailable: none of them ended in time
         """
         if self._turns is None:
             yield
@@ -308,7 +307,7 @@ class Database:
 
 
 def _give_up(exc: Exception) -> errors.ServiceError:
-    """Return the error of a transaction that has lost too often."""
+    """Return the error for a transaction that has lost too many races."""
     if trouble.is_busy(exc):
         return _unavailable()
     return errors.ConcurrentUpdate(
@@ -325,8 +324,8 @@ def _unavailable() -> errors.DatabaseUnavailable:
 def _pause(attempt: int) -> float:
     """Return how long to wait after a number of attempts, in seconds.
 
-    It grows, so that many that want the same come to an end, and differs, so that they
-    do not meet again.
+    The pause grows, so that many transactions that want the same rows get through, and
+    it is random, so that they do not collide again.
     """
     longest: float = min(LONGEST_PAUSE, 0.01 * 2**attempt)
     return random.uniform(longest / 2, longest)
@@ -335,6 +334,6 @@ def _pause(attempt: int) -> float:
 def connect(settings: DatabaseSettings) -> Database:
     """Return the database that the settings name.
 
-    The server is asked for a connection at once, as often as the settings say.
+    For a server, wait until it accepts a connection, for as many attempts as set.
     """
     return Database(engine.connect(settings), settings)

@@ -3,19 +3,19 @@
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 
-# So many bytes are sent at once, more or less.
+# How many bytes are sent at once, more or less.
 CHUNK = 1 << 16
-# What a document of a cloud is compressed to hardly depends on more effort.
+# A higher level hardly makes the description of a cloud any smaller.
 LEVEL = 3
-# Says to zlib that the format is that of gzip.
+# Tells zlib to write the gzip format.
 GZIP = 31
 
 
 class Body:
-    """Chunks of bytes, made when they are asked for, and what ends with the last one.
+    """Chunks of bytes, made when they are asked for, with clean-up after the last one.
 
-    A server calls ``close`` when all is sent, or is not wanted any more. The first
-    chunk is made at once: what goes wrong with it can still be answered by an error.
+    A server calls ``close`` when everything is sent, or no longer wanted. The first
+    chunk is made at once: if it fails, an error can still be sent.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Body:
         yield from self._chunks
 
     def close(self) -> None:
-        """Stop making it."""
+        """Stop making chunks."""
         self._chunks.close()
         self._finish()
 
@@ -38,7 +38,7 @@ class Body:
 def lines(
     documents: Iterable[object], encode: Callable[[object], bytes]
 ) -> Generator[bytes, None, None]:
-    """Yield documents, each in a line of its own, some lines at a time."""
+    """Yield documents, one per line, several lines at a time."""
     waiting: list[bytes] = []
     size = 0
     for document in documents:
@@ -52,7 +52,7 @@ def lines(
 
 
 def compress(chunks: Iterable[bytes]) -> Generator[bytes, None, None]:
-    """Yield chunks as ``Content-Encoding: gzip`` has them."""
+    """Yield chunks compressed for ``Content-Encoding: gzip``."""
     packer = zlib.compressobj(LEVEL, wbits=GZIP)
     for chunk in chunks:
         packed = packer.compress(chunk)

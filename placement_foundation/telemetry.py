@@ -1,8 +1,8 @@
-"""What is counted and timed, for those who watch a service.
+"""Counting and timing, for monitoring a service.
 
-The code says what happens, in the words of this module; observers hear of it. While
-there is none, nothing is kept and no library is loaded: a call costs the look whether
-there is one.
+The code reports what happens, in the terms of this module, and observers receive it.
+While there is no observer, nothing is kept and no library is loaded: a call only checks
+whether there is one.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# What stands for an operation, a method or a code where there is none that is known.
+# Stands for an operation, a method or a code that is not known.
 NONE = "none"
 OTHER = "other"
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
@@ -33,15 +33,15 @@ NUMBERS = (0, 1, 10, 100, 1000, 10_000, 100_000)
 
 
 class Kind(enum.Enum):
-    """How what is told of a measure becomes its value."""
+    """How reported amounts become the value of a measure."""
 
-    # The sum of all that was told since the service began.
+    # The sum of all amounts since the service began.
     COUNTER = "counter"
-    # How many of what was told were how large.
+    # How many amounts fell into each range.
     HISTOGRAM = "histogram"
-    # What goes up and down; that of the service is the sum of its processes.
+    # Goes up and down; the value of the service is the sum over its processes.
     LEVEL = "level"
-    # The last that was told, whichever process that was.
+    # The last amount reported by any process.
     SIZE = "size"
 
 
@@ -49,7 +49,7 @@ class Kind(enum.Enum):
 class Measure:
     """Something that is counted or timed.
 
-    Whatever is told of a label comes from a set that is known, or bounded.
+    The values of a label come from a set that is known, or bounded.
     """
 
     name: str
@@ -82,19 +82,19 @@ STEP_SECONDS = Measure(
 CLAIMS = Measure(
     "claims",
     Kind.COUNTER,
-    "Writes of allocations, by what became of them.",
+    "Writes of allocations, by outcome.",
     ("outcome", "code"),
 )
 TRANSACTION_FAILURES = Measure(
     "transaction_failures",
     Kind.COUNTER,
-    "Attempts at a transaction that failed, by cause; lost_race among them.",
+    "Attempts at a transaction that failed, by cause, including lost_race.",
     ("cause",),
 )
 TRANSACTION_RETRIES = Measure(
     "transaction_retries",
     Kind.COUNTER,
-    "Transactions that were begun anew, by the cause of the failure before.",
+    "Transactions that were begun again, by the cause of the failure before.",
     ("cause",),
 )
 CONNECTIONS = Measure(
@@ -123,12 +123,12 @@ CANDIDATE_ANSWERS = Measure(
 SEARCHES_CUT = Measure(
     "searches_cut",
     Kind.COUNTER,
-    "Searches for allocation candidates that their budget ended.",
+    "Searches for allocation candidates that ended with their budget.",
 )
 FOREST_REFRESHES = Measure(
     "forest_refreshes",
     Kind.COUNTER,
-    "How often what is kept of the cloud was read anew: all of it, or what changed.",
+    "How often the forest in memory was refreshed: all of it, or only the changes.",
     ("extent",),
 )
 FOREST_TREES = Measure(
@@ -155,45 +155,45 @@ MEASURES = (
 
 
 class Observer:
-    """Hears of what happens. This one does nothing with it."""
+    """Receives what happens. This one ignores it."""
 
     def tell(self, measure: Measure, amount: float, labels: Mapping[str, str]) -> None:
-        """Take note of a number."""
+        """Record a number."""
 
     def request(
         self, environment: "WSGIEnvironment"
     ) -> contextlib.AbstractContextManager[object]:
-        """Return what surrounds a request."""
+        """Return a context manager around a request."""
         return contextlib.nullcontext()
 
     def step(self, name: str) -> contextlib.AbstractContextManager[object]:
-        """Return what surrounds a step of a request."""
+        """Return a context manager around a step of a request."""
         return contextlib.nullcontext()
 
     def answer(self, operation: str, method: str, status: str) -> None:
-        """Take note of how the request that is being served is answered."""
+        """Record how the current request is answered."""
 
 
 _observers: tuple[Observer, ...] = ()
-# The template of the path of the request that this thread serves.
+# The path template of the request that this thread serves.
 _operation = contextvars.ContextVar("operation", default=NONE)
 
 
 def add(observer: Observer) -> None:
-    """Let somebody hear of what happens in this process from now on."""
+    """Report what happens in this process to an observer from now on."""
     global _observers
     if observer not in _observers:
         _observers = (*_observers, observer)
 
 
 def remove(observer: Observer) -> None:
-    """Let somebody hear no more."""
+    """Report nothing more to an observer."""
     global _observers
     _observers = tuple(one for one in _observers if one is not observer)
 
 
 def tell(measure: Measure, amount: float = 1, **labels: str) -> None:
-    """Tell of something that was counted or timed."""
+    """Report something that was counted or timed."""
     for observer in _observers:
         observer.tell(measure, amount, labels)
 
@@ -212,7 +212,7 @@ def request(environment: "WSGIEnvironment") -> Iterator[None]:
 
 
 def name_operation(template: str) -> None:
-    """Say which path of a route table the request is for."""
+    """Set the path of a route table that the request is for."""
     _operation.set(template)
 
 
@@ -222,15 +222,15 @@ def operation() -> str:
 
 
 def method_of(environment: "WSGIEnvironment") -> str:
-    """Return the method of a request, if HTTP knows it."""
+    """Return the method of a request, or ``other`` if HTTP does not know it."""
     method: str = environment["REQUEST_METHOD"]
     return method if method in METHODS else OTHER
 
 
 def answer(environment: "WSGIEnvironment", status: str, seconds: float) -> None:
-    """Tell how a request is answered.
+    """Report how a request is answered.
 
-    :param seconds: since it came in
+    :param seconds: the time since it came in
     """
     if not _observers:
         return
@@ -275,7 +275,7 @@ def timed(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 @contextlib.contextmanager
 def outcome(measure: Measure | None) -> Iterator[None]:
-    """Count what becomes of something, with the code of the error if it is one."""
+    """Count the outcome of a block, with the code of the error if it raises one."""
     if measure is None:
         yield
         return

@@ -1,7 +1,7 @@
 """Traces: what a request spent its time on, for OpenTelemetry.
 
-They are switched on, and told where to go, by the variables that OpenTelemetry has for
-that. Without them nothing of it is imported.
+The environment variables of OpenTelemetry switch traces on and say where to send them.
+Without these, nothing of OpenTelemetry is imported.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ LOG = log.getLogger(__name__)
 
 SERVICE = "placement"
 EXPORTERS = "OTEL_TRACES_EXPORTER"
-# Any of these says that traces are wanted.
+# Any of these variables says that traces are wanted.
 WANTED = (
     EXPORTERS,
     "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -36,8 +36,8 @@ GROUP = "opentelemetry_traces_exporter"
 class Tracing(telemetry.Observer):
     """Makes a span of each request, and of its steps.
 
-    :param make_provider: called by each process for itself, at its first request: what
-        sends spans has a thread
+    :param make_provider: called by each process for itself, at its first request, since
+        a provider has a thread that sends spans
     """
 
     def __init__(self, make_provider: Callable[[], "TracerProvider"]) -> None:
@@ -50,7 +50,7 @@ class Tracing(telemetry.Observer):
     def request(
         self, environment: "WSGIEnvironment"
     ) -> contextlib.AbstractContextManager[object]:
-        """Return the span of a request, beneath that of the caller if one is told."""
+        """Return the span of a request, beneath that of the caller if it sent one."""
         return self._tracer().start_as_current_span(
             telemetry.method_of(environment),
             context=self._extract(_headers(environment)),
@@ -63,13 +63,13 @@ class Tracing(telemetry.Observer):
         """Return the span of a step, if there is one of a request."""
         if not self._trace.get_current_span().get_span_context().is_valid:
             return contextlib.nullcontext()
-        # An error may be the answer. What went wrong, the span of the request says.
+        # An error may be the right answer. The span of the request says if it is not.
         return self._tracer().start_as_current_span(
             name, record_exception=False, set_status_on_exception=False
         )
 
     def answer(self, operation: str, method: str, status: str) -> None:
-        """Name the request, and say how it was answered."""
+        """Name the span of the request, and record how it was answered."""
         span = self._trace.get_current_span()
         span.update_name(f"{method} {operation}")
         span.set_attributes(
@@ -92,9 +92,9 @@ def _headers(environment: "WSGIEnvironment") -> dict[str, str]:
 
 
 def switch_on(environment: Mapping[str, str] = os.environ) -> None:
-    """Trace from here on, if the environment says so.
+    """Begin to trace, if the environment says so.
 
-    A service serves without, if what is wanted is not installed.
+    If a package for it is not installed, the service serves without traces.
     """
     if not is_wanted(environment):
         return
@@ -102,11 +102,11 @@ def switch_on(environment: Mapping[str, str] = os.environ) -> None:
         exporters = [_find(name) for name in _names(environment)]
         telemetry.add(Tracing(lambda: _make_provider(environment, exporters)))
     except (ImportError, LookupError) as exc:
-        LOG.warning('no traces, what they need is not installed (".[otel]"): %s', exc)
+        LOG.warning('no traces: install the packages for them (".[otel]"): %s', exc)
 
 
 def is_wanted(environment: Mapping[str, str]) -> bool:
-    """Tell whether the environment wants traces."""
+    """Return whether the environment asks for traces."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     if environment.get(EXPORTERS, "").strip().lower() == "none":
@@ -126,9 +126,9 @@ def _names(environment: Mapping[str, str]) -> list[str]:
 
 
 def _find(name: str) -> Callable[[], Any]:
-    """Return what makes an exporter.
+    """Return the factory of an exporter.
 
-    :raises LookupError: none of that name is installed
+    :raises LookupError: no exporter of that name is installed
     """
     for found in metadata.entry_points(group=GROUP, name=name):
         exporter: Callable[[], Any] = found.load()

@@ -1,4 +1,4 @@
-"""What an error of a database means: a lost race, a value, or trouble of its own."""
+"""What a database error means: a lost race, a bad value, or a database in trouble."""
 
 import sqlite3
 
@@ -7,23 +7,23 @@ from oslo_db import exception as db_exc
 
 # SQL's serialization_failure, and PostgreSQL's deadlock_detected.
 LOST_RACES = {"40001", "40P01"}
-# Another transaction has held a lock for longer than this one was ready to wait:
-# PostgreSQL's lock_not_available, MySQL's codes for it.
+# Another transaction held a lock for longer than this one waits: PostgreSQL's
+# lock_not_available, and MySQL's codes for it.
 BUSY_STATES = {"55P03"}
 BUSY_NUMBERS = {1205, 3572}
 # Another transaction has changed the row since this transaction looked (MariaDB).
 CHANGED_NUMBER = 1020
 
-# What PostgreSQL says when it is not well: by class of the code, and by code.
-# Connections; resources, like connections and disk; operators, who end or start it;
-# errors of the system; no leave to connect. A server that only reads; a statement
-# that took too long; a transaction that waited too long for its client.
+# What PostgreSQL reports when it is not well: by class of the code, and by code.
+# Connections; resources, such as connections and disk; operators, who stop or start it;
+# system errors; no permission to connect. A read-only server; a statement that took too
+# long; a transaction that waited too long for its client.
 TROUBLED_CLASSES = {"08", "53", "57", "58", "28"}
 TROUBLED_STATES = {"25006", "25P03", "25P04"}
 
-# The same of MySQL and MariaDB: no connections left, the server is starting, ending,
-# out of disk or memory, reads only, or is a node that its cluster has left; a client
-# that has lost it; a statement that took too long or was ended.
+# The same for MySQL and MariaDB: no connections left; a server that is starting,
+# stopping, out of disk or memory, read-only, or a node cut off from its cluster; a
+# client that has lost it; a statement that took too long or was ended.
 TROUBLED_NUMBERS = {
     *(3, 23, 28),
     *(1021, 1030, 1037, 1038, 1040, 1041, 1042, 1043, 1044, 1045, 1047, 1053, 1077),
@@ -36,33 +36,33 @@ TROUBLED_NUMBERS = {
 NO_TABLE_STATE = "42P01"
 NO_TABLE_NUMBER = 1146
 
-# The user may not connect, or the database is not there: waiting does not help.
-# PostgreSQL says so in words only.
+# The user may not connect, or the database does not exist: waiting does not help.
+# PostgreSQL says so only in its message.
 REFUSED_NUMBERS = {1044, 1045, 1049, 1698}
 REFUSED_WORDS = ("authentication failed", "does not exist", "no pg_hba.conf entry")
 
-# What SQLite says when its file is not well: no memory, read only, interrupted, input
-# and output, corrupt, full, cannot be opened, locking, no database.
+# What SQLite reports when it is not well: no memory, read only, interrupted, input or
+# output failed, corrupt, full, cannot be opened, locking failed, not a database.
 TROUBLED_RESULTS = {7, 8, 9, 10, 11, 13, 14, 15, 26}
 
-# What MySQL says of characters that a column cannot hold, when they are compared with
-# it: a table that another service made may be in latin1.
+# What MySQL reports if a value is compared with a column that cannot hold its
+# characters: a table that another service made may be in latin1.
 FOREIGN_CHARACTERS = {1267, 1270, 1271}
 
 
 class LostRaceError(Exception):
-    """Another transaction was faster, and this one has to begin anew.
+    """Another transaction was faster, and this one has to begin again.
 
-    For work that finds out by itself; what the database finds out, it says by its own
-    errors.
+    This is for our own checks; for what the database detects it has its own errors.
     """
 
 
 def is_lost_race(exc: Exception) -> bool:
-    """Tell whether a transaction failed only because another one was faster."""
+    """Return whether a transaction failed only because another one was faster."""
     if isinstance(exc, LostRaceError):
         return True
-    # What a row refers to is seen first, so it can only be missing if it went since.
+    # What a row refers to is read first, so it can only be missing if it was deleted
+    # since.
     if isinstance(
         exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry | db_exc.DBReferenceError
     ):
@@ -75,7 +75,7 @@ def is_lost_race(exc: Exception) -> bool:
 
 
 def is_busy(exc: Exception) -> bool:
-    """Tell whether a transaction waited for a lock for as long as it may."""
+    """Return whether a transaction waited for a lock for as long as it may."""
     cause = driver_error(exc)
     if isinstance(cause, sqlite3.OperationalError):
         return "locked" in str(cause) or "busy" in str(cause)
@@ -83,7 +83,7 @@ def is_busy(exc: Exception) -> bool:
 
 
 def is_missing_table(exc: Exception) -> bool:
-    """Tell whether a statement failed because a table is not there."""
+    """Return whether a statement failed because a table does not exist."""
     return (
         isinstance(exc, db_exc.DBNonExistentTable)
         or _state(exc) == NO_TABLE_STATE
@@ -92,17 +92,17 @@ def is_missing_table(exc: Exception) -> bool:
 
 
 def is_unstorable(exc: Exception) -> bool:
-    """Tell whether a value is one that the database has no way to store."""
+    """Return whether a value is one that the database cannot store."""
     if isinstance(exc, db_exc.DBDataError | db_exc.DBInvalidUnicodeParameter):
         return True
     if _mysql_number(exc) in FOREIGN_CHARACTERS:
         return True
-    # Each driver has a class of that name, as the database interface asks for.
+    # Each driver has a class of that name, as Python's database API requires.
     return _has_ancestor(driver_error(exc), "DataError")
 
 
 def is_unavailable(exc: Exception) -> bool:
-    """Tell whether the database cannot be reached, or cannot work at the moment."""
+    """Return whether the database cannot be reached, or cannot work at the moment."""
     if isinstance(exc, sa.exc.TimeoutError | db_exc.DBConnectionError):
         return True
     cause = driver_error(exc)
@@ -115,7 +115,7 @@ def is_unavailable(exc: Exception) -> bool:
     state = _state(exc)
     if state:
         return state[:2] in TROUBLED_CLASSES or state in TROUBLED_STATES
-    # A driver that was not even answered has no code to tell.
+    # A driver that got no answer at all has no code to report.
     return (
         is_lost_connection(exc)
         or _has_ancestor(cause, "OperationalError")
@@ -124,7 +124,7 @@ def is_unavailable(exc: Exception) -> bool:
 
 
 def is_refused(exc: Exception) -> bool:
-    """Tell whether a server refuses all connections with these credentials."""
+    """Return whether a server refuses all connections with these credentials."""
     said = describe(exc)
     return _mysql_number(exc) in REFUSED_NUMBERS or any(
         words in said for words in REFUSED_WORDS
@@ -132,13 +132,13 @@ def is_refused(exc: Exception) -> bool:
 
 
 def is_lost_connection(exc: Exception) -> bool:
-    """Tell whether a connection broke that had been there: a new one may do."""
+    """Return whether an established connection broke: a new one may work."""
     inner = getattr(exc, "inner_exception", None) or exc
     return bool(getattr(inner, "connection_invalidated", False))
 
 
 def name_cause(exc: Exception) -> str:
-    """Return in a word why a transaction failed; there are few such words."""
+    """Return why a transaction failed as one word out of a small set."""
     kinds = {
         "lost_connection": is_lost_connection,
         "busy": is_busy,
@@ -150,18 +150,18 @@ def name_cause(exc: Exception) -> str:
 
 
 def describe(exc: BaseException) -> str:
-    """Return what the driver says, in one line."""
+    """Return the message of the driver in one line."""
     return " ".join(str(driver_error(exc)).split())
 
 
 def driver_error(exc: BaseException) -> object:
-    """Return what the driver raised, from beneath oslo.db and SQLAlchemy."""
+    """Return the exception of the driver beneath those of oslo.db and SQLAlchemy."""
     inner = getattr(exc, "inner_exception", None) or exc
     return getattr(inner, "orig", None) or inner
 
 
 def _state(exc: Exception) -> str | None:
-    """Return the SQLSTATE that a driver tells."""
+    """Return the SQLSTATE that a driver reports."""
     cause = driver_error(exc)
     state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
     return state if isinstance(state, str) else None

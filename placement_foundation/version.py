@@ -45,10 +45,10 @@ def negotiate(
     """Return the microversion that a request's headers ask for.
 
     :param service: the name that ``OpenStack-API-Version`` has for the service
-    :param versions: those that the service has
+    :param versions: the microversions of the service
     :param legacy_headers: other headers that may carry the version
-    :param newest_by_default: whether it is the highest one without a header, and not
-        the lowest
+    :param newest_by_default: whether a request without a header gets the highest one
+        instead of the lowest
     :raises Malformed: the text is not a version
     :raises Unavailable: the version is not one of these
     """
@@ -73,7 +73,7 @@ def negotiate(
 
 
 class ByVersion(Generic[T_co]):
-    """A value with a history: what it was from each microversion on.
+    """A value with a history: what it is from each microversion on.
 
     Before its first microversion the value does not exist (``None``).
     """
@@ -90,7 +90,7 @@ class ByVersion(Generic[T_co]):
         return self._values[age - 1] if age else None
 
     def values(self) -> list[T_co]:
-        """Return every value there ever was, oldest first."""
+        """Return every value of the history, oldest first."""
         return list(self._values)
 
     def versions(self) -> list[Version]:
@@ -99,10 +99,10 @@ class ByVersion(Generic[T_co]):
 
 
 def always(value: T) -> ByVersion[T]:
-    """Return a value that never changed."""
+    """Return a value that is the same at every microversion."""
     return ByVersion({FIRST: value})
 
 
 def since(major: int, minor: int, value: T) -> ByVersion[T]:
-    """Return a value that did not exist before a microversion."""
+    """Return a value that exists from a microversion on."""
     return ByVersion({(major, minor): value})

@@ -1,8 +1,8 @@
-"""A process of the web server: gunicorn keeps it, waitress reads and writes in it.
+"""A process of the web server: gunicorn manages it, waitress reads and writes in it.
 
-A connection gets a thread when all of a request has come in, and leaves it when the
-answer is made; a client that sends or reads slowly keeps no thread waiting. What takes
-too long is closed.
+A connection gets a thread when all of a request has come in, and releases it when the
+answer is ready; a client that sends or reads slowly keeps no thread waiting.
+Connections that take too long are closed.
 """
 
 import contextlib
@@ -21,33 +21,32 @@ from placement_foundation import garbage
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-# How long a connection may take until all of a header has come in, and until all of a
-# body has.
+# How long a client may take to send a whole header, and a whole body.
 HEADER_SECONDS = 10
 BODY_SECONDS = 60
-# How long one may take no byte of an answer, or send nothing between two requests.
-# Longer than the keep-alive of a proxy before it, so that the proxy hangs up first.
+# How long a client may read no byte of an answer, or send nothing between two requests.
+# Longer than the keep-alive of a proxy in front, so that the proxy hangs up first.
 IDLE_SECONDS = 75
-# How long a process that stops waits for a request that has begun to come in.
+# How long a stopping process waits for a request that has begun to come in.
 LAST_REQUEST_SECONDS = 2
 
 # Many groups of resources, or many aggregates, make a long query.
 LONGEST_REQUEST_LINE = 1024 * 1024
 LARGEST_HEADER = 64 * 1024
-# What may stand between two chunks of a body, or after the last one.
+# The most bytes between two chunks of a body, or after the last one.
 LARGEST_CHUNK_HEADER = 4 * 1024
-# For applications that name no largest body themselves.
+# For applications that do not set their own limit.
 LARGEST_BODY = 32 * 1024 * 1024
 END_OF_HEADER = b"\r\n\r\n"
 
 SETTINGS = {
     "backlog": 2048,
-    # The application knows which proxy is believed.
+    # The application knows which proxy to trust.
     "clear_untrusted_proxy_headers": False,
     "asyncore_use_poll": True,
-    # What is not read yet goes to a file, and keeps no thread waiting.
+    # What the client has not read yet goes to a file, and keeps no thread waiting.
     "outbuf_high_watermark": 1024 * 1024 * 1024,
-    # Clients that hang up are not worth a line.
+    # Clients that hang up are not worth a line in the log.
     "log_socket_errors": False,
     "max_request_header_size": LONGEST_REQUEST_LINE + LARGEST_HEADER,
     "ident": None,
@@ -55,14 +54,14 @@ SETTINGS = {
 
 
 class RequestLineTooLong(utilities.BadRequest):  # type: ignore[misc]
-    """The first line of a request goes on and on."""
+    """The first line of a request is too long."""
 
     code = 414
     reason = "URI Too Long"
 
 
 class Request(parser.HTTPRequestParser):  # type: ignore[misc]
-    """A request that comes in."""
+    """A request that is coming in."""
 
     completed: bool
     error: utilities.Error | None
@@ -81,12 +80,12 @@ class Request(parser.HTTPRequestParser):  # type: ignore[misc]
         else:
             consumed = self._received_header(data)
         if self.error:
-            # The client is not asked for the rest.
+            # Do not ask the client for the rest.
             self.expect_continue = False
         return consumed
 
     def _received_header(self, data: bytes) -> int:
-        """Keep data until the header is complete, so that it is read through once."""
+        """Keep data until the header is complete, so that it is parsed only once."""
         before = len(self._header)
         self._header += data
         end = self._header.find(END_OF_HEADER, max(0, before - len(END_OF_HEADER)))
@@ -120,7 +119,7 @@ class Request(parser.HTTPRequestParser):  # type: ignore[misc]
         return utilities.BadRequest(f"more than {LARGEST_CHUNK_HEADER} bytes")
 
     def is_overdue(self, now: float) -> bool:
-        """Tell whether the client takes too long to send it."""
+        """Return whether the client takes too long to send it."""
         allowed = BODY_SECONDS if self.headers_finished else HEADER_SECONDS
         return now - self.began > allowed
 
@@ -135,14 +134,14 @@ class Answer(task.WSGITask):  # type: ignore[misc]
         super().execute()
 
     def get_environment(self) -> dict[str, Any]:
-        """Return the environment of the application, with the path as it was sent."""
+        """Return the environment for the application, with the path as it was sent."""
         environment: dict[str, Any] = super().get_environment()
         environment["PATH_INFO"] = self.request.path
         return environment
 
 
 class Connection(channel.HTTPChannel):  # type: ignore[misc]
-    """A connection of a client. Its requests are answered one after the other."""
+    """A connection from a client. Its requests are answered one after the other."""
 
     task_class = Answer
     parser_class = Request
@@ -155,11 +154,11 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
         self._parked = False
 
     def is_idle(self) -> bool:
-        """Tell whether nothing is to be answered, and nothing is still to be sent."""
+        """Return whether there is nothing to answer and nothing left to send."""
         return not self.requests and not self.total_outbufs_len
 
     def is_overdue(self, now: float) -> bool:
-        """Tell whether the client takes too long to send a request."""
+        """Return whether the client takes too long to send a request."""
         if not self.is_idle():
             return False
         if self.request is not None:
@@ -167,15 +166,15 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
         return not self._used and now - self._opened > HEADER_SECONDS
 
     def is_stalled(self, now: float) -> bool:
-        """Tell whether the client has read nothing of an answer for too long.
+        """Return whether the client has read nothing of an answer for too long.
 
-        :param now: seconds of the wall clock, which waitress notes the activity by
+        :param now: seconds of the wall clock, by which waitress records activity
         """
         waiting = self._parked or not self.requests
         return waiting and now - self.last_activity > IDLE_SECONDS
 
     def has_begun(self, now: float) -> bool:
-        """Tell whether a request has just begun to come in."""
+        """Return whether a request has just begun to come in."""
         return (
             self.request is not None and now - self.request.began < LAST_REQUEST_SECONDS
         )
@@ -186,24 +185,24 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
         :returns: whether it was put off
         """
         self._used = True
-        # The event loop may go on as soon as it sees this, so it is not read again.
+        # The event loop may act on this at once, so the buffer is not read again.
         unread = self.total_outbufs_len > 0
         self._parked = unread
         return bool(unread)
 
     def writable(self) -> bool:
-        """Tell whether ``handle_write`` has anything to do."""
+        """Return whether ``handle_write`` has anything to do."""
         return bool(self._parked or super().writable())
 
     def handle_write(self) -> None:
-        """Send what is to be sent, then go on with what was put off."""
+        """Send what there is to send, then continue with a request that was put off."""
         super().handle_write()
         if self._parked and self.connected and not self.total_outbufs_len:
             self.server.add_task(self)
 
 
 class Listening:
-    """What accepts connections, and closes those that take too long."""
+    """Accepts connections, and closes those that take too long."""
 
     channel_class = Connection
     served = 0
@@ -215,12 +214,12 @@ class Listening:
             super().add_task(connection)  # type: ignore[misc]
 
     def maintenance(self, now: float) -> None:
-        """Close nothing: the event loop is about to look at it."""
+        """Close nothing: the event loop is still using the connections."""
 
     def hang_up(self, now: float) -> None:
         """Close connections whose clients take too long.
 
-        Call it between two turns of the event loop only, and so ``make_room``.
+        Call this, and ``make_room``, only between two turns of the event loop.
 
         :param now: seconds of the wall clock
         """
@@ -230,9 +229,9 @@ class Listening:
                 connection.handle_close()
 
     def make_room(self) -> None:
-        """If there are as many connections as there may be, close the oldest idle ones.
+        """Close the oldest idle connections if there are as many as there may be.
 
-        A tenth of those that ask for nothing.
+        This closes a tenth of those that are idle.
         """
         here: Any = self
         if len(here._map) < here.adj.connection_limit:
@@ -243,7 +242,7 @@ class Listening:
             connection.handle_close()
 
     def finish(self) -> bool:
-        """Close what asks for nothing, and tell whether anything is left."""
+        """Close idle connections, and return whether any connection is left."""
         now = time.monotonic()
         for connection in self._connections():
             if connection.is_idle() and not connection.has_begun(now):
@@ -262,7 +261,7 @@ class Listening:
 
 
 class TcpListener(Listening, server.TcpWSGIServer):  # type: ignore[misc]
-    """A listening socket of the network."""
+    """A listening socket on the network."""
 
 
 class UnixListener(Listening, server.UnixWSGIServer):  # type: ignore[misc]
@@ -276,9 +275,9 @@ def listen(
     events: dict[int, Any],
     **settings: Any,
 ) -> TcpListener | UnixListener:
-    """Let threads answer what comes in at a socket.
+    """Let threads answer requests that come in at a socket.
 
-    :param events: what the event loop looks at, keyed by file descriptor; grows
+    :param events: what the event loop watches, keyed by file descriptor; it is extended
     """
     unix = listener.family == socket.AF_UNIX
     address = listener.getsockname()
@@ -301,29 +300,29 @@ def listen(
 
 
 class Worker(base.Worker):  # type: ignore[misc]
-    """A process of gunicorn, which knows it as a worker class."""
+    """A process of gunicorn; the worker class for its settings."""
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
-        """Refuse what waitress does not do."""
+        """Refuse settings that waitress does not support."""
         if cfg.is_ssl:
             raise RuntimeError("TLS is for a proxy before the service")
 
     def load_wsgi(self) -> None:
-        """Make the application, for which this process is there."""
+        """Make the application, and tune this process for it."""
         super().load_wsgi()
         garbage.settle()
 
     def run(self) -> None:
         """Serve until told to stop, then until all that has begun is answered."""
-        # How many wait for a thread is no news either.
+        # The number of requests that wait for a thread is not worth a line, either.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self._map: dict[int, Any] = {}
         self._threads = task.ThreadedTaskDispatcher()
         self._threads.set_thread_count(self.cfg.threads)
         limits = {
             "connection_limit": allow_connections(self.cfg.worker_connections),
-            # Refused from here on.
+            # Bodies of this size are refused.
             "max_request_body_size": largest_body(self.wsgi) + 1,
         }
         self._listeners = [
@@ -369,21 +368,21 @@ class Worker(base.Worker):  # type: ignore[misc]
         return any(left)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Stop, and do not wait for the next event to notice."""
+        """Stop at once, without waiting for the next event."""
         super().handle_exit(sig, frame)
         for listener in getattr(self, "_listeners", []):
             listener.pull_trigger()
 
 
 def largest_body(application: object) -> int:
-    """Return how large a body an application takes, in bytes."""
+    """Return the size of the largest body that an application accepts, in bytes."""
     return int(getattr(application, "largest_body", LARGEST_BODY))
 
 
 def allow_connections(wanted: int) -> int:
-    """Return how many connections a process takes, of those that are wanted.
+    """Return how many of the wanted connections a process can take.
 
-    Each may need a file for its request and one for its answer as well.
+    Each may also need a file for its request and one for its answer.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 3 * wanted + 200
