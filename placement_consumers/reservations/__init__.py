@@ -1,1 +1,1 @@
-"""Leases of hosts' room, kept through Placement: the instance reservation service."""
+"""The instance reservation service: leases of host capacity, kept in Placement."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 OPEN_PATHS = {"", "/", "/versions", "/healthcheck"}
-# How long a process that ends waits for its event loop to finish what it is at.
+# How long a process that stops waits for its event loop to finish its current work.
 LAST_TURN_SECONDS = 8
 
 
@@ -54,7 +54,7 @@ SURROUNDINGS = Surroundings(
 
 
 def start_from_environment() -> "WSGIApplication":
-    """Return the service as configuration files and the environment describe it.
+    """Return the service that configuration files and the environment describe.
 
     Its events are run elsewhere: by ``placement-reservations events``.
     """
@@ -64,17 +64,17 @@ def start_from_environment() -> "WSGIApplication":
 
 
 def start(config: cfg.ConfigOpts) -> "WSGIApplication":
-    """Return the service as a configuration describes it, without its event loop.
+    """Return the service that a configuration describes, without its event loop.
 
-    :raises Exception: the policy file cannot be parsed, the database cannot be
-        reached, or it is not said how to reach Placement
+    :raises Exception: the policy file cannot be parsed, the database cannot be reached,
+        or the configuration does not say how to reach Placement
     """
     enforcer = policy.make_enforcer(config)
     return _assemble(config, make_world(config), enforcer)
 
 
 def begin_events(config: cfg.ConfigOpts) -> None:
-    """Run events in a thread of this process, as long as it lasts.
+    """Run events in a thread of this process until the process ends.
 
     :raises Exception: as ``make_world``
     """
@@ -100,8 +100,8 @@ def run_events(config: cfg.ConfigOpts, world: World, stop: threading.Event) -> N
 def make_world(config: cfg.ConfigOpts) -> World:
     """Return what operations work with.
 
-    :raises Exception: the database cannot be reached, or it is not said how to reach
-        Placement
+    :raises Exception: the database cannot be reached, or the configuration does not say
+        how to reach Placement
     """
     database = storage.connect(option.database_settings(config.database))
     if config.database.sync_on_startup:
@@ -117,7 +117,7 @@ def _make_compute(
     config: cfg.ConfigOpts, database: Database, placement: Client
 ) -> Compute:
     if config.reservations.compute == "nova":
-        # What is not used need not be installed.
+        # Imported here, as its library need not be installed otherwise.
         from placement_consumers.reservations.compute import nova
 
         return nova.from_config(config)
@@ -125,7 +125,7 @@ def _make_compute(
 
 
 def build(config: cfg.ConfigOpts, world: World) -> "WSGIApplication":
-    """Return the service in a world that is ready, as one WSGI application.
+    """Return the service for a given world, as one WSGI application.
 
     :raises Exception: the policy file cannot be parsed
     """

@@ -1,7 +1,7 @@
-"""What hosts can still promise: slots of a size, over an interval.
+"""How many slots of a size hosts can still promise over an interval.
 
-A slot is room for one instance. Pure functions on plain values; nothing here knows a
-database. See the chapter "How slots are counted" of docs/placement-reservations.rst.
+A slot is room for one instance. Pure functions on plain values, without a database. See
+the chapter "How slots are counted" of docs/placement-reservations.rst.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ NO_TIME = datetime.timedelta()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Size:
-    """An amount of each resource: of a slot, of a host, or of what is used."""
+    """An amount of each resource: of a slot, of a host, or in use."""
 
     vcpus: int = 0
     memory_mb: int = 0
@@ -28,7 +28,7 @@ class Size:
         )
 
     def times(self, count: int) -> "Size":
-        """Return the size of that many."""
+        """Return this size multiplied by a count."""
         return Size(self.vcpus * count, self.memory_mb * count, self.disk_gb * count)
 
     def amounts(self) -> tuple[int, int, int]:
@@ -44,7 +44,7 @@ class Interval:
     end: datetime.datetime
 
     def covers(self, other: "Interval") -> bool:
-        """Tell whether every moment of another interval is in this one."""
+        """Return whether another interval lies within this one."""
         return self.start <= other.start and other.end <= self.end
 
 
@@ -64,7 +64,7 @@ class Holding:
         return self.size.times(self.count)
 
     def overlaps(self, interval: Interval, cleaning: datetime.timedelta) -> bool:
-        """Tell whether it, or the cleaning after it, meets an interval."""
+        """Return whether it, or the cleaning after it, overlaps an interval."""
         return (
             interval.start < self.interval.end + cleaning
             and interval.end + cleaning > self.interval.start
@@ -80,7 +80,7 @@ class Offer:
 
 
 class NotEnough(Exception):
-    """The hosts cannot give the slots that are asked for."""
+    """The hosts do not have enough free slots."""
 
 
 def peak_use(
@@ -88,8 +88,8 @@ def peak_use(
 ) -> Size:
     """Return the most that is used of each resource at any moment of an interval.
 
-    Whoever uses a host does so until the cleaning after it is over; the interval
-    itself is followed by a cleaning, too.
+    A holding uses a host until the cleaning after it is over; the interval itself is
+    followed by a cleaning, too.
     """
     changes: list[tuple[datetime.datetime, bool, Size]] = []
     for holding in holdings:
@@ -97,7 +97,7 @@ def peak_use(
             start = max(holding.interval.start, interval.start)
             end = holding.interval.end + cleaning
             changes += [(start, True, holding.use), (end, False, holding.use.times(-1))]
-    # What ends makes room for what begins at the same moment.
+    # A holding that ends makes room for one that begins at the same moment.
     changes.sort(key=lambda change: change[:2])
     used = peak = Size()
     for _, _, change in changes:
@@ -114,9 +114,9 @@ def count_free(
     size: Size,
     cleaning: datetime.timedelta = NO_TIME,
 ) -> int:
-    """Return how many slots of a size fit beside the holdings of a host.
+    """Return how many slots of a size fit on a host besides its holdings.
 
-    :param size: some amount of it is not 0
+    :param size: at least one amount in it is not 0
     """
     peak = peak_use(holdings, interval, cleaning)
     fitting = []
@@ -136,13 +136,13 @@ def choose(
     affinity: bool | None,
     held: Mapping[int, int] | None = None,
 ) -> dict[int, int]:
-    """Return how many slots to take on which host, keyed by the host's id.
+    """Return how many slots to take on each host, keyed by host id.
 
-    :param offers: what the hosts can give, the first choice first; beside what is held
-    :param affinity: True for all slots on one host, False for each on another host,
+    :param offers: how many slots the hosts can give besides those held, best host first
+    :param affinity: True for all slots on one host, False for each on a different host,
         None if it does not matter
-    :param held: the slots there are already, all of which are kept
-    :raises NotEnough: there is no way to reach the amount
+    :param held: the slots already held, all of which are kept
+    :raises NotEnough: no choice reaches the amount
     """
     held = held or {}
     missing = amount - sum(held.values())
@@ -184,7 +184,7 @@ def list_offers(
     size: Size,
     cleaning: datetime.timedelta = NO_TIME,
 ) -> list[Offer]:
-    """Return what each host can give, those that are in use in the interval first.
+    """Return what each host can offer; hosts in use in the interval come first.
 
     :param capacities: the hosts to choose from, keyed by id, in their order
     """
@@ -207,9 +207,9 @@ def count_displaced(
     holdings: Sequence[Holding],
     cleaning: datetime.timedelta = NO_TIME,
 ) -> dict[str, int]:
-    """Return how many slots a host cannot keep, keyed by the id of the reservation.
+    """Return how many slots a host cannot keep, keyed by reservation id.
 
-    :param holdings: what was promised of the host, the most important first
+    :param holdings: the promised slots of the host, the most important first
     """
     kept: list[Holding] = []
     displaced: Counter[str] = Counter()

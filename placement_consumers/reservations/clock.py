@@ -8,7 +8,7 @@ MINUTE = datetime.timedelta(minutes=1)
 
 
 class Clock(Protocol):
-    """What tells the time, and waits."""
+    """A source of the time, which can wait."""
 
     def now(self) -> datetime.datetime:
         """Return the current time."""
@@ -30,5 +30,5 @@ class SystemClock:
 
 
 def whole_minute(moment: datetime.datetime) -> datetime.datetime:
-    """Return the minute that a moment is in."""
+    """Return a time without its seconds."""
     return moment.replace(second=0, microsecond=0)

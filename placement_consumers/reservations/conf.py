@@ -1,4 +1,4 @@
-"""All options, with their help; and the values that code gets of them."""
+"""All options, with their help; and the values that code reads from them."""
 
 import datetime
 import os
@@ -14,7 +14,7 @@ from placement_consumers.reservations.world import Rules
 from placement_foundation import option
 
 PROJECT = "placement-reservations"
-# Where `make serve` has Placement, for who tries both.
+# Where `make serve` runs Placement, for users who try out both.
 LOCAL_PLACEMENT = "http://127.0.0.1:8778"
 
 RESERVATION_OPTIONS = [
@@ -25,7 +25,7 @@ RESERVATION_OPTIONS = [
             (
                 "placement",
                 "hosts are root providers, servers are consumers with allocations, "
-                "and flavors are shown by this service",
+                "and this service shows the flavors",
             ),
             ("nova", "Nova; needs the extra `nova` and the group [nova]"),
         ],
@@ -35,8 +35,8 @@ RESERVATION_OPTIONS = [
         "event_interval",
         default=10,
         min=1,
-        help="Seconds between two looks at what is due: so much later than they "
-        "should, at most, leases start and end.",
+        help="Seconds between two checks for due events. Leases start and end late by "
+        "at most this time.",
     ),
     cfg.IntOpt(
         "cleaning_time",
@@ -44,7 +44,7 @@ RESERVATION_OPTIONS = [
         min=0,
         max=10_000_000,
         help="Minutes after the end of a lease in which its room is not promised to "
-        "another one.",
+        "another lease.",
     ),
     cfg.IntOpt(
         "minutes_before_end_lease",
@@ -52,35 +52,35 @@ RESERVATION_OPTIONS = [
         min=0,
         max=10_000_000,
         help="How many minutes before its end a lease has the event before_end_lease, "
-        "if it is not asked for another time; 0 is for no such event.",
+        "unless it sets another time; 0 means no such event.",
     ),
     cfg.IntOpt(
         "watch_interval",
         default=60,
         min=1,
-        help="Seconds between two looks at all hosts. A host that is gone, disabled or "
-        "smaller than it was has leases moved off it that have not started, and "
-        "others marked as degraded.",
+        help="Seconds between two checks of all hosts. If a host is gone, disabled or "
+        "smaller than it was, leases that have not started are moved off it, and "
+        "others are marked as degraded.",
     ),
     cfg.IntOpt(
         "server_patience",
         default=600,
         min=0,
-        help="Seconds to wait for the servers of a lease to be gone when it ends.",
+        help="Seconds to wait until the servers of a lease are gone when it ends.",
     ),
     cfg.IntOpt(
         "end_retry_interval",
         default=60,
         min=1,
-        help="Seconds after which the end of a lease that failed is tried again.",
+        help="Seconds after which a failed end of a lease is tried again.",
     ),
     cfg.IntOpt(
         "claim_seconds",
         default=180,
         min=1,
-        help="How long a process is believed to be at work on a lease since it last "
-        "said so. Another one ends its work then. No single request to Placement or to "
-        "the compute service, with its retries, may take longer.",
+        help="Seconds for which a process keeps its claim on a lease without renewing "
+        "it. After that, another process finishes its work. No single request to "
+        "Placement or to the compute service, including its retries, may take longer.",
     ),
 ]
 
@@ -106,7 +106,7 @@ OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     *option.LIBRARY_OPTIONS,
 ]
 
-# The group with the way to each service, and the service's type.
+# The group that says how to reach each service, and the type of the service.
 SERVICES = {"placement": "placement", "nova": "compute"}
 
 CORS_DEFAULTS = {
@@ -121,12 +121,12 @@ CORS_DEFAULTS = {
 
 
 def set_defaults() -> None:
-    """Give options of libraries the defaults that they have in this service."""
+    """Set the defaults of this service for options of libraries."""
     cors.set_defaults(**CORS_DEFAULTS)
 
 
 def register(config: cfg.ConfigOpts) -> None:
-    """Make all options known to a configuration."""
+    """Register all options with a configuration."""
     set_defaults()
     option.register(config, OPTIONS)
     for group, service_type in SERVICES.items():
@@ -144,7 +144,7 @@ def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
 
 
 def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.ConfigOpts:
-    """Return the configuration of the service: files and environment, no arguments.
+    """Return the configuration of the service from files and environment alone.
 
     :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_RESERVATIONS_CONFIG_DIR`` is
         set, and has no ``placement-reservations.conf``
@@ -157,7 +157,8 @@ def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.Config
 def read(files: list[str] | None, connection: str | None = None) -> cfg.ConfigOpts:
     """Return the configuration of the service.
 
-    Without a word about Placement it is the one that runs beside, for who tries both.
+    Without configuration, Placement is expected on this machine, for users who try out
+    both.
 
     :param files: the configuration files; None means those of the default search
     :param connection: the database to use when none is configured
@@ -181,7 +182,7 @@ def _look_beside(config: cfg.ConfigOpts) -> None:
 
 
 def rules(config: cfg.ConfigOpts) -> Rules:
-    """Return what operators decide."""
+    """Return the rules that operators set."""
     group = config.reservations
     return Rules(
         cleaning=datetime.timedelta(minutes=group.cleaning_time),

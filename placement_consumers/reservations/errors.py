@@ -1,4 +1,4 @@
-"""The document that tells an error."""
+"""The error document."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from placement_foundation.version import Version
 def document(
     error: ServiceError, detail: str, version: Version | None, request_id: str | None
 ) -> dict[str, Any]:
-    """Return the error document. Clients show the message, and look at the number."""
+    """Return the error document. Clients show the message and check the number."""
     return {
         "error_code": int(error.status),
         "error_message": detail or error.status.phrase,

@@ -1,7 +1,7 @@
-"""What has to be done in Placement and to flavors: plans of steps, as plain values.
+"""Plans: the steps to do in Placement and for flavors, as plain values.
 
-A plan is made from what the tables say. Each step may be done again, and by another
-process than the one that did those before it.
+A plan is made from the tables. Each step may be repeated, and may be executed by
+another process than the steps before it.
 """
 
 import dataclasses
@@ -14,35 +14,35 @@ from placement_consumers.reservations.store.lease import Reservation
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CreateClass:
-    """Let a resource class exist."""
+    """Make sure that a resource class exists."""
 
     name: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeleteClass:
-    """Let a resource class not exist."""
+    """Make sure that a resource class does not exist."""
 
     name: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MakeFlavor:
-    """Let a flavor be as it is said to be; nobody is given access to it."""
+    """Make sure that a flavor exists, to which no project has access yet."""
 
     flavor: Flavor
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeleteFlavor:
-    """Let a flavor not exist."""
+    """Make sure that a flavor does not exist."""
 
     flavor_id: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GiveAccess:
-    """Let a project use a flavor."""
+    """Give a project access to a flavor."""
 
     flavor_id: str
     project_id: str
@@ -50,7 +50,7 @@ class GiveAccess:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TakeAccess:
-    """Let a project not use a flavor."""
+    """Take access to a flavor from a project."""
 
     flavor_id: str
     project_id: str
@@ -58,7 +58,7 @@ class TakeAccess:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SetInventory:
-    """Let the reservation provider of a host have so much of a resource class."""
+    """Set how much the reservation provider of a host has of a resource class."""
 
     host: str
     resource_class: str
@@ -67,7 +67,7 @@ class SetInventory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RemoveInventory:
-    """Let the reservation provider of a host have nothing of a resource class."""
+    """Remove a resource class from the reservation provider of a host."""
 
     host: str
     resource_class: str
@@ -75,7 +75,7 @@ class RemoveInventory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeleteServers:
-    """Let no server use a reservation on some hosts."""
+    """Delete all servers that use a reservation on some hosts."""
 
     flavor_id: str
     resource_class: str
@@ -84,7 +84,7 @@ class DeleteServers:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CreateProvider:
-    """Let a host have a reservation provider, which it must not have had."""
+    """Create the reservation provider of a host, which must not have one."""
 
     host: str
     uuid: str
@@ -92,14 +92,14 @@ class CreateProvider:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EnsureProvider:
-    """Let a host have a reservation provider."""
+    """Make sure that a host has a reservation provider."""
 
     host: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeleteProvider:
-    """Let a host have no reservation provider; with a UUID, not that one."""
+    """Delete the reservation provider of a host; given a UUID, only that one."""
 
     host: str
     uuid: str | None = None
@@ -114,7 +114,7 @@ class JoinPool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeavePool:
-    """Let a host be as all others are."""
+    """Admit ordinary instances to a host again."""
 
     host: str
 
@@ -138,12 +138,12 @@ Step: TypeAlias = (
 
 
 def flavor_of(reservation: Reservation) -> Flavor:
-    """Return what the instances of a reservation are like."""
+    """Return the flavor for the instances of a reservation."""
     return Flavor(reservation.id, reservation.wish.size, reservation.resource_class)
 
 
 def creation(reservation: Reservation) -> list[Step]:
-    """Return what a reservation needs before it starts."""
+    """Return the steps that a reservation needs before it starts."""
     return [
         CreateClass(reservation.resource_class),
         MakeFlavor(flavor_of(reservation)),
@@ -153,9 +153,9 @@ def creation(reservation: Reservation) -> list[Step]:
 def start(
     reservation: Reservation, slots: Mapping[str, int], project_id: str
 ) -> list[Step]:
-    """Return what lets a project use a reservation.
+    """Return the steps that let a project use a reservation.
 
-    :param slots: how many, keyed by the name of the host
+    :param slots: how many, keyed by host name
     """
     return [
         *inventories(reservation, slots),
@@ -164,7 +164,7 @@ def start(
 
 
 def inventories(reservation: Reservation, slots: Mapping[str, int]) -> list[Step]:
-    """Return what lets reservation providers have the slots of a reservation."""
+    """Return the steps that give reservation providers the slots of a reservation."""
     return [
         SetInventory(host, reservation.resource_class, total)
         if total
@@ -174,7 +174,7 @@ def inventories(reservation: Reservation, slots: Mapping[str, int]) -> list[Step
 
 
 def end(reservation: Reservation, hosts: Iterable[str], project_id: str) -> list[Step]:
-    """Return what removes a reservation that was started, and all that uses it."""
+    """Return the steps that remove a reservation that was started, and its servers."""
     name = reservation.resource_class
     hosts = tuple(hosts)
     return [
@@ -187,15 +187,15 @@ def end(reservation: Reservation, hosts: Iterable[str], project_id: str) -> list
 
 
 def removal(flavor_id: str, resource_class: str) -> list[Step]:
-    """Return what removes a reservation that was never started."""
+    """Return the steps that remove a reservation that was never started."""
     return [DeleteFlavor(flavor_id), DeleteClass(resource_class)]
 
 
 def addition(host: str, provider_uuid: str) -> list[Step]:
-    """Return what a host needs before its room can be reserved."""
+    """Return the steps that a host needs before its capacity can be reserved."""
     return [CreateProvider(host, provider_uuid), JoinPool(host)]
 
 
 def subtraction(host: str, provider_uuid: str | None = None) -> list[Step]:
-    """Return what lets a host be as all others are."""
+    """Return the steps that turn a host into an ordinary one again."""
     return [LeavePool(host), DeleteProvider(host, provider_uuid)]

@@ -51,23 +51,23 @@ BASE_RULES = [
     ),
 ]
 
-# The rule of each operation, and what it lets do. Those with another default than the
+# The rule of each operation, and what it allows. Those whose default differs from the
 # rest are in EXCEPTIONS.
 MEANINGS = {
     "leases:list": "List leases.",
-    "leases:create": "Make a lease.",
+    "leases:create": "Create a lease.",
     "leases:show": "Show a lease.",
     "leases:update": "Change a lease.",
-    "leases:delete": "End and remove a lease.",
+    "leases:delete": "End and delete a lease.",
     "hosts:list": "List hosts.",
-    "hosts:create": "Let the room of a host be reserved.",
+    "hosts:create": "Make the capacity of a host reservable.",
     "hosts:show": "Show a host.",
-    "hosts:update": "Change what is said of a host.",
-    "hosts:delete": "Let the room of a host not be reserved any more.",
-    "hosts:allocations:list": "List the slots that are promised of all hosts.",
-    "hosts:allocations:show": "Show the slots that are promised of a host.",
-    "hosts:properties:list": "List what is said of hosts.",
-    "hosts:properties:update": "Make what is said of hosts private, or not.",
+    "hosts:update": "Change capabilities of a host.",
+    "hosts:delete": "Stop making the capacity of a host reservable.",
+    "hosts:allocations:list": "List the promised slots of all hosts.",
+    "hosts:allocations:show": "Show the promised slots of a host.",
+    "hosts:properties:list": "List the capabilities of hosts.",
+    "hosts:properties:update": "Make a capability of hosts private, or public.",
     "flavors:list": "List the flavors of reservations.",
     "flavors:show": "Show the flavor of a reservation.",
 }
@@ -92,7 +92,7 @@ def list_rules() -> list[policy.RuleDefault]:
 
 
 def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
-    """Return what decides: the defaults, and what the operator's files say instead.
+    """Return the enforcer of the defaults and the operator's policy files.
 
     :raises Exception: a policy file cannot be parsed
     """

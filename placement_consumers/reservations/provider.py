@@ -9,7 +9,7 @@ VERSION = "1.29"
 
 
 class NoHost(Exception):
-    """Placement knows no root provider of that name."""
+    """Placement has no root provider with that name."""
 
 
 def name_of(host: str) -> str:
@@ -18,13 +18,13 @@ def name_of(host: str) -> str:
 
 
 def find_root(placement: Client, host: str) -> Provider | None:
-    """Return the provider that is a host, if there is one."""
+    """Return the provider of a host, if there is one."""
     found = placement.list_providers(name=host, version=VERSION)
     return next((each for each in found if each.parent_uuid is None), None)
 
 
 def get_root(placement: Client, host: str) -> Provider:
-    """Return the provider that is a host.
+    """Return the provider of a host.
 
     :raises NoHost: there is none
     """
@@ -41,10 +41,10 @@ def find(placement: Client, host: str) -> Provider | None:
 
 
 def create(placement: Client, host: str, uuid: str | None = None) -> Provider:
-    """Give a host a reservation provider.
+    """Create the reservation provider of a host.
 
     :raises NoHost: there is no such host
-    :raises errors.Conflict: it has one
+    :raises errors.Conflict: it has one already
     """
     root = get_root(placement, host)
     return placement.create_provider(
@@ -53,7 +53,7 @@ def create(placement: Client, host: str, uuid: str | None = None) -> Provider:
 
 
 def ensure(placement: Client, host: str) -> Provider:
-    """Return the reservation provider of a host, which is given one if it has none.
+    """Return the reservation provider of a host, creating it if it has none.
 
     :raises NoHost: there is no such host
     """
@@ -63,7 +63,7 @@ def ensure(placement: Client, host: str) -> Provider:
     try:
         return create(placement, host)
     except errors.Conflict:
-        # Somebody else was faster.
+        # Another process was faster.
         found = find(placement, host)
         if found is None:
             raise
@@ -71,18 +71,18 @@ def ensure(placement: Client, host: str) -> Provider:
 
 
 def delete(placement: Client, host: str, uuid: str | None = None) -> None:
-    """Let a host have no reservation provider; with a UUID, not that one."""
+    """Delete the reservation provider of a host; given a UUID, only that one."""
     found = find(placement, host)
     if found and uuid in (None, found.uuid):
         try:
             placement.delete_provider(found.uuid)
         except errors.NotFound:
-            # Somebody else was faster.
+            # Another process was faster.
             return
 
 
 def set_total(placement: Client, host: str, resource_class: str, total: int) -> None:
-    """Let the reservation provider of a host have so many slots of a class.
+    """Set how many slots of a class the reservation provider of a host has.
 
     :raises NoHost: there is no such host
     """
@@ -95,7 +95,7 @@ def set_total(placement: Client, host: str, resource_class: str, total: int) -> 
 
 
 def remove_class(placement: Client, host: str, resource_class: str) -> None:
-    """Let the reservation provider of a host have no slots of a class.
+    """Remove the slots of a class from the reservation provider of a host.
 
     :raises errors.Conflict: some are in use
     """
@@ -104,16 +104,16 @@ def remove_class(placement: Client, host: str, resource_class: str) -> None:
         try:
             placement.delete_inventory(found.uuid, resource_class, version=VERSION)
         except errors.NotFound:
-            # It was removed before, or the provider was.
+            # It was removed earlier, or the provider was.
             return
 
 
 def list_consumers(
     placement: Client, provider: Provider | None, resource_class: str | None = None
 ) -> list[str]:
-    """Return who has allocations of a provider, sorted.
+    """Return the consumers with allocations on a provider, sorted.
 
-    :param resource_class: only those who have some of this class
+    :param resource_class: only those with allocations of this class
     """
     if provider is None:
         return []

@@ -22,7 +22,7 @@ DEEPEST = 20
 
 
 class Malformed(ValueError):
-    """The text is no requirement that a host could meet."""
+    """The text is not a requirement that a host could meet."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,10 +38,11 @@ Requirement: TypeAlias = tuple[Comparison, ...]
 
 
 def parse(text: str, known: Collection[str] | None = None) -> Requirement:
-    """Return what a text requires; all of it has to hold.
+    """Return the comparisons in a text, all of which must hold.
 
     :param known: the properties that hosts have, if that matters
-    :raises Malformed: it is not in the grammar, or names no property of any host
+    :raises Malformed: it does not follow the grammar, or names a property that no host
+        has
     """
     if not text:
         return ()
@@ -72,9 +73,9 @@ def _comparisons(document: Any, depth: int) -> Iterator[Comparison]:
 
 
 def holds(requirement: Requirement, properties: Mapping[str, object]) -> bool:
-    """Tell whether a host with these properties meets a requirement.
+    """Return whether a host with these properties meets a requirement.
 
-    What compares a property that the host does not have does not hold.
+    A comparison with a property that the host does not have does not hold.
     """
     return all(
         comparison.name in properties

@@ -1,10 +1,10 @@
-"""The states of leases, reservations and events, and what may become of which."""
+"""The states of leases, reservations and events, and the transitions between them."""
 
 import enum
 
 
 class Lease(enum.StrEnum):
-    """Where a lease is in its life."""
+    """The state of a lease."""
 
     CREATING = "CREATING"
     PENDING = "PENDING"
@@ -18,7 +18,7 @@ class Lease(enum.StrEnum):
 
 
 class Reservation(enum.StrEnum):
-    """Where a reservation of a lease is."""
+    """The state of a reservation."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -27,7 +27,7 @@ class Reservation(enum.StrEnum):
 
 
 class Event(enum.StrEnum):
-    """Whether an event is still to come."""
+    """The state of an event."""
 
     UNDONE = "UNDONE"
     IN_PROGRESS = "IN_PROGRESS"
@@ -36,7 +36,7 @@ class Event(enum.StrEnum):
 
 
 class EventType(enum.StrEnum):
-    """What happens to a lease by itself, in the order of its life."""
+    """The events of a lease, in the order in which they happen."""
 
     START = "start_lease"
     BEFORE_END = "before_end_lease"
@@ -45,7 +45,7 @@ class EventType(enum.StrEnum):
 
 STABLE = (Lease.PENDING, Lease.ACTIVE, Lease.TERMINATED, Lease.ERROR)
 
-# What a lease in one state may become, on its way and in the end.
+# The states to which a lease can move from each state.
 TRANSITIONS: dict[Lease, frozenset[Lease]] = {
     Lease.CREATING: frozenset({Lease.PENDING, Lease.DELETING}),
     Lease.PENDING: frozenset({Lease.STARTING, Lease.UPDATING, Lease.DELETING}),
@@ -60,9 +60,9 @@ TRANSITIONS: dict[Lease, frozenset[Lease]] = {
 
 
 def sources(target: Lease, *, stable: bool = True) -> list[Lease]:
-    """Return the states from which a lease may come into another one.
+    """Return the states from which a lease may move to another one.
 
-    :param stable: only those in which nothing is being done to the lease
+    :param stable: only those in which no operation is in progress on the lease
     """
     return [
         source

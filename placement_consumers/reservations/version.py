@@ -1,4 +1,4 @@
-"""The microversion of the reservation API: there is one."""
+"""The microversion of the reservation API: there is only one."""
 
 from collections.abc import Mapping, MutableMapping
 
@@ -10,7 +10,7 @@ ONLY = Version(1, 0)
 
 
 def negotiate(headers: MutableMapping[str, str]) -> Version:
-    """Return the microversion that a request's headers ask for.
+    """Return the microversion that the headers of a request ask for.
 
     :raises version.Malformed: the text is not a version
     :raises version.Unavailable: this service does not have it

@@ -12,13 +12,13 @@ from placement_foundation.storage import Database
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rules:
-    """What operators decide.
+    """The rules that operators set.
 
-    ``cleaning`` passes after a lease before its room is promised again. An operation
-    whose process is not heard of for ``claim`` is ended by another one. Servers are
-    waited for during ``patience`` when a lease ends. An end that failed is tried again
-    after ``retry``, and hosts are looked at every ``watch``. ``notice`` is how long
-    before its end a lease has the event for that; 0 means never.
+    ``cleaning`` passes after a lease before its room is promised again. Another process
+    ends an operation whose claim has not been renewed for ``claim``. When a lease ends,
+    its servers have ``patience`` to disappear. A failed end is tried again after
+    ``retry``, and hosts are checked every ``watch``. ``notice`` is how long before its
+    end a lease has the event for that; 0 means never.
     """
 
     cleaning: datetime.timedelta = datetime.timedelta()
@@ -40,7 +40,7 @@ class World:
     rules: Rules = Rules()
 
     def for_request(self, request_id: str | None) -> Self:
-        """Return this as it acts for an inbound request."""
+        """Return this world on behalf of an inbound request."""
         return dataclasses.replace(
             self,
             placement=self.placement.for_request(request_id),

@@ -42,19 +42,19 @@ WITHOUT_EVENTS = dataclasses.replace(PROGRAM, begin=lambda config: None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that the arguments name; return the exit code."""
+    """Run the command given by the arguments; return the exit code."""
     asked = _parser().parse_args(arguments)
     exit_code: int = asked.run(asked)
     return exit_code
 
 
 def serve(asked: argparse.Namespace) -> int:
-    """Serve the reservation API, and run events, until told to stop."""
+    """Serve the reservation API and run events, until stopped."""
     return serving.serve(PROGRAM if asked.events else WITHOUT_EVENTS, asked)
 
 
 def run_events(asked: argparse.Namespace) -> int:
-    """Run events only, until told to stop."""
+    """Run events only, until stopped."""
 
     def work(config: cfg.ConfigOpts) -> None:
         serving.prepare_database(PROGRAM, config)
@@ -63,14 +63,14 @@ def run_events(asked: argparse.Namespace) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         world = app.make_world(config)
-        print("Events are run. Ctrl-C ends it.", flush=True)
+        print("Running events. Ctrl-C stops it.", flush=True)
         app.run_events(config, world, stop)
 
     return _configured(asked, work)
 
 
 def sync(asked: argparse.Namespace) -> int:
-    """Make the tables, or migrate them to the newest revision."""
+    """Create the tables, or migrate them to the newest revision."""
     return _configured(
         asked,
         lambda config: serving.prepare_database(PROGRAM, config, migrate=True),
@@ -93,8 +93,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM.name,
         description="The reservation service. Without any configuration it uses an "
-        f"embedded database and the Placement at {conf.LOCAL_PLACEMENT}, takes "
-        "everybody for an administrator, and listens on the loopback interface only.",
+        f"embedded database and the Placement at {conf.LOCAL_PLACEMENT}, treats "
+        "everybody as an administrator, and listens on the loopback interface only.",
     )
     completion.add(parser)
     commands = parser.add_subparsers(title="commands", required=True)
@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         "--no-events",
         dest="events",
         action="store_false",
-        help="serve the API only; events are run by another process",
+        help="serve the API only; another process runs the events",
     )
     serving.add_config_file(_add_command(commands, "events", run_events), PROGRAM)
     database = commands.add_parser("db", help="Manage the database.")

@@ -8,39 +8,40 @@ from placement_consumers.reservations.store.host import Details
 
 
 class ComputeError(Exception):
-    """The compute service did not do what it was asked."""
+    """The compute service did not do what was asked."""
 
 
 class Compute(Protocol):
-    """What this service needs of a compute service.
+    """What this service needs from a compute service.
 
-    Everything may be done again: what is to be removed may be gone, and what is to be
-    made may be there.
+    Every operation may be repeated: what it removes may be gone already, and what it
+    creates may already exist.
 
-    :raises ComputeError: the compute service cannot do it, or be reached
-    :raises placement_consumers.errors.PlacementError: Placement cannot
+    :raises ComputeError: the compute service cannot do it, or cannot be reached
+    :raises placement_consumers.errors.PlacementError: Placement cannot do it, or cannot
+        be reached
     """
 
     def for_request(self, request_id: str | None) -> Self:
-        """Return this as it acts for an inbound request."""
+        """Return this service on behalf of an inbound request."""
 
     def find_host(self, name: str) -> Details | None:
-        """Return what is known of a host, None if there is none of that name."""
+        """Return the details of a host, None if there is no host with that name."""
 
     def list_servers_on(self, host: str) -> list[str]:
         """Return the ids of the servers that run on a host."""
 
     def make_flavor(self, flavor: Flavor) -> None:
-        """Let a flavor be as it is said to be."""
+        """Make sure that a flavor exists with the given properties."""
 
     def delete_flavor(self, flavor_id: str) -> None:
-        """Let a flavor not exist."""
+        """Make sure that a flavor does not exist."""
 
     def give_access(self, flavor_id: str, project_id: str) -> None:
-        """Let a project use a flavor."""
+        """Give a project access to a flavor."""
 
     def take_access(self, flavor_id: str, project_id: str) -> None:
-        """Let a project not use a flavor, if there is one."""
+        """Take access to a flavor from a project, if the flavor exists."""
 
     def list_servers_of(
         self, flavor_id: str, resource_class: str, hosts: Sequence[str]
@@ -48,10 +49,10 @@ class Compute(Protocol):
         """Return the ids of the servers of a reservation."""
 
     def delete_server(self, server: str) -> None:
-        """Begin to delete a server."""
+        """Start to delete a server."""
 
     def join_pool(self, host: str) -> None:
-        """Put a host into the pool of reservable hosts."""
+        """Add a host to the pool of reservable hosts."""
 
     def leave_pool(self, host: str) -> None:
-        """Take a host out of the pool of reservable hosts."""
+        """Remove a host from the pool of reservable hosts."""

@@ -1,4 +1,4 @@
-"""Compute by Nova, through openstacksdk."""
+"""The compute service is Nova, reached through openstacksdk."""
 
 import contextlib
 import dataclasses
@@ -22,7 +22,7 @@ GROUP = "nova"
 class NovaCompute:
     """Hosts are hypervisors; the pool of reservable ones is a host aggregate.
 
-    :param nova: the compute service as openstacksdk has it
+    :param nova: openstacksdk's proxy of the compute service
     :param pool: the name of the host aggregate
     """
 
@@ -30,11 +30,11 @@ class NovaCompute:
     pool: str
 
     def for_request(self, request_id: str | None) -> Self:
-        """Return this as it acts for an inbound request."""
+        """Return this service on behalf of an inbound request."""
         return self
 
     def find_host(self, name: str) -> Details | None:
-        """Return what is known of a host, None if there is none of that name."""
+        """Return the details of a host, None if there is no host with that name."""
         with _translated():
             found = _find(self.nova.find_hypervisor, name, details=True)
         if found is None:
@@ -56,7 +56,7 @@ class NovaCompute:
         return self._list_servers(compute_host=host)
 
     def make_flavor(self, flavor: Flavor) -> None:
-        """Let a flavor be as it is said to be: Nova's own never change."""
+        """Make sure that a flavor exists: flavors of Nova never change."""
         with _translated():
             known = _find(self.nova.find_flavor, flavor.id, get_extra_specs=True)
             if known and _is(known, flavor):
@@ -74,17 +74,17 @@ class NovaCompute:
             self.nova.create_flavor_extra_specs(flavor.id, flavor.extra_specs)
 
     def delete_flavor(self, flavor_id: str) -> None:
-        """Let a flavor not exist."""
+        """Make sure that a flavor does not exist."""
         with _translated():
             self.nova.delete_flavor(flavor_id, ignore_missing=True)
 
     def give_access(self, flavor_id: str, project_id: str) -> None:
-        """Let a project use a flavor."""
+        """Give a project access to a flavor."""
         with _translated(), contextlib.suppress(exceptions.ConflictException):
             self.nova.flavor_add_tenant_access(flavor_id, project_id)
 
     def take_access(self, flavor_id: str, project_id: str) -> None:
-        """Let a project not use a flavor, if there is one."""
+        """Take access to a flavor from a project, if the flavor exists."""
         with _translated(), contextlib.suppress(exceptions.NotFoundException):
             self.nova.flavor_remove_tenant_access(flavor_id, project_id)
 
@@ -100,12 +100,12 @@ class NovaCompute:
             return sorted(server.id for server in found)
 
     def delete_server(self, server: str) -> None:
-        """Begin to delete a server."""
+        """Start to delete a server."""
         with _translated():
             self.nova.delete_server(server, ignore_missing=True)
 
     def join_pool(self, host: str) -> None:
-        """Put a host into the pool of reservable hosts, which is made if need be."""
+        """Add a host to the pool of reservable hosts, which is created if needed."""
         with _translated():
             pool = _find(self.nova.find_aggregate, self.pool)
             if pool is None:
@@ -114,7 +114,7 @@ class NovaCompute:
                 self.nova.add_host_to_aggregate(pool, host)
 
     def leave_pool(self, host: str) -> None:
-        """Take a host out of the pool of reservable hosts."""
+        """Remove a host from the pool of reservable hosts."""
         with _translated():
             pool = _find(self.nova.find_aggregate, self.pool)
             if pool and host in (pool.hosts or ()):
@@ -122,7 +122,7 @@ class NovaCompute:
 
 
 def _find(find: Callable[..., Any], name: str, **options: Any) -> Any:
-    """Return what has a name or an id, None if there is nothing."""
+    """Return the object with a name or an id, None if there is none."""
     try:
         return find(name, ignore_missing=False, **options)
     except exceptions.NotFoundException:
@@ -136,7 +136,7 @@ def _is(known: Any, flavor: Flavor) -> bool:
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
-    """Raise what goes wrong as a failure of the compute service."""
+    """Raise errors of openstacksdk as failures of the compute service."""
     try:
         yield
     except (exceptions.SDKException, OSError) as exc:
@@ -144,9 +144,9 @@ def _translated() -> Iterator[None]:
 
 
 def from_config(config: cfg.ConfigOpts) -> NovaCompute:
-    """Return what the group of a configuration describes.
+    """Return the compute service that a group of the configuration describes.
 
-    :raises Misconfigured: it does not tell how to reach Nova
+    :raises Misconfigured: the group does not say how to reach Nova
     """
     try:
         auth = loading.load_auth_from_conf_options(config, GROUP)

@@ -1,6 +1,6 @@
-"""Compute without a compute service: hosts and servers as Placement knows them.
+"""Without a compute service: hosts and servers as Placement knows them.
 
-A server is a consumer with allocations. Flavors are rows of our own.
+A server is a consumer with allocations. Flavors are rows of our own tables.
 """
 
 import dataclasses
@@ -31,12 +31,12 @@ class PlacementCompute:
     pool: str
 
     def for_request(self, request_id: str | None) -> Self:
-        """Return this as it acts for an inbound request."""
+        """Return this service on behalf of an inbound request."""
         told = self.placement.for_request(request_id)
         return dataclasses.replace(self, placement=told)
 
     def find_host(self, name: str) -> Details | None:
-        """Return what is known of a host, None if there is none of that name."""
+        """Return the details of a host, None if there is no host with that name."""
         root = provider.find_root(self.placement, name)
         if root is None:
             return None
@@ -57,19 +57,19 @@ class PlacementCompute:
         return provider.list_consumers(self.placement, root)
 
     def make_flavor(self, flavor: Flavor) -> None:
-        """Let a flavor be as it is said to be."""
+        """Make sure that a flavor exists with the given properties."""
         self.database.write(lambda session: flavors.put(session, flavor))
 
     def delete_flavor(self, flavor_id: str) -> None:
-        """Let a flavor not exist."""
+        """Make sure that a flavor does not exist."""
         self.database.write(lambda session: flavors.delete(session, flavor_id))
 
     def give_access(self, flavor_id: str, project_id: str) -> None:
-        """Let a project use a flavor."""
+        """Give a project access to a flavor."""
         self._set_project(flavor_id, project_id)
 
     def take_access(self, flavor_id: str, project_id: str) -> None:
-        """Let a project not use a flavor, if there is one."""
+        """Take access to a flavor from a project, if the flavor exists."""
         self._set_project(flavor_id, None)
 
     def _set_project(self, flavor_id: str, project_id: str | None) -> None:
@@ -90,19 +90,19 @@ class PlacementCompute:
         ]
 
     def delete_server(self, server: str) -> None:
-        """Delete a server: take away all that it holds."""
+        """Delete a server by removing all its allocations."""
         try:
             self.placement.delete_allocations(server)
         except errors.NotFound:
             return
 
     def join_pool(self, host: str) -> None:
-        """Put a host into the pool of reservable hosts."""
+        """Add a host to the pool of reservable hosts."""
         root = provider.get_root(self.placement, host)
         self.placement.change_aggregates(root.uuid, lambda uuids: uuids | {self.pool})
 
     def leave_pool(self, host: str) -> None:
-        """Take a host out of the pool of reservable hosts."""
+        """Remove a host from the pool of reservable hosts."""
         root = provider.find_root(self.placement, host)
         if root:
             self.placement.change_aggregates(

@@ -1,6 +1,7 @@
 """The tables: columns and constraints, nothing else.
 
-Times are UTC. Nothing is filled in by itself but the time at which a row was made.
+Times are UTC. Only the times at which a row was created and changed are filled in
+automatically.
 """
 
 import datetime
@@ -9,23 +10,23 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 from sqlalchemy.dialects import mysql
 
-# Left to itself, MySQL keeps whole seconds.
+# By default, MySQL keeps whole seconds only.
 MOMENT = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
-# The id of a lease, and of whatever belongs to one.
+# The id of a lease, and of anything that belongs to one.
 UUID = sa.String(36)
-# Left to itself, MySQL takes "GPU" for "gpu".
+# By default, MySQL compares without case: "GPU" equals "gpu".
 NAME = sa.String(255).with_variant(
     mysql.VARCHAR(255, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
 )
 
 
 def utc_now() -> datetime.datetime:
-    """Return the current time as the tables keep it: UTC, without a zone."""
+    """Return the current time as the tables store it: UTC, without a zone."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
 class Base(orm.DeclarativeBase):
-    """What every table has: when a row was made, and last changed."""
+    """What every table has: when a row was created, and when it was last changed."""
 
     created_at: orm.Mapped[datetime.datetime] = orm.mapped_column(
         MOMENT, default=utc_now, sort_order=-2
@@ -36,7 +37,7 @@ class Base(orm.DeclarativeBase):
 
 
 class Lease(Base):
-    """Somebody's claim to room on hosts, from one time to another."""
+    """A project's claim on the capacity of hosts, from one time to another."""
 
     __tablename__ = "leases"
     __table_args__ = (sa.Index("leases_project_id_idx", "project_id"),)
@@ -72,7 +73,7 @@ class Reservation(Base):
 
 
 class InstanceReservation(Base):
-    """What a reservation of room for instances is about; its id is the resource's."""
+    """A reservation of room for instances; its id is that of the resource."""
 
     __tablename__ = "instance_reservations"
     __table_args__ = (
@@ -95,7 +96,7 @@ class InstanceReservation(Base):
 
 
 class Event(Base):
-    """Something that happens to a lease at a time, once."""
+    """Something that happens to a lease once, at a given time."""
 
     __tablename__ = "events"
     __table_args__ = (
@@ -113,7 +114,7 @@ class Event(Base):
 
 
 class ComputeHost(Base):
-    """A host whose room can be reserved."""
+    """A host whose capacity can be reserved."""
 
     __tablename__ = "computehosts"
     __table_args__ = (
@@ -137,7 +138,7 @@ class ComputeHost(Base):
 
 
 class ExtraCapability(Base):
-    """Something that an operator says of a host."""
+    """A property of a host that an operator has set."""
 
     __tablename__ = "computehost_extra_capabilities"
     __table_args__ = (
@@ -155,7 +156,7 @@ class ExtraCapability(Base):
 
 
 class HostProperty(Base):
-    """Whether only administrators are told of a capability. Without a row, all are."""
+    """Whether a capability is for administrators only. Without a row, it is not."""
 
     __tablename__ = "host_properties"
 
@@ -164,7 +165,7 @@ class HostProperty(Base):
 
 
 class Allocation(Base):
-    """A slot of a host that is promised: what size, from when to when.
+    """A promised slot of a host: its size, its start and its end.
 
     While a lease is updated it holds its old slots, and those that are ``wanted``.
     """
@@ -191,7 +192,7 @@ class Allocation(Base):
 
 
 class Flavor(Base):
-    """A flavor that this service shows, where no other service keeps flavors."""
+    """A flavor that this service shows if no other service stores flavors."""
 
     __tablename__ = "flavors"
 
@@ -205,10 +206,10 @@ class Flavor(Base):
 
 
 class Claim(Base):
-    """That a process is at work on a lease or a host, until it says so again.
+    """A process is working on a lease or a host; it renews this as long as it is.
 
-    The document is what another process needs in order to end that work, should the
-    first one be heard of no more.
+    The document is what another process needs to end that work if the first one stops
+    renewing.
     """
 
     __tablename__ = "claims"
@@ -221,7 +222,7 @@ class Claim(Base):
 
 
 class Debt(Base):
-    """Something outside that may not agree with the tables: see ``store.debt``."""
+    """Something outside the tables that may not agree with them: see ``store.debt``."""
 
     __tablename__ = "debts"
     __table_args__ = (sa.Index("debts_subject_idx", "subject"),)

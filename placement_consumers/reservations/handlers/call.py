@@ -1,4 +1,4 @@
-"""What a handler of this service gets."""
+"""What a handler of this service receives."""
 
 from typing import TypeAlias, TypeVar
 
@@ -11,7 +11,7 @@ Call: TypeAlias = operation.Call[S, World]
 
 
 def world_of(call: Call[S]) -> World:
-    """Return what operations work with, as they act for a request."""
+    """Return what operations work with, on behalf of a request."""
     world: World = call.settings
     if call.asking is None:
         return world

@@ -1,4 +1,4 @@
-"""Flavors of reservations, where no other service shows them."""
+"""Flavors of reservations, if no other service shows them."""
 
 from placement_consumers.reservations.handlers.call import Call
 from placement_consumers.reservations.store import flavor as flavors
@@ -12,7 +12,7 @@ def _project(call: Call[None]) -> str | None:
 
 
 def list_flavors(call: Call[None]) -> Reply:
-    """List flavors: administrators see all, others those they have access to."""
+    """List flavors: administrators see all, others those that they may use."""
     return Reply(flavors.list_flavors(call.session, _project(call)))
 
 

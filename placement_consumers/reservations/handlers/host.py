@@ -1,4 +1,4 @@
-"""Hosts, what is said of them, and the slots that are promised of them."""
+"""Hosts, their capabilities, and the slots promised on them."""
 
 from placement_consumers.reservations.handlers.call import Call, world_of
 from placement_consumers.reservations.lifecycle import registration
@@ -22,9 +22,9 @@ def show_host(call: Call[Host]) -> Reply:
 
 
 def create_host(call: Call[None]) -> Later:
-    """Let the room of a host be reserved.
+    """Make the capacity of a host reservable.
 
-    :raises BadRequest: what is said of it cannot be
+    :raises BadRequest: a capability cannot be set
     """
     world = world_of(call)
     name = call.body["name"]
@@ -34,9 +34,9 @@ def create_host(call: Call[None]) -> Later:
 
 
 def update_host(call: Call[Host]) -> Later:
-    """Change what is said of a host.
+    """Change capabilities of a host.
 
-    :raises BadRequest: that cannot be said
+    :raises BadRequest: a capability cannot be set
     """
     if "name" in call.body:
         raise errors.BadRequest("'name' of a host cannot be set.")
@@ -47,7 +47,7 @@ def update_host(call: Call[Host]) -> Later:
 
 
 def delete_host(call: Call[Host]) -> Later:
-    """Let the room of a host not be reserved any more."""
+    """Stop making the capacity of a host reservable."""
     world = world_of(call)
     identifier = str(call.subject.id)
 
@@ -59,7 +59,7 @@ def delete_host(call: Call[Host]) -> Later:
 
 
 def list_allocations(call: Call[None]) -> Reply:
-    """List the slots that are promised of each host."""
+    """List the promised slots of each host."""
     found: dict[int, list[Slot]] = {
         host.id: [] for host in hosts.list_hosts(call.session)
     }
@@ -69,15 +69,15 @@ def list_allocations(call: Call[None]) -> Reply:
 
 
 def show_allocation(call: Call[Host]) -> Reply:
-    """Show the slots that are promised of a host."""
+    """Show the promised slots of a host."""
     host_id = call.subject.id
     return Reply((host_id, allocations.list_slots(call.session, host_id=host_id)))
 
 
 def list_properties(call: Call[None]) -> Reply:
-    """List what is said of hosts; what is private only if asked for, and allowed.
+    """List capabilities of hosts; private ones only on request, and if allowed.
 
-    :raises Forbidden: private ones are asked for by somebody who may not see them
+    :raises Forbidden: the caller asks for private ones, and may not see them
     """
     private = call.query.get("all", False)
     if private and not call.may("reservation:hosts:properties:list_private"):
@@ -88,6 +88,6 @@ def list_properties(call: Call[None]) -> Reply:
 
 
 def update_property(call: Call[None]) -> Reply:
-    """Make what is said of hosts private, or not."""
+    """Make a capability private, or public."""
     private = call.body["private"]
     return Reply(hosts.set_private(call.session, call.path["name"], private))

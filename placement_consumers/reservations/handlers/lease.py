@@ -1,4 +1,4 @@
-"""Leases: listed, made, shown, changed, and deleted."""
+"""Leases: listed, created, shown, changed, and deleted."""
 
 from placement_consumers.reservations.handlers.call import Call, world_of
 from placement_consumers.reservations.lifecycle import (
@@ -30,9 +30,9 @@ def show_lease(call: Call[Lease]) -> Reply:
 
 
 def create_lease(call: Call[None]) -> Later:
-    """Make a lease, and start it if its time has come.
+    """Create a lease, and start it if its time has come.
 
-    :raises BadRequest: a time or a reservation makes no sense
+    :raises BadRequest: a time or a reservation is not valid
     """
     world = world_of(call)
     order = _order(call, world)
@@ -66,7 +66,7 @@ def _order(call: Call[None], world: World) -> creation.Order:
 def update_lease(call: Call[Lease]) -> Later:
     """Change a lease, and start it if its time has come.
 
-    :raises BadRequest: what is wanted makes no sense
+    :raises BadRequest: the change is not valid
     """
     world = world_of(call)
     lease_id = call.subject.id
@@ -86,7 +86,7 @@ def _started(world: World, lease_id: str, *, created: bool = False) -> Reply:
 
 
 def delete_lease(call: Call[Lease]) -> Later:
-    """End a lease if it has started, and remove it."""
+    """End a lease if it has started, and delete it."""
     world = world_of(call)
     lease_id = call.subject.id
 

@@ -1,4 +1,4 @@
-"""The documents that are open to all: which versions there are, how the service is."""
+"""The documents that are open to all: the versions, and the health of the service."""
 
 import datetime
 
@@ -9,7 +9,7 @@ from placement_consumers.reservations.store import debt as debts
 from placement_consumers.reservations.store import event as events
 from placement_foundation.operation import Reply
 
-# What was due before this time should have been done.
+# Events that were due longer ago than this should have been run.
 GRACE = datetime.timedelta(minutes=5)
 
 
@@ -19,7 +19,7 @@ def show_versions(call: Call[None]) -> Reply:
 
 
 def show_health(call: Call[None]) -> Reply:
-    """Answer with what should have been done by now; the tables can be read."""
+    """Answer with the overdue work; if it does, the tables can be read."""
     before = call.settings.clock.now() - GRACE
     return Reply(
         Health(

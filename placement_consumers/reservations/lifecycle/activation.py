@@ -1,4 +1,4 @@
-"""Leases that start: reservation providers get the slots, and the project access."""
+"""Start of leases: reservation providers get the slots, and the project gets access."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ OPERATION = "start"
 def start(world: World, event: Event) -> None:
     """Start a lease.
 
-    :raises Busy: it is not the time for it
+    :raises Busy: it cannot start now
     """
     proceed(
         world,
@@ -37,7 +37,7 @@ def start(world: World, event: Event) -> None:
 
 
 def proceed(world: World, claim: Claim) -> None:
-    """Go on with the start of a lease, which is claimed for that."""
+    """Continue the start of a lease, which is claimed for that."""
     lease_id = leases.id_of(claim.subject)
     try:
         execution.run(world, claim, world.database.read(lambda s: _plan(s, lease_id)))
@@ -70,14 +70,14 @@ def _plan(session: Session, lease_id: str) -> list[plan.Step]:
 def count_by_name(
     session: Session, reservation_id: str, *, wanted: bool = False
 ) -> dict[str, int]:
-    """Return how many slots a reservation has, keyed by the name of the host."""
+    """Return how many slots a reservation has, keyed by host name."""
     names = hosts.names_by_id(session)
     counts = allocations.count_by_host(session, reservation_id, wanted=wanted)
     return {names[host_id]: count for host_id, count in counts.items()}
 
 
 def list_touched(session: Session, lease_id: str) -> Mapping[str, list[str]]:
-    """Return where reservations of a lease may have inventory: hosts by reservation."""
+    """Return the hosts where reservations may have inventory, by reservation."""
     touched: dict[str, dict[str, None]] = {}
     names = hosts.names_by_id(session)
     for slot in allocations.list_slots(session, lease_id=lease_id):

@@ -1,4 +1,4 @@
-"""Leases that are changed: another name, other times, other or more slots."""
+"""Changes of leases: their name, their times, and how many slots they have."""
 
 import dataclasses
 import datetime
@@ -40,12 +40,12 @@ REDUCED = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WishChange:
-    """The members of a wish that somebody wants to be different, by name."""
+    """The members of a wish that are to change, by name."""
 
     members: Mapping[str, object]
 
     def of(self, wish: Wish) -> Wish:
-        """Return a wish with the changes made to it."""
+        """Return a wish with the changes applied."""
         sizes = {
             name: self.members[name]
             for name in ("vcpus", "memory_mb", "disk_gb")
@@ -62,7 +62,7 @@ class WishChange:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Update:
-    """What somebody wants to be different about a lease; None is for no change."""
+    """The requested changes of a lease; None means no change."""
 
     name: str | None = None
     start: datetime.datetime | None = None
@@ -72,7 +72,7 @@ class Update:
 
     @property
     def is_only_a_name(self) -> bool:
-        """Tell whether nothing is asked for but another name, or nothing at all."""
+        """Return whether the update changes nothing, or only the name."""
         return dataclasses.replace(self, name=None) == Update()
 
 
@@ -88,12 +88,13 @@ class Target:
 
 
 def update(world: World, lease_id: str, wanted: Update) -> None:
-    """Change a lease, all of it or nothing.
+    """Change a lease completely, or not at all.
 
     :raises NotFound: there is no such lease
-    :raises BadRequest: what is wanted makes no sense
-    :raises Conflict: the lease is in no state for it, or there are not enough slots
-    :raises Unavailable: Placement or the compute service failed; nothing is changed
+    :raises BadRequest: the update is not valid
+    :raises Conflict: the state of the lease does not allow it, or there are not enough
+        slots
+    :raises Unavailable: Placement or the compute service failed; nothing has changed
     """
     if wanted.is_only_a_name:
         world.database.write(lambda session: _rename(session, lease_id, wanted.name))
@@ -144,10 +145,10 @@ def _prepare(
 
 
 def _aim(world: World, lease: Lease, wanted: Update) -> Target:
-    """Return what a lease is to be.
+    """Return the lease as it is to be.
 
-    :raises BadRequest: that makes no sense
-    :raises Conflict: the lease is in no state for it
+    :raises BadRequest: the update is not valid
+    :raises Conflict: the state of the lease does not allow it
     """
     if lease.status == state.Lease.TERMINATED:
         raise errors.Conflict("A lease that is over can only be renamed.")
@@ -199,11 +200,11 @@ def _aim_wish(reservation: Reservation, change: WishChange | None) -> Wish:
 
 
 def _select(session: Session, chosen: Selection, target: Target) -> dict[str, Slots]:
-    """Return the slots of the reservations, keyed by their ids.
+    """Return the slots of the reservations, keyed by reservation id.
 
-    What a reservation holds is kept where it can be.
+    Slots that a reservation holds are kept if possible.
 
-    :raises Conflict: there are not enough slots, or those of a reservation that has
+    :raises Conflict: there are not enough slots, or the slots of a reservation that has
         started are not free all the time
     """
     kept = {}
@@ -220,7 +221,7 @@ def _select(session: Session, chosen: Selection, target: Target) -> dict[str, Sl
         except errors.Conflict:
             if not kept[each.id] or _is_fixed(each):
                 raise
-            # On other hosts there may be room for all of it.
+            # Other hosts may have room for all of it.
             chosen.drop(each)
             slots[each.id] = chosen.choose(each, required[each.id])
     return slots
@@ -259,7 +260,7 @@ def _keep(
 def _want(
     session: Session, target: Target, reservation: Reservation, slots: Slots
 ) -> list[plan.Step]:
-    """Hold the slots of a reservation beside those that it has; return what to do."""
+    """Hold new slots of a reservation besides those that it has; return the plan."""
     before = activation.count_by_name(session, reservation.id)
     wish = reservation.wish
     allocations.insert(
@@ -304,7 +305,7 @@ def _move_events(session: Session, target: Target) -> None:
 
 
 def undo(world: World, claim: Claim) -> None:
-    """Let a lease be as it was, whose change came to nothing."""
+    """Restore a lease whose change failed."""
     lease_id = leases.id_of(claim.subject)
 
     def give_up(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""Leases from nothing: slots are promised, classes and flavors made."""
+"""Creation of leases: slots are promised, classes and flavors created."""
 
 import dataclasses
 import datetime
@@ -32,9 +32,9 @@ OPERATION = "create"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """A lease as it is asked for.
+    """A requested lease.
 
-    ``before_end`` is when its event before the end happens; None is for never.
+    ``before_end`` is the time of its event before the end; None means no such event.
     """
 
     name: str
@@ -46,9 +46,9 @@ class Order:
 
 
 def create(world: World, order: Order) -> str:
-    """Make a lease, and return its id.
+    """Create a lease, and return its id.
 
-    :raises BadRequest: what is required of hosts is no requirement
+    :raises BadRequest: the requirement on hosts is not valid
     :raises Conflict: there are not enough slots
     :raises Unavailable: Placement or the compute service failed; there is no lease
     """
@@ -84,7 +84,7 @@ def _draft(order: Order) -> Lease:
 
 
 def _promise(session: Session, world: World, lease: Lease) -> Claim:
-    """Choose slots and store them: of two leases at once, the second one waits."""
+    """Choose slots and store them: of two concurrent requests, the second one waits."""
     known = hosts.lock_hosts(session)
     cleaning = world.rules.cleaning
     holdings = allocations.list_holdings(session, lease.interval, cleaning)
@@ -110,6 +110,6 @@ def _complete(
 
 
 def undo(world: World, claim: Claim, lease_id: str) -> None:
-    """Let a lease never have been, whose creation came to nothing."""
+    """Remove a lease whose creation failed."""
     execution.write(world, claim, lambda session: leases.delete(session, lease_id))
     settlement.settle(world, claim.subject)

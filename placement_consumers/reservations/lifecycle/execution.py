@@ -1,4 +1,4 @@
-"""Plans carried out, step by step, under a claim."""
+"""Execution of plans, step by step, under a claim."""
 
 import uuid
 from collections.abc import Callable, Iterable
@@ -21,12 +21,12 @@ from placement_foundation import errors
 
 LOG = log.getLogger(__name__)
 
-# Everything by which Placement or the compute service says that a step is not done.
+# The exceptions by which Placement or the compute service reports that a step failed.
 FAILURES = (PlacementError, ComputeError, provider.NoHost)
 
 
 class StillInUse(Exception):
-    """Something that is to be removed is used; it may not be in a moment."""
+    """Something that is to be removed is still in use; it may be free in a moment."""
 
 
 def begin(
@@ -34,7 +34,7 @@ def begin(
 ) -> Claim:
     """Claim a subject for an operation.
 
-    :raises Busy: another operation is at work on it
+    :raises Busy: another operation is in progress on it
     """
     claim = Claim(subject, str(uuid.uuid4()), operation, document)
     claims.take(session, claim, world.clock.now() + world.rules.claim)
@@ -48,7 +48,8 @@ def begin_event(
 
     Of several processes that try, one gets the claim.
 
-    :raises Busy: the event was begun elsewhere, or the lease is in no state for it
+    :raises Busy: another process began the event, or the state of the lease does not
+        allow it
     """
     now = world.clock.now()
     document = {"event": event.id, "since": now.isoformat()}
@@ -56,14 +57,14 @@ def begin_event(
     begun = events.begin(session, event, now)
     sources = state.sources(target)
     if not begun or not leases.move(session, event.lease_id, target, sources):
-        raise claims.Busy(f"Event {event.id} has no turn.")
+        raise claims.Busy(f"Event {event.id} cannot run now.")
     return claim
 
 
 def write(world: World, claim: Claim, work: Callable[[Session], None]) -> None:
-    """Change the tables in the name of an operation, and end it.
+    """Change the tables on behalf of an operation, and end it.
 
-    :raises Lost: another process goes on with the operation; nothing is changed
+    :raises Lost: another process has taken over the operation; nothing is changed
     """
 
     def held(session: Session) -> None:
@@ -74,10 +75,10 @@ def write(world: World, claim: Claim, work: Callable[[Session], None]) -> None:
 
 
 def run(world: World, claim: Claim, steps: Iterable[plan.Step]) -> None:
-    """Carry out a plan.
+    """Execute a plan.
 
-    :raises Lost: another process goes on with the operation
-    :raises StillInUse: something that is to be removed is used
+    :raises Lost: another process has taken over the operation
+    :raises StillInUse: something that is to be removed is still in use
     """
     for step in steps:
         renew(world, claim)
@@ -86,25 +87,25 @@ def run(world: World, claim: Claim, steps: Iterable[plan.Step]) -> None:
 
 
 def renew(world: World, claim: Claim) -> None:
-    """Go on with an operation.
+    """Renew the claim of an operation.
 
-    :raises Lost: another process goes on with it
+    :raises Lost: another process has taken it over
     """
     expires_at = world.clock.now() + world.rules.claim
     world.database.write(lambda session: claims.renew(session, claim, expires_at))
 
 
 def let_go(world: World, claim: Claim) -> None:
-    """Let any process go on with an operation, from now on.
+    """Let any process continue an operation from now on.
 
-    :raises Lost: another process goes on with it already
+    :raises Lost: another process has taken it over already
     """
     now = world.clock.now()
     world.database.write(lambda session: claims.renew(session, claim, now))
 
 
 def perform(world: World, step: plan.Step) -> None:
-    """Carry out one step, which may have been carried out before."""
+    """Execute one step, which may have been executed before."""
     try:
         _perform(world, step)
     except Conflict as exc:
@@ -150,7 +151,8 @@ def _create_class(world: World, name: str) -> None:
     try:
         world.placement.create_resource_class(name)
     except Conflict:
-        # It was created before: nothing else makes a class of that name.
+        # nothing else: It was created earlier: nothing else creates a class with that
+        # name.
         return
 
 
@@ -172,9 +174,9 @@ def _delete_servers(
 
 
 def unavailable(exc: Exception) -> errors.Unavailable:
-    """Return what a caller is told of a step that failed."""
+    """Return the error that reports a failed step to a caller."""
     if isinstance(exc, provider.NoHost):
-        return errors.Unavailable(f"Placement knows no host {exc}.")
+        return errors.Unavailable(f"Placement does not know host {exc}.")
     if isinstance(exc, PlacementError):
-        return errors.Unavailable(f"Placement did not do what it was asked: {exc}")
+        return errors.Unavailable(f"Placement did not do what was asked: {exc}")
     return errors.Unavailable(str(exc))

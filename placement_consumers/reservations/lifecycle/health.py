@@ -1,4 +1,4 @@
-"""Hosts that fail or shrink, and the leases that were promised their room."""
+"""Hosts that fail or shrink, and the leases with slots on them."""
 
 import dataclasses
 import datetime
@@ -24,9 +24,9 @@ LOG = log.getLogger(__name__)
 
 
 def watch(world: World) -> None:
-    """Look at all hosts, and put right what was promised of them.
+    """Check all hosts, and repair the promises on them.
 
-    A host that nothing can be learned about is taken to be as it was.
+    A host that cannot be checked is assumed to be unchanged.
     """
     known = world.database.read(hosts.list_hosts)
     seen = {}
@@ -34,7 +34,7 @@ def watch(world: World) -> None:
         try:
             found = world.compute.find_host(host.name)
         except execution.FAILURES as exc:
-            LOG.warning("host %s cannot be looked at: %s", host.name, exc)
+            LOG.warning("host %s cannot be checked: %s", host.name, exc)
             continue
         seen[host.id] = found or dataclasses.replace(host.details, available=False)
     world.database.write(lambda session: _put_right(session, world, seen))
@@ -44,7 +44,7 @@ def _put_right(session: Session, world: World, seen: Mapping[int, Details]) -> N
     known = hosts.lock_hosts(session)
     for host in known:
         details = seen.get(host.id, host.details)
-        # What is being removed is not for promises, however well it is.
+        # A host that is being removed takes no promises, however healthy it is.
         if details != host.details and not claims.find(
             session, hosts.subject(host.name)
         ):
@@ -54,7 +54,7 @@ def _put_right(session: Session, world: World, seen: Mapping[int, Details]) -> N
 
 
 def heal(session: Session, world: World) -> None:
-    """Move what has not started off hosts that cannot keep it, and mark the rest."""
+    """Move reservations that have not started off failing hosts; mark the others."""
     now = world.clock.now()
     concerned = {
         each.id: (lease, each)
@@ -115,9 +115,9 @@ def _move(
     reservation: Reservation,
     displaced: Mapping[int, int],
 ) -> bool:
-    """Give a reservation other slots for those displaced; tell whether that worked."""
+    """Replace displaced slots of a reservation; return whether that worked."""
     pending = state.Lease.PENDING
-    # What begins to start at this moment is not touched.
+    # A lease that is just starting is left alone.
     if not leases.move(session, lease.id, pending, [pending]):
         return False
     cleaning = world.rules.cleaning

@@ -1,4 +1,4 @@
-"""When a lease has its event before the end."""
+"""The time at which a lease has its event before the end."""
 
 import datetime
 
@@ -10,16 +10,16 @@ from placement_foundation import errors
 
 
 def by_default(world: World, interval: Interval) -> datetime.datetime | None:
-    """Return the time of the event if nobody says otherwise; None for no event."""
+    """Return the default time of the event; None for no event."""
     if not world.rules.notice:
         return None
     return max(interval.start, interval.end - world.rules.notice)
 
 
 def check(interval: Interval, before_end: datetime.datetime) -> datetime.datetime:
-    """Return a time that somebody asks for.
+    """Return a requested time of the event.
 
-    :raises BadRequest: it is not in the lease
+    :raises BadRequest: it is not within the lease
     """
     if not interval.start <= before_end <= interval.end:
         raise errors.BadRequest(
@@ -31,11 +31,11 @@ def check(interval: Interval, before_end: datetime.datetime) -> datetime.datetim
 def aim(
     world: World, lease: Lease, interval: Interval, wanted: datetime.datetime | None
 ) -> datetime.datetime | None:
-    """Return the time of the event of a lease that gets another interval.
+    """Return the time of the event of a lease whose interval changes.
 
-    Without a wish it moves with the end.
+    Unless a time is requested, it moves with the end.
 
-    :raises BadRequest: it is asked for a time that is not in the lease
+    :raises BadRequest: the requested time is not within the lease
     """
     if wanted is not None:
         return check(interval, wanted)

@@ -1,4 +1,4 @@
-"""Operations whose process is gone: ended by whoever finds them."""
+"""Operations whose process is gone: any process that finds them ends them."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ def _undo_creation(world: World, claim: Claim) -> None:
     creation.undo(world, claim, leases.id_of(claim.subject))
 
 
-# What was not promised to anybody is undone; what was, goes on.
+# Operations whose result was not promised to a caller are undone; others continue.
 ENDINGS: dict[str, Callable[[World, Claim], None]] = {
     creation.OPERATION: _undo_creation,
     activation.OPERATION: activation.proceed,
@@ -39,7 +39,7 @@ ENDINGS: dict[str, Callable[[World, Claim], None]] = {
 
 
 def recover(world: World) -> None:
-    """End the operations that nobody is at work on any more, and pay debts."""
+    """End abandoned operations, and pay debts."""
     now = world.clock.now()
     for claim in world.database.read(lambda session: claims.list_expired(session, now)):
         _attempt(world, claim.subject, claim)
@@ -59,13 +59,13 @@ def _take_over(world: World, expired: Claim) -> None:
 
 
 def _attempt(world: World, subject: str, expired: Claim | None = None) -> None:
-    """End an operation or pay debts; a failure of one keeps no other from its turn."""
+    """End an operation or pay debts; a failure of one does not stop the others."""
     try:
         if expired:
             _take_over(world, expired)
         else:
             settlement.settle(world, subject)
     except claims.Lost:
-        LOG.info("%s: another process is at it", subject)
+        LOG.info("%s: another process is working on it", subject)
     except Exception:
         LOG.exception("%s: this will be tried again", subject)

@@ -1,4 +1,4 @@
-"""Hosts whose room can be reserved, from their first to their last day."""
+"""Hosts whose capacity can be reserved: how they are added and removed."""
 
 import uuid
 from collections.abc import Mapping
@@ -26,11 +26,12 @@ REMOVE = "remove host"
 
 
 def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
-    """Let the room of a host be reserved.
+    """Make the capacity of a host reservable.
 
     :raises NotFound: there is no such host
-    :raises Conflict: it is there already, or has servers or a reservation provider
-    :raises Unavailable: Placement or the compute service failed; nothing is left
+    :raises Conflict: it has been added already, or has servers or a reservation
+        provider
+    :raises Unavailable: Placement or the compute service failed; nothing is left behind
     """
     details = _look_at(world, name)
     new_uuid = str(uuid.uuid4())
@@ -90,17 +91,18 @@ def _begin(session: Session, world: World, created: Debt) -> Claim:
 
 
 def undo_addition(world: World, claim: Claim) -> None:
-    """Let a host never have been there, whose addition came to nothing."""
+    """Remove a host whose addition failed."""
     execution.write(world, claim, lambda session: None)
     settlement.settle(world, claim.subject)
 
 
 def remove(world: World, identifier: str) -> None:
-    """Let the room of a host not be reserved any more.
+    """Stop making the capacity of a host reservable.
 
     :raises NotFound: there is no such host
-    :raises Conflict: slots of it are promised, or servers run on it
-    :raises Unavailable: Placement or the compute service failed; the host is there
+    :raises Conflict: slots on it are promised, or servers run on it
+    :raises Unavailable: Placement or the compute service failed; the host is still
+        there
     """
     host = world.database.read(lambda session: _get_free(session, identifier))
     try:
@@ -135,7 +137,7 @@ def _get_free(session: Session, identifier: str) -> Host:
 
 
 def _begin_removal(session: Session, world: World, identifier: str) -> Claim:
-    # From here on nobody promises any slot of it.
+    # From here on, no slots on it are promised.
     hosts.lock_hosts(session)
     host = _get_free(session, identifier)
     document = {"host": host.id, "reservable": host.reservable}
@@ -147,7 +149,7 @@ def _begin_removal(session: Session, world: World, identifier: str) -> Claim:
 
 
 def undo_removal(world: World, claim: Claim) -> None:
-    """Let a host be as it was, whose removal came to nothing."""
+    """Restore a host whose removal failed."""
     host_id, reservable = claim.document["host"], claim.document["reservable"]
     execution.write(
         world, claim, lambda session: hosts.set_reservable(session, host_id, reservable)
@@ -158,10 +160,10 @@ def undo_removal(world: World, claim: Claim) -> None:
 def describe(
     world: World, identifier: str, capabilities: Mapping[str, str | None]
 ) -> Host:
-    """Change what is said of a host; None takes a capability away.
+    """Change capabilities of a host; None removes one.
 
     :raises NotFound: there is no such host
-    :raises Conflict: reservations on it were promised what is said now
+    :raises Conflict: reservations on the host require the current values
     """
 
     def work(session: Session) -> Host:

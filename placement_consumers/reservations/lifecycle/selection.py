@@ -1,4 +1,4 @@
-"""Which slots a lease gets: of the hosts that suit, beside what is promised."""
+"""Which slots a lease gets: on suitable hosts, besides the slots already promised."""
 
 import datetime
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,14 @@ from placement_foundation import errors
 
 NOT_ENOUGH = "Not enough hosts available"
 
-# How many slots on which host, keyed by its id.
+# How many slots on each host, keyed by host id.
 Slots = dict[int, int]
 
 
 def parse_requirement(session: Session, text: str) -> requirement.Requirement:
     """Return what a reservation requires of its hosts.
 
-    :raises BadRequest: it is no requirement, or names what no host has
+    :raises BadRequest: it is malformed, or names a property that no host has
     """
     known = {*hosts.COLUMNS, *hosts.list_capability_names(session)}
     try:
@@ -33,9 +33,9 @@ def parse_requirement(session: Session, text: str) -> requirement.Requirement:
 class Selection:
     """The choice of slots for the reservations of one lease, one after the other.
 
-    What was chosen counts for what is chosen next.
+    Slots chosen earlier count when later ones are chosen.
 
-    :param holdings: what is promised to others
+    :param holdings: the slots promised to others
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class Selection:
         required: requirement.Requirement,
         held: Mapping[int, int] | None = None,
     ) -> Slots:
-        """Return the slots of a reservation, those that it holds and others.
+        """Return the slots of a reservation, both those it holds and new ones.
 
-        :param held: slots that were kept before
-        :raises Conflict: there are not enough
+        :param held: slots to keep
+        :raises Conflict: there are not enough slots
         """
         wish = reservation.wish
         offers = capacity.list_offers(
@@ -81,7 +81,7 @@ class Selection:
         return chosen
 
     def hold(self, reservation: Reservation, slots: Mapping[int, int]) -> None:
-        """Let slots count as promised."""
+        """Count slots as promised."""
         self._holdings += [
             Holding(
                 host_id, reservation.id, self._interval, reservation.wish.size, count
@@ -91,7 +91,7 @@ class Selection:
         ]
 
     def drop(self, reservation: Reservation) -> None:
-        """Let the slots of a reservation not count as promised."""
+        """Stop counting the slots of a reservation as promised."""
         self._holdings = [
             holding
             for holding in self._holdings
@@ -104,7 +104,7 @@ class Selection:
         required: requirement.Requirement,
         slots: Mapping[int, int],
     ) -> bool:
-        """Tell whether slots are free, on hosts that suit, as the wish wants them."""
+        """Return whether slots are free, on suitable hosts, and as the wish asks."""
         wish = reservation.wish
         sizes = self._suitable(required)
         return _is_as_wished(wish, slots) and all(
@@ -113,7 +113,7 @@ class Selection:
         )
 
     def has_room(self, reservation: Reservation, slots: Mapping[int, int]) -> bool:
-        """Tell whether slots are free, on whatever hosts they are."""
+        """Return whether slots are free, on any hosts."""
         sizes = {host.id: host.size for host in self._hosts}
         return all(
             self._room(sizes[host_id], host_id, reservation.wish) >= count

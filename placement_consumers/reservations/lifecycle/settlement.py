@@ -1,4 +1,4 @@
-"""Debts paid: what is outside is made to agree with the tables."""
+"""Payment of debts: what is outside is made to agree with the tables."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ OPERATION = "settle"
 
 
 def settle(world: World, subject: str) -> None:
-    """Pay the debts of a lease or a host, now if that can be done, or later."""
+    """Pay the debts of a lease or a host, now if possible, or later."""
     try:
         claim = world.database.write(
             lambda session: execution.begin(session, world, subject, OPERATION)
@@ -40,7 +40,7 @@ def proceed(world: World, claim: Claim) -> None:
         for step in steps:
             _pay_one(world, claim, step)
     except (*execution.FAILURES, execution.StillInUse) as exc:
-        LOG.warning("%s is to be put right later: %s", claim.subject, exc)
+        LOG.warning("%s will be repaired later: %s", claim.subject, exc)
         execution.write(world, claim, lambda session: None)
         return
     execution.write(world, claim, lambda session: debts.delete(session, claim.subject))
@@ -50,8 +50,8 @@ def _pay_one(world: World, claim: Claim, step: plan.Step) -> None:
     try:
         execution.run(world, claim, [step])
     except provider.NoHost as exc:
-        # Nothing can be there that would have to agree.
-        LOG.info("%s: there is no host %s any more", claim.subject, exc)
+        # Without the host there is nothing to repair.
+        LOG.info("%s: host %s no longer exists", claim.subject, exc)
 
 
 def _plan(session: Session, subject: str) -> list[plan.Step]:
@@ -75,7 +75,7 @@ def _pay(session: Session, debt: Debt) -> Iterator[plan.Step]:
 
 
 def _find(session: Session, debt: Debt) -> Reservation | None:
-    """Return the reservation that a debt is about, unless it is over."""
+    """Return the reservation of a debt, unless it is over."""
     lease = leases.find(session, leases.id_of(debt.subject))
     found = (each for each in (lease.reservations if lease else ()))
     return next(

@@ -1,4 +1,4 @@
-"""Leases that end, by themselves or because somebody deletes them."""
+"""End of leases, by themselves or because somebody deletes them."""
 
 import datetime
 
@@ -21,16 +21,16 @@ LOG = log.getLogger(__name__)
 
 END = "end"
 DELETE = "delete"
-# Between two looks at whether servers are gone, while somebody waits for it.
+# Seconds between two checks for remaining servers while a caller waits.
 LOOK_SECONDS = 1.0
 
 TROUBLES = (*execution.FAILURES, execution.StillInUse)
 
 
 def end(world: World, event: Event) -> None:
-    """End a lease, as its event wants it.
+    """End a lease on its event.
 
-    :raises Busy: it is not the time for it
+    :raises Busy: it cannot end now
     """
     proceed(
         world,
@@ -43,15 +43,15 @@ def end(world: World, event: Event) -> None:
 
 
 def proceed(world: World, claim: Claim) -> None:
-    """Go on with the end or the deletion of a lease, which is claimed for that.
+    """Continue the end or the deletion of a lease, which is claimed for that.
 
-    As long as there is patience, what cannot be removed now is left for another look.
+    Until patience runs out, what cannot be removed now is left for another attempt.
     """
     try:
         _remove(world, claim)
     except TROUBLES as exc:
         if _is_patient(world, claim):
-            LOG.info("%s is to be removed later: %s", claim.subject, exc)
+            LOG.info("%s will be removed later: %s", claim.subject, exc)
             execution.let_go(world, claim)
         else:
             _fail(world, claim, exc)
@@ -60,10 +60,10 @@ def proceed(world: World, claim: Claim) -> None:
 
 
 def delete(world: World, lease_id: str) -> None:
-    """Remove a lease, waiting for its servers to be gone.
+    """Delete a lease, waiting for its servers to be gone.
 
     :raises NotFound: there is no such lease
-    :raises Conflict: another operation is at work on it
+    :raises Conflict: another operation is in progress on it
     :raises Unavailable: something could not be removed; the lease is in error
     """
     claim = world.database.write(lambda session: _begin(session, world, lease_id))
@@ -90,7 +90,7 @@ def _begin(session: Session, world: World, lease_id: str) -> Claim:
     now = world.clock.now()
     document = {"since": now.isoformat()}
     subject = leases.subject(lease_id)
-    # An operation whose process is gone has no right to the lease any more.
+    # An operation whose process is gone loses its claim on the lease.
     claims.drop_expired(session, subject, now)
     claim = execution.begin(session, world, subject, DELETE, document)
     if not leases.move(
@@ -119,7 +119,7 @@ def _plan(session: Session, lease_id: str) -> list[plan.Step]:
 
 
 def _began(lease: Lease) -> bool:
-    """Tell whether anybody began to start a lease, and was perhaps stopped in it."""
+    """Return whether a start of a lease has begun, even if it was interrupted."""
     event = lease.event(state.EventType.START)
     return event is not None and event.status != state.Event.UNDONE
 
@@ -174,12 +174,12 @@ def _fail(world: World, claim: Claim, exc: Exception) -> None:
 def _close(
     session: Session, claim: Claim, outcome: state.Event, now: datetime.datetime
 ) -> None:
-    """Let the event that is over be over; with a deletion, that of the start."""
+    """Close the event of an operation that is over; for a deletion, the start event."""
     lease = leases.get(session, leases.id_of(claim.subject))
     if claim.operation == END:
         over = [claim.document["event"]]
     else:
-        # What is to be deleted never starts, but may still end by itself.
+        # A lease to be deleted never starts, but may still end by itself.
         over = [
             event.id
             for event in lease.events

@@ -1,4 +1,4 @@
-"""What is done again and again: operations ended, hosts looked at, due events run."""
+"""The periodic work: end operations, check hosts, run due events."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ class Loop:
         self._watched = world.clock.now() - world.rules.watch
 
     def turn(self) -> None:
-        """Do all that there is to do now."""
+        """Do all the work that is due now."""
         recovery.recover(self._world)
         now = self._world.clock.now()
         if now - self._watched >= self._world.rules.watch:
@@ -44,12 +44,12 @@ class Loop:
             try:
                 self.turn()
             except Exception:
-                LOG.exception("this turn was not completed")
+                LOG.exception("this turn failed")
             stop.wait(seconds)
 
 
 def run_due(world: World) -> None:
-    """Run all events whose time has come, also those that it came for long ago."""
+    """Run all events whose time has come, however long ago."""
     done: set[str] = set()
     while due := [event for event in _list_due(world) if event.id not in done]:
         done.update(event.id for event in due)
@@ -62,7 +62,7 @@ def _list_due(world: World) -> list[Event]:
 
 
 def retry_ends(world: World) -> None:
-    """Try ends again that failed some time ago: what is left must not stay for ever."""
+    """Retry ends that failed some time ago, so that nothing is left for ever."""
     before = world.clock.now() - world.rules.retry
     _run_all(
         world,
@@ -84,11 +84,11 @@ def _run_all(world: World, due: Iterable[Event]) -> None:
         except (claims.Busy, claims.Lost) as exc:
             LOG.debug("event %s is not run here: %s", event.id, exc)
         except Exception:
-            LOG.exception("event %s was not completed", event.id)
+            LOG.exception("event %s failed", event.id)
 
 
 def _notify(world: World, event: Event) -> None:
-    """Say that a lease ends soon: once, and in the log."""
+    """Log, once, that a lease ends soon."""
     now = world.clock.now()
 
     def work(session: Session) -> bool:

@@ -1,1 +1,1 @@
-"""The wire: what a body or query may be, and what a reply looks like."""
+"""The wire: valid bodies and queries, and the form of replies."""

@@ -20,12 +20,12 @@ QUERY = Schema(
     }
 )
 
-# The slots of hosts, keyed by the ids of the hosts.
+# The slots of hosts, keyed by host id.
 ByHost = Mapping[int, Sequence[Slot]]
 
 
 def parse_query(pairs: Pairs) -> dict[str, str]:
-    """Return whose slots are asked for.
+    """Return the lease and the reservation whose slots are asked for.
 
     :raises BadRequest: a parameter is unknown
     """

@@ -1,4 +1,4 @@
-"""Hosts on the wire: what is said of one is a member of it, like everything else."""
+"""Hosts on the wire: their capabilities are members of the same object."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,8 +17,8 @@ CAPABILITY = {
     "maxLength": 255,
     "pattern": r"^[^\s/]+$",
 }
-# Names that no capability may have: the other members of a host, and "name", by
-# which a new host is found.
+# Names that no capability may have: the other members of a host, and "name", which
+# selects the host to add.
 RESERVED = {
     *COLUMNS,
     "name",
@@ -28,7 +28,7 @@ RESERVED = {
     "created_at",
     "updated_at",
 }
-# "blazar_" and a name make the name of a resource provider.
+# "blazar_" and the host name make the name of a resource provider.
 HOST_NAME = {"type": "string", "minLength": 1, "maxLength": 193}
 
 POST_HOST = Schema(
@@ -67,18 +67,18 @@ PROPERTIES_QUERY = Schema(
 
 
 def parse_properties_query(pairs: Pairs) -> dict[str, bool]:
-    """Return which flags are set.
+    """Return the flags that are set.
 
-    :raises BadRequest: a parameter is unknown, or no flag
+    :raises BadRequest: a parameter is unknown, or not a flag
     """
     query_string.check(pairs, PROPERTIES_QUERY)
     return {name: value.lower() in ("true", "1") for name, value in pairs}
 
 
 def parse_capabilities(body: Json) -> dict[str, str | None]:
-    """Return what is said of a host; None takes a capability away.
+    """Return the capabilities in a body; None removes one.
 
-    :raises BadRequest: a name is that of something else about a host
+    :raises BadRequest: the name of a capability is reserved
     """
     said = {name: value for name, value in body.items() if name != "name"}
     for name in said:
@@ -111,12 +111,12 @@ def _render(host: Host) -> dict[str, Any]:
 
 
 def render_property(value: Property, view: View) -> Json:
-    """Render what is known of a capability."""
+    """Render a capability."""
     return {"resource_property": _render_property(value)}
 
 
 def render_properties(value: tuple[Sequence[Property], bool], view: View) -> Json:
-    """Render capabilities, with all that is known of them if that is wanted."""
+    """Render capabilities, with details if requested."""
     found, detail = value
     return {
         "resource_properties": [

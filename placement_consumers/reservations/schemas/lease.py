@@ -46,7 +46,7 @@ WISH = {
 NEW_WISH = Schema({**WISH, "required": ["vcpus", "memory_mb", "disk_gb", "amount"]})
 CHANGED_WISH = Schema(extend(WISH, properties={"id": {"type": "string"}}))
 
-# What kind of reservation it is decides what else is said of it.
+# The type of a reservation decides which other members it has.
 RESERVATIONS = {"type": "array", "items": {"type": "object"}, "maxItems": 100}
 
 POST_LEASE = Schema(
@@ -58,7 +58,7 @@ POST_LEASE = Schema(
             "end_date": MOMENT,
             "before_end_date": {**MOMENT, "type": ["string", "null"]},
             "reservations": {**RESERVATIONS, "minItems": 1},
-            # Clients send it; all events of a lease come from its times.
+            # Clients send it, always empty: the times of a lease determine its events.
             "events": {"type": "array", "maxItems": 0},
         },
         "required": ["name", "start_date", "end_date", "reservations"],
@@ -82,9 +82,10 @@ PUT_LEASE = Schema(
 
 
 def parse_interval(body: Json, now: datetime.datetime) -> Interval:
-    """Return from when to when a new lease is to last.
+    """Return the interval of a new lease.
 
-    :raises BadRequest: a time is none, is past, or the end is not after the start
+    :raises BadRequest: a time is malformed or in the past, or the end is not after the
+        start
     """
     start = moment.parse(body["start_date"], now, "start_date")
     end = moment.parse(body["end_date"], now, "end_date")
@@ -100,7 +101,7 @@ def parse_interval(body: Json, now: datetime.datetime) -> Interval:
 def parse_wishes(items: Sequence[Json]) -> list[Wish]:
     """Return what the reservations of a new lease ask for.
 
-    :raises BadRequest: one of them cannot be understood, or is of another type
+    :raises BadRequest: one of them is malformed, or of another type
     """
     return [_parse_wish(item) for item in items]
 
@@ -129,9 +130,9 @@ def _check(item: Json, schema: Schema) -> None:
 
 
 def parse_update(body: Json, now: datetime.datetime) -> Update:
-    """Return what is to be different about a lease.
+    """Return the requested changes of a lease.
 
-    :raises BadRequest: it cannot be understood
+    :raises BadRequest: the request is malformed
     """
     times = {
         name: moment.parse(body[f"{name}_date"], now, f"{name}_date")
@@ -209,7 +210,7 @@ def _render_reservation(reservation: Reservation) -> dict[str, Any]:
         "affinity": wish.affinity,
         "resource_properties": wish.resource_properties,
         "flavor_id": reservation.id,
-        # Nothing of the kind is made: the resource class tells who may boot where.
+        # Neither is created: the resource class decides who may boot where.
         "aggregate_id": None,
         "server_group_id": None,
     }

@@ -8,14 +8,14 @@ from placement_foundation import errors
 
 FORMAT = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2} [0-9]{1,2}:[0-9]{1,2}")
 NOW = "now"
-# Far enough, and far from where arithmetic with times ends.
+# Far enough, and well below the limits of time arithmetic.
 LAST_YEAR = 9000
 
 
 def parse(text: str, now: datetime.datetime, member: str) -> datetime.datetime:
-    """Return the minute that a text means.
+    """Return the time in a text, to the minute.
 
-    :param member: what the text is of, for the message
+    :param member: the member with the text, for the message
     :raises BadRequest: it is not a time
     """
     if text == NOW:
@@ -34,10 +34,10 @@ def parse(text: str, now: datetime.datetime, member: str) -> datetime.datetime:
 
 
 def render(moment: datetime.datetime) -> str:
-    """Render a time. Clients parse it, and want its microseconds."""
+    """Render a time. Clients parse it, and expect its microseconds."""
     return moment.isoformat(timespec="microseconds")
 
 
 def render_stamp(moment: datetime.datetime | None) -> str | None:
-    """Render when a row was made or changed."""
+    """Render the time at which a row was created or changed."""
     return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S.%f")

@@ -8,7 +8,7 @@ from placement_foundation.schema import Json, View
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Health:
-    """How the service is: work that should have been done, by now."""
+    """The state of the service: the work that is overdue."""
 
     overdue_events: int
     expired_claims: int
@@ -16,7 +16,7 @@ class Health:
 
 
 def render_versions(value: None, view: View) -> Json:
-    """Render the versions of the API. There is one."""
+    """Render the versions of the API. There is only one."""
     return {
         "versions": [
             {
@@ -31,7 +31,7 @@ def render_versions(value: None, view: View) -> Json:
 
 
 def render_health(value: Health, view: View) -> Json:
-    """Render how the service is."""
+    """Render the state of the service."""
     late = value.overdue_events or value.expired_claims
     return {
         "status": "late" if late else "ok",

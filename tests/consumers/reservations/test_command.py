@@ -46,7 +46,7 @@ def test_events_are_run_by_a_process_of_their_own(tmp_path: Path) -> None:
     module = "placement_consumers.reservations.cmd.reservations"
     with programs.start(module, "events", home=tmp_path) as process:
         assert process.stdout
-        assert process.stdout.readline() == "Events are run. Ctrl-C ends it.\n"
+        assert process.stdout.readline() == "Running events. Ctrl-C stops it.\n"
         process.terminate()
         _, complaints = process.communicate(timeout=60)
     assert process.returncode == 0
