@@ -1,1 +1,1 @@
-"""The node traits service: what bare metal nodes are like, stored, queried, checked."""
+"""The node traits service: stores, queries and validates traits of bare metal nodes."""

@@ -34,7 +34,7 @@ SURROUNDINGS = Surroundings(
 
 
 def start_from_environment() -> "WSGIApplication":
-    """Return the service as configuration files and the environment describe it."""
+    """Return the service that configuration files and the environment describe."""
     config = conf.read_for_service()
     set_up_logging(config, conf.PROJECT)
     return start(config)

@@ -1,4 +1,4 @@
-"""All options, with their help; and the values that code gets of them."""
+"""All options, with their help; and the values that code reads from them."""
 
 import dataclasses
 import os
@@ -20,7 +20,7 @@ API_OPTIONS = [
         "public_endpoint",
         schemes=["http", "https"],
         help="Where clients find the service, for the links in answers. If unset, "
-        "links lead to where a request was sent.",
+        "links lead to the address to which a request was sent.",
     ),
 ]
 
@@ -28,7 +28,7 @@ NODE_OPTIONS = [
     cfg.ListOpt(
         "drivers",
         default=["fake-hardware"],
-        help="The drivers that a node may have. There is no hardware behind any.",
+        help="The drivers that a node may have. None of them controls any hardware.",
     ),
 ]
 
@@ -42,15 +42,15 @@ SYNC_OPTIONS = [
     cfg.StrOpt(
         "state_file",
         sample_default="~/.local/share/placement-nodes/providers.json",
-        help="Where the agent remembers which resource providers are its own: those "
-        "that it removes when their nodes are gone.",
+        help="Where the agent records which resource providers are its own: it "
+        "removes these when their nodes are gone.",
     ),
 ]
 
-# What the agent asks: the group with the way to each service, and the service's type.
+# The services that the agent asks: the group that says how to reach each, and its type.
 SERVICES = {"placement": "placement", "baremetal": "baremetal"}
 
-# What placement-nodes reads.
+# The options that placement-nodes reads.
 SERVICE_OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("api", API_OPTIONS),
     ("database", option.DATABASE_OPTIONS),
@@ -77,24 +77,24 @@ CORS_DEFAULTS = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """What handlers need to know: the options of ``[nodes]``."""
+    """The options of ``[nodes]``, which handlers need."""
 
     drivers: Sequence[str] = ("fake-hardware",)
 
 
 def set_defaults() -> None:
-    """Give options of libraries the defaults that they have in this service."""
+    """Set the defaults of this service for options of libraries."""
     cors.set_defaults(**CORS_DEFAULTS)
 
 
 def register(config: cfg.ConfigOpts) -> None:
-    """Make the options of the service known to a configuration."""
+    """Register the options of the service with a configuration."""
     set_defaults()
     option.register(config, SERVICE_OPTIONS)
 
 
 def register_sync(config: cfg.ConfigOpts) -> None:
-    """Make the options of the agent known to a configuration."""
+    """Register the options of the agent with a configuration."""
     log.register_options(config)
     config.register_opts(SYNC_OPTIONS, "sync")
     for group, service_type in SERVICES.items():
@@ -113,12 +113,12 @@ def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
 
 
 def settings(config: cfg.ConfigOpts) -> Settings:
-    """Return what handlers need to know."""
+    """Return the settings that handlers need."""
     return Settings(**option.values(Settings, config.nodes))
 
 
 def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.ConfigOpts:
-    """Return the configuration of the service: files and environment, no arguments.
+    """Return the configuration of the service from files and environment alone.
 
     :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_NODES_CONFIG_DIR`` is set, and
         has no ``placement-nodes.conf``
@@ -142,6 +142,6 @@ def read(files: list[str] | None, connection: str | None = None) -> cfg.ConfigOp
 
 
 def parsed(config: cfg.ConfigOpts, files: list[str] | None) -> cfg.ConfigOpts:
-    """Return a configuration with the values that files and environment give."""
+    """Return a configuration with the values from files and environment."""
     config([], project=PROJECT, prog=PROJECT, default_config_files=files)
     return config

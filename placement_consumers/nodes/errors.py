@@ -1,4 +1,4 @@
-"""The ways in which the node service says no, and the document that tells it."""
+"""The error responses of the node service, and the error document."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ from placement_foundation.version import Version
 
 __all__ = ["BadRequest", "Conflict", "NotAcceptable", "NotFound", "document"]
 
-# What is said where there is nothing to name.
+# The messages used if there is nothing to name.
 STOCK = {
     404: "The resource could not be found.",
     406: "Request not acceptable.",
@@ -25,7 +25,7 @@ STOCK = {
 def document(
     error: ServiceError, detail: str, version: Version | None, request_id: str | None
 ) -> dict[str, Any]:
-    """Return the error document: its only member is a text that is JSON again."""
+    """Return the error document: its only member is a string that is itself JSON."""
     told: dict[str, Any] = {
         "faultcode": "Client" if error.status < 500 else "Server",
         "faultstring": detail or STOCK.get(error.status, error.status.phrase),

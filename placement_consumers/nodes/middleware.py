@@ -1,4 +1,4 @@
-"""What only this service has around its application."""
+"""The middleware that only this service has."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,12 @@ OPEN_PATHS = {"", "/", "/v1", "/v1/", "/healthcheck"}
 
 
 def is_open(environment: "WSGIEnvironment") -> bool:
-    """Tell whether a request is for one of the documents that are open to all."""
+    """Return whether a request is for one of the documents that are open to all."""
     return environment.get("PATH_INFO", "") in OPEN_PATHS
 
 
 def at_endpoint(application: "WSGIApplication", url: str) -> "WSGIApplication":
-    """Let an application believe that clients find it at a URL: links begin with it."""
+    """Make an application build its links on the URL at which clients find it."""
     endpoint = urlsplit(url)
 
     def believing(
@@ -36,7 +36,7 @@ def at_endpoint(application: "WSGIApplication", url: str) -> "WSGIApplication":
 
 
 def with_version_bounds(application: "WSGIApplication") -> "WSGIApplication":
-    """Tell which versions there are, also where the application is not reached.
+    """Add the smallest and largest version to every answer, even to early errors.
 
     Clients negotiate by these headers.
     """

@@ -18,7 +18,7 @@ BASE_RULES = [
     ),
 ]
 
-# The rule of each operation, and what it lets do.
+# The rule of each operation, and what it allows.
 MEANINGS = {
     "driver:list": "List drivers.",
     "node:list": "List nodes.",
@@ -26,7 +26,7 @@ MEANINGS = {
     "node:show": "Show a node.",
     "node:update": "Change a node.",
     "node:delete": "Remove a node.",
-    "node:validate": "Tell whether a node could be used as it is.",
+    "node:validate": "Check whether a node could be used as it is.",
     "node:states:show": "Show the states of a node.",
     "node:states:provision": "Bring a node to another provision state.",
     "node:states:power": "Switch the power of a node.",
@@ -47,7 +47,7 @@ def list_rules() -> list[policy.RuleDefault]:
 
 
 def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
-    """Return what decides: the defaults, and what the operator's files say instead.
+    """Return the enforcer of the defaults and the operator's policy files.
 
     :raises Exception: a policy file cannot be parsed
     """

@@ -1,6 +1,6 @@
 """The API as a table: path -> method -> Operation.
 
-How a row is read is told by ``Operation``.
+``Operation`` describes the fields of a row.
 """
 
 from functools import partial
@@ -18,7 +18,7 @@ from placement_consumers.nodes.schemas import trait as trait_wire
 from placement_foundation.operation import Handler, Operation
 from placement_foundation.version import ByVersion, always, since
 
-# A row about a node, and one about its traits, which were not always there.
+# Rows about a node, and about its traits, which came with a later version.
 of_node = partial(
     Operation, subject=ledger.get_by_ident, subject_flags={"by_name": version.NAMES}
 )

@@ -1,4 +1,4 @@
-"""The microversions of the bare metal API that this service speaks."""
+"""The microversions of the bare metal API that this service supports."""
 
 from collections.abc import Mapping, MutableMapping
 
@@ -12,16 +12,16 @@ MINIMUM = Version(1, 1)
 MAXIMUM = Version(1, 37)
 VERSIONS = {(1, minor) for minor in range(MINIMUM.minor, MAXIMUM.minor + 1)}
 
-# What a microversion brought, of all that this service has.
+# The features of this service, by the microversion that brought them.
 NAMES = (1, 5)
 RESOURCE_CLASS = (1, 21)
 TRAITS = (1, 37)
 
 
 def negotiate(headers: MutableMapping[str, str]) -> Version:
-    """Return the microversion that a request's headers ask for.
+    """Return the microversion that the headers of a request ask for.
 
-    :raises version.Unavailable: there is none such, or it cannot be read
+    :raises version.Unavailable: there is no such version, or it cannot be parsed
     """
     try:
         return version.negotiate(headers, SERVICE, VERSIONS, [LEGACY_HEADER])
@@ -32,7 +32,7 @@ def negotiate(headers: MutableMapping[str, str]) -> Version:
 
 
 def headers(spoken: Version | None) -> Mapping[str, str]:
-    """Return the headers of an answer; clients negotiate by them.
+    """Return the version headers of an answer, by which clients negotiate.
 
     :param spoken: None if no version was agreed on
     """

@@ -32,19 +32,19 @@ PROGRAM = serving.Program(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that the arguments name; return the exit code."""
+    """Run the command given by the arguments; return the exit code."""
     asked = _parser().parse_args(arguments)
     exit_code: int = asked.run(asked)
     return exit_code
 
 
 def serve(asked: argparse.Namespace) -> int:
-    """Serve the bare metal API until told to stop."""
+    """Serve the bare metal API until stopped."""
     return serving.serve(PROGRAM, asked)
 
 
 def sync(asked: argparse.Namespace) -> int:
-    """Make the tables, or migrate them to the newest revision."""
+    """Create the tables, or migrate them to the newest revision."""
     try:
         config = serving.configure(PROGRAM, asked.config_file)
         serving.prepare_database(PROGRAM, config, migrate=True)
@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM.name,
         description="The node traits service. Without any configuration it uses an "
-        "embedded database, takes everybody for an administrator, and listens on the "
+        "embedded database, treats everybody as an administrator, and listens on the "
         "loopback interface only.",
     )
     completion.add(parser)

@@ -25,13 +25,13 @@ from placement_foundation.log import set_up_logging
 LOG = log.getLogger(__name__)
 
 PROGRAM = "placement-nodes-sync"
-# Exit codes, besides 0: some nodes were not brought to Placement; the agent cannot
-# begin; the nodes could not be read.
+# Exit codes other than 0: some nodes could not be copied to Placement; the agent cannot
+# start; the nodes could not be read.
 SOME_FAILED, UNUSABLE, UNREADABLE = 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Bring nodes to Placement, once or again and again; return the exit code."""
+    """Copy nodes to Placement, once or repeatedly; return the exit code."""
     asked = _parser().parse_args(arguments)
     try:
         config = _configure(asked)
@@ -61,13 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="Bring the nodes of a bare metal service to Placement: a resource "
+        description="Copy the nodes of a bare metal service to Placement: a resource "
         "provider for each, with its resource class and its traits. The exit code is "
-        f"{SOME_FAILED} if some nodes could not be brought there, {UNUSABLE} if the "
-        f"agent could not begin, and {UNREADABLE} if the nodes could not be read.",
+        f"{SOME_FAILED} if some nodes could not be copied, {UNUSABLE} if the "
+        f"agent could not start, and {UNREADABLE} if the nodes could not be read.",
     )
     completion.add(parser)
-    parser.add_argument("--once", action="store_true", help="make one pass, and end")
+    parser.add_argument("--once", action="store_true", help="make one pass, and exit")
     parser.add_argument(
         "--interval",
         type=int,
@@ -75,23 +75,23 @@ def _parser() -> argparse.ArgumentParser:
         help="pause between two passes ([sync] interval)",
     )
     parser.add_argument(
-        "--node", metavar="NODE", help="bring this node only: its UUID or its name"
+        "--node", metavar="NODE", help="copy only this node: its UUID or its name"
     )
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="print what would be done, do nothing, and end",
+        help="print what would be done, do nothing, and exit",
     )
     parser.add_argument(
-        "--nodes-url", metavar="URL", help="where the nodes are ([baremetal])"
+        "--nodes-url", metavar="URL", help="URL of the node service ([baremetal])"
     )
     parser.add_argument(
-        "--placement-url", metavar="URL", help="where Placement is ([placement])"
+        "--placement-url", metavar="URL", help="URL of Placement ([placement])"
     )
     parser.add_argument(
         "--placement-token",
         metavar="TOKEN",
-        help="what to show Placement ([placement])",
+        help="token to send to Placement ([placement])",
     )
     parser.add_argument(
         "--config-file",
@@ -118,7 +118,7 @@ def _configure(asked: argparse.Namespace) -> cfg.ConfigOpts:
 def _way(
     config: cfg.ConfigOpts, group: str, url: str | None, token: str | None = None
 ) -> Access:
-    """Return the way to a service: to a URL that is given, or as configured."""
+    """Return the access to a service: to a given URL, or as configured."""
     if url:
         return access.from_environment({}, url=url, token=token)
     return access.from_config(config, group, conf.SERVICES[group])
@@ -132,7 +132,7 @@ def _state_file(config: cfg.ConfigOpts) -> Path:
 
 
 def _stopped_by_signals() -> threading.Event:
-    """Return what is set when the agent is told to end, after the node at hand."""
+    """Return an event set by signals, to stop the agent after the current node."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -143,19 +143,19 @@ def _run_once(agent: Agent, node: str | None) -> int:
     try:
         tally = _pass(agent, node)
     except Unreadable as exc:
-        LOG.error("nothing is done: %s", exc)
+        LOG.error("nothing was done: %s", exc)
         return UNREADABLE
     print(tally)
     return SOME_FAILED if tally.failed else 0
 
 
 def _run(agent: Agent, node: str | None, interval: int, stop: threading.Event) -> None:
-    """Make a pass again and again; whatever fails in one may succeed in the next."""
+    """Make passes until stopped; what fails in one may succeed in the next."""
     while not stop.is_set():
         try:
             LOG.info("%s", _pass(agent, node))
         except (Unreadable, memory.Unusable) as exc:
-            LOG.error("this pass is left out: %s", exc)
+            LOG.error("this pass is skipped: %s", exc)
         stop.wait(interval)
 
 

@@ -1,4 +1,4 @@
-"""Types of columns that mean the same on every database."""
+"""Types of columns that behave the same on every database."""
 
 import datetime
 import json
@@ -11,8 +11,8 @@ from sqlalchemy.dialects import mysql
 def word(length: int) -> sa.types.TypeEngine[str]:
     """Return the type of a short text, which is compared and sorted byte by byte.
 
-    Left to themselves, servers sort by the rules of some language, and some of them
-    take upper and lower case for the same.
+    By default, servers sort by the rules of some language, and some of them ignore
+    case.
     """
     server = mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin")
     return (
@@ -28,7 +28,7 @@ def text() -> sa.types.TypeEngine[str]:
 
 
 class Document(sa.types.TypeDecorator[dict[str, Any]]):
-    """A JSON object, kept as text in ASCII: any of its characters can be stored."""
+    """A JSON object, stored as ASCII text, so that it can contain any characters."""
 
     impl = sa.Text
     cache_ok = True
@@ -40,13 +40,13 @@ class Document(sa.types.TypeDecorator[dict[str, Any]]):
     def process_bind_param(
         self, value: dict[str, Any] | None, dialect: sa.Dialect
     ) -> str:
-        """Return what is stored."""
+        """Return the value to store."""
         return json.dumps(value)
 
     def process_result_value(
         self, value: str | None, dialect: sa.Dialect
     ) -> dict[str, Any]:
-        """Return what was stored."""
+        """Return the stored value."""
         document: dict[str, Any] = json.loads(value or "{}")
         return document
 

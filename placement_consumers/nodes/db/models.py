@@ -10,7 +10,7 @@ from placement_consumers.nodes.db import column
 
 
 def utc_now() -> datetime.datetime:
-    """Return the current time as the tables keep it: UTC, without a zone."""
+    """Return the current time as the tables store it: UTC, without a zone."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 

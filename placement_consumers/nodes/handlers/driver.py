@@ -1,4 +1,4 @@
-"""Drivers: what a node may be operated by."""
+"""Drivers, which operate nodes."""
 
 from placement_consumers.nodes.conf import Settings
 from placement_foundation.operation import Call, Reply

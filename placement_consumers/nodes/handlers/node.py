@@ -22,8 +22,8 @@ def list_nodes(call: Call[None, Settings]) -> Reply:
 def create_node(call: Call[None, Settings]) -> Reply:
     """Enrol a node.
 
-    :raises BadRequest: the name or the driver is none that a node may have
-    :raises Conflict: a node has its UUID, its name or its instance
+    :raises BadRequest: the name or the driver is not valid for a node
+    :raises Conflict: another node has its UUID, its name or its instance
     """
     columns = wire.parse_columns(call.body, "create")
     _check_driver(columns["driver"], call.settings)
@@ -42,7 +42,7 @@ def show_node(call: Call[Node, Settings]) -> Reply:
 def update_node(call: Call[Node, Settings]) -> Reply:
     """Apply a patch to a node.
 
-    :raises BadRequest: the patch does not fit, or makes a node that there cannot be
+    :raises BadRequest: the patch does not apply, or its result is not a valid node
     :raises Conflict: another node has the name or the instance
     """
     node = ledger.get_locked(call.session, call.subject)
@@ -79,5 +79,5 @@ def delete_node(call: Call[Node, Settings]) -> Reply:
 
 
 def validate_node(call: Call[Node, Settings]) -> Reply:
-    """Tell whether a node could be used as it is."""
+    """Return whether a node could be used as it is."""
     return Reply(call.subject)

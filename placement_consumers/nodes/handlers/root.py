@@ -1,4 +1,4 @@
-"""What is open to all: what the service speaks, and whether it is well."""
+"""The documents that are open to all: the versions, and the health of the service."""
 
 from placement_consumers.nodes.conf import Settings
 from placement_consumers.nodes.objects import node
@@ -6,11 +6,11 @@ from placement_foundation.operation import Call, Reply
 
 
 def show(call: Call[None, Settings]) -> Reply:
-    """Answer with what there is; it depends on nothing that is stored."""
+    """Answer with a document that depends on nothing stored."""
     return Reply()
 
 
 def check_health(call: Call[None, Settings]) -> Reply:
-    """Answer if the database answers; if it does not, that is the answer."""
+    """Answer if the database answers; otherwise fail as any request does."""
     node.probe(call.session)
     return Reply()

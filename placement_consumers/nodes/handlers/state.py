@@ -17,10 +17,10 @@ def show_states(call: Call[Node, Settings]) -> Reply:
 
 
 def provision_node(call: Call[Node, Settings]) -> Reply:
-    """Bring a node where somebody wants it; it is there at once.
+    """Bring a node to the requested provision state, immediately.
 
-    :raises BadRequest: that does not lead anywhere from its state, or its instance
-        asks for traits that it does not have
+    :raises BadRequest: no such transition exists from its state, or its instance asks
+        for traits that it does not have
     """
     node = ledger.get_locked(call.session, call.subject)
     ledger.update(call.session, node, provision.provision(node, call.body["target"]))
@@ -39,7 +39,7 @@ def _accepted(call: Call[Node, Settings]) -> Reply:
 
 
 def set_maintenance(call: Call[Node, Settings]) -> Reply:
-    """Put a node into maintenance, for a reason if one is given."""
+    """Put a node into maintenance, with a reason if one is given."""
     reason = (call.body or {}).get("reason")
     changes = {"maintenance": True, "maintenance_reason": reason}
     _change(call, changes)

@@ -17,9 +17,9 @@ def list_traits(call: Call[Node, Settings]) -> Reply:
 
 
 def replace_traits(call: Call[Node, Settings]) -> Reply:
-    """Give a node these traits and no others.
+    """Replace the traits of a node.
 
-    :raises BadRequest: one is no trait, or they are too many
+    :raises BadRequest: one of them is not a valid trait, or there are too many
     """
     wanted = sorted(set(call.body["traits"]))
     trait.check_names(wanted, "body")
@@ -28,15 +28,15 @@ def replace_traits(call: Call[Node, Settings]) -> Reply:
 
 
 def delete_traits(call: Call[Node, Settings]) -> Reply:
-    """Take all traits from a node."""
+    """Remove all traits of a node."""
     trait.replace_all(call.session, _locked(call), ())
     return Reply()
 
 
 def add_trait(call: Call[Node, Settings]) -> Reply:
-    """Give a node one more trait, unless it has it.
+    """Add a trait to a node, unless it has it already.
 
-    :raises BadRequest: it is no trait, or one too many
+    :raises BadRequest: it is not a valid trait, or one too many
     """
     name = call.path["trait"]
     trait.check_names([name], "trait")
@@ -45,7 +45,7 @@ def add_trait(call: Call[Node, Settings]) -> Reply:
 
 
 def delete_trait(call: Call[Node, Settings]) -> Reply:
-    """Take a trait from a node.
+    """Remove a trait of a node.
 
     :raises NotFound: the node does not have it
     """

@@ -1,1 +1,1 @@
-"""Documents of the bare metal API, and the values that they stand for."""
+"""Documents of the bare metal API, and the values that they represent."""

@@ -1,4 +1,4 @@
-"""JSON bodies: how what is wrong with them is told, and how large they may be."""
+"""JSON bodies: their error messages, and their size limits."""
 
 import json
 from collections.abc import Mapping
@@ -7,18 +7,19 @@ from placement_consumers.nodes import errors
 from placement_foundation.schema import Json, Schema
 
 COMPLAINT = "Schema error for body: "
-# What a node may take, as JSON. Larger ones would not get through to some servers.
+# The size limit of a node, as JSON. Larger nodes would not get through to some servers.
 MOST_CHARACTERS = 1 << 20
 DEEPEST = 50
 
 
 class Body(Schema):
-    """A JSON Schema whose complaint is one sentence, for a line of a terminal."""
+    """A JSON Schema whose error message is one sentence, on one line of a terminal."""
 
     def check(self, document: Json, complaint: str) -> None:
         """Check a document.
 
-        :raises BadRequest: the document breaks the schema, where and how
+        :raises BadRequest: the document violates the schema; the message says where and
+            how
         """
         fault = self.fault(document)
         if fault:
@@ -30,7 +31,7 @@ class Body(Schema):
 def check_size(document: Mapping[str, Json]) -> None:
     """Check that a node can be stored, and read again.
 
-    :raises BadRequest: it is too large, or too deep
+    :raises BadRequest: it is too large, or nested too deeply
     """
     layer: list[Json] = [document]
     for _ in range(DEEPEST):
@@ -39,7 +40,7 @@ def check_size(document: Mapping[str, Json]) -> None:
             break
     else:
         raise errors.BadRequest(
-            f"The node is too deep: lists and objects nest {DEEPEST} times at most."
+            f"The node is too deep: {DEEPEST} levels of lists and objects at most."
         )
     size = len(json.dumps(document))
     if size > MOST_CHARACTERS:

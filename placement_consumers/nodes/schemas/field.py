@@ -1,10 +1,9 @@
-"""The fields of a node: which there are, and from which microversion on."""
+"""The fields of a node: their names, and since which microversion they exist."""
 
 from placement_consumers.nodes import version
 from placement_foundation.version import Version
 
-# The interfaces of a node, and what serves each unless another one is chosen: there is
-# no hardware behind any.
+# The interfaces of a node, and the default of each: none of them controls any hardware.
 INTERFACES = {
     "boot": "fake",
     "console": "fake",
@@ -28,7 +27,7 @@ STATE_FIELDS = (
     "last_error",
 )
 OBJECT_FIELDS = ("properties", "extra", "driver_info", "instance_info")
-# What a PATCH may change.
+# The fields that a PATCH may change.
 CHANGEABLE = (
     "name",
     "driver",
@@ -59,10 +58,10 @@ SHORT_FIELDS = (
     "provision_state",
     "links",
 )
-# Those that were not always there.
+# The fields that came with a later microversion.
 SINCE = {"resource_class": version.RESOURCE_CLASS, "traits": version.TRAITS}
 
 
 def is_known(field: str, at: Version) -> bool:
-    """Tell whether nodes have a field at a microversion."""
+    """Return whether nodes have a field at a microversion."""
     return field in ALL_FIELDS and at >= SINCE.get(field, version.MINIMUM)

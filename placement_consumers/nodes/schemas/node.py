@@ -18,7 +18,7 @@ from placement_foundation.schema import UUID, Json, View, extend
 from placement_foundation.version import ByVersion
 
 NAME = re.compile("[a-zA-Z0-9._~-]+")
-# It would be hidden by the list of whole nodes.
+# Such a name would be hidden by the path of the list with details.
 RESERVED_NAMES = {"detail"}
 LONGEST_NAME = 255
 LONGEST_CLASS = 80
@@ -46,7 +46,7 @@ CLASSIFIED = extend(
         "resource_class": {"type": ["string", "null"], "maxLength": LONGEST_CLASS}
     },
 )
-# What a node must look like, whoever made it so.
+# What any node must look like, created or patched.
 WHOLE = Body(CLASSIFIED)
 POST = ByVersion(
     {
@@ -58,7 +58,7 @@ POST = ByVersion(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeList:
-    """A page of a list: what was asked, the nodes, and whether there are more."""
+    """A page of a list: the query, the nodes, and whether more follow."""
 
     listing: Listing
     nodes: Sequence[Node]
@@ -67,21 +67,21 @@ class NodeList:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShownNode:
-    """A node, with the fields that are asked for; None asks for all."""
+    """A node, with the requested fields; None means all."""
 
     node: Node
     fields: Sequence[str] | None
 
 
 def path_of(ident: str, *below: str) -> str:
-    """Return where a node is, or something of it."""
+    """Return the path of a node, or of a part of it."""
     return "".join(
         ["/v1/nodes", *(f"/{quote(each, safe='')}" for each in (ident, *below))]
     )
 
 
 def check(document: Mapping[str, Json]) -> None:
-    """Check that a document, however it was made, says what a node may be.
+    """Check that a document, whatever its origin, describes a valid node.
 
     :raises BadRequest: it does not
     """
@@ -90,10 +90,10 @@ def check(document: Mapping[str, Json]) -> None:
 
 
 def parse_columns(document: Mapping[str, Json], doing: str) -> dict[str, Any]:
-    """Return what a valid document says of a node, keyed by column.
+    """Return the values in a valid document of a node, keyed by column.
 
-    :param doing: what it is said for, for a refusal: ``create``
-    :raises BadRequest: the name is none that a node may have
+    :param doing: the operation, for error messages: ``create``
+    :raises BadRequest: the name is not valid for a node
     """
     _check_name(document.get("name"), doing)
     return {
@@ -126,7 +126,7 @@ def _check_name(name: str | None, doing: str) -> None:
 
 
 def changeable(node: Node) -> dict[str, Json]:
-    """Return the document that a patch is applied to; what is not chosen is null."""
+    """Return the document to which a patch is applied; unset fields are null."""
     return {
         name: (
             node.interfaces.get(field.INTERFACE_FIELDS[name])
@@ -143,12 +143,12 @@ def render_node(node: Node, view: View) -> Json:
 
 
 def render_shown(shown: ShownNode, view: View) -> Json:
-    """Render what is asked for of a node."""
+    """Render the requested fields of a node."""
     return _render(shown.node, shown.fields or field.ALL_FIELDS, view)
 
 
 def render_list(found: NodeList, view: View) -> Json:
-    """Render what is asked for of the nodes of a list."""
+    """Render the requested fields of the nodes of a list."""
     return _render_list(found, found.listing.fields or field.SHORT_FIELDS, "", view)
 
 
@@ -192,7 +192,7 @@ def _value(node: Node, name: str, view: View) -> Json:
 
 
 def links(view: View, path: str) -> Json:
-    """Return the links to something, which clients may follow or remember."""
+    """Return the links to a resource, which clients may follow or remember."""
     return [
         {"href": f"{view.base}/v1/{path}", "rel": "self"},
         {"href": f"{view.base}/{path}", "rel": "bookmark"},

@@ -1,4 +1,4 @@
-"""JSON patches of a node: RFC 6902, on what may be changed of it."""
+"""JSON patches of a node: RFC 6902, limited to fields that may be changed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,18 +27,18 @@ OPERATIONS = {
         "required": ["op", "path"],
     },
 }
-# Why some fields cannot be patched, where there is more to say.
+# Why some fields cannot be patched, if there is more to say.
 ELSEWHERE = {
     "traits": "Its traits are changed at /v1/nodes/{node}/traits.",
     **dict.fromkeys(
         field.STATE_FIELDS, "States are changed at /v1/nodes/{node}/states."
     ),
-    "maintenance_reason": "It is given at /v1/nodes/{node}/maintenance.",
+    "maintenance_reason": "It is set at /v1/nodes/{node}/maintenance.",
 }
 
 
 class Patch(Body):
-    """The schema of a patch that may change some fields and no others."""
+    """The schema of a patch that may change certain fields and no others."""
 
     def __init__(self, changeable: Sequence[str]) -> None:
         super().__init__(OPERATIONS)
@@ -47,7 +47,8 @@ class Patch(Body):
     def check(self, document: Json, complaint: str) -> None:
         """Check a patch.
 
-        :raises BadRequest: it is none, or would change what cannot be changed
+        :raises BadRequest: it is malformed, or would change fields that cannot be
+            changed
         """
         super().check(document, complaint)
         for operation in document:
@@ -58,7 +59,7 @@ class Patch(Body):
     def _check_field(self, pointer: str) -> None:
         name = pointer.split("/")[1].replace("~1", "/").replace("~0", "~")
         if name not in self._changeable:
-            reason = ELSEWHERE.get(name, "It cannot be changed, or there is none.")
+            reason = ELSEWHERE.get(name, "It cannot be changed, or does not exist.")
             raise errors.BadRequest(f"Cannot patch /{name}. {reason}")
 
 
@@ -73,9 +74,10 @@ BODY = ByVersion(
 
 
 def apply(document: dict[str, Json], operations: Sequence[dict[str, Any]]) -> Json:
-    """Return a document as it is after a patch.
+    """Return a document with a patch applied.
 
-    :raises BadRequest: the patch does not fit it, or makes it too large to be stored
+    :raises BadRequest: the patch does not apply, or makes the document too large to
+        store
     """
     for operation in operations:
         try:
@@ -85,6 +87,6 @@ def apply(document: dict[str, Json], operations: Sequence[dict[str, Any]]) -> Js
                 f"Couldn't apply patch {operation!r}. Reason: {exc}"
             ) from exc
         if operation["op"] == "copy":
-            # A few of these could fill any memory.
+            # A few operations that double a value could fill any memory.
             check_size(document)
     return document

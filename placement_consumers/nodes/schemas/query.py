@@ -15,13 +15,13 @@ from placement_consumers.nodes.schemas import field
 from placement_foundation.query_string import Pairs
 from placement_foundation.version import ByVersion
 
-# Nodes of a page, at most.
+# The most nodes of a page.
 MOST = 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Listing:
-    """Which nodes to list, how many, and what of them; as parsed and as given."""
+    """Which nodes to list, how many, and with which fields; parsed and as given."""
 
     filters: Filters
     page: Page
@@ -29,15 +29,15 @@ class Listing:
     given: Mapping[str, str]
 
     def after(self, marker: str) -> dict[str, str]:
-        """Return the query for the nodes that follow one."""
+        """Return the query for the nodes after a given one."""
         return {**self.given, "limit": str(self.page.limit), "marker": marker}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Grammar:
-    """What the query of a list may say.
+    """The grammar of the query of a list.
 
-    ``fields`` are those that may be asked for, ``filters`` what parses the value of
+    ``fields`` are those that may be requested, ``filters`` the parsers of the values of
     each filter.
     """
 
@@ -58,7 +58,7 @@ def _boolean(name: str, value: str) -> bool:
 
 def _uuid(name: str, value: str) -> str:
     if not uuidutils.is_uuid_like(value):
-        raise errors.BadRequest(f"Invalid value for {name}: {value!r} is no UUID")
+        raise errors.BadRequest(f"Invalid value for {name}: {value!r} is not a UUID")
     return canonical_uuid(value)
 
 
@@ -102,14 +102,14 @@ def parse_list(pairs: Pairs, grammar: Grammar) -> Listing:
     """Return which nodes to list.
 
     :raises BadRequest: a parameter is unknown or malformed
-    :raises NotAcceptable: a field is not there at this microversion
+    :raises NotAcceptable: a field does not exist at this microversion
     """
     given = _once(pairs, {"fields", *PAGING, *grammar.filters})
     return _listing(given, grammar)
 
 
 def parse_whole_list(pairs: Pairs, grammar: Grammar) -> Listing:
-    """Return which nodes to list with all that is known: there are no ``fields``.
+    """Return which nodes to list in full: there is no ``fields``.
 
     :raises BadRequest: a parameter is unknown or malformed
     """
@@ -117,10 +117,10 @@ def parse_whole_list(pairs: Pairs, grammar: Grammar) -> Listing:
 
 
 def parse_fields(pairs: Pairs, grammar: Grammar) -> Sequence[str] | None:
-    """Return which fields of a node to show; None for all.
+    """Return which fields of a node to show; None means all.
 
     :raises BadRequest: a parameter or a field is unknown
-    :raises NotAcceptable: a field is not there at this microversion
+    :raises NotAcceptable: a field does not exist at this microversion
     """
     return _fields(_once(pairs, {"fields"}), grammar)
 
@@ -128,16 +128,16 @@ def parse_fields(pairs: Pairs, grammar: Grammar) -> Sequence[str] | None:
 def by_version(
     parse: Callable[..., Any],
 ) -> ByVersion[Callable[[Pairs], Any]]:
-    """Return a parser with its grammar, as it was from each microversion on."""
+    """Return a parser for each microversion, with the grammar of that version."""
     return ByVersion(
         {since: partial(parse, grammar=grammar) for since, grammar in GRAMMAR.items()}
     )
 
 
 def _once(pairs: Pairs, known: Collection[str]) -> dict[str, str]:
-    """Return the value of each parameter, which may be given once.
+    """Return the value of each parameter, which must not be repeated.
 
-    :raises BadRequest: one is unknown, or given twice
+    :raises BadRequest: a parameter is unknown, or repeated
     """
     unknown = sorted({name for name, _ in pairs} - set(known))
     if unknown:

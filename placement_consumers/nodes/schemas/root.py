@@ -1,4 +1,4 @@
-"""Documents by which clients find out what the service speaks."""
+"""The documents by which clients discover the versions of the service."""
 
 from placement_consumers.nodes import version
 from placement_consumers.nodes.schemas.node import links
@@ -6,7 +6,7 @@ from placement_foundation.schema import Json, View
 
 
 def render_root(value: None, view: View) -> Json:
-    """Render the versions of the API. There is one, and its microversions."""
+    """Render the versions of the API. There is only one, with its microversions."""
     return {
         "name": "Node traits",
         "description": "What bare metal nodes there are, and what they are like.",
@@ -16,7 +16,7 @@ def render_root(value: None, view: View) -> Json:
 
 
 def render_v1(value: None, view: View) -> Json:
-    """Render what there is in version 1 of the API."""
+    """Render the resources of version 1 of the API."""
     return {
         "id": "v1",
         "links": [_self(view)],
@@ -31,7 +31,7 @@ def render_v1(value: None, view: View) -> Json:
 
 
 def render_health(value: None, view: View) -> Json:
-    """Render that the service is well."""
+    """Render that the service is healthy."""
     return {"status": "ok"}
 
 

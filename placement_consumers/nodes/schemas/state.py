@@ -1,11 +1,11 @@
-"""Bodies of requests that change a state of a node, and what a validation finds."""
+"""Bodies of requests that change a state of a node, and the result of a validation."""
 
 from placement_consumers.nodes.objects import provision
 from placement_consumers.nodes.objects.node import Node
 from placement_consumers.nodes.schemas.document import Body
 from placement_foundation.schema import Json, View
 
-# What a configuration drive has is of no use to a node without hardware.
+# Without hardware, the content of a configuration drive has no effect.
 PROVISION = Body(
     {
         "type": "object",
@@ -35,7 +35,7 @@ MAINTENANCE = Body(
         "additionalProperties": False,
     }
 )
-# Interfaces that are validated: without hardware, one of them has what may be wrong.
+# The validated interfaces: without hardware, only one of them can have a fault.
 VALIDATED = (
     "boot",
     "console",
@@ -50,7 +50,7 @@ VALIDATED = (
 
 
 def render_validation(node: Node, view: View) -> Json:
-    """Render what is wrong with each interface of a node."""
+    """Render the faults of each interface of a node."""
     faults = {"deploy": provision.instance_fault(node)}
     return {
         kind: {"result": faults.get(kind) is None, "reason": faults.get(kind) or ""}

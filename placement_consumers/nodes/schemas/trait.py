@@ -13,7 +13,7 @@ REPLACEMENT = Body(
         "additionalProperties": False,
     }
 )
-# Some clients send an empty document where no body is meant.
+# Some clients send an empty document instead of no body.
 NOTHING = Body({"type": ["object", "null"], "maxProperties": 0})
 
 

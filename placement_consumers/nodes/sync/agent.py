@@ -1,4 +1,4 @@
-"""A pass: every node is compared with its provider, and brought to Placement."""
+"""A pass: every node is compared with its provider, and copied to Placement."""
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ from placement_consumers.nodes.sync.plan import Wanted
 
 LOG = log.getLogger(__name__)
 
-# When Placement has not answered for so many nodes in turn, it will not for the rest.
+# If Placement does not answer for this many nodes in a row, the rest are not tried.
 PATIENCE = 3
 
 
 @dataclasses.dataclass(slots=True)
 class Tally:
-    """What became of the nodes of a pass, by UUID.
+    """The outcome for the nodes of a pass, by UUID.
 
     Some of the failed ones are ``unanswered``: Placement could not be asked.
     """
@@ -42,11 +42,11 @@ class Tally:
 
 
 class Agent:
-    """What copies nodes to Placement.
+    """Copies nodes to Placement.
 
-    :param say: is told what is done, or would be, a line at a time
-    :param dry: nothing is written, neither to Placement nor to the memory
-    :param stopped: tells whether to stop after the node that is being worked on
+    :param say: is called with a line for each thing that is done, or would be
+    :param dry: write nothing, neither to Placement nor to the memory
+    :param stopped: returns whether to stop after the current node
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Agent:
         self._stopped = stopped
 
     def synchronise_all(self) -> Tally:
-        """Bring all nodes to Placement, and remove providers whose nodes are gone.
+        """Copy all nodes to Placement, and remove providers whose nodes are gone.
 
         :raises Unreadable: the nodes cannot be read; nothing was done
         """
@@ -76,7 +76,7 @@ class Agent:
         return self._pass(nodes, self._memory.providers - present)
 
     def synchronise_one(self, ident: str) -> Tally:
-        """Bring one node to Placement, or remove its provider if it is gone.
+        """Copy one node to Placement, or remove its provider if the node is gone.
 
         :raises Unreadable: it cannot be read; nothing was done
         """
@@ -92,7 +92,8 @@ class Agent:
         tally = Tally()
         wanted = list(_wanted(nodes, tally))
         if not self._dry:
-            # Before they are made: what is made and forgotten would never be removed.
+            # Remembered before they are created: a forgotten provider would never be
+            # removed.
             self._memory.add(each.uuid for each in wanted)
         self._work(
             [
@@ -106,16 +107,16 @@ class Agent:
     def _work(
         self, tasks: Sequence[tuple[str, Callable[[Tally], None]]], tally: Tally
     ) -> None:
-        """Do one task after another; none keeps the others from being done.
+        """Do one task after another; a failure of one does not stop the others.
 
-        Only when Placement does not answer at all there is no sense in going on.
+        It stops only if Placement does not answer at all.
         """
         silent = 0
         for number, (uuid, task) in enumerate(tasks):
             if self._stopped():
                 return
             if silent == PATIENCE:
-                LOG.error("Placement does not answer: the rest has to wait")
+                LOG.error("Placement does not answer: the other nodes have to wait")
                 left = {uuid for uuid, _ in tasks[number:]}
                 tally.unanswered |= left
                 tally.failed |= left
@@ -130,9 +131,9 @@ class Agent:
             tally.synchronised.add(wanted.uuid)
 
     def _once(self, wanted: Wanted, tally: Tally) -> list[str]:
-        """Compare a node with its provider, do what there is to do, and say what fails.
+        """Compare a node with its provider, make the changes, and report faults.
 
-        :raises errors.Conflict: somebody else has changed the provider meanwhile
+        :raises errors.Conflict: another client has changed the provider meanwhile
         """
         found = plan.find(self._placement, wanted)
         faults = [
@@ -171,13 +172,13 @@ class Agent:
 
 
 def _wanted(nodes: Iterable[Mapping[str, Any]], tally: Tally) -> Iterator[Wanted]:
-    """Yield what is wanted of each provider, and tell of nodes that get none."""
+    """Yield what each provider should have, and report nodes that get none."""
     for node in nodes:
         uuid = str(node.get("uuid"))
         try:
             wanted = plan.wanted_of(node)
         except (KeyError, TypeError) as exc:
-            _blame(uuid, f"the node is not understood: {exc!r}", tally)
+            _blame(uuid, f"the node cannot be parsed: {exc!r}", tally)
             continue
         if wanted:
             yield wanted
@@ -187,7 +188,7 @@ def _wanted(nodes: Iterable[Mapping[str, Any]], tally: Tally) -> Iterator[Wanted
 
 
 def _attempt(uuid: str, task: Callable[[Tally], None], tally: Tally) -> bool:
-    """Do a task, and tell whether Placement answered."""
+    """Do a task, and return whether Placement answered."""
     try:
         task(tally)
     except errors.Unavailable as exc:
@@ -197,7 +198,7 @@ def _attempt(uuid: str, task: Callable[[Tally], None], tally: Tally) -> bool:
     except errors.PlacementError as exc:
         _blame(uuid, str(exc), tally)
     except Exception:
-        # Whatever is wrong with one node, the others are not to suffer from it.
+        # A fault of one node must not affect the others.
         LOG.exception("%s: the agent failed", uuid)
         tally.failed.add(uuid)
     return True

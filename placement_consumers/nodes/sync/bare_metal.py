@@ -1,4 +1,4 @@
-"""The bare metal API, ours or Ironic's, as the agent reads it."""
+"""The bare metal API, of this service or of Ironic, as the agent reads it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,11 +26,11 @@ FIELDS = (
 
 
 class Unreadable(Exception):
-    """The node service could not be asked, or its answer not understood."""
+    """The node service could not be asked, or its answer could not be parsed."""
 
 
 class BareMetal:
-    """Somebody who reads the nodes of a bare metal service."""
+    """A client that reads the nodes of a bare metal service."""
 
     def __init__(self, way: Access) -> None:
         self._way = way
@@ -38,14 +38,14 @@ class BareMetal:
     def list_nodes(self) -> list[dict[str, Any]]:
         """Return all nodes.
 
-        :raises Unreadable: not all of them can be read
+        :raises Unreadable: some of them cannot be read
         """
         return list(self._pages())
 
     def find_node(self, ident: str) -> dict[str, Any] | None:
-        """Return the node that has a UUID or a name, None if there is none.
+        """Return the node with a UUID or a name, None if there is none.
 
-        :raises Unreadable: it cannot be told whether there is one
+        :raises Unreadable: the service does not say whether there is one
         """
         query = {"fields": ",".join(FIELDS)}
         return self._get(f"/v1/nodes/{quote(ident, safe='')}", query)
@@ -60,12 +60,12 @@ class BareMetal:
             document = self._get("/v1/nodes", query) or {}
             nodes = document.get("nodes")
             if not isinstance(nodes, list):
-                raise Unreadable("the answer is no list of nodes")
+                raise Unreadable("the answer is not a list of nodes")
             yield from nodes
             query = _rest(document.get("next"))
 
     def _get(self, path: str, query: Mapping[str, str]) -> dict[str, Any] | None:
-        """Return a document, None if there is none at the path."""
+        """Return the document at a path, None if there is none."""
         try:
             response = self._way.adapter.get(
                 f"{path}?{urlencode(query, safe=',')}",
@@ -87,13 +87,13 @@ class BareMetal:
         except (keystone.ClientException, ValueError) as exc:
             raise Unreadable(f"the node service cannot be asked: {exc}") from exc
         if not isinstance(document, dict):
-            raise Unreadable("the answer is no document of the node service")
+            raise Unreadable("the answer is not a document of the node service")
         return document
 
 
 def _rest(link: str | None) -> dict[str, str]:
-    """Return the query for the nodes that follow, empty if none do.
+    """Return the query for the following nodes, empty if there are none.
 
-    Only the query counts of the link: its host may be that of a public endpoint.
+    Only the query of the link is used: its host may be that of a public endpoint.
     """
     return dict(parse_qsl(urlsplit(link).query)) if link else {}

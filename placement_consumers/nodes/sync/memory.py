@@ -1,4 +1,4 @@
-"""Which resource providers are the agent's own, kept in a file."""
+"""The resource providers that belong to the agent, recorded in a file."""
 
 import contextlib
 import fcntl
@@ -15,9 +15,9 @@ class Unusable(Exception):
 
 
 class Memory:
-    """The UUIDs of the providers that the agent has made or taken over.
+    """The UUIDs of the providers that the agent has created or adopted.
 
-    A change is on disk when it has been made.
+    Every change is written to disk at once.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,11 +30,11 @@ class Memory:
         return self._providers
 
     def add(self, uuids: Iterable[str]) -> None:
-        """Remember some more."""
+        """Add some more."""
         self._replace(self._providers.union(uuids))
 
     def forget(self, uuid: str) -> None:
-        """Forget one."""
+        """Remove one."""
         self._replace(self._providers - {uuid})
 
     def _replace(self, providers: frozenset[str]) -> None:
@@ -46,13 +46,13 @@ class Memory:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Memory]:
-    """Give what is remembered in a file, which no other agent has open meanwhile.
+    """Open the memory in a file, which no other agent can open meanwhile.
 
     :raises Unusable: another agent has it open, or it cannot be used
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # The file itself is replaced at each change, and a lock with it.
+        # A lock on the file itself would be lost, as each change replaces the file.
         with path.with_name(f"{path.name}.lock").open("w") as guard:
             fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield Memory(path)

@@ -1,7 +1,7 @@
-"""What there is to do until a resource provider says what its node says.
+"""The steps that make a resource provider match its node.
 
-A node is compared with its provider; what differs becomes steps. The provider has the
-UUID of the node, which is its name as well.
+A node is compared with its provider; each difference becomes a step. The provider has
+the UUID of the node, also as its name.
 """
 
 import dataclasses
@@ -14,13 +14,13 @@ from placement_consumers.client import Client, Inventory
 
 CUSTOM_PREFIX = "CUSTOM_"
 AVAILABLE = "available"
-# Power states in which nobody knows whether the node would start.
+# Power states in which it is unknown whether the node would start.
 UNCERTAIN = (None, "error")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a provider is to have: one of a class, reserved or not, and traits."""
+    """What a provider should have: one of a class, reserved or not, and traits."""
 
     uuid: str
     resource_class: str
@@ -29,7 +29,7 @@ class Wanted:
 
     @property
     def inventories(self) -> dict[str, Inventory]:
-        """The inventories by class. A node is given out whole."""
+        """The inventories by class. A node is allocated as a whole."""
         whole = Inventory(
             total=1,
             reserved=self.reserved,
@@ -43,10 +43,10 @@ class Wanted:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Found:
-    """What Placement knows: of the provider, and of the traits it is to have.
+    """The state in Placement: of the provider, and of the traits it should have.
 
-    ``generation`` is None if there is no provider. ``known_traits`` are those of the
-    wanted ones that exist.
+    ``generation`` is None if there is no provider. ``known_traits`` are the wanted
+    traits that exist.
     """
 
     generation: int | None
@@ -59,9 +59,9 @@ class Found:
 class Step:
     """A write to Placement.
 
-    ``perform`` does it: it takes the generation of the provider, None as long as there
-    is none, and returns the one after it. ``optional`` ones may be refused because of
-    allocations, and the steps after them are done all the same.
+    ``perform`` takes the generation of the provider, None if there is none yet, and
+    returns the next one. ``optional`` steps may be refused because of allocations; the
+    steps after them are done all the same.
     """
 
     text: str
@@ -70,7 +70,7 @@ class Step:
 
 
 def wanted_of(node: Mapping[str, Any]) -> Wanted | None:
-    """Return what the provider of a node is to have; None without a resource class.
+    """Return what the provider of a node should have; None without a resource class.
 
     :param node: as the bare metal API shows it
     :raises KeyError: a member is missing
@@ -86,12 +86,12 @@ def wanted_of(node: Mapping[str, Any]) -> Wanted | None:
 
 
 def class_name(resource_class: str) -> str:
-    """Return what Placement calls a node's resource class."""
+    """Return the name of a node's resource class in Placement."""
     return CUSTOM_PREFIX + re.sub("[^0-9A-Za-z]+", "_", resource_class).upper()
 
 
 def is_free(node: Mapping[str, Any]) -> bool:
-    """Tell whether a node can be given out now."""
+    """Return whether a node can be allocated now."""
     return (
         not node["maintenance"]
         and node["power_state"] not in UNCERTAIN
@@ -101,7 +101,7 @@ def is_free(node: Mapping[str, Any]) -> bool:
 
 
 def find(placement: Client, wanted: Wanted) -> Found:
-    """Read what Placement knows.
+    """Read the state in Placement.
 
     :raises errors.PlacementError: it cannot be read
     """
@@ -114,7 +114,8 @@ def find(placement: Client, wanted: Wanted) -> Found:
     known = wanted.traits
     if wanted.traits != traits:
         known = _known_traits(placement, wanted.traits)
-    # Had somebody changed it between the two, the older generation would tell.
+    # If the provider changed between the two, the older generation makes the write
+    # fail.
     return Found(inventories.generation, inventories.by_class, traits, known)
 
 
@@ -123,13 +124,13 @@ def _known_traits(placement: Client, names: frozenset[str]) -> frozenset[str]:
 
 
 def unknown_traits(wanted: Wanted, found: Found) -> list[str]:
-    """Return the standard traits that Placement does not know: nobody can make them."""
+    """Return the standard traits unknown to Placement, which no client can create."""
     missing = wanted.traits - found.known_traits
     return sorted(name for name in missing if not name.startswith(CUSTOM_PREFIX))
 
 
 def steps(wanted: Wanted, found: Found) -> list[Step]:
-    """Return what makes the provider say what its node says."""
+    """Return the steps that make the provider match its node."""
     return [
         *_provider_steps(wanted, found),
         *_inventory_steps(wanted, found),
@@ -163,7 +164,7 @@ def _create(uuid: str) -> Step:
         try:
             return placement.create_provider(uuid, uuid=uuid).generation
         except errors.Conflict as exc:
-            # Somebody else has made it since it was looked for, or so it seems.
+            # Another client has created it since the check, or so it seems.
             raise errors.Conflict(
                 exc.detail,
                 status=exc.status,

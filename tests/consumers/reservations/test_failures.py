@@ -329,7 +329,7 @@ def test_a_lease_that_nobody_ended_is_deleted_all_the_same(cloud: Cloud) -> None
     with pytest.raises(Killed), broken(cloud, "killed after a call", 5, stays=False):
         cloud.run_due()
     assert cloud.status(lease) == "STARTING"
-    with pytest.raises(errors.Conflict, match="at work"):
+    with pytest.raises(errors.Conflict, match="in progress"):
         termination.delete(cloud.world, lease)
     cloud.clock.advance(LONG)
     termination.delete(cloud.world, lease)
