@@ -1,1 +1,1 @@
-"""Programs that use Placement over HTTP, ours or any other; it never imports them."""
+"""Programs that use Placement over HTTP, any implementation; they never import it."""

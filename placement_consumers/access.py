@@ -1,4 +1,4 @@
-"""How to reach Placement, and as whom: sessions of keystoneauth from settings."""
+"""How to reach Placement, and as whom: keystoneauth sessions built from settings."""
 
 import dataclasses
 import os
@@ -21,21 +21,21 @@ OPTIONS = [
         "connect_timeout",
         default=CONNECT_SECONDS,
         min=0,
-        help="Seconds to wait until the service takes a connection. How long to wait "
-        "for an answer is said by timeout.",
+        help="Seconds to wait until the service accepts a connection. The option "
+        "timeout says how long to wait for an answer.",
     ),
 ]
 
 
 class Misconfigured(Exception):
-    """The settings do not tell how to reach Placement. The message says why."""
+    """The settings do not say how to reach Placement. The message says why."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Access:
-    """A way to Placement: whom to ask, as whom, and how many seconds to wait.
+    """A way to reach a service: its address, credentials, and timeouts in seconds.
 
-    Its session is kept, with its connections and its token; a process needs one.
+    Its session keeps its connections and its token; a process needs only one.
     """
 
     adapter: adapter.Adapter
@@ -44,9 +44,9 @@ class Access:
 
 
 def list_options() -> list[cfg.Opt]:
-    """Return the options that tell how to reach a service, for a sample.
+    """Return the options for reaching a service, for a sample configuration.
 
-    Those of ``auth_type = password`` stand for what other types need.
+    The options of ``auth_type = password`` stand for those of other types.
     """
     return [
         *OPTIONS,
@@ -60,12 +60,13 @@ def list_options() -> list[cfg.Opt]:
 def register_options(
     config: cfg.ConfigOpts, group: str = GROUP, service_type: str = SERVICE_TYPE
 ) -> None:
-    """Register how to reach a service, in the names that keystoneauth gives them.
+    """Register the options for reaching a service, with the names of keystoneauth.
 
     These are ``auth_type``, ``endpoint_override``, ``valid_interfaces``,
-    ``region_name``, ``cafile``, ``insecure``, ``timeout`` and their like, and
-    ``connect_timeout``. What an ``auth_type`` needs besides (``token``; ``auth_url``,
-    ``username``, ``password``, ``project_name`` and so on) is registered when read.
+    ``region_name``, ``cafile``, ``insecure``, ``timeout`` and so on, and
+    ``connect_timeout``. Options that an ``auth_type`` needs (``token``; ``auth_url``,
+    ``username``, ``password``, ``project_name`` and so on) are registered when they are
+    read.
     """
     loading.register_auth_conf_options(config, group)
     loading.register_session_conf_options(config, group)
@@ -81,7 +82,8 @@ def from_config(
 ) -> Access:
     """Return the access that a group of a configuration describes.
 
-    :raises Misconfigured: no ``auth_type`` is given, or it lacks what it needs
+    :raises Misconfigured: ``auth_type`` is not set, or an option that it needs is
+        missing
     """
     register_options(config, group, service_type)
     try:
@@ -108,11 +110,10 @@ def from_environment(
 ) -> Access:
     """Return the access that the ``OS_*`` variables of a terminal describe.
 
-    They are those of the ``openstack`` command line. A URL that is given is asked in
-    place of the one they name, and a token that is given is shown as it is, without
-    asking Keystone for another.
+    They are those of the ``openstack`` command line. A given URL is used instead of
+    theirs, and a given token is sent as it is, without asking Keystone for another.
 
-    :raises Misconfigured: something that is needed is not there
+    :raises Misconfigured: something that is needed is missing
     """
     given = {name: value for name, value in environ.items() if value}
     endpoint = (
@@ -150,7 +151,7 @@ def from_environment(
 
 
 def _auth_type(given: Mapping[str, str], url: str | None) -> str:
-    """Return what is asked for, or else what the settings are enough for."""
+    """Return the requested type, or else the one for which the settings suffice."""
     if "OS_AUTH_TYPE" in given:
         return given["OS_AUTH_TYPE"]
     if "OS_AUTH_URL" in given:
@@ -158,6 +159,6 @@ def _auth_type(given: Mapping[str, str], url: str | None) -> str:
     if url:
         return "admin_token" if "OS_TOKEN" in given else "none"
     raise Misconfigured(
-        "it is not said where Placement is: give its URL, or set the OS_* variables "
+        "the URL of Placement is not known: give it, or set the OS_* variables "
         "of the openstack command line"
     )

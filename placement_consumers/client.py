@@ -2,10 +2,15 @@
 
 ::
 
-    from placement_consumers import client
+Every operation names the lowest microversion that it needs, and sends that one unless
+another is given; it never sends "latest". A refusal is raised as an exception, one for
+each kind (``BadRequest``, ``Unauthorized``, ``Forbidden``, ``NotFound``,
+``NotSupported``, ``Conflict``, ``Unavailable``, ``Timeout``, all of them
+``PlacementError``), with status, code, detail and request id. For all other paths,
+there are ``get``, ``put``, ``post`` and ``delete``.
 
-    placement = client.from_config(config)              # an oslo.config [placement]
-    placement = client.from_environment(url=..., token=...)    # or OS_* variables
+A client keeps one session, with its connections and its token: create one for a process
+and share it. ``for_request`` returns the same client on behalf of one inbound request.
 
     found = placement.list_candidates("resources=VCPU:1")
     placement.change_traits(provider, lambda traits: traits | {"CUSTOM_GOLD"})
@@ -91,11 +96,12 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-# A query string that is percent-encoded already, or parameters by name; a name may
-# come several times in pairs.
+# A query string that is already percent-encoded, or parameters by name; in pairs, a
+# name may occur several times.
 Query = str | Mapping[str, str] | Iterable[tuple[str, str]]
 
-# Attempts at a read-change-write whose generation is out of date, in all.
+# How many times, in all, a read-change-write is attempted if its generation is out of
+# date.
 ATTEMPTS = 5
 # The longest pause before the second attempt; twice as long before each further one.
 PAUSE_SECONDS = 0.05
@@ -103,7 +109,7 @@ PAUSE_SECONDS = 0.05
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """What Placement answered: ``document`` is None where there is none."""
+    """The answer of Placement: ``document`` is None if it has none."""
 
     status: int
     document: Json
@@ -111,7 +117,7 @@ class Answer:
 
 
 class Client:
-    """Somebody who talks to Placement. It may be shared between threads."""
+    """A client of Placement. It may be shared between threads."""
 
     def __init__(
         self, way: Access, *, pause: Callable[[float], object] = time.sleep
@@ -121,9 +127,9 @@ class Client:
         self._headers: dict[str, str] = {}
 
     def for_request(self, request_id: str | None) -> Self:
-        """Return this client as it acts for an inbound request.
+        """Return this client on behalf of an inbound request.
 
-        Placement is told the id of that request, and has it in its log.
+        Its id is sent to Placement, which logs it.
         """
         other = copy.copy(self)
         other._headers = {"X-OpenStack-Request-ID": request_id} if request_id else {}
@@ -140,10 +146,10 @@ class Client:
         query: Query = "",
         body: Json = None,
     ) -> Answer:
-        """Send a request, and return what is answered.
+        """Send a request, and return the answer.
 
-        :param path: what comes after the endpoint, percent-encoded: ``path_of`` does it
-        :raises PlacementError: the answer is not one of 2xx, or there is none
+        :param path: the path below the endpoint, percent-encoded: see ``path_of``
+        :raises PlacementError: the status is not 2xx, or there is no answer
         """
         text = query if isinstance(query, str) else encode_query(query)
         headers = {
@@ -181,10 +187,10 @@ class Client:
         return self.request("DELETE", path, version=version)
 
     def retry_lost_races(self, work: Callable[[], T]) -> T:
-        """Do work that reads, changes and writes, again if somebody else was faster.
+        """Run work that reads, changes and writes, again if another client was faster.
 
         ``work`` is called again from the start, so it must read what it changes. After
-        four more attempts the conflict is raised, and any other one at once.
+        four more attempts the conflict is raised; any other conflict is raised at once.
         """
         for attempt in range(ATTEMPTS - 1):
             try:
@@ -196,7 +202,7 @@ class Client:
         return work()
 
     def pause(self, attempt: int) -> None:
-        """Wait a short random time after an attempt, the longer the more there were."""
+        """Wait a short random time, longer after each attempt."""
         self._pause(random.uniform(0, PAUSE_SECONDS * 2**attempt))
 
     # Resource providers
@@ -212,7 +218,7 @@ class Client:
         resources: str | None = None,
         version: str = "1.14",
     ) -> list[Provider]:
-        """List the resource providers that meet all filters that are given."""
+        """List the resource providers that match all given filters."""
         filters = {
             "name": name,
             "uuid": uuid,
@@ -228,7 +234,7 @@ class Client:
     def get_provider(self, uuid: str, *, version: str = "1.14") -> Provider:
         """Return a resource provider.
 
-        :raises NotFound: there is none
+        :raises NotFound: there is no such provider
         """
         path = path_of("resource_providers", uuid)
         return record.parse_provider(self.get(path, version=version))
@@ -255,7 +261,7 @@ class Client:
     def delete_provider(self, uuid: str, *, version: str = "1.23") -> None:
         """Delete a resource provider.
 
-        :raises NotFound: there is none
+        :raises NotFound: there is no such provider
         :raises Conflict: it has allocations or children (``in_use``)
         """
         self.delete(path_of("resource_providers", uuid), version=version)
@@ -263,7 +269,7 @@ class Client:
     # Inventories
 
     def get_inventories(self, provider: str, *, version: str = "1.0") -> Inventories:
-        """Return what a provider has.
+        """Return the inventories of a provider.
 
         :raises NotFound: there is no such provider
         """
@@ -278,11 +284,11 @@ class Client:
         *,
         version: str = "1.26",
     ) -> Inventories:
-        """Make these the inventories of a provider, whatever it had.
+        """Replace all inventories of a provider.
 
         :param inventories: by resource class; the classes must exist
-        :raises Conflict: the generation is out of date (``lost_race``), or a class
-            that is left out has allocations (``in_use``)
+        :raises Conflict: the generation is out of date (``lost_race``), or a class that
+            is left out has allocations (``in_use``)
         """
         body = {
             "resource_provider_generation": generation,
@@ -301,10 +307,10 @@ class Client:
         *,
         version: str = "1.26",
     ) -> Inventories:
-        """Change what a provider has, also while others change it.
+        """Change the inventories of a provider, even while others change them.
 
-        :param change: takes the inventories by class and returns what they are to be;
-            called again if a race is lost. Nothing is written if nothing changes
+        :param change: takes the inventories by class and returns the new ones; called
+            again if a race is lost. Nothing is written if nothing changes
         """
         return self._change(
             lambda: self.get_inventories(provider, version=version),
@@ -319,10 +325,10 @@ class Client:
     def delete_inventory(
         self, provider: str, resource_class: str, *, version: str = "1.29"
     ) -> None:
-        """Take one class out of what a provider has, again if a race is lost.
+        """Delete the inventory of one class, again if a race is lost.
 
         :raises NotFound: the provider does not have it
-        :raises Conflict: it has allocations (``in_use``), which is not tried again
+        :raises Conflict: it has allocations (``in_use``), which is not retried
         """
         path = path_of("resource_providers", provider, "inventories", resource_class)
         self.retry_lost_races(lambda: self.delete(path, version=version))
@@ -332,18 +338,18 @@ class Client:
     def create_resource_class(self, name: str, *, version: str = "1.29") -> None:
         """Create a custom resource class.
 
-        :raises Conflict: it exists
+        :raises Conflict: it exists already
         """
         self.post("/resource_classes", {"name": name}, version=version)
 
     def ensure_resource_class(self, name: str, *, version: str = "1.7") -> bool:
-        """Make a custom resource class exist; tell whether it did not."""
+        """Create a custom resource class if needed; return whether it was new."""
         return self._ensure(path_of("resource_classes", name), version)
 
     def delete_resource_class(self, name: str, *, version: str = "1.29") -> None:
         """Delete a custom resource class.
 
-        :raises NotFound: there is none
+        :raises NotFound: it does not exist
         :raises Conflict: a provider has inventory of it (``in_use``)
         """
         self.delete(path_of("resource_classes", name), version=version)
@@ -353,16 +359,16 @@ class Client:
     def list_traits(
         self, names: Iterable[str] | None = None, *, version: str = "1.6"
     ) -> frozenset[str]:
-        """Return the traits that exist, all or those among some names."""
+        """Return the existing traits, all or those among given names."""
         query = {} if names is None else {"name": f"in:{','.join(sorted(names))}"}
         return record.parse_trait_names(
             self.get("/traits", version=version, query=query)
         )
 
     def ensure_trait(self, name: str, *, version: str = "1.6") -> bool:
-        """Make a custom trait exist; tell whether it did not.
+        """Create a custom trait if needed; return whether it was new.
 
-        :raises BadRequest: it is no custom trait
+        :raises BadRequest: it is not a custom trait
         """
         return self._ensure(path_of("traits", name), version)
 
@@ -382,7 +388,7 @@ class Client:
         *,
         version: str = "1.6",
     ) -> Traits:
-        """Make these the traits of a provider, whatever it had.
+        """Replace all traits of a provider.
 
         :raises BadRequest: a trait does not exist
         :raises Conflict: the generation is out of date (``lost_race``)
@@ -398,10 +404,10 @@ class Client:
         *,
         version: str = "1.6",
     ) -> Traits:
-        """Change the traits of a provider, also while others change it.
+        """Change the traits of a provider, even while others change them.
 
-        :param change: takes the traits and returns what they are to be; called again
-            if a race is lost. Nothing is written if nothing changes
+        :param change: takes the traits and returns the new ones; called again if a race
+            is lost. Nothing is written if nothing changes
         """
         return self._change(
             lambda: self.get_traits(provider, version=version),
@@ -414,7 +420,7 @@ class Client:
     # Aggregates
 
     def get_aggregates(self, provider: str, *, version: str = "1.19") -> Aggregates:
-        """Return the aggregates that a provider is in.
+        """Return the aggregates of a provider.
 
         :raises NotFound: there is no such provider
         """
@@ -429,7 +435,7 @@ class Client:
         *,
         version: str = "1.19",
     ) -> Aggregates:
-        """Make these the aggregates that a provider is in, whatever it was in.
+        """Replace all aggregates of a provider.
 
         :raises Conflict: the generation is out of date (``lost_race``)
         """
@@ -444,10 +450,10 @@ class Client:
         *,
         version: str = "1.19",
     ) -> Aggregates:
-        """Change the aggregates that a provider is in, also while others change it.
+        """Change the aggregates of a provider, even while others change them.
 
-        :param change: takes the UUIDs and returns what they are to be; called again if
-            a race is lost. Nothing is written if nothing changes
+        :param change: takes the UUIDs and returns the new ones; called again if a race
+            is lost. Nothing is written if nothing changes
         """
         return self._change(
             lambda: self.get_aggregates(provider, version=version),
@@ -460,7 +466,7 @@ class Client:
     # Allocations
 
     def get_allocations(self, consumer: str, *, version: str = "1.28") -> Allocations:
-        """Return what a consumer holds, which may be nothing."""
+        """Return the allocations of a consumer, which may be empty."""
         return record.parse_allocations(
             self.get(path_of("allocations", consumer), version=version)
         )
@@ -475,12 +481,12 @@ class Client:
         consumer_type: str | None = None,
         version: str = "1.36",
     ) -> None:
-        """Give a candidate to a consumer that holds nothing yet.
+        """Claim a candidate for a consumer without allocations.
 
-        :param consumer_type: from version 1.38 on, which wants one; ``INSTANCE``
-        :raises Conflict: there is no room any more; or ``lost_race``, which is final
-            where the detail says "consumer generation conflict": the consumer holds
-            something
+        :param consumer_type: required from version 1.38 on; ``INSTANCE``
+        :raises Conflict: there is no longer enough room; or ``lost_race``, which is
+            final if the detail says "consumer generation conflict": the consumer has
+            allocations
         """
         body = {
             "allocations": candidate.allocations,
@@ -494,16 +500,16 @@ class Client:
         self.put(path_of("allocations", consumer), body, version=version)
 
     def delete_allocations(self, consumer: str, *, version: str = "1.0") -> None:
-        """Take away all that a consumer holds.
+        """Delete all allocations of a consumer.
 
-        :raises NotFound: it holds nothing
+        :raises NotFound: it has none
         """
         self.delete(path_of("allocations", consumer), version=version)
 
     def list_allocations_of_provider(
         self, provider: str, *, version: str = "1.0"
     ) -> dict[str, dict[str, int]]:
-        """Return what is held of a provider: amounts by class, by consumer.
+        """Return the allocations on a provider: amounts by class, by consumer.
 
         :raises NotFound: there is no such provider
         """
@@ -513,9 +519,10 @@ class Client:
     # Allocation candidates
 
     def list_candidates(self, query: Query, *, version: str = "1.36") -> Candidates:
-        """Return the ways to serve a request, in Placement's order.
+        """Return the allocation candidates for a request, in Placement's order.
 
-        :raises BadRequest: the query is wrong, or names what does not exist
+        :raises BadRequest: the query is malformed, or names something that does not
+            exist
         """
         path = "/allocation_candidates"
         return record.parse_candidates(self.get(path, version=version, query=query))
@@ -525,8 +532,8 @@ class Client:
     ) -> dict[str, Json] | None:
         """Return why a request has the candidates that it has, or None.
 
-        It is an answer of the ledger API. Most services have none, and nobody's work
-        depends on it, so whatever goes wrong means that there is none.
+        The ledger API explains it. Most services do not have that API, and no operation
+        depends on an explanation, so any failure means that there is none.
         """
         try:
             document = self.get("/ledger/v1/explanation", version=version, query=query)
@@ -540,7 +547,7 @@ class Client:
         change: Callable[[T], T],
         write: Callable[[T], T],
     ) -> T:
-        """Read, change and write, from the read again if a race is lost.
+        """Read, change and write, starting over with the read if a race is lost.
 
         Nothing is written if nothing changes.
         """
@@ -557,23 +564,24 @@ class Client:
 
 
 def from_config(config: cfg.ConfigOpts, group: str = access.GROUP) -> Client:
-    """Return a client for what a group of a configuration describes.
+    """Return a client for the service that a group of a configuration describes.
 
-    :raises Misconfigured: no ``auth_type`` is given, or it lacks what it needs
+    :raises Misconfigured: ``auth_type`` is not set, or an option that it needs is
+        missing
     """
     return Client(access.from_config(config, group))
 
 
 def from_environment(*, url: str | None = None, token: str | None = None) -> Client:
-    """Return a client for what the ``OS_*`` variables of a terminal describe.
+    """Return a client for the service that the ``OS_*`` variables describe.
 
-    :raises Misconfigured: something that is needed is not there
+    :raises Misconfigured: something that is needed is missing
     """
     return Client(access.from_environment(url=url, token=token))
 
 
 def path_of(*names: str) -> str:
-    """Return the path that consists of some names, percent-encoded."""
+    """Return the path of the given names, percent-encoded."""
     return "".join(f"/{quote(name, safe='')}" for name in names)
 
 
@@ -584,7 +592,7 @@ def encode_query(query: Mapping[str, str] | Iterable[tuple[str, str]]) -> str:
 
 
 def _unanswered(exc: keystone.ClientException) -> PlacementError:
-    """Return what it means that a request, or the one for a token, had no answer."""
+    """Return the error for a request, or one for a token, that got no answer."""
     if isinstance(exc, keystone.ConnectTimeout) or "timed out" in str(exc):
         return Timeout(str(exc))
     if isinstance(exc, keystone.HttpError):
@@ -601,7 +609,7 @@ def _unanswered(exc: keystone.ClientException) -> PlacementError:
 
 
 def _innermost(exc: BaseException) -> str:
-    """Return what an exception comes from: the words of the operating system."""
+    """Return the message of the original exception, from the operating system."""
     while cause := exc.__cause__ or exc.__context__:
         exc = cause
     text = str(exc)
@@ -609,9 +617,9 @@ def _innermost(exc: BaseException) -> str:
 
 
 def _read(response: Any) -> Answer:
-    """Return what a response says.
+    """Return the answer in a response.
 
-    :raises PlacementError: it says no, or is none of Placement's
+    :raises PlacementError: it is an error, or not an answer of Placement
     """
     request_id = response.headers.get("X-OpenStack-Request-ID")
     document = _document(response)
@@ -642,9 +650,9 @@ def _document(response: Any) -> Json:
 
 
 def _error(document: Json) -> dict[str, Any]:
-    """Return the first error of an error document, or what else tells of one.
+    """Return the first error of an error document, or what else describes one.
 
-    Whoever checks tokens in front of the service has documents of another form.
+    The middleware that checks tokens answers with documents of another form.
     """
     try:
         return dict(document["errors"][0])

@@ -1,4 +1,4 @@
-"""The console scripts: each command, or one line that says what to install for it."""
+"""The console scripts: each runs its command, or names the extra to install for it."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""Every way in which Placement says no, or nothing: one exception for each kind."""
+"""The errors of Placement, or of reaching it: one exception for each kind."""
 
 from http import HTTPStatus
 
@@ -8,18 +8,18 @@ PROVIDER_IN_USE = "placement.resource_provider.inuse"
 CANNOT_DELETE_PARENT = "placement.resource_provider.cannot_delete_parent"
 DUPLICATE_NAME = "placement.duplicate_name"
 
-# Conflicts carry a code since microversion 1.23. Before it, these words tell that a
+# Conflicts have a code since microversion 1.23. Before that, these words show that a
 # generation was out of date.
 LOST_RACE_WORDS = ("generation", "update conflict")
 
 
 class PlacementError(Exception):
-    """Placement did not do what it was asked.
+    """Placement did not do what was asked.
 
-    ``status`` is that of the answer, None where there was none. ``code`` and
-    ``detail`` are those of the error document; ``code`` is empty where the document
-    has none, as before microversion 1.23. ``request_id`` finds the request in the log
-    of the service.
+    ``status`` is that of the answer, None if there was none. ``code`` and ``detail``
+    are those of the error document; ``code`` is empty if the document has none, as
+    before microversion 1.23. ``request_id`` finds the request in the log of the
+    service.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class PlacementError(Exception):
 
     @property
     def reason(self) -> str:
-        """What the detail says of this request, without what it says of the status."""
+        """The part of the detail that is about this request, not about the status."""
         stock, _, message = self.detail.partition("\n\n")
         return message.strip() or stock.strip()
 
@@ -53,15 +53,15 @@ class PlacementError(Exception):
 
 
 class BadRequest(PlacementError):
-    """The request cannot be understood, or names what does not exist (400)."""
+    """The request is malformed, or names something that does not exist (400)."""
 
 
 class Unauthorized(PlacementError):
-    """Nobody knows the caller: the token or the password is wrong (401)."""
+    """The caller is not known: the token or the password is wrong (401)."""
 
 
 class Forbidden(PlacementError):
-    """Policy does not let this caller do this (403)."""
+    """Policy does not allow this to the caller (403)."""
 
 
 class NotFound(PlacementError):
@@ -69,18 +69,18 @@ class NotFound(PlacementError):
 
 
 class NotSupported(PlacementError):
-    """The service is too old for the microversion, or is no Placement (405, 406)."""
+    """The service is too old for the microversion, or is not Placement (405, 406)."""
 
 
 class Conflict(PlacementError):
-    """The stored state forbids it (409). ``code`` tells which state."""
+    """The stored state forbids it (409). ``code`` says why."""
 
     @property
     def in_use(self) -> bool:
-        """Whether allocations, inventories or children stand in the way.
+        """Whether allocations, inventories or children prevent it.
 
-        Deleting the inventory of one class says so in its detail only: its code is
-        that of a lost race.
+        For the inventory of one class, only the detail says so: the code is that of a
+        lost race.
         """
         return (
             self.code in (INVENTORY_IN_USE, PROVIDER_IN_USE, CANNOT_DELETE_PARENT)
@@ -104,9 +104,9 @@ class Unavailable(PlacementError):
 
 
 class Timeout(Unavailable):
-    """There was no answer in time. What was asked for may have been done all the same.
+    """There was no answer in time. The request may have succeeded all the same.
 
-    ``status`` is None, or 504 where something in between gave up.
+    ``status`` is None, or 504 if a server in between gave up.
     """
 
 

@@ -1,4 +1,4 @@
-"""What Placement keeps, as values, and how they are read from its documents."""
+"""The objects of Placement as values, and how they are parsed from documents."""
 
 import dataclasses
 import functools
@@ -10,7 +10,7 @@ from placement_consumers.errors import Unavailable
 Json = Any
 T = TypeVar("T")
 
-# What a page that is no document of Placement tells of itself, at most.
+# The length of the excerpt from a page that is not a document of Placement.
 EXCERPT_CHARACTERS = 200
 
 
@@ -27,7 +27,7 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a provider has of one resource class, and how it may be given out."""
+    """The inventory of one resource class, and how it may be allocated."""
 
     total: int
     reserved: int = 0
@@ -39,7 +39,7 @@ class Inventory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventories:
-    """The inventories of a provider by class, as of a generation of it."""
+    """The inventories of a provider by class, at a generation of the provider."""
 
     generation: int
     by_class: dict[str, Inventory]
@@ -47,7 +47,7 @@ class Inventories:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Traits:
-    """The traits of a provider, as of a generation of it."""
+    """The traits of a provider, at a generation of the provider."""
 
     generation: int
     names: frozenset[str]
@@ -55,7 +55,7 @@ class Traits:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Aggregates:
-    """The aggregates of a provider, by UUID, as of a generation of it."""
+    """The aggregates of a provider, by UUID, at a generation of the provider."""
 
     generation: int
     uuids: frozenset[str]
@@ -63,9 +63,9 @@ class Aggregates:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Allocations:
-    """What a consumer holds: amounts by class, by the UUID of the provider.
+    """The allocations of a consumer: amounts by class, by provider UUID.
 
-    A consumer that holds nothing has no generation, project or user.
+    A consumer without allocations has no generation, project or user.
     """
 
     by_provider: dict[str, dict[str, int]]
@@ -76,7 +76,7 @@ class Allocations:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to serve a request, in the form in which it is claimed.
+    """One way to satisfy a request, in the form in which it is claimed.
 
     ``mappings`` are the providers of each group, by the group's suffix.
     """
@@ -87,10 +87,10 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidates:
-    """The ways to serve a request, and what is known of the providers in their trees.
+    """The ways to satisfy a request, and a summary of the providers in their trees.
 
-    ``summaries`` are by the UUID of the provider, as Placement describes them:
-    ``resources``, ``traits``, ``parent_provider_uuid``, ``root_provider_uuid``.
+    ``summaries`` are by provider UUID, as Placement describes them: ``resources``,
+    ``traits``, ``parent_provider_uuid``, ``root_provider_uuid``.
     """
 
     found: tuple[Candidate, ...]
@@ -98,7 +98,7 @@ class Candidates:
 
 
 def _parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
-    """Make a parser raise ``Unavailable`` for what is no document of Placement."""
+    """Make a parser raise ``Unavailable`` for documents that are not Placement's."""
 
     @functools.wraps(parse)
     def wary(document: Json) -> T:
@@ -106,7 +106,7 @@ def _parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
             return parse(document)
         except (AttributeError, LookupError, TypeError, ValueError) as exc:
             raise Unavailable(
-                f"what answers is not Placement: {excerpt(str(document))}"
+                f"the answer is not from Placement: {excerpt(str(document))}"
             ) from exc
 
     return wary
@@ -165,7 +165,7 @@ def parse_aggregates(document: Json) -> Aggregates:
 
 @_parser
 def parse_resources(document: Json) -> dict[str, dict[str, int]]:
-    """Return allocations, keyed by those who hold or are held."""
+    """Return allocations, keyed by consumer or by provider."""
     return {
         holder: dict(each["resources"])
         for holder, each in document["allocations"].items()
@@ -174,7 +174,7 @@ def parse_resources(document: Json) -> dict[str, dict[str, int]]:
 
 @_parser
 def parse_allocations(document: Json) -> Allocations:
-    """Return what a consumer holds."""
+    """Return the allocations of a consumer."""
     return Allocations(
         parse_resources(document),
         document.get("consumer_generation"),
@@ -198,7 +198,7 @@ def parse_candidates(document: Json) -> Candidates:
         unknown := {each for one in found for each in one.allocations}
         - summaries.keys()
     ):
-        raise ValueError(f"nothing is told of {', '.join(sorted(unknown))}")
+        raise ValueError(f"there is no summary of {', '.join(sorted(unknown))}")
     return Candidates(found, summaries)
 
 

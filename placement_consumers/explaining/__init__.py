@@ -1,1 +1,1 @@
-"""Why nothing fits, how much still does, and what there is: ``placement-explain``."""
+"""``placement-explain``: why nothing fits, how much still does, and what there is."""

@@ -28,7 +28,7 @@ placement-explain QUERY [--host NAME] [--holders] [options]
        placement-explain capacity QUERY [options]
        placement-explain fleet [FILTERS] [--format table|json|csv] [options]"""
 DESCRIPTION = """\
-Tell why hosts do not serve a request, and what would help. A QUERY is that of
+Explain why hosts do not serve a request, and what would help. A QUERY is that of
 GET /allocation_candidates, FILTERS are those of GET /resource_providers.
 """
 EPILOG = """\
@@ -62,7 +62,7 @@ def _run(command: str, query: str, asked: argparse.Namespace) -> int:
 
 
 class UnknownHost(Exception):
-    """A host that is asked about does not exist."""
+    """A host that was asked about does not exist."""
 
 
 def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
@@ -84,7 +84,7 @@ def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
 
 
 def count(placement: Client, query: str, asked: argparse.Namespace) -> int:
-    """Print how often a request could be claimed."""
+    """Print how many times a request could be claimed."""
     document = _get(placement, "capacity", query)
     if asked.json:
         show_json(document)
@@ -94,7 +94,7 @@ def count(placement: Client, query: str, asked: argparse.Namespace) -> int:
 
 
 def show_fleet(placement: Client, query: str, asked: argparse.Namespace) -> int:
-    """Print what there is."""
+    """Print the fleet."""
     document = _get(placement, "fleet", query)
     kind = "json" if asked.json else asked.format
     if kind == "json":
@@ -118,10 +118,10 @@ def _get(placement: Client, name: str, query: str) -> Json:
 
 
 def _divide(what: Sequence[str], refuse: Callable[[str], NoReturn]) -> tuple[str, str]:
-    """Return the command, which need not be named, and its query."""
+    """Return the command, which need not be given, and its query."""
     command, *queries = what if what[0] in COMMANDS else ("explain", *what)
     if len(queries) > 1:
-        refuse(f"one query is enough: {' '.join(queries[1:])}")
+        refuse(f"only one query is possible: {' '.join(queries[1:])}")
     if not queries and command != "fleet":
         refuse("a query is needed")
     return command, "".join(queries)
@@ -137,13 +137,13 @@ def _parser() -> argparse.ArgumentParser:
         parents=[option.way()],
     )
     completion.add(parser)
-    parser.add_argument("what", nargs="+", metavar="QUERY", help="what is asked for")
+    parser.add_argument("what", nargs="+", metavar="QUERY", help="the request")
     parser.add_argument(
         "--host",
         action="append",
         default=[],
         metavar="NAME",
-        help="name or UUID of a host: why it does not serve; may be repeated",
+        help="explain why this host, by name or UUID, does not serve; may be repeated",
     )
     parser.add_argument(
         "--holders",

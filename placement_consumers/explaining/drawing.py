@@ -1,4 +1,4 @@
-"""What a person sees of the ledger: with bars on a terminal, plain in a pipe."""
+"""Output of the ledger for people: with bars on a terminal, plain in a pipe."""
 
 import csv
 import io
@@ -12,15 +12,15 @@ from rich.text import Text
 
 from placement_consumers.client import Json
 
-# How wide a bar is that stands for all hosts, or for all of an inventory.
+# The width of a bar for all hosts, or for all of an inventory.
 BAR_WIDTH = 20
 FULL, EMPTY = "█", "░"
-# Wide enough that nothing in a pipe is folded.
+# Wide enough to keep every line in a pipe unfolded.
 PIPE_WIDTH = 100_000
 
 
 def console_of(stream: Any) -> Console:
-    """Return what draws on a stream: as it likes it, if it is a terminal."""
+    """Return a console for a stream: rich on a terminal, plain in a pipe."""
     on_terminal = stream.isatty()
     return Console(
         file=stream, highlight=False, width=None if on_terminal else PIPE_WIDTH
@@ -32,7 +32,7 @@ def draw_explanation(console: Console, document: Json) -> None:
     summary = Text(document["summary"], style="bold")
     console.print(summary, soft_wrap=not console.is_terminal)
     if not document["complete"]:
-        console.print(Text("The time ran out: not everything was looked at."))
+        console.print(Text("The time ran out: not everything was searched."))
     for title, table in _tables(console, document):
         console.print()
         if title:
@@ -74,7 +74,7 @@ def _funnel(console: Console, document: Json) -> Table:
 
 
 def _bar(after: int, before: int, hosts: int) -> Text:
-    """Draw the hosts that are left, and those that a constraint keeps out."""
+    """Draw the hosts that are left, and those that a constraint excludes."""
     left, had = (_length(count, hosts) for count in (after, before))
     bar = Text(FULL * left, style="green" if after else "")
     bar.append(FULL * (had - left), style="red")
@@ -83,7 +83,7 @@ def _bar(after: int, before: int, hosts: int) -> Text:
 
 
 def _length(count: int, whole: int) -> int:
-    """Return how long a bar is; what is not nothing can be seen."""
+    """Return the length of a bar; any amount above 0 is visible."""
     return max(round(BAR_WIDTH * count / whole), 1) if count and whole else 0
 
 
@@ -140,7 +140,7 @@ def _verdicts(host: Json, document: Json) -> Iterator[list[Text]]:
 
 
 def draw_capacity(console: Console, document: Json) -> None:
-    """Draw how often a request could be claimed, and where."""
+    """Draw how many times a request could be claimed, and where."""
     bound = "" if document["exact"] else "at least "
     times = "once" if document["total"] == 1 else f"{document['total']} times"
     if not document["total"]:
@@ -171,7 +171,7 @@ def _share(count: int, whole: int) -> Text:
 
 
 def draw_fleet(console: Console, document: Json) -> None:
-    """Draw all providers, those of a tree below each other."""
+    """Draw all providers, each tree with its members below one another."""
     table = _table(console)
     for name in ("PROVIDER", "CLASS"):
         table.add_column(name, overflow="fold")
@@ -205,7 +205,7 @@ def _stocks(document: Json) -> Iterator[tuple[list[Text], int, int | None]]:
 
 
 def capacity_of(inventory: Json) -> int:
-    """Return what can be allocated of an inventory in all."""
+    """Return how much of an inventory can be allocated in all."""
     free = inventory["total"] - inventory["reserved"]
     return int(free * inventory["allocation_ratio"])
 
@@ -215,7 +215,7 @@ AMOUNTS = ("total", "reserved", "allocation_ratio")
 
 
 def fleet_as_csv(document: Json) -> str:
-    """Return a row for each inventory; one without amounts where there is none."""
+    """Return a row for each inventory, and one for each provider without any."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([*COLUMNS, "resource_class", *AMOUNTS, "capacity", "used"])
@@ -247,7 +247,7 @@ def _rows(console: Console, rows: Iterable[Sequence[Text]]) -> Table:
 
 
 def _print(console: Console, table: Table) -> None:
-    """Print a table; in a pipe, no line ends with blanks."""
+    """Print a table; in a pipe, without trailing blanks."""
     if console.is_terminal:
         console.print(table)
         return

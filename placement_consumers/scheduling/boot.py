@@ -1,4 +1,4 @@
-"""Choosing a host for a server, and claiming what the server needs there."""
+"""Choosing a host for a server, and claiming the resources that the server needs."""
 
 import dataclasses
 from collections.abc import Callable, Iterable
@@ -18,13 +18,13 @@ from placement_consumers.scheduling.request import Request, refusal
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 CONSUMER_TYPE_SINCE = "1.38"
 
-# Puts candidates into the order in which they are tried.
+# Sorts candidates into the order in which they are tried.
 Weigher = Callable[[Candidates], Iterable[Candidate]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Server:
-    """A server to be booted, and whose it is. A type of consumer needs 1.38."""
+    """A server to boot, and its owner. A consumer type needs microversion 1.38."""
 
     uuid: str
     project_id: str
@@ -34,7 +34,7 @@ class Server:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Booted:
-    """Where a server went: the host's UUID, and what was claimed."""
+    """Where a server was booted: the host's UUID, and what was claimed."""
 
     host: str
     candidate: Candidate
@@ -46,11 +46,11 @@ def in_order(candidates: Candidates) -> Iterable[Candidate]:
 
 
 def find(placement: Client, request: Request) -> Candidates:
-    """Return the candidates for a request, of which there is at least one.
+    """Return the candidates for a request, at least one.
 
     :raises NoValidHost: there are none
-    :raises BadInput: Placement would refuse the request, and is not asked; or it does,
-        for something that only it can know
+    :raises BadInput: the request is known to be wrong, and is not sent; or Placement
+        refuses it for a reason that only Placement knows
     """
     if request.problems:
         raise BadInput(request.problems)
@@ -71,8 +71,9 @@ def boot(
 ) -> Booted:
     """Find a host for a server and claim it.
 
-    :raises NoValidHost: there is no candidate, or others were faster at all of them
-    :raises ServerTaken: the server holds something already
+    :raises NoValidHost: there is no candidate, or other clients were faster at all of
+        them
+    :raises ServerTaken: the server has allocations already
     :raises BadInput: the request is wrong, see ``find``
     """
     candidates = find(placement, request)
@@ -95,16 +96,16 @@ def boot(
 
 
 def host_of(candidate: Candidate, summaries: Json) -> str:
-    """Return the root of the providers of a candidate, other than sharing ones."""
+    """Return the root of the candidate's providers, leaving out sharing ones."""
     providers = list(candidate.allocations)
     own = [each for each in providers if SHARING not in summaries[each]["traits"]]
     return str(summaries[(own or providers)[0]]["root_provider_uuid"])
 
 
 def _claim(placement: Client, server: Server, candidate: Candidate) -> bool:
-    """Claim a candidate; tell whether there was still room.
+    """Claim a candidate; return whether there was still room.
 
-    :raises ServerTaken: somebody else booted the server meanwhile
+    :raises ServerTaken: another client booted the server meanwhile
     """
 
     def claim() -> None:
@@ -118,7 +119,7 @@ def _claim(placement: Client, server: Server, candidate: Candidate) -> bool:
                 version=CONSUMER_TYPE_SINCE if server.consumer_type else "1.36",
             )
         except Conflict as exc:
-            # Somebody else's claim came first: of all conflicts, this one is final.
+            # Another client's claim came first: of all conflicts, this one is final.
             if "consumer generation conflict" in exc.detail:
                 raise ServerTaken(
                     f"server {server.uuid} is not booted: somebody else has booted it "

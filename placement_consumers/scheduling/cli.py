@@ -1,4 +1,4 @@
-"""``placement-request``: what a flavor and an image ask of Placement."""
+"""``placement-request``: asks Placement for what a flavor and an image need."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ from placement_foundation import completion
 
 PROGRAM = "placement-request"
 GOOD, NO_HOST, BAD_INPUT = range(3)
-# With more hosts than this, the names of all providers are asked for at once.
+# With more hosts than this, one request asks for the names of all providers.
 FEW_HOSTS = 25
 
 DESCRIPTION = """\
@@ -44,7 +44,7 @@ EPILOG = """\
 exit status:
   0  good
   1  no valid host, or a check that failed
-  2  bad input: what is wrong is named by its flavor key or image property
+  2  bad input: the message names the flavor key or image property at fault
   3  Placement could not be asked
 
 examples:
@@ -54,7 +54,7 @@ examples:
   placement-request candidates --flavor flavor.json --image image.json \\
       --url http://127.0.0.1:8778 --token admin
 
-`placement-request COMMAND --help` tells the options of a command.
+`placement-request COMMAND --help` lists the options of a command.
 """
 
 
@@ -76,11 +76,11 @@ def _run(asked: argparse.Namespace) -> int:
     return status
 
 
-# What the commands do
+# The commands
 
 
 def show_query(asked: argparse.Namespace) -> int:
-    """Print the query string, also one that Placement would refuse."""
+    """Print the query string, even one that Placement would refuse."""
     wanted = _request(asked)
     if asked.json:
         show_json(
@@ -98,7 +98,7 @@ def show_query(asked: argparse.Namespace) -> int:
 
 
 def show_candidates(asked: argparse.Namespace) -> int:
-    """Print the hosts that can take the server, and how."""
+    """Print the hosts that can take the server, and the candidates there."""
     wanted = _sound_request(asked)
     placement = option.placement_of(asked)
     try:
@@ -194,16 +194,16 @@ def check_rebuild(asked: argparse.Namespace) -> int:
 
 
 def show_node_patch(asked: argparse.Namespace) -> int:
-    """Print the patch that tells a bare metal node the traits of its instance."""
+    """Print the patch that gives a bare metal node the traits of its instance."""
     show_json(node.patch(_flavor(asked), _image(asked)))
     return GOOD
 
 
-# What they have in common
+# Shared by the commands
 
 
 def _request(asked: argparse.Namespace) -> Request:
-    """Return the request for the flavor and the image, and tell its warnings."""
+    """Return the request for the flavor and the image, and print its warnings."""
     wanted = request.build(
         _flavor(asked),
         _image(asked),
@@ -218,7 +218,7 @@ def _request(asked: argparse.Namespace) -> Request:
 
 
 def _sound_request(asked: argparse.Namespace) -> Request:
-    """Return the request, which Placement would not refuse for what is known here."""
+    """Return the request, if nothing known here makes Placement refuse it."""
     wanted = _request(asked)
     if wanted.problems:
         raise BadInput(wanted.problems)
@@ -237,9 +237,9 @@ def _image(asked: argparse.Namespace) -> Image | None:
 
 
 def _load(name: str) -> Json:
-    """Return the JSON document in a file, or in standard input.
+    """Return the JSON document in a file, or on standard input.
 
-    :raises BadInput: there is none
+    :raises BadInput: it cannot be read, or is not JSON
     """
     try:
         text = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
@@ -251,7 +251,7 @@ def _load(name: str) -> Json:
 
 
 def _names(placement: Client, hosts: set[str]) -> dict[str, str]:
-    """Return the names of the providers of some hosts, as far as they are told."""
+    """Return the names of the providers of some hosts, if Placement gives them."""
     trees: list[str | None] = [*sorted(hosts)] if len(hosts) <= FEW_HOSTS else [None]
     try:
         return {
@@ -283,7 +283,7 @@ def _candidate_rows(
 def _provider_rows(
     candidate: Candidate, names: Mapping[str, str]
 ) -> list[tuple[str, ...]]:
-    """Return of each provider its name, UUID, amounts, and the groups it serves."""
+    """Return the name, UUID, amounts and served groups of each provider."""
     served = {
         provider: sorted(
             suffix
@@ -311,7 +311,7 @@ def _amounts(resources: Mapping[str, int]) -> str:
 def _no_valid_host(
     asked: argparse.Namespace, exc: NoValidHost, document: dict[str, Json]
 ) -> int:
-    """Say that there is no host, and why if the service can tell."""
+    """Report that there is no host, and why if the service explains it."""
     why = exc.explanation
     if asked.json:
         explanation = why.document if why else None
@@ -323,7 +323,7 @@ def _no_valid_host(
     return NO_HOST
 
 
-# What they understand
+# The arguments
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -340,16 +340,18 @@ def _parser() -> argparse.ArgumentParser:
     query = commands.add_parser(
         "query",
         parents=[wanted, rules],
-        help="print the query string that Placement would be asked",
-        description="Print the query string that Placement would be asked. Placement "
-        "is not asked. A query that it would refuse is printed too, with the reason.",
+        help="print the query string that would be sent to Placement",
+        description="Print the query string that would be sent to Placement, without "
+        "sending it. A query that Placement would refuse is printed too, with the "
+        "reason.",
     )
     query.set_defaults(run=show_query)
 
     candidates = commands.add_parser(
         "candidates",
         parents=[wanted, rules, way],
-        help="print the hosts that can take the server",
+        help="Print the hosts that can take the server: what it would take from which "
+        "providers, and which request groups these serve. Nothing is claimed.",
         description="Print the hosts that can take the server: what it would take of "
         "which providers, and which groups of the request these serve. Nothing is "
         "claimed.",
@@ -361,17 +363,17 @@ def _parser() -> argparse.ArgumentParser:
         parents=[wanted, rules, way],
         help="choose a host for a server, and claim what it needs there",
         description="Choose a host for a server, and claim what it needs there. If "
-        "somebody else is faster at one host, the next is tried. A server that holds "
+        "another client is faster at one host, the next is tried. A server that holds "
         "something already is not booted.",
     )
     option.add_server(booting)
     booting.add_argument("--project", required=True, help="project of the server")
-    booting.add_argument("--user", required=True, help="user whose server it is")
+    booting.add_argument("--user", required=True, help="user of the server")
     booting.add_argument(
         "--consumer-type",
         metavar="TYPE",
-        help="what kind of consumer Placement is told that it is, such as INSTANCE; "
-        "needs a Placement with microversion 1.38",
+        help="consumer type to record in Placement, such as INSTANCE; needs a "
+        "Placement with microversion 1.38",
     )
     booting.set_defaults(run=boot_server)
 
@@ -381,21 +383,21 @@ def _parser() -> argparse.ArgumentParser:
         help="check whether a server may be rebuilt from another image where it is",
         description="Check whether a server may be rebuilt from another image where "
         "it is: whether what it holds has the traits that the new image requires. No "
-        "room is asked for, so a host that is full is no hindrance.",
+        "room is asked for, so a full host is no obstacle.",
     )
     option.add_server(rebuild)
     option.add_flavor(rebuild)
     rebuild.add_argument(
-        "--old-image", required=True, metavar="FILE", help="image that it runs"
+        "--old-image", required=True, metavar="FILE", help="image that the server runs"
     )
     rebuild.add_argument(
-        "--image", required=True, metavar="FILE", help="image that it is to run"
+        "--image", required=True, metavar="FILE", help="image to rebuild from"
     )
     rebuild.set_defaults(run=check_rebuild)
 
     patch = commands.add_parser(
         "node-patch",
-        help="print what a bare metal node is told of its instance",
+        help="print the patch that gives a bare metal node its instance's traits",
         description="Print the JSON patch for PATCH /v1/nodes/NODE of the bare metal "
         "service: the traits that flavor and image require. It is empty if there are "
         "none.",

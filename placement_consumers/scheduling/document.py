@@ -1,4 +1,4 @@
-"""Flavors and images as they are written down: members, and maps of properties."""
+"""Flavors and images in files: members, and maps of properties."""
 
 import json
 import re
@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from placement_consumers.client import Json
 from placement_consumers.scheduling.errors import BadInput
 
-# One of k1='v1', k2='v2', as the openstack command line writes properties for people.
-# A value may hold anything, so it ends where the next key begins.
+# One of k1='v1', k2='v2', the form in which the openstack command line prints
+# properties for people. A value may contain anything, so it ends where the next key
+# begins.
 PAIR = re.compile(r"([^=']+)='(.*?)'(?:, (?=[^=']+=')|$)", re.DOTALL)
 
 
 def parse_members(document: Json, what: str) -> Mapping[str, Json]:
     """Return the members of an object.
 
-    :raises BadInput: it is none
+    :raises BadInput: the document is not an object
     """
     if not isinstance(document, dict):
         raise BadInput([f"{what} is not a JSON object"])
@@ -23,9 +24,9 @@ def parse_members(document: Json, what: str) -> Mapping[str, Json]:
 
 
 def parse_properties(value: Json, where: str) -> dict[str, str]:
-    """Return properties given as a map or as text; what is no text becomes JSON.
+    """Return properties given as a map or as text; other values become JSON text.
 
-    :raises BadInput: it is neither
+    :raises BadInput: they are neither
     """
     if value is None:
         return {}

@@ -6,7 +6,7 @@ from placement_consumers.scheduling.explanation import Explanation
 
 
 class BadInput(Exception):
-    """A flavor, an image or another input is wrong. Each problem names its place."""
+    """A flavor, an image or another input is wrong. Each problem says where."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("; ".join(problems))
@@ -14,7 +14,7 @@ class BadInput(Exception):
 
 
 class NoValidHost(Exception):
-    """No host can take the server, for all that Placement knows."""
+    """No host can take the server, as far as Placement knows."""
 
     def __init__(self, reason: str, explanation: Explanation | None = None) -> None:
         super().__init__(reason)
@@ -23,4 +23,4 @@ class NoValidHost(Exception):
 
 
 class ServerTaken(Exception):
-    """The server holds something already: it runs, or somebody else is booting it."""
+    """The server has allocations already: it runs, or another client is booting it."""

@@ -1,4 +1,4 @@
-"""Why a request has no candidates, where the service can tell."""
+"""Why a request has no candidates, if the service can explain it."""
 
 import dataclasses
 from typing import Self
@@ -8,7 +8,7 @@ from placement_consumers.client import Client, Json
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Explanation:
-    """What the service says: in a few sentences, and what would help.
+    """The explanation of the service: a few sentences, and what would help.
 
     ``document`` is all of it, as ``/ledger/v1/explanation`` answers.
     """
@@ -19,7 +19,7 @@ class Explanation:
 
     @classmethod
     def parse(cls, document: Json) -> Self | None:
-        """Return an explanation, None for what is none."""
+        """Return an explanation, None if the document is not one."""
         if not isinstance(document, dict) or not isinstance(
             document.get("summary"), str
         ):
@@ -30,10 +30,10 @@ class Explanation:
             for each in (changes if isinstance(changes, list) else [])
             if isinstance(each, dict) and isinstance(each.get("text"), str)
         ]
-        # Two constraints may be met by the same change.
+        # The same change may help with two constraints.
         return cls(document["summary"], tuple(dict.fromkeys(texts)), document)
 
 
 def ask(placement: Client, query: str) -> Explanation | None:
-    """Ask why a query has the candidates that it has; most services cannot tell."""
+    """Ask why a query has the candidates that it has; most services cannot say."""
     return Explanation.parse(placement.get_explanation(query))

@@ -20,7 +20,7 @@ class Flavor:
     extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-# The second names are those of ``openstack flavor show -f json``.
+# The second names are those in the output of ``openstack flavor show -f json``.
 NAMES = {
     "vcpus": ("vcpus",),
     "memory_mb": ("memory_mb", "ram"),
@@ -28,20 +28,20 @@ NAMES = {
     "ephemeral_gb": ("ephemeral_gb", "OS-FLV-EXT-DATA:ephemeral"),
     "swap_mb": ("swap",),
 }
-# More than there is of anything, and fewer than Python refuses to read.
+# More than any real amount, and fewer digits than Python refuses to parse.
 AMOUNT_DIGITS = 100
 OPTIONAL = {"ephemeral_gb", "swap_mb"}
 EXTRA_SPECS = ("extra_specs", "properties")
 
 
 def parse(document: Json) -> Flavor:
-    """Return a flavor written as a map, or as ``openstack flavor show`` prints it.
+    """Return a flavor from a map, or from the output of ``openstack flavor show``.
 
-    :raises BadInput: a member is missing or wrong; all such members are named
+    :raises BadInput: members are missing or wrong; the message names all of them
     """
     members = parse_members(document, "the flavor")
     if set(members) == {"flavor"}:
-        # As the compute API answers.
+        # The answer of the compute API.
         members = parse_members(members["flavor"], "the flavor")
     amounts: dict[str, int] = {}
     problems: list[str] = []
@@ -72,7 +72,7 @@ def parse_amount(value: Json) -> int | None:
 
 
 def _first(members: Mapping[str, Json], names: Sequence[str]) -> tuple[str, Json]:
-    """Return the first of some members that is there, and its name."""
+    """Return the first of several members that is present, and its name."""
     there = (name for name in names if members.get(name) is not None)
     name = next(there, names[0])
     return name, members.get(name)

@@ -1,4 +1,4 @@
-"""Images: what a server that runs one needs of its host."""
+"""Images: the traits that they require of hosts."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ TRAIT = "trait:"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Image:
-    """The properties of an image; its id if that is known."""
+    """The properties of an image, and its id if known."""
 
     properties: Mapping[str, str]
     id: str | None = None
 
     @property
     def required(self) -> dict[str, str]:
-        """The traits that it requires, each with the property that says so."""
+        """The required traits, each with the property that requires it."""
         return {
             key.removeprefix(TRAIT): key
             for key, value in sorted(self.properties.items())
@@ -26,17 +26,18 @@ class Image:
         }
 
     def is_same(self, other: "Image") -> bool:
-        """Tell whether this is the other image, by their ids if both have one."""
+        """Return whether this is the same image, by id if both have one."""
         if self.id and other.id:
             return self.id == other.id
         return self.properties == other.properties
 
 
 def parse(document: Json) -> Image:
-    """Return an image written as a map of properties, or as ``openstack`` prints it.
+    """Return an image from a map of properties, or from the output of ``openstack``.
 
     That is ``openstack image show``, with custom properties below ``properties``, or
-    ``openstack volume show`` with those of the image that the volume was made from.
+    ``openstack volume show``, with the properties of the image from which the volume
+    was made.
 
     :raises BadInput: it is neither
     """

@@ -1,4 +1,4 @@
-"""What a bare metal node is told of the instance that is to run on it."""
+"""The patch that gives a bare metal node the traits of its instance."""
 
 from placement_consumers.client import Json
 from placement_consumers.scheduling.flavor import Flavor
@@ -7,7 +7,7 @@ from placement_consumers.scheduling.preflight import flavor_traits
 
 
 def patch(flavor: Flavor, image: Image | None = None) -> list[Json]:
-    """Return the JSON patch for the node; it is empty if there are no traits."""
+    """Return the JSON patch for the node, which is empty if there are no traits."""
     required = (
         flavor_traits(flavor, "required") | (image.required if image else {}).keys()
     )

@@ -1,4 +1,4 @@
-"""What ``placement-request`` can be told, and what it makes of that."""
+"""The options of ``placement-request``, and how they are evaluated."""
 
 import argparse
 import uuid
@@ -13,7 +13,7 @@ from placement_consumers.scheduling.request import Rule
 
 
 def wanted() -> argparse.ArgumentParser:
-    """Return the options that tell what is wanted."""
+    """Return the options that describe the server."""
     parser = argparse.ArgumentParser(add_help=False)
     add_flavor(parser)
     add_image(parser)
@@ -21,26 +21,26 @@ def wanted() -> argparse.ArgumentParser:
         "--volume-backed",
         action="store_true",
         help="the root disk is a volume, and takes no room on the host; the image is "
-        "then what `openstack volume show -f json` prints",
+        "then the output of `openstack volume show -f json`",
     )
     parser.add_argument(
         "--lenient",
         action="store_true",
-        help="go on without the extra specs that cannot be understood, with a "
-        "warning; without this they are errors",
+        help="ignore extra specs that cannot be parsed, with a warning; without this "
+        "option they are errors",
     )
     parser.add_argument(
         "--limit",
         type=_limit,
         default=request.LIMIT,
         metavar="N",
-        help="how many candidates to ask for at most, or none (%(default)s)",
+        help="the most candidates to ask for, or none (%(default)s)",
     )
     return parser
 
 
 def rules() -> argparse.ArgumentParser:
-    """Return the options that tell the rules of the deployment."""
+    """Return the options for the rules of the deployment."""
     parser = argparse.ArgumentParser(add_help=False)
     group = parser.add_argument_group("rules of the deployment")
     group.add_argument(
@@ -53,55 +53,55 @@ def rules() -> argparse.ArgumentParser:
         action="append",
         type=_isolated,
         metavar="UUID=TRAIT[,TRAIT...]",
-        help="an aggregate for those only who require all these traits; may be "
+        help="an aggregate only for requests that require all these traits; may be "
         "repeated",
     )
     group.add_argument(
         "--tenant-aggregates",
         type=_uuids,
         metavar="UUID[,UUID...]",
-        help="aggregates of the tenant: the host is in one of them",
+        help="aggregates of the tenant: the host must be in one of them",
     )
     group.add_argument(
         "--zone-aggregates",
         type=_uuids,
         metavar="UUID[,UUID...]",
-        help="aggregates of the availability zone: the host is in one of them",
+        help="aggregates of the availability zone: the host must be in one of them",
     )
     group.add_argument(
         "--free-pool",
         type=_uuid,
         metavar="UUID",
-        help="aggregate of the hosts kept for reservations: the host is not in it, "
-        "unless a CUSTOM_RESERVATION_... class is asked for",
+        help="aggregate of the hosts kept for reservations: the host must not be in "
+        "it, unless a CUSTOM_RESERVATION_... class is asked for",
     )
     return parser
 
 
 def way() -> argparse.ArgumentParser:
-    """Return the options that tell where Placement is."""
+    """Return the options for reaching Placement."""
     parser = argparse.ArgumentParser(add_help=False)
     group = parser.add_argument_group(
         "where Placement is",
-        "Without any of these, it is what the OS_* variables say that the openstack "
-        "command line uses: OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and so on.",
+        "Without any of these, the OS_* variables of the openstack command line say "
+        "how to reach it: OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and so on.",
     )
-    group.add_argument("--url", help="URL of Placement, as http://127.0.0.1:8778")
+    group.add_argument("--url", help="URL of Placement, such as http://127.0.0.1:8778")
     group.add_argument(
         "--token",
-        help="token to show; `admin` for a Placement that authenticates nobody",
+        help="token to send; `admin` for a Placement that authenticates nobody",
     )
     group.add_argument(
         "--config-file",
         metavar="FILE",
-        help="take it from the [placement] section of this file instead",
+        help="read it from the [placement] section of this file instead",
     )
     group.add_argument(
         "--timeout",
         type=_seconds,
         default=access.ANSWER_SECONDS,
         metavar="SECONDS",
-        help="how long to wait for an answer (%(default)g)",
+        help="how many seconds to wait for an answer (%(default)g)",
     )
     return parser
 
@@ -112,17 +112,17 @@ def add_flavor(parser: argparse.ArgumentParser) -> None:
         "--flavor",
         required=True,
         metavar="FILE",
-        help="flavor, as `openstack flavor show -f json` prints it; - is standard "
+        help="flavor: the output of `openstack flavor show -f json`; - is standard "
         "input",
     )
 
 
 def add_image(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the image, if there is one."""
+    """Add the option that names the image, which is optional."""
     parser.add_argument(
         "--image",
         metavar="FILE",
-        help="image, as `openstack image show -f json` prints it, or a map of its "
+        help="image: the output of `openstack image show -f json`, or a map of its "
         "properties; - is standard input",
     )
 
@@ -184,7 +184,7 @@ def rules_of(asked: argparse.Namespace) -> Iterator[Rule]:
 
 
 def placement_of(asked: argparse.Namespace) -> Client:
-    """Return a client as the options and the environment describe it."""
+    """Return the client that the options and the environment describe."""
     if not asked.config_file:
         way = access.from_environment(
             url=asked.url, token=asked.token, answer_seconds=asked.timeout

@@ -1,4 +1,4 @@
-"""What a person sees of a command: tables, complaints, and how it ends."""
+"""Output for people: tables, error messages, and the exit status."""
 
 import json
 import os
@@ -12,9 +12,10 @@ from rich.text import Text
 
 from placement_consumers.client import Json, Misconfigured, PlacementError
 
-# Wide enough that nothing in a pipe is folded.
+# Wide enough to keep every line in a pipe unfolded.
 PIPE_WIDTH = 100_000
-# Exit statuses: Placement gave no answer, and what a shell makes of Ctrl-C.
+# Placement gave: Exit statuses: Placement gave no answer; what a shell reports for
+# Ctrl-C.
 NO_ANSWER = 3
 INTERRUPTED = 130
 
@@ -30,7 +31,7 @@ def run(program: str, work: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of a pipe has gone. Python would complain again at its own end.
+        # The reader of a pipe has gone. Python would report it again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
@@ -65,6 +66,6 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def complain(program: str, lines: Iterable[str]) -> None:
-    """Print lines to standard error, each after the name of the program."""
+    """Print lines to standard error, each prefixed with the name of the program."""
     for line in lines:
         print(f"{program}: {line}", file=sys.stderr)

@@ -1,8 +1,8 @@
 """Whether a server may be rebuilt from another image where it is.
 
-The host and the flavor stay, so no room is asked for: a host that is full must not keep
-a server from being rebuilt. What counts are the traits of the providers that the server
-holds something of; others in the same tree do not count.
+The host and the flavor stay the same, so no room is asked for: a full host must not
+prevent a rebuild. Only the traits of the providers from which the server has
+allocations count, not those of others in the same tree.
 """
 
 import dataclasses
@@ -15,9 +15,9 @@ from placement_consumers.scheduling.image import Image
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a rebuild may go on, and if not, what is in its way.
+    """Whether a rebuild is possible, and if not, what prevents it.
 
-    ``traits`` are those of each provider that was looked at, by UUID.
+    ``traits`` are those of each checked provider, by UUID.
     """
 
     passed: bool
@@ -35,7 +35,7 @@ def check(
 
 
 def foresee(flavor: Flavor, old: Image, new: Image) -> Verdict | None:
-    """Return what is certain without asking Placement, if anything is."""
+    """Return the verdict if it is certain without asking Placement."""
     if new.is_same(old):
         return Verdict(True, "the image stays the same")
     if not new.required:
@@ -66,7 +66,7 @@ def check_held(placement: Client, server: str, new: Image) -> Verdict:
 
 
 def flavor_traits(flavor: Flavor, value: str) -> frozenset[str]:
-    """Return the traits that any key of a flavor gives a value, whatever its group."""
+    """Return the traits with a given value under any key of a flavor, in any group."""
     return frozenset(
         key.partition(":")[2]
         for key, given in flavor.extra_specs.items()
@@ -75,7 +75,7 @@ def flavor_traits(flavor: Flavor, value: str) -> frozenset[str]:
 
 
 def _traits(placement: Client, provider: str) -> frozenset[str]:
-    """Return the traits of a provider; one that has gone meanwhile has none."""
+    """Return the traits of a provider; one that has been deleted meanwhile has none."""
     try:
         return placement.get_traits(provider).names
     except NotFound:

@@ -1,4 +1,4 @@
-"""From a flavor and an image to the question that Placement is asked."""
+"""Builds the request to Placement from a flavor and an image."""
 
 import dataclasses
 import re
@@ -16,7 +16,7 @@ MIB_PER_GIB = 1024
 
 KEY = re.compile(r"(resources|trait)([a-zA-Z0-9_-]{1,64})?:(.*)", re.DOTALL)
 CUSTOM_CLASS = re.compile(r"CUSTOM_[A-Z0-9_]+")
-# What any trait's name is made of. Other characters mean something in a query.
+# The characters of a trait's name. Others have a meaning in queries.
 TRAIT_NAME = re.compile(r"[A-Za-z0-9_]+")
 GROUP_POLICY = "group_policy"
 POLICIES = ("none", "isolate")
@@ -25,7 +25,7 @@ REQUIRED, FORBIDDEN = "required", "forbidden"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Group:
-    """What one request group asks for: amounts by class, traits, aggregates.
+    """One request group: amounts by class, traits, aggregates.
 
     ``member_of`` are values of that parameter, one for each condition.
     """
@@ -38,7 +38,7 @@ class Group:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spec:
-    """One thing that a flavor or an image asks for, and where that is written."""
+    """One thing that a flavor or an image asks for, and where it is written."""
 
     kind: str
     suffix: str
@@ -48,7 +48,7 @@ class Spec:
 
     @property
     def objection(self) -> str | None:
-        """Why it has no effect, if it has none."""
+        """Why it has no effect, if that is so."""
         if self.kind == "resources":
             if not _is_resource_class(self.name):
                 return f"{self.name!r} is neither a standard nor a custom class"
@@ -61,10 +61,10 @@ class Spec:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Request:
-    """What Placement is asked for.
+    """The request to Placement.
 
-    ``groups`` are by suffix. ``specs`` are what the flavor and the image asked for,
-    ``warnings`` tell what in them had no effect.
+    ``groups`` are by suffix. ``specs`` are what the flavor and the image ask for,
+    ``warnings`` name those of them that have no effect.
     """
 
     groups: Mapping[str, Group]
@@ -76,17 +76,17 @@ class Request:
 
     @property
     def required(self) -> frozenset[str]:
-        """The traits that any of its groups requires."""
+        """The traits that any group requires."""
         return frozenset().union(*(group.required for group in self.groups.values()))
 
     @property
     def resource_classes(self) -> frozenset[str]:
-        """The classes that any of its groups asks for."""
+        """The classes that any group asks for."""
         return frozenset().union(*(group.resources for group in self.groups.values()))
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
-        """The parameters of its query, sorted; a name may come several times."""
+        """The parameters of its query, sorted; a name may occur several times."""
         whole = {
             "group_policy": self.group_policy,
             "limit": None if self.limit is None else str(self.limit),
@@ -110,11 +110,11 @@ class Request:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why Placement would refuse it, so that there is no use in asking."""
+        """Why Placement would refuse it, so that it need not be sent."""
         return tuple(_problems(self))
 
     def with_member_of(self, value: str) -> "Request":
-        """Return this request with one more condition on the aggregates of its host."""
+        """Return this request with another condition on the aggregates of its host."""
         group = self.groups.get("", Group())
         group = dataclasses.replace(group, member_of=(*group.member_of, value))
         return dataclasses.replace(self, groups={**self.groups, "": group})
@@ -132,7 +132,7 @@ def build(
     limit: int | None = LIMIT,
     strict: bool = False,
 ) -> Request:
-    """Return the request for a server of a flavor that runs an image.
+    """Return the request for a server with a flavor and an image.
 
     :param volume_backed: the root disk is a volume, so it takes no room on the host
     :param rules: what the deployment adds to any request, see ``rule``
@@ -157,7 +157,7 @@ def build(
 
 
 def flavor_specs(flavor: Flavor) -> Iterator[Spec]:
-    """Yield what the extra specs of a flavor ask for; the others are of no concern."""
+    """Yield what the extra specs of a flavor ask for, ignoring all others."""
     for key, value in flavor.extra_specs.items():
         if match := KEY.fullmatch(key):
             kind, suffix, name = match.groups(default="")
@@ -171,9 +171,10 @@ def image_specs(image: Image | None) -> Iterator[Spec]:
 
 
 def refusal(request: Request, exc: BadRequest) -> BadInput:
-    """Return what it means that Placement refuses a request.
+    """Return the input error behind a refusal of Placement.
 
-    What it names, such as a trait that does not exist, is traced to what asks for it.
+    Whatever the refusal names, such as a trait that does not exist, is traced to its
+    origin.
     """
     words = set(re.findall(r"\w+", exc.detail))
     origins = [spec.origin for spec in request.specs if spec.name in words]
@@ -204,7 +205,7 @@ def _amounts(specs: Iterable[Spec]) -> list[Spec]:
 def _implicit(
     flavor: Flavor, volume_backed: bool, amounts: Iterable[Spec]
 ) -> dict[str, int]:
-    """Return the amounts of a flavor's own members, less the classes that it names."""
+    """Return the amounts of a flavor's own members, except for classes it names."""
     named = {spec.name for spec in amounts}
     swap_gb = -(-flavor.swap_mb // MIB_PER_GIB)
     root_gb = 0 if volume_backed else flavor.root_gb
@@ -252,7 +253,7 @@ def _parameters(suffix: str, group: Group) -> Iterator[tuple[str, str]]:
 
 
 def _problems(request: Request) -> Iterator[str]:
-    """Yield why Placement would refuse a request."""
+    """Yield the reasons for which Placement would refuse a request."""
     traits = [spec for spec in request.specs if spec.kind == "trait"]
     for spec in traits:
         if not TRAIT_NAME.fullmatch(spec.name):
@@ -279,7 +280,7 @@ def _problems(request: Request) -> Iterator[str]:
 
 
 def _both(traits: Iterable[Spec], suffix: str, name: str) -> str:
-    """Say by what a trait is required and by what it is forbidden."""
+    """Return which inputs require a trait and which forbid it."""
     mine = [spec for spec in traits if (spec.suffix, spec.name) == (suffix, name)]
     return " and ".join(
         f"{value} by {', '.join(spec.origin for spec in mine if spec.value == value)}"
@@ -288,7 +289,7 @@ def _both(traits: Iterable[Spec], suffix: str, name: str) -> str:
 
 
 def _without_resources(traits: Iterable[Spec], suffix: str) -> str:
-    """Say what asks for a group that has no amounts."""
+    """Return which inputs use a group that has no amounts."""
     asking: Collection[str] = [
         spec.origin for spec in traits if spec.suffix == suffix
     ] or ["a rule about aggregates"]

@@ -1,7 +1,7 @@
-"""What a deployment adds to every request, each rule one small function.
+"""What a deployment adds to every request, each rule a small function.
 
-A rule takes a request and returns another; those with settings are made by a function
-that takes the settings.
+A rule takes a request and returns another; rules with settings are returned by a
+function that takes the settings.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ RESERVATION = "CUSTOM_RESERVATION_"
 
 
 def without_disabled_hosts(request: Request) -> Request:
-    """Leave out hosts that their compute service has disabled."""
+    """Exclude hosts whose compute service is disabled."""
     unwanted = f"!{DISABLED}"
     return dataclasses.replace(
         request, root_required=(*request.root_required, unwanted)
@@ -22,7 +22,7 @@ def without_disabled_hosts(request: Request) -> Request:
 
 
 def isolated_aggregates(traits_by_aggregate: Mapping[str, Set[str]]) -> Rule:
-    """Keep requests out of aggregates with a trait that they do not require.
+    """Exclude aggregates with a trait that a request does not require.
 
     :param traits_by_aggregate: the traits that open an aggregate, by its UUID
     """
@@ -45,7 +45,7 @@ def within_aggregates(aggregates: Iterable[str]) -> Rule:
 
 
 def outside_free_pool(aggregate: str) -> Rule:
-    """Keep requests out of the pool of hosts for reservations, unless they have one."""
+    """Exclude the pool of hosts for reservations, unless the request has one."""
 
     def rule(request: Request) -> Request:
         if any(name.startswith(RESERVATION) for name in request.resource_classes):

@@ -374,8 +374,8 @@ def test_a_token_from_the_environment(service: Served) -> None:
 @pytest.mark.parametrize(
     ("environ", "complaint"),
     [
-        ({}, "not said where Placement is"),
-        ({"OS_TOKEN": "admin"}, "not said where Placement is"),
+        ({}, "the URL of Placement is not known"),
+        ({"OS_TOKEN": "admin"}, "the URL of Placement is not known"),
         ({"OS_AUTH_TYPE": "admin_token", "OS_TOKEN": "a"}, "no URL of Placement"),
         ({"OS_AUTH_TYPE": "riddle", "OS_ENDPOINT": "http://a"}, "riddle"),
         ({"OS_AUTH_TYPE": "password"}, "auth_url"),

@@ -494,10 +494,10 @@ def test_a_timeout_that_is_none(desk: Desk, seconds: str) -> None:
     assert "number of seconds" in desk.usage_error("candidates", *desk.wanted(), *wrong)
 
 
-def test_nobody_says_where_placement_is(desk: Desk) -> None:
+def test_the_place_of_placement_is_not_known(desk: Desk) -> None:
     status, _, complaints = desk.run("candidates", *desk.wanted())
     assert status == 3
-    assert "it is not said where Placement is" in complaints
+    assert "the URL of Placement is not known" in complaints
 
 
 def test_placement_does_not_let_this_caller(desk: Desk, service: Served) -> None:
