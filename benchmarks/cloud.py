@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects.candidates import vocabulary
@@ -142,19 +141,19 @@ def _in_use(node: Node) -> Node:
 def plant(database: Database, nodes: Iterable[Node]) -> int:
     """Store a cloud in a database without providers. Return how many there are."""
     listed = list(nodes)
-    database.write(lambda session: _Planter(session, listed).plant())
+    database.write(lambda connection: _Planter(connection, listed).plant())
     return len(listed)
 
 
 class _Planter:
     """Turns nodes into rows."""
 
-    def __init__(self, session: Session, nodes: list[Node]) -> None:
-        self._connection = session.connection()
+    def __init__(self, connection: sa.Connection, nodes: list[Node]) -> None:
+        self._connection = connection
         self._nodes = nodes
         self._ids = {node.name: number for number, node in enumerate(nodes, 1)}
         self._add_traits()
-        known = vocabulary.load(session)
+        known = vocabulary.load(connection)
         self._classes = known.class_ids
         self._traits = known.trait_ids
         self._standard = [

@@ -25,7 +25,7 @@ def measure(url: str) -> dict[str, float]:
 def main() -> None:
     """Load a cloud, and print what that took as JSON."""
     database = storage.connect(option.DatabaseSettings(sys.argv[1]))
-    database.read(lambda session: None)
+    database.read(lambda connection: None)
     before, begun = _resident(), time.process_time()
     keeper.keep(database)
     database.read(keeper.load)

@@ -49,6 +49,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(root.show_versions),
             policy=None,
+            static=True,
             reply=always(root_wire.render_versions),
             accepts_anything=True,
             dated=(1, 15),
@@ -125,6 +126,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(ledger.show_index),
             policy=None,
+            static=True,
             reply=always(ledger_wire.render_index),
             newest_by_default=True,
         ),

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import routes
+import sqlalchemy as sa
 import webob
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement_foundation import (
     context,
@@ -205,13 +205,13 @@ class Application:
         def may(rule: str) -> bool:
             return policy.allows(self._enforcer, asking, rule)
 
-        def work(session: Session) -> Reply | Later:
-            subject = asked.subject(session, parameters)
+        def work(connection: Any) -> Reply | Later:
+            subject = asked.subject(connection, parameters)
             self._check_owner(asking, operation, subject)
             call = Call(
-                session,
+                connection,
                 self._settings,
-                asked.checked(session, subject),
+                asked.checked(connection, subject),
                 parameters,
                 asked.query,
                 asked.body,
@@ -221,13 +221,15 @@ class Application:
             return handler(call, **_flags(operation.flags, version))
 
         if operation.lines:
-            opened = self._database.begin_reading(lambda session: _done(work(session)))
+            opened = self._database.begin_reading(
+                lambda connection: _done(work(connection))
+            )
             return _render_open(request, operation, opened, version)
         # A request that is sure to fail needs no lock.
         reading = request.method == READING or operation.changes_nothing or asked.fault
         run = self._database.read if reading else self._database.write
         with telemetry.outcome(operation.counted):
-            reply = run(work)
+            reply = work(None) if operation.static else run(work)
         return _render(request, operation, _done(reply), version)
 
     def _check_policy(self, request: webob.Request, operation: Operation) -> None:
@@ -280,7 +282,7 @@ class _Asked:
             if raw or not self._operation.body_optional:
                 self.body = schema.parse_json(raw, accepted)
 
-    def subject(self, session: Session, parameters: Mapping[str, str]) -> Any:
+    def subject(self, connection: sa.Connection, parameters: Mapping[str, str]) -> Any:
         """Load and return what the path names; None if it names nothing."""
         row = self._operation
         if row.parse_path:
@@ -289,9 +291,9 @@ class _Asked:
             return None
         names = row.subject_parameters or parameters
         found = {name: parameters[name] for name in names}
-        return row.subject(session, **found, **self._flags)
+        return row.subject(connection, **found, **self._flags)
 
-    def checked(self, session: Session, subject: Any) -> Any:
+    def checked(self, connection: sa.Connection, subject: Any) -> Any:
         """Return the subject, locked if the request is going to change it.
 
         :raises ServiceError: something is wrong with the query or the body
@@ -299,7 +301,7 @@ class _Asked:
         if self.fault:
             raise self.fault
         lock = self._operation.lock
-        return lock(session, subject) if lock else subject
+        return lock(connection, subject) if lock else subject
 
 
 def _done(reply: Reply | Later) -> Reply:

@@ -1,4 +1,4 @@
-"""Connections to a database: drivers, settings of sessions, time limits."""
+"""Connections to a database: drivers, how transactions begin, time limits."""
 
 import contextlib
 import itertools
@@ -25,7 +25,7 @@ DRIVERS = {
 }
 
 # The longest text that MySQL may join, in bytes; its default is 1024. This is the most
-# that MariaDB accepts: a strict session refuses more.
+# that MariaDB accepts: a strict connection refuses more.
 JOINED_LENGTH = 2**30
 
 # What a transaction executes before its first statement, whatever the server's defaults

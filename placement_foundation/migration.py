@@ -11,7 +11,6 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from oslo_db import exception as db_exc
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement_foundation import trouble
 from placement_foundation.storage import Database
@@ -55,13 +54,13 @@ class History:
         with database.engine.connect() as connection:
             return self._recorded(connection)
 
-    def is_newest(self, session: Session) -> bool:
+    def is_newest(self, connection: sa.Connection) -> bool:
         """Return whether the newest revision is the one recorded.
 
         :raises Exception: there is no record
         """
         recorded = sa.table(self.version_table, sa.column("version_num"))
-        return session.scalar(sa.select(recorded.c.version_num)) == self.head
+        return connection.scalar(sa.select(recorded.c.version_num)) == self.head
 
     def upgrade(self, database: Database, revision: str | None = None) -> None:
         """Migrate the schema to a revision, the newest if none is given.

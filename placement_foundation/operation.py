@@ -5,7 +5,7 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from sqlalchemy.orm import Session
+import sqlalchemy as sa
 
 from placement_foundation import errors, telemetry
 from placement_foundation.context import RequestContext
@@ -34,7 +34,7 @@ class Call(Generic[S, C]):
     whether another rule of the policy lets them in as well.
     """
 
-    session: Session
+    connection: sa.Connection
     settings: C
     subject: S
     path: Mapping[str, str]
@@ -79,7 +79,7 @@ class Operation:
     about; None means the caller's own. ``owner`` returns the project that the subject
     belongs to: the rule must also let the caller in there.
 
-    ``subject`` loads what the path names: it gets the session, the parameters of the
+    ``subject`` loads what the path names: it gets the connection, the parameters of the
     path (only those in ``subject_parameters``, if set), and ``subject_flags`` as the
     handler gets its own. Once nothing is wrong with the request, ``lock`` keeps others
     from changing the subject until the transaction ends, and returns it as it is then.
@@ -109,7 +109,8 @@ class Operation:
 
     ``newest_by_default`` is for operations that no client from before microversions
     uses: a request without one gets the newest. An operation that ``changes_nothing``
-    only reads, whatever its method.
+    only reads, whatever its method. A ``static`` one depends on nothing that is stored:
+    it is answered without a transaction, and its handler gets None as the connection.
     """
 
     handler: ByVersion[Handler]
@@ -118,7 +119,7 @@ class Operation:
     owner: Callable[[Any], str] | None = None
     subject: Callable[..., Any] | None = None
     subject_parameters: tuple[str, ...] | None = None
-    lock: Callable[[Session, Any], Any] | None = None
+    lock: Callable[[sa.Connection, Any], Any] | None = None
     parse_path: Callable[..., Any] | None = None
     subject_flags: Mapping[str, tuple[int, int]] = dataclasses.field(
         default_factory=dict
@@ -139,3 +140,4 @@ class Operation:
     counted: telemetry.Measure | None = None
     changes_nothing: bool = False
     may_create: bool = False
+    static: bool = False

@@ -19,7 +19,6 @@ import sqlalchemy as sa
 from oslo_log import log
 from sqlalchemy import orm
 from sqlalchemy.dialects import mysql, postgresql, sqlite
-from sqlalchemy.orm import Session
 
 from placement_foundation import engine, errors, telemetry, trouble
 from placement_foundation.option import DatabaseSettings
@@ -36,8 +35,10 @@ CHUNK = 5000
 PATIENCE = 30
 # How long work on the whole database waits for others, in seconds.
 UNHURRIED = 3600
-# The key under which a session keeps what is to be done last.
+# The key of what is to be done last, among the notes on a transaction.
 AT_END = "at end"
+# The option of a connection that has the notes on its transaction.
+NOTES = "notes"
 # The longest pause before a transaction is run again, in seconds.
 LONGEST_PAUSE = 1.0
 
@@ -50,7 +51,7 @@ def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
 
 
 def insert_missing(
-    session: Session,
+    connection: sa.Connection,
     model: type[orm.DeclarativeBase],
     rows: Sequence[Mapping[str, Any]],
 ) -> None:
@@ -62,7 +63,7 @@ def insert_missing(
     """
     if not rows:
         return
-    dialect = session.get_bind().dialect.name
+    dialect = connection.dialect.name
     statement: Any
     if dialect in ("mysql", "mariadb"):
         # IGNORE would also ignore values that do not fit.
@@ -73,11 +74,11 @@ def insert_missing(
     else:
         insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
         statement = insert(model).on_conflict_do_nothing()
-    session.connection().execute(statement, rows)
+    connection.execute(statement, rows)
 
 
 def lock_rows(
-    session: Session,
+    connection: sa.Connection,
     columns: sa.Select[*tuple[Any, ...]],
     key: orm.InstrumentedAttribute[int],
     values: Collection[Any],
@@ -98,11 +99,11 @@ def lock_rows(
         # Without the hint it may read the whole of a small table, and wait for each row
         # on the way that another transaction has locked.
         query = query.with_hint(key.class_, "FORCE INDEX (PRIMARY)", dialect)
-    return session.connection().execute(query).all()
+    return connection.execute(query).all()
 
 
 def delete_each(
-    session: Session, column: orm.InstrumentedAttribute[T], values: Iterable[T]
+    connection: sa.Connection, column: orm.InstrumentedAttribute[T], values: Iterable[T]
 ) -> None:
     """Delete the rows that have one of the values in a column with an index."""
     # Given many values at once, MariaDB may read the whole table, and wait for each row
@@ -111,7 +112,7 @@ def delete_each(
     if rows:
         delete = sa.delete(column.parent.class_)
         delete = delete.where(column == sa.bindparam("wanted"))
-        session.connection().execute(delete, rows)
+        connection.execute(delete, rows)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,25 +123,35 @@ class Reading(Generic[T]):
     close: Callable[[], None]
 
 
-def at_end(session: Session, work: Callable[[Session], None]) -> None:
+def notes(connection: sa.Connection) -> dict[Any, Any]:
+    """Return what is noted about the transaction that a connection is in.
+
+    The notes begin as a copy of ``Database.info`` and end with the transaction: another
+    attempt finds nothing of this one. They are an option of the ``Connection``, since
+    each transaction has one of its own; ``Connection.info`` would go back to the pool
+    and be found by the next transaction.
+    """
+    noted: dict[Any, Any] = connection.get_execution_options()[NOTES]
+    return noted
+
+
+def at_end(connection: sa.Connection, work: Callable[[sa.Connection], None]) -> None:
     """Do something at the end of the transaction of a write, just before it commits."""
-    session.info.setdefault(AT_END, []).append(work)
+    notes(connection).setdefault(AT_END, []).append(work)
 
 
 class Database:
-    """The database: runs a function of a session in a transaction.
+    """The database: runs a function of a connection in a transaction.
 
-    ``info`` is for what other modules keep with it: each session begins with a copy.
+    ``info`` is for what other modules keep with it: see ``notes``.
     """
 
     def __init__(self, connected: sa.Engine, settings: DatabaseSettings) -> None:
         # Otherwise the first queries do it, perhaps in two threads at once.
         orm.configure_mappers()
-        readers = engine.with_preamble(connected, engine.READ)
-        writers = engine.with_preamble(connected, engine.WRITE)
         self.info: dict[Any, Any] = {}
-        self._readers = orm.sessionmaker(readers, autoflush=False, info=self.info)
-        self._writers = orm.sessionmaker(writers, autoflush=False, info=self.info)
+        self._readers = engine.with_preamble(connected, engine.READ)
+        self._writers = engine.with_preamble(connected, engine.WRITE)
         self.engine = connected
         self._settings = settings
         most = settings.max_transactions
@@ -175,9 +186,9 @@ class Database:
 
         :raises Exception: it cannot
         """
-        return self.look(lambda session: session.scalar(sa.select(1)) == 1)
+        return self.look(lambda connection: connection.scalar(sa.select(1)) == 1)
 
-    def look(self, work: Callable[[Session], T]) -> T:
+    def look(self, work: Callable[[sa.Connection], T]) -> T:
         """Run ``work`` as ``read`` does, but once, and without waiting for a turn.
 
         It is for checks of the database.
@@ -186,7 +197,7 @@ class Database:
         """
         return self._read_once(work)
 
-    def read(self, work: Callable[[Session], T]) -> T:
+    def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Run ``work`` in a transaction that reads one snapshot and changes nothing.
 
         :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
@@ -194,7 +205,7 @@ class Database:
         """
         return self._retried(self._read_once, work, attempts=3)
 
-    def begin_reading(self, work: Callable[[Session], T]) -> Reading[T]:
+    def begin_reading(self, work: Callable[[sa.Connection], T]) -> Reading[T]:
         """Run ``work`` as ``read`` does, in a transaction that stays open.
 
         It is for results that are read from the database while they are used.
@@ -203,11 +214,11 @@ class Database:
         """
         return self._retried(self._begin_reading_once, work, attempts=3)
 
-    def write(self, work: Callable[[Session], T], *, attempts: int = 10) -> T:
+    def write(self, work: Callable[[sa.Connection], T], *, attempts: int = 10) -> T:
         """Run ``work`` until it commits, at most ``attempts`` times.
 
         ``work`` is called again from the start, so it must take everything it needs
-        from the session and keep nothing between two calls.
+        from the connection and keep nothing between two calls.
 
         :raises ConcurrentUpdate: each attempt lost a race
         :raises BadRequest: the database cannot store a value
@@ -218,8 +229,8 @@ class Database:
 
     def _retried(
         self,
-        run_once: Callable[[Callable[[Session], T]], R],
-        work: Callable[[Session], T],
+        run_once: Callable[[Callable[[sa.Connection], T]], R],
+        work: Callable[[sa.Connection], T],
         attempts: int,
     ) -> R:
         deadline = time.monotonic() + PATIENCE
@@ -279,31 +290,40 @@ class Database:
         finally:
             self._turns.release()
 
-    def _read_once(self, work: Callable[[Session], T]) -> T:
-        with self._readers() as session:
-            return work(session)
+    def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
+        with self._connect(self._readers) as connection:
+            return work(connection)
 
-    def _begin_reading_once(self, work: Callable[[Session], T]) -> Reading[T]:
-        session = self._readers()
+    def _begin_reading_once(self, work: Callable[[sa.Connection], T]) -> Reading[T]:
+        connection = self._connect(self._readers)
         try:
-            return Reading(work(session), session.close)
+            return Reading(work(connection), connection.close)
         except BaseException:
-            session.close()
+            connection.close()
             raise
 
-    def _write_once(self, work: Callable[[Session], T]) -> T:
-        with self._writers() as session:
-            result = work(session)
-            for last in session.info.get(AT_END, ()):
-                last(session)
+    def _write_once(self, work: Callable[[sa.Connection], T]) -> T:
+        with self._connect(self._writers) as connection:
+            result = work(connection)
+            for last in notes(connection).get(AT_END, ()):
+                last(connection)
             try:
-                session.commit()
+                connection.commit()
             except Exception as exc:
                 if trouble.is_lost_connection(exc):
                     # It may have been committed, so it is not run again.
                     raise _unavailable() from exc
                 raise
             return result
+
+    def _connect(self, connected: sa.Engine) -> sa.Connection:
+        """Return a connection for one transaction, with its notes.
+
+        The first statement begins the transaction. Whatever is not committed when the
+        connection is closed is rolled back.
+        """
+        connection = connected.connect()
+        return connection.execution_options(**{NOTES: dict(self.info)})
 
 
 def _give_up(exc: Exception) -> errors.ServiceError:

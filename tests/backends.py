@@ -65,9 +65,8 @@ def make_placement(database: Database) -> None:
     standard_name.synchronise(database)
 
 
-def empty_placement(session: sa.orm.Session) -> None:
+def empty_placement(connection: sa.Connection) -> None:
     """Remove all that tests have left."""
-    connection = session.connection()
     providers = models.ResourceProvider
     connection.execute(
         sa.update(providers).values(root_provider_id=None, parent_provider_id=None)
@@ -94,7 +93,7 @@ class Template:
         self,
         url: str,
         make: Callable[[Database], None] = make_placement,
-        empty: Callable[[sa.orm.Session], None] = empty_placement,
+        empty: Callable[[sa.Connection], None] = empty_placement,
     ) -> None:
         self._url = url
         self._empty = empty

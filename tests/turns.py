@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy.orm import Session
+import sqlalchemy as sa
 
 from placement import app
 from placement.objects import allocation, inventory, resource_provider
@@ -62,15 +62,15 @@ class Players:
             dict.fromkeys(self.consumers, share) if turn else {},
         )
 
-    def found(self, session: Session) -> Ledger:
+    def found(self, connection: sa.Connection) -> Ledger:
         """Return what there is, as far as the rules tell of it."""
         generations, inventories, consumers = {}, {}, {}
         for uuid in self.providers:
-            provider = resource_provider.get_by_uuid(session, uuid)
+            provider = resource_provider.get_by_uuid(connection, uuid)
             generations[uuid] = provider.generation
-            stored = inventory.list_by_provider(session, provider.id)
+            stored = inventory.list_by_provider(connection, provider.id)
             inventories[uuid] = {name: each.total for name, each in stored.items()}
-            for share in allocation.list_by_provider(session, provider.id).shares:
+            for share in allocation.list_by_provider(connection, provider.id).shares:
                 who = share.consumer
                 taken = {uuid: dict(share.amounts)}
                 assert who.uuid not in consumers, "a consumer is in two places"

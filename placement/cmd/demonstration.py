@@ -58,7 +58,7 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
             print(f"{number} providers of the demonstration cloud are gone")
         else:
             number = database.write(
-                lambda session: planting.plant(session, asked.hosts)
+                lambda connection: planting.plant(connection, asked.hosts)
             )
             print(f"{asked.hosts} hosts, {number} providers in all")
     except (errors.Conflict, serving.Unusable) as exc:

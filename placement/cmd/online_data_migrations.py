@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import prettytable
+import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement import conf
 from placement.objects import online_migration
@@ -17,8 +17,8 @@ BATCH_SIZE = 50
 # No table has more rows than this, and every database accepts it as a limit.
 MOST = 2**31 - 1
 
-# A repair gets the session and the most rows to repair, and returns how many it did.
-Repair: TypeAlias = Callable[[Session, int], int]
+# A repair gets the connection and the most rows to repair, and returns how many it did.
+Repair: TypeAlias = Callable[[sa.Connection, int], int]
 
 DONE, MORE, FAILED, BAD_MAX_COUNT = 0, 1, 2, 127
 
@@ -45,9 +45,9 @@ def _parse(max_count: str) -> int | None:
 def _repairs(settings: conf.Settings) -> dict[str, Repair]:
     """Return the repairs in the order in which they run, keyed by name."""
 
-    def create_incomplete_consumers(session: Session, limit: int) -> int:
+    def create_incomplete_consumers(connection: sa.Connection, limit: int) -> int:
         return online_migration.create_incomplete_consumers(
-            session,
+            connection,
             limit,
             project=settings.incomplete_consumer_project_id,
             user=settings.incomplete_consumer_user_id,
@@ -108,7 +108,7 @@ def _run_batch(
 
 
 def _run_once(database: Database, repair_some: Repair, limit: int) -> int:
-    return database.write(lambda session: repair_some(session, limit))
+    return database.write(lambda connection: repair_some(connection, limit))
 
 
 def _print_table(done: Mapping[str, int]) -> None:

@@ -10,7 +10,7 @@ from placement_foundation.operation import Reply
 
 def list_aggregates(call: Call[ResourceProvider]) -> Reply:
     """Answer with the aggregates that a provider is in."""
-    found = aggregate.list_by_provider(call.session, call.subject.id)
+    found = aggregate.list_by_provider(call.connection, call.subject.id)
     value = wire.ProviderAggregates(found, call.subject.generation)
     return Reply(value, modified=clock.now())
 
@@ -26,7 +26,7 @@ def replace_aggregates(call: Call[ResourceProvider]) -> Reply:
         resource_provider.check_generation(provider, wanted.generation)
     try:
         generation = aggregate.replace_all(
-            call.session,
+            call.connection,
             provider,
             wanted.aggregates,
             bump=wanted.generation is not None,

@@ -10,13 +10,13 @@ from placement_foundation.operation import Reply
 
 def list_by_consumer(call: Call[None]) -> Reply:
     """Answer with what a consumer uses: nothing, if there is no such consumer."""
-    found = allocation.list_by_consumer(call.session, call.path["consumer_uuid"])
+    found = allocation.list_by_consumer(call.connection, call.path["consumer_uuid"])
     return Reply(found.shares, modified=found.modified)
 
 
 def list_by_provider(call: Call[ResourceProvider]) -> Reply:
     """Answer with what is used of a provider."""
-    found = allocation.list_by_provider(call.session, call.subject.id)
+    found = allocation.list_by_provider(call.connection, call.subject.id)
     return Reply(
         wire.ProviderAllocations(call.subject.generation, found.shares),
         modified=found.modified,
@@ -37,7 +37,7 @@ def replace_of_consumer(call: Call[str]) -> Reply:
     claim = wire.parse_claim(call.subject, {**incomplete, **call.body})
     attempts = call.settings.allocation_conflict_retry_count
     try:
-        allocation.replace_all(call.session, [claim], attempts=attempts)
+        allocation.replace_all(call.connection, [claim], attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(
             f"Unable to allocate inventory for consumer {call.subject}: {exc}"
@@ -55,7 +55,7 @@ def replace_of_consumers(call: Call[None]) -> Reply:
     claims = wire.parse_claims(call.body)
     attempts = call.settings.allocation_conflict_retry_count
     try:
-        allocation.replace_all(call.session, claims, attempts=attempts)
+        allocation.replace_all(call.connection, claims, attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"Unable to allocate inventory {exc}") from exc
     return Reply()
@@ -66,5 +66,5 @@ def delete_of_consumer(call: Call[None]) -> Reply:
 
     :raises NotFound: it uses nothing
     """
-    allocation.delete_all(call.session, call.path["consumer_uuid"])
+    allocation.delete_all(call.connection, call.path["consumer_uuid"])
     return Reply()

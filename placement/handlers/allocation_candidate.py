@@ -15,7 +15,7 @@ def list_candidates(call: Call[None]) -> Later:
     """
     question: Question = call.query
     forest, order = (
-        keeper.load(call.session, question.request),
+        keeper.load(call.connection, question.request),
         order_of(call.settings),
     )
     return lambda: Reply(answer.answer(forest, question, order), modified=clock.now())

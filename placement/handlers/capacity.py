@@ -12,5 +12,5 @@ def show_capacity(call: Call[None]) -> Later:
     :raises BadRequest: a trait or resource class does not exist
     """
     question: count.Question = call.query
-    forest = keeper.load(call.session)
+    forest = keeper.load(call.connection)
     return lambda: Reply(count.count(forest, question))

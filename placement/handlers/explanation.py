@@ -13,8 +13,8 @@ def explain(call: Call[None]) -> Later:
     :raises NotFound: a host that is asked about does not exist
     """
     question: explaining.Question = call.query
-    forest = keeper.load(call.session)
+    forest = keeper.load(call.connection)
     holders: explaining.Holders = {}
     if question.holders:
-        holders = holder.list_largest(call.session, question.classes)
+        holders = holder.list_largest(call.connection, question.classes)
     return lambda: Reply(explaining.explain(forest, question, holders))

@@ -13,5 +13,5 @@ def list_fleet(call: Call[None]) -> Reply:
     """
     question: wire.Question = call.query
     moment = clock.now()
-    members = fleet.read(call.session, question.filters, question.parts)
+    members = fleet.read(call.connection, question.filters, question.parts)
     return Reply(wire.Fleet(members, question.fields, moment))

@@ -15,7 +15,7 @@ OUT_OF_DATE = "resource provider generation conflict"
 
 def list_inventories(call: Call[ResourceProvider]) -> Reply:
     """Answer with all inventories of a provider."""
-    records = inventory.load_by_provider(call.session, call.subject.id)
+    records = inventory.load_by_provider(call.connection, call.subject.id)
     value = wire.ProviderInventories(
         call.subject.generation,
         {name: record.inventory for name, record in records.items()},
@@ -30,7 +30,7 @@ def show_inventory(call: Call[ResourceProvider]) -> Reply:
     :raises NotFound: the provider has none
     """
     name = call.path["resource_class"]
-    record = inventory.load_by_provider(call.session, call.subject.id).get(name)
+    record = inventory.load_by_provider(call.connection, call.subject.id).get(name)
     if record is None:
         raise errors.NotFound(f"No inventory of class {name} for {call.subject.uuid}")
     value = wire.ProviderInventory(call.subject.generation, record.inventory)
@@ -50,7 +50,7 @@ def create_inventory(
     failed = f"Unable to create inventory for resource provider {provider.uuid}: "
     _check_capacity(provider, {name: wanted}, failed, reserved_may_be_total)
     try:
-        generation = inventory.create(call.session, provider, name, wanted)
+        generation = inventory.create(call.connection, provider, name, wanted)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"{failed}{exc}") from exc
     except errors.ConcurrentUpdate as exc:
@@ -79,7 +79,7 @@ def replace_inventories(
     try:
         wanted = wire.parse_inventories(call.body["inventories"])
         _check_capacity(provider, wanted, failed, reserved_may_be_total)
-        generation = inventory.replace_all(call.session, provider, wanted)
+        generation = inventory.replace_all(call.connection, provider, wanted)
     except errors.NotFound as exc:
         raise errors.BadRequest(
             f"Unknown resource class in inventory for resource provider "
@@ -108,7 +108,7 @@ def update_inventory(
     failed = f"Unable to update inventory for resource provider {provider.uuid}: "
     _check_capacity(provider, {name: wanted}, failed, reserved_may_be_total)
     try:
-        generation = inventory.update(call.session, provider, name, wanted)
+        generation = inventory.update(call.connection, provider, name, wanted)
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(f"update conflict: {exc}") from exc
     value = wire.ProviderInventory(generation, wanted)
@@ -124,7 +124,7 @@ def delete_inventory(call: Call[ResourceProvider]) -> Reply:
     provider = call.subject
     name = call.path["resource_class"]
     try:
-        inventory.delete(call.session, provider, name)
+        inventory.delete(call.connection, provider, name)
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise errors.ConcurrentUpdate(
             f"Unable to delete inventory of class {name}: {exc}"
@@ -139,7 +139,7 @@ def delete_inventories(call: Call[ResourceProvider]) -> Reply:
     """
     provider = call.subject
     try:
-        inventory.replace_all(call.session, provider, {})
+        inventory.replace_all(call.connection, provider, {})
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(
             f"Unable to delete inventory for resource provider {provider.uuid} because "

@@ -19,7 +19,7 @@ def reshape(call: Call[None]) -> Reply:
     """
     shapes, claims = wire.parse_shapes(call.body), wire.parse_claims(call.body)
     try:
-        reshaper.reshape(call.session, shapes, claims)
+        reshaper.reshape(call.connection, shapes, claims)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"malformed reshaper data: {exc}") from exc
     return Reply()

@@ -9,7 +9,7 @@ from placement_foundation.operation import Reply
 
 def list_classes(call: Call[None]) -> Reply:
     """Answer with all resource classes."""
-    known = resource_class.list_all(call.session)
+    known = resource_class.list_all(call.connection)
     return Reply(known, modified=clock.newest(each.modified for each in known))
 
 
@@ -18,7 +18,7 @@ def show_class(call: Call[None]) -> Reply:
 
     :raises NotFound: there is none
     """
-    found = resource_class.get_by_name(call.session, call.path["name"])
+    found = resource_class.get_by_name(call.connection, call.path["name"])
     return Reply(found, modified=clock.newest([found.modified]))
 
 
@@ -28,9 +28,9 @@ def create_class(call: Call[None]) -> Reply:
     :raises Conflict: there is one of that name
     """
     name = call.body["name"]
-    if resource_class.find_by_name(call.session, name):
+    if resource_class.find_by_name(call.connection, name):
         raise errors.Conflict(f"Conflicting resource class already exists: {name}")
-    resource_class.create(call.session, name)
+    resource_class.create(call.connection, name)
     return Reply(location=wire.path(name))
 
 
@@ -41,9 +41,9 @@ def ensure_class(call: Call[None]) -> Reply:
     """
     name = call.path["name"]
     wire.check_name(name)
-    known = resource_class.find_by_name(call.session, name)
+    known = resource_class.find_by_name(call.connection, name)
     if known is None:
-        resource_class.create(call.session, name)
+        resource_class.create(call.connection, name)
     return Reply(location=wire.path(name), created=known is None)
 
 
@@ -54,15 +54,15 @@ def rename_class(call: Call[None]) -> Reply:
     :raises BadRequest: it is a standard one
     :raises Conflict: another class has that name
     """
-    found = resource_class.lock_by_name(call.session, call.path["name"])
+    found = resource_class.lock_by_name(call.connection, call.path["name"])
     if found.is_standard:
         raise errors.BadRequest(f"Cannot update standard resource class {found.name}")
     name = call.body["name"]
-    other = resource_class.find_by_name(call.session, name)
+    other = resource_class.find_by_name(call.connection, name)
     if other and other.id != found.id:
         raise errors.Conflict(f"Resource class already exists: {name}")
-    resource_class.rename(call.session, found, name)
-    return Reply(resource_class.get_by_name(call.session, name))
+    resource_class.rename(call.connection, found, name)
+    return Reply(resource_class.get_by_name(call.connection, name))
 
 
 def delete_class(call: Call[None]) -> Reply:
@@ -73,13 +73,13 @@ def delete_class(call: Call[None]) -> Reply:
     :raises Conflict: a provider has an inventory of it
     """
     failed = "Error in delete resource class: "
-    found = resource_class.lock_by_name(call.session, call.path["name"])
+    found = resource_class.lock_by_name(call.connection, call.path["name"])
     if found.is_standard:
         raise errors.BadRequest(
             f"{failed}Cannot delete standard resource class {found.name}."
         )
     try:
-        resource_class.delete(call.session, found)
+        resource_class.delete(call.connection, found)
     except errors.Conflict as exc:
         raise errors.Conflict(f"{failed}{exc}") from exc
     return Reply()

@@ -19,9 +19,9 @@ def list_providers(call: Call[None]) -> Reply:
 
     :raises BadRequest: the query names a trait or resource class that is unknown
     """
-    forest = keeper.load_kept(call.session)
+    forest = keeper.load_kept(call.connection)
     providers = resource_provider_filter.list_by_filters(
-        call.session, call.query, forest
+        call.connection, call.query, forest
     )
     return Reply(providers, modified=clock.newest(each.modified for each in providers))
 
@@ -44,7 +44,7 @@ def create_provider(call: Call[None]) -> Reply:
             raise errors.BadRequest("name is required")
         if parent_uuid == uuid:
             raise errors.BadRequest("parent provider UUID cannot be same as UUID")
-        created = resource_provider.create(call.session, uuid, name, parent_uuid)
+        created = resource_provider.create(call.connection, uuid, name, parent_uuid)
     except errors.BadRequest as exc:
         raise errors.BadRequest(
             f'Unable to create resource provider "{name}", {uuid}: {exc}'
@@ -61,7 +61,7 @@ def update_provider(call: Call[ResourceProvider], *, allow_reparenting: bool) ->
     if "parent_provider_uuid" in call.body:
         try:
             provider = reparenting.move(
-                call.session,
+                call.connection,
                 call.subject,
                 call.body["parent_provider_uuid"],
                 allow_reparenting=allow_reparenting,
@@ -71,9 +71,9 @@ def update_provider(call: Call[ResourceProvider], *, allow_reparenting: bool) ->
                 f"Unable to save resource provider {call.subject.uuid}: {exc}"
             ) from exc
     else:
-        provider = resource_provider.lock(call.session, call.subject)
-    resource_provider.rename(call.session, provider, call.body["name"])
-    updated = resource_provider.get_by_uuid(call.session, provider.uuid)
+        provider = resource_provider.lock(call.connection, call.subject)
+    resource_provider.rename(call.connection, provider, call.body["name"])
+    updated = resource_provider.get_by_uuid(call.connection, provider.uuid)
     return Reply(updated, modified=clock.newest([updated.modified]))
 
 
@@ -83,5 +83,5 @@ def delete_provider(call: Call[ResourceProvider]) -> Reply:
     :raises CannotDeleteParent: it has children
     :raises ProviderInUse: it has allocations
     """
-    resource_provider.delete(call.session, call.subject)
+    resource_provider.delete(call.connection, call.subject)
     return Reply()

@@ -10,7 +10,7 @@ from placement_foundation.operation import Reply
 
 def list_traits(call: Call[None]) -> Reply:
     """Answer with the traits that the query asks for."""
-    traits = trait.list_by_filters(call.session, call.query)
+    traits = trait.list_by_filters(call.connection, call.query)
     return Reply(traits, modified=clock.newest(each.modified for each in traits))
 
 
@@ -19,7 +19,7 @@ def show_trait(call: Call[None]) -> Reply:
 
     :raises NotFound: there is none
     """
-    found = trait.get_by_name(call.session, call.path["name"])
+    found = trait.get_by_name(call.connection, call.path["name"])
     return Reply(modified=clock.newest([found.modified]))
 
 
@@ -30,8 +30,8 @@ def ensure_trait(call: Call[None]) -> Reply:
     """
     name = call.path["name"]
     wire.check_name(name)
-    known = trait.find_by_name(call.session, name)
-    found = known or trait.create(call.session, name)
+    known = trait.find_by_name(call.connection, name)
+    found = known or trait.create(call.connection, name)
     return Reply(
         location=wire.path(name),
         modified=clock.newest([found.modified]),
@@ -46,10 +46,10 @@ def delete_trait(call: Call[None]) -> Reply:
     :raises BadRequest: it is a standard one
     :raises Conflict: a provider has it
     """
-    found = trait.get_by_name(call.session, call.path["name"])
+    found = trait.get_by_name(call.connection, call.path["name"])
     if found.is_standard:
         raise errors.BadRequest(f"Cannot delete standard trait {found.name}.")
-    trait.delete(call.session, found)
+    trait.delete(call.connection, found)
     return Reply()
 
 
@@ -68,19 +68,19 @@ def replace_provider_traits(call: Call[ResourceProvider]) -> Reply:
     resource_provider.check_generation(
         provider, call.body["resource_provider_generation"]
     )
-    generation = trait.replace_all(call.session, provider, call.body["traits"])
+    generation = trait.replace_all(call.connection, provider, call.body["traits"])
     return _provider_traits(call, generation)
 
 
 def delete_provider_traits(call: Call[ResourceProvider]) -> Reply:
     """Take all traits from a provider."""
     provider = call.subject
-    trait.replace_all(call.session, provider, [])
+    trait.replace_all(call.connection, provider, [])
     return Reply()
 
 
 def _provider_traits(call: Call[ResourceProvider], generation: int) -> Reply:
-    traits = trait.list_by_provider(call.session, call.subject.id)
+    traits = trait.list_by_provider(call.connection, call.subject.id)
     return Reply(
         wire.ProviderTraits([each.name for each in traits], generation),
         modified=clock.newest(each.modified for each in traits),

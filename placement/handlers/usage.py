@@ -9,7 +9,7 @@ from placement_foundation.operation import Reply
 
 def list_provider_usages(call: Call[ResourceProvider]) -> Reply:
     """Answer with what is taken of each inventory of a provider."""
-    used = usage.by_provider(call.session, call.subject.id)
+    used = usage.by_provider(call.connection, call.subject.id)
     value = wire.ProviderUsages(call.subject.generation, used)
     return Reply(value, modified=clock.now())
 
@@ -17,7 +17,7 @@ def list_provider_usages(call: Call[ResourceProvider]) -> Reply:
 def list_usages(call: Call[None]) -> Reply:
     """Answer with what a project uses, by the types of its consumers."""
     owner: wire.Owner = call.query
-    usages = usage.by_consumer_type(call.session, owner.project_id, owner.user_id)
+    usages = usage.by_consumer_type(call.connection, owner.project_id, owner.user_id)
     if owner.consumer_type == wire.ALL_TYPES and usages:
         usages = {wire.ALL_TYPES: usage.total(usages.values())}
     elif owner.consumer_type is not None:

@@ -18,8 +18,8 @@ def answer(call: Call[None]) -> Later:
     :raises NotFound: a host that is asked about does not exist
     """
     asked = wire.parse(call.body, call.query)
-    forest = keeper.load(call.session)
-    freed = what_if.load_freed(call.session, asked.world.ignore_consumers)
+    forest = keeper.load(call.connection)
+    freed = what_if.load_freed(call.connection, asked.world.ignore_consumers)
     respond = ANSWERS[asked.ask](call, asked.question)
     return lambda: Reply(respond(what_if.imagine(forest, asked.world, freed)))
 
@@ -36,7 +36,7 @@ def _explanation(call: Call[None], asked: explaining.Question) -> Respond:
     holders: explaining.Holders = {}
     if asked.holders:
         ignored = call.body.get("ignore_consumers", ())
-        holders = holder.list_largest(call.session, asked.classes, ignored)
+        holders = holder.list_largest(call.connection, asked.classes, ignored)
     return lambda forest: explaining.explain(forest, asked, holders)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -12,14 +11,14 @@ from placement.objects.resource_provider import ResourceProvider
 from placement_foundation import storage
 
 
-def ids_by_uuid(session: Session, uuids: Iterable[str]) -> dict[str, int]:
+def ids_by_uuid(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID; unknown ones are left out."""
     return exact_text.ids_by_text(
-        session, models.Aggregate.id, models.Aggregate.uuid, uuids
+        connection, models.Aggregate.id, models.Aggregate.uuid, uuids
     )
 
 
-def list_by_provider(session: Session, provider_id: int) -> list[str]:
+def list_by_provider(connection: sa.Connection, provider_id: int) -> list[str]:
     """Return the UUIDs of the aggregates that a provider is in, oldest first."""
     query = (
         sa.select(models.Aggregate.uuid)
@@ -30,11 +29,15 @@ def list_by_provider(session: Session, provider_id: int) -> list[str]:
         .where(models.ResourceProviderAggregate.resource_provider_id == provider_id)
         .order_by(models.Aggregate.id)
     )
-    return [uuid for uuid in session.connection().execute(query).scalars() if uuid]
+    return [uuid for uuid in connection.execute(query).scalars() if uuid]
 
 
 def replace_all(
-    session: Session, provider: ResourceProvider, uuids: Sequence[str], *, bump: bool
+    connection: sa.Connection,
+    provider: ResourceProvider,
+    uuids: Sequence[str],
+    *,
+    bump: bool,
 ) -> int:
     """Make these the aggregates of a provider, and return its generation.
 
@@ -42,24 +45,24 @@ def replace_all(
     :raises Conflict: the database takes one for another spelling of a known one
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    wanted = set(_ensure(session, uuids).values())
+    wanted = set(_ensure(connection, uuids).values())
     member = models.ResourceProviderAggregate.aggregate_id
-    association.replace(session, provider.id, member, wanted)
-    resource_provider.record_change(session, [provider], bump=bump)
+    association.replace(connection, provider.id, member, wanted)
+    resource_provider.record_change(connection, [provider], bump=bump)
     return provider.generation + bump
 
 
-def _ensure(session: Session, uuids: Sequence[str]) -> dict[str, int]:
+def _ensure(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID, making those that are new."""
-    ids = ids_by_uuid(session, uuids)
+    ids = ids_by_uuid(connection, uuids)
     new = sorted(set(uuids) - ids.keys())
     if not new:
         return ids
     for chunk in storage.chunks(new):
         storage.insert_missing(
-            session, models.Aggregate, [{"uuid": uuid} for uuid in chunk]
+            connection, models.Aggregate, [{"uuid": uuid} for uuid in chunk]
         )
-    ids |= ids_by_uuid(session, new)
+    ids |= ids_by_uuid(connection, new)
     for uuid in new:
         if uuid not in ids:
             raise errors.Conflict(

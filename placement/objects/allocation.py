@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -83,23 +82,23 @@ class Held:
     rows: Sequence[Row]
 
 
-def list_by_consumer(session: Session, uuid: str) -> Shares:
+def list_by_consumer(connection: sa.Connection, uuid: str) -> Shares:
     """Return what a consumer uses, in the order of provider and class ids."""
     if not exact_text.is_searchable(uuid):
         return _shares([])
-    rows = _load(session, models.Consumer.uuid == uuid)
+    rows = _load(connection, models.Consumer.uuid == uuid)
     # MariaDB also finds what differs by case.
     return _shares([row for row in rows if row.uuid == uuid])
 
 
-def list_by_provider(session: Session, provider_id: int) -> Shares:
+def list_by_provider(connection: sa.Connection, provider_id: int) -> Shares:
     """Return what is used of a provider, in the order of consumer and class ids."""
     return _shares(
-        _load(session, models.Allocation.resource_provider_id == provider_id)
+        _load(connection, models.Allocation.resource_provider_id == provider_id)
     )
 
 
-def look_up(session: Session, claims: Collection[Claim]) -> Names:
+def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
     """Return what is known of the names in claims, by one statement.
 
     Only consumers that are not there yet are sure to be as they were found: to make
@@ -108,7 +107,7 @@ def look_up(session: Session, claims: Collection[Claim]) -> Names:
     consumers = [each.consumer for each in claims]
     uuids = {each.uuid for each in consumers}
     recorded, using, class_ids, *owners = exact_text.ids_by_texts(
-        session,
+        connection,
         [
             Wanted(models.Consumer.id, models.Consumer.uuid, uuids),
             Wanted(models.Allocation.id, models.Allocation.consumer_id, uuids),
@@ -126,7 +125,7 @@ def look_up(session: Session, claims: Collection[Claim]) -> Names:
 
 
 def hold(
-    session: Session, consumers: Collection[str], providers: Iterable[str] = ()
+    connection: sa.Connection, consumers: Collection[str], providers: Iterable[str] = ()
 ) -> Held:
     """Lock all that a write of allocations touches: consumers, then providers.
 
@@ -136,10 +135,10 @@ def hold(
     :param consumers: the UUIDs of those whose allocations are to be replaced
     :param providers: the UUIDs of those that they are to use
     """
-    records = consumer.lock(session, consumers)
-    rows = _list_rows(session, consumers, records)
+    records = consumer.lock(connection, consumers)
+    rows = _list_rows(connection, consumers, records)
     used = {row.provider_uuid for row in rows}
-    locked = resource_provider.lock_by_uuids(session, used.union(providers))
+    locked = resource_provider.lock_by_uuids(connection, used.union(providers))
     return Held(records, locked, rows)
 
 
@@ -155,7 +154,9 @@ def check_providers(claims: Iterable[Claim], held: Held) -> None:
             )
 
 
-def replace_all(session: Session, claims: Collection[Claim], *, attempts: int) -> None:
+def replace_all(
+    connection: sa.Connection, claims: Collection[Claim], *, attempts: int
+) -> None:
     """Make the claims all that their consumers use, whatever they used before.
 
     :param attempts: how often this may be tried while others change the same
@@ -168,14 +169,14 @@ def replace_all(session: Session, claims: Collection[Claim], *, attempts: int) -
     :raises Conflict: an amount does not fit
     """
     consumers = [each.consumer for each in claims]
-    names = look_up(session, claims)
-    held = hold(session, names.consumers, claim.provider_uuids(claims))
+    names = look_up(connection, claims)
+    held = hold(connection, names.consumers, claim.provider_uuids(claims))
     consumer.check_generations(consumers, held.consumers)
     check_providers(claims, held)
     try:
         if attempts < 1:
             raise errors.ConcurrentUpdate(resource_provider.RACE)
-        replace_held(session, claims, names, held)
+        replace_held(connection, claims, names, held)
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(
             f"Inventory and/or allocations changed while attempting to allocate: {exc}"
@@ -183,7 +184,7 @@ def replace_all(session: Session, claims: Collection[Claim], *, attempts: int) -
 
 
 def replace_held(
-    session: Session,
+    connection: sa.Connection,
     claims: Collection[Claim],
     names: Names,
     held: Held,
@@ -202,34 +203,36 @@ def replace_held(
     # Before anything is refused for want of room: the loser of a race to make the
     # same consumer learns of the race, and not of the room that the winner has taken.
     wanted = [each.consumer for each in staying]
-    consumer.store(session, wanted, held.consumers, names.owners)
-    stocks = claim.load_stocks(session, held.providers.values(), class_ids)
+    consumer.store(connection, wanted, held.consumers, names.owners)
+    stocks = claim.load_stocks(connection, held.providers.values(), class_ids)
     for (uuid, name), stored in inventories.items():
         if name in class_ids:
             known = stocks.get((uuid, name))
             stocks[uuid, name] = Stock.of(stored, known.used if known else 0)
     claim.check_room(staying, stocks, _sum(held.rows))
-    _delete(session, held.rows)
-    _insert(session, staying, held, class_ids)
-    consumer.remove(session, _leaving(claims, held))
-    return _record_change(session, claims, held)
+    _delete(connection, held.rows)
+    _insert(connection, staying, held, class_ids)
+    consumer.remove(connection, _leaving(claims, held))
+    return _record_change(connection, claims, held)
 
 
-def delete_all(session: Session, consumer_uuid: str) -> None:
+def delete_all(connection: sa.Connection, consumer_uuid: str) -> None:
     """Remove a consumer and all that it uses. No generation tells clients of it.
 
     :raises NotFound: it uses nothing
     """
-    held = hold(session, [consumer_uuid])
+    held = hold(connection, [consumer_uuid])
     # What a consumer without a record uses is not shown, so it is not there to delete.
     if not held.rows or not held.consumers:
         raise errors.NotFound(f"No allocations for consumer '{consumer_uuid}'")
-    _delete(session, held.rows)
-    consumer.remove(session, held.consumers.values())
-    resource_provider.record_change(session, held.providers.values(), bump=False)
+    _delete(connection, held.rows)
+    consumer.remove(connection, held.consumers.values())
+    resource_provider.record_change(connection, held.providers.values(), bump=False)
 
 
-def _load(session: Session, condition: sa.ColumnElement[bool]) -> Sequence[Any]:
+def _load(
+    connection: sa.Connection, condition: sa.ColumnElement[bool]
+) -> Sequence[Any]:
     query = (
         sa.select(
             models.Consumer.uuid,
@@ -263,7 +266,7 @@ def _load(session: Session, condition: sa.ColumnElement[bool]) -> Sequence[Any]:
             models.Consumer.id, models.ResourceProvider.id, models.ResourceClass.id
         )
     )
-    return session.connection().execute(query).all()
+    return connection.execute(query).all()
 
 
 def _shares(rows: Sequence[Any]) -> Shares:
@@ -279,7 +282,7 @@ def _shares(rows: Sequence[Any]) -> Shares:
 
 
 def _list_rows(
-    session: Session, uuids: Iterable[str], records: Collection[str]
+    connection: sa.Connection, uuids: Iterable[str], records: Collection[str]
 ) -> list[Row]:
     """Return the allocations of locked consumers, and of those without a record.
 
@@ -312,17 +315,17 @@ def _list_rows(
             .where(models.Allocation.consumer_id.in_(chunk))
             .order_by(models.Allocation.id)
         )
-        found: Iterable[Any] = session.connection().execute(query)
+        found: Iterable[Any] = connection.execute(query)
         for record_id, *fields in found:
             row = Row(*fields)
             if row.consumer_uuid in records:
                 rows.append(row)
             elif record_id is None and row.consumer_uuid in wanted:
                 stray.append(row)
-    return rows + _lock_stray(session, stray)
+    return rows + _lock_stray(connection, stray)
 
 
-def _lock_stray(session: Session, rows: Sequence[Row]) -> list[Row]:
+def _lock_stray(connection: sa.Connection, rows: Sequence[Row]) -> list[Row]:
     """Lock allocations whose consumer has no record to lock; return those still there.
 
     Other services have left them. They count as used until their consumer is written.
@@ -330,7 +333,7 @@ def _lock_stray(session: Session, rows: Sequence[Row]) -> list[Row]:
     kept: set[int] = set()
     for chunk in storage.chunks(sorted(row.id for row in rows)):
         row = models.Allocation
-        found = storage.lock_rows(session, sa.select(row.id), row.id, chunk)
+        found = storage.lock_rows(connection, sa.select(row.id), row.id, chunk)
         kept.update(each.id for each in found)
     return [row for row in rows if row.id in kept]
 
@@ -342,13 +345,13 @@ def _sum(rows: Iterable[Row]) -> dict[Place, int]:
     return used
 
 
-def _delete(session: Session, rows: Iterable[Row]) -> None:
+def _delete(connection: sa.Connection, rows: Iterable[Row]) -> None:
     uuids = sorted({row.consumer_uuid for row in rows})
-    storage.delete_each(session, models.Allocation.consumer_id, uuids)
+    storage.delete_each(connection, models.Allocation.consumer_id, uuids)
 
 
 def _insert(
-    session: Session,
+    connection: sa.Connection,
     claims: Iterable[Claim],
     held: Held,
     class_ids: Mapping[str, int],
@@ -365,7 +368,7 @@ def _insert(
         for name, amount in amounts.items()
     ]
     if rows:
-        session.connection().execute(sa.insert(models.Allocation), rows)
+        connection.execute(sa.insert(models.Allocation), rows)
 
 
 def _leaving(claims: Iterable[Claim], held: Held) -> list[consumer.Record]:
@@ -375,7 +378,7 @@ def _leaving(claims: Iterable[Claim], held: Held) -> list[consumer.Record]:
 
 
 def _record_change(
-    session: Session, claims: Collection[Claim], held: Held
+    connection: sa.Connection, claims: Collection[Claim], held: Held
 ) -> dict[str, Locked]:
     """Record which providers have changed; return the locked ones as they are now.
 
@@ -386,8 +389,10 @@ def _record_change(
     left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}
     told = left.union(claim.provider_uuids(claims))
     quiet = {row.provider_uuid for row in held.rows} - told
-    resource_provider.record_change(session, _pick(held.providers, quiet), bump=False)
-    bumped = resource_provider.bump(session, _pick(held.providers, told))
+    resource_provider.record_change(
+        connection, _pick(held.providers, quiet), bump=False
+    )
+    bumped = resource_provider.bump(connection, _pick(held.providers, told))
     return {**held.providers, **bumped}
 
 

@@ -4,13 +4,12 @@ from collections.abc import Set
 
 import sqlalchemy as sa
 from sqlalchemy import orm
-from sqlalchemy.orm import Session
 
 from placement_foundation import storage
 
 
 def replace(
-    session: Session,
+    connection: sa.Connection,
     provider_id: int,
     member: orm.InstrumentedAttribute[int],
     wanted: Set[int],
@@ -20,7 +19,6 @@ def replace(
     :param member: the column that says with what
     """
     row = member.class_
-    connection = session.connection()
     mine = row.resource_provider_id == provider_id
     known = set(connection.execute(sa.select(member).where(mine)).scalars())
     for chunk in storage.chunks(sorted(known - wanted)):

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -47,7 +46,7 @@ def class_names(claims: Iterable[Claim]) -> list[str]:
 
 
 def load_stocks(
-    session: Session,
+    connection: sa.Connection,
     providers: Iterable[Known],
     class_ids: Mapping[str, int],
 ) -> dict[Place, Stock]:
@@ -71,7 +70,7 @@ def load_stocks(
             .where(stored.resource_class_id.in_(names))
             .order_by(stored.id)
         )
-        rows: Iterable[Any] = session.connection().execute(query)
+        rows: Iterable[Any] = connection.execute(query)
         for provider_id, class_id, amount, *fields in rows:
             place = uuids[provider_id], names[class_id]
             stocks[place] = Stock.of(Inventory(*fields), int(amount))

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -64,7 +63,7 @@ class Record:
     attributes: Attributes
 
 
-def lock(session: Session, uuids: Collection[str]) -> dict[str, Record]:
+def lock(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Record]:
     """Lock the consumers that exist, in the order of their ids; return them by UUID.
 
     Whatever writes allocations of a consumer does this first, so the allocations of a
@@ -79,7 +78,7 @@ def lock(session: Session, uuids: Collection[str]) -> dict[str, Record]:
         row.user_id,
         row.consumer_type_id,
     )
-    rows = exact_text.lock_by_text(session, columns, row.id, row.uuid, uuids)
+    rows = exact_text.lock_by_text(connection, columns, row.id, row.uuid, uuids)
     records = {
         uuid: Record(row_id, uuid, number, Attributes(*attributes))
         for uuid, (row_id, _, number, *attributes) in rows.items()
@@ -125,7 +124,7 @@ def list_owner_names(wanted: Sequence[WantedConsumer]) -> list[Wanted]:
 
 
 def store(
-    session: Session,
+    connection: sa.Connection,
     wanted: Sequence[WantedConsumer],
     records: Mapping[str, Record],
     owners: Sequence[Mapping[str, int]],
@@ -138,36 +137,36 @@ def store(
     :raises ConcurrentUpdate: a locked consumer was changed all the same
     :raises Conflict: the database takes two different names for one
     """
-    attributes = _attributes(session, wanted, records, owners)
+    attributes = _attributes(connection, wanted, records, owners)
     new = [uuid for uuid in attributes if uuid not in records]
     old = [records[uuid] for uuid in attributes if uuid in records]
-    _insert(session, {uuid: attributes[uuid] for uuid in sorted(new)})
+    _insert(connection, {uuid: attributes[uuid] for uuid in sorted(new)})
     _change(
-        session,
+        connection,
         {
             record.id: attributes[record.uuid]
             for record in old
             if record.attributes != attributes[record.uuid]
         },
     )
-    generation.bump(session, models.Consumer, old, RACE)
+    generation.bump(connection, models.Consumer, old, RACE)
 
 
-def remove(session: Session, records: Iterable[Record]) -> None:
+def remove(connection: sa.Connection, records: Iterable[Record]) -> None:
     """Delete consumers that have no allocations left."""
     ids = sorted(record.id for record in records)
-    storage.delete_each(session, models.Consumer.id, ids)
+    storage.delete_each(connection, models.Consumer.id, ids)
 
 
 def _attributes(
-    session: Session,
+    connection: sa.Connection,
     wanted: Sequence[WantedConsumer],
     records: Mapping[str, Record],
     owners: Sequence[Mapping[str, int]],
 ) -> dict[str, Attributes]:
     """Return what each consumer is to be, keyed by UUID, names turned into ids."""
     projects, users, types = (
-        _with_missing(session, names, known)
+        _with_missing(connection, names, known)
         for names, known in zip(list_owner_names(wanted), owners, strict=True)
     )
 
@@ -186,7 +185,7 @@ def _attributes(
 
 
 def _with_missing(
-    session: Session, names: Wanted, known: Mapping[str, int]
+    connection: sa.Connection, names: Wanted, known: Mapping[str, int]
 ) -> Mapping[str, int]:
     """Return the ids of rows by name, inserting the rows that are missing.
 
@@ -200,8 +199,8 @@ def _with_missing(
         raise errors.BadRequest("A project or user must not have a NUL in its name.")
     column = names.text_column
     rows = [{column.key: name} for name in missing]
-    storage.insert_missing(session, column.parent.class_, rows)
-    found = exact_text.ids_by_text(session, names.id_column, column, missing)
+    storage.insert_missing(connection, column.parent.class_, rows)
+    found = exact_text.ids_by_text(connection, names.id_column, column, missing)
     for name in missing:
         if name not in found:
             raise errors.Conflict(
@@ -210,17 +209,17 @@ def _with_missing(
     return {**known, **found}
 
 
-def _insert(session: Session, attributes: Mapping[str, Attributes]) -> None:
+def _insert(connection: sa.Connection, attributes: Mapping[str, Attributes]) -> None:
     """Insert consumers, given by UUID, as they are after their first write."""
     rows = [
         {"uuid": uuid, "generation": 1, **each._asdict()}
         for uuid, each in attributes.items()
     ]
     if rows:
-        session.connection().execute(sa.insert(models.Consumer), rows)
+        connection.execute(sa.insert(models.Consumer), rows)
 
 
-def _change(session: Session, attributes: Mapping[int, Attributes]) -> None:
+def _change(connection: sa.Connection, attributes: Mapping[int, Attributes]) -> None:
     """Set the attributes of consumers, given by id."""
     for chunk in storage.chunks(attributes, size=storage.CHUNK // 5):
         values = {
@@ -231,7 +230,7 @@ def _change(session: Session, attributes: Mapping[int, Attributes]) -> None:
             )
             for name in Attributes._fields
         }
-        session.connection().execute(
+        connection.execute(
             sa.update(models.Consumer)
             .where(models.Consumer.id.in_(chunk))
             .values(values)

@@ -10,7 +10,6 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
-from sqlalchemy.orm import Session
 
 from placement_foundation import storage
 
@@ -21,16 +20,16 @@ def is_searchable(text: str) -> bool:
 
 
 def has_text(
-    session: Session, column: orm.InstrumentedAttribute[Any], text: str
+    connection: sa.Connection, column: orm.InstrumentedAttribute[Any], text: str
 ) -> sa.ColumnElement[bool]:
     """Return the condition that a column has a text, which may contain a NUL."""
-    if is_searchable(text) or session.get_bind().dialect.name != "postgresql":
+    if is_searchable(text) or connection.dialect.name != "postgresql":
         return column == text
     return sa.false()
 
 
 def find_by_text(
-    session: Session,
+    connection: sa.Connection,
     query: sa.Select[*tuple[Any, ...]],
     column: orm.InstrumentedAttribute[str],
     text: str,
@@ -41,12 +40,12 @@ def find_by_text(
     """
     if not is_searchable(text):
         return None
-    rows = session.connection().execute(query.where(column == text))
+    rows = connection.execute(query.where(column == text))
     return next((row for row in rows if getattr(row, column.key) == text), None)
 
 
 def lock_by_text(
-    session: Session,
+    connection: sa.Connection,
     columns: sa.Select[*tuple[Any, ...]],
     id_column: orm.InstrumentedAttribute[int],
     text_column: orm.InstrumentedAttribute[str],
@@ -61,13 +60,13 @@ def lock_by_text(
     wanted = {text for text in texts if is_searchable(text)}
     column: orm.InstrumentedAttribute[Any] = text_column
     keys: Collection[Any] = wanted
-    if session.get_bind().dialect.name in ("mysql", "mariadb"):
+    if connection.dialect.name in ("mysql", "mariadb"):
         # By text, it would lock in another order.
         column = id_column
-        keys = ids_by_text(session, id_column, text_column, wanted).values()
+        keys = ids_by_text(connection, id_column, text_column, wanted).values()
     locked = {}
     for chunk in storage.chunks(sorted(keys)):
-        for row in storage.lock_rows(session, columns, id_column, chunk, by=column):
+        for row in storage.lock_rows(connection, columns, id_column, chunk, by=column):
             text = getattr(row, text_column.key)
             if text in wanted:
                 locked[text] = row
@@ -83,7 +82,9 @@ class Wanted:
     texts: Collection[str]
 
 
-def ids_by_texts(session: Session, every: Sequence[Wanted]) -> list[dict[str, int]]:
+def ids_by_texts(
+    connection: sa.Connection, every: Sequence[Wanted]
+) -> list[dict[str, int]]:
     """Return the ids of the rows of several tables by text, each like ``ids_by_text``.
 
     Few texts are looked for in one statement.
@@ -92,7 +93,7 @@ def ids_by_texts(session: Session, every: Sequence[Wanted]) -> list[dict[str, in
         return [{} for _ in every]
     if sum(len(each.texts) for each in every) > storage.CHUNK:
         return [
-            ids_by_text(session, each.id_column, each.text_column, each.texts)
+            ids_by_text(connection, each.id_column, each.text_column, each.texts)
             for each in every
         ]
     found: list[dict[str, int]] = [{} for _ in every]
@@ -109,14 +110,14 @@ def ids_by_texts(session: Session, every: Sequence[Wanted]) -> list[dict[str, in
             if texts
         )
     )
-    for number, row_id, text in session.connection().execute(query):
+    for number, row_id, text in connection.execute(query):
         if text in wanted[number]:
             found[number][text] = row_id
     return found
 
 
 def ids_by_text(
-    session: Session,
+    connection: sa.Connection,
     id_column: orm.InstrumentedAttribute[int],
     text_column: orm.InstrumentedAttribute[Any],
     texts: Iterable[str],
@@ -126,6 +127,6 @@ def ids_by_text(
     found: dict[str, int] = {}
     for chunk in storage.chunks(sorted(wanted)):
         query = sa.select(text_column, id_column).where(text_column.in_(chunk))
-        rows = session.connection().execute(query.order_by(id_column))
+        rows = connection.execute(query.order_by(id_column))
         found.update({text: row_id for text, row_id in rows if text in wanted})
     return found

@@ -10,7 +10,6 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import inventory, resource_provider_filter
@@ -81,7 +80,7 @@ class Member:
     owners: Mapping[str, Owner]
 
 
-def read(session: Session, filters: Filters, parts: Parts) -> Iterator[Member]:
+def read(connection: sa.Connection, filters: Filters, parts: Parts) -> Iterator[Member]:
     """Return the providers that pass all filters, each before those below it.
 
     They are read while they are taken, a tree at a time, by one statement beside those
@@ -89,13 +88,13 @@ def read(session: Session, filters: Filters, parts: Parts) -> Iterator[Member]:
 
     :raises BadRequest: a filter names a trait or resource class that does not exist
     """
-    words = vocabulary.load(session)
+    words = vocabulary.load(connection)
     wanted = None
     if filters != Filters():
-        found = resource_provider_filter.list_by_filters(session, filters)
+        found = resource_provider_filter.list_by_filters(connection, filters)
         wanted = frozenset(provider.id for provider in found)
-    decoder = _Decoder(words, _load_owners(session) if parts.owners else None)
-    return _by_tree(_rows(session, parts, wanted), decoder, wanted)
+    decoder = _Decoder(words, _load_owners(connection) if parts.owners else None)
+    return _by_tree(_rows(connection, parts, wanted), decoder, wanted)
 
 
 def _by_tree(
@@ -115,10 +114,10 @@ class _OwnerNames:
     types: Mapping[int | None, str]
 
 
-def _load_owners(session: Session) -> _OwnerNames:
+def _load_owners(connection: sa.Connection) -> _OwnerNames:
     def load(name: Any) -> dict[Any, str]:
         key = name.class_.id
-        rows = session.execute(sa.select(key, name).order_by(key))
+        rows = connection.execute(sa.select(key, name).order_by(key))
         return {row[0]: str(row[1]) for row in rows}
 
     return _OwnerNames(
@@ -154,14 +153,13 @@ class _Decoder:
 
 
 def _rows(
-    session: Session, parts: Parts, wanted: Collection[int] | None
+    connection: sa.Connection, parts: Parts, wanted: Collection[int] | None
 ) -> sa.CursorResult[Any]:
     """Read the rows of whole trees, a tree after the other.
 
     All kinds come in one statement: MySQL keeps but one open on a connection, and
     whatever is read by a second one would have to be held in memory.
     """
-    connection = session.connection()
     kinds = [
         # The first one gives the columns their types.
         (True, _inventories()),

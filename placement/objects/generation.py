@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Protocol
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -24,7 +23,7 @@ class Known(Protocol):
 
 
 def bump(
-    session: Session,
+    connection: sa.Connection,
     row: type[models.Consumer | models.ResourceProvider],
     values: Iterable[Known],
     complaint: str,
@@ -43,5 +42,5 @@ def bump(
             .where(sa.tuple_(row.id, row.generation).in_(known))
             .values(generation=row.generation + 1)
         )
-        if session.connection().execute(update).rowcount != len(known):
+        if connection.execute(update).rowcount != len(known):
             raise errors.ConcurrentUpdate(complaint)

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 
@@ -26,7 +25,9 @@ class Holder:
 
 
 def list_largest(
-    session: Session, class_names: Collection[str], ignored: Collection[str] = ()
+    connection: sa.Connection,
+    class_names: Collection[str],
+    ignored: Collection[str] = (),
 ) -> dict[tuple[str, str], list[Holder]]:
     """Return the holders of each inventory of some classes, the largest first.
 
@@ -53,7 +54,7 @@ def list_largest(
         .where(models.ResourceClass.name.in_(sorted(class_names)))
         .order_by(held.used.desc(), held.consumer_id, held.id)
     )
-    rows: Iterable[Any] = session.connection().execute(
+    rows: Iterable[Any] = connection.execute(
         query, execution_options={"yield_per": BATCH}
     )
     holders: dict[tuple[str, str], list[Holder]] = {}

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -44,13 +43,15 @@ class Record:
     modified: datetime.datetime | None
 
 
-def list_by_provider(session: Session, provider_id: int) -> dict[str, Inventory]:
+def list_by_provider(
+    connection: sa.Connection, provider_id: int
+) -> dict[str, Inventory]:
     """Return the inventories of a provider by class name, in class id order."""
-    records = load_by_provider(session, provider_id)
+    records = load_by_provider(connection, provider_id)
     return {name: record.inventory for name, record in records.items()}
 
 
-def load_by_provider(session: Session, provider_id: int) -> dict[str, Record]:
+def load_by_provider(connection: sa.Connection, provider_id: int) -> dict[str, Record]:
     """Return the inventory records of a provider by class name, in class id order."""
     query = (
         sa.select(
@@ -68,12 +69,14 @@ def load_by_provider(session: Session, provider_id: int) -> dict[str, Record]:
     )
     return {
         name: Record(class_id, Inventory(*fields), modified)
-        for name, class_id, modified, *fields in session.connection().execute(query)
+        for name, class_id, modified, *fields in connection.execute(query)
     }
 
 
 def replace_all(
-    session: Session, provider: ResourceProvider, wanted: Mapping[str, Inventory]
+    connection: sa.Connection,
+    provider: ResourceProvider,
+    wanted: Mapping[str, Inventory],
 ) -> int:
     """Make these the inventories of a provider, and return its new generation.
 
@@ -82,12 +85,12 @@ def replace_all(
     :raises InventoryInUse: one that is to go has allocations
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    replace_of_many(session, {provider: wanted})
-    return _bump(session, provider)
+    replace_of_many(connection, {provider: wanted})
+    return _bump(connection, provider)
 
 
 def replace_of_many(
-    session: Session, wanted: Mapping[P, Mapping[str, Inventory]]
+    connection: sa.Connection, wanted: Mapping[P, Mapping[str, Inventory]]
 ) -> None:
     """Make these the inventories of providers, and leave their generations alone.
 
@@ -97,20 +100,23 @@ def replace_of_many(
         first provider
     """
     names = [name for inventories in wanted.values() for name in inventories]
-    ids = resource_class.lock_ids_by_name(session, dict.fromkeys(names))
+    ids = resource_class.lock_ids_by_name(connection, dict.fromkeys(names))
     rows = {
         (provider.id, ids[name]): inventory
         for provider, inventories in wanted.items()
         for name, inventory in inventories.items()
     }
-    known = _known_keys(session, wanted)
-    _remove(session, wanted, known - rows.keys())
-    _update(session, {key: rows[key] for key in rows.keys() & known})
-    _insert(session, {key: rows[key] for key in rows.keys() - known})
+    known = _known_keys(connection, wanted)
+    _remove(connection, wanted, known - rows.keys())
+    _update(connection, {key: rows[key] for key in rows.keys() & known})
+    _insert(connection, {key: rows[key] for key in rows.keys() - known})
 
 
 def create(
-    session: Session, provider: ResourceProvider, class_name: str, inventory: Inventory
+    connection: sa.Connection,
+    provider: ResourceProvider,
+    class_name: str,
+    inventory: Inventory,
 ) -> int:
     """Add an inventory to a provider, and return the provider's new generation.
 
@@ -118,18 +124,21 @@ def create(
     :raises ConcurrentUpdate: the provider has an inventory of that class, or
         another request has changed the provider
     """
-    class_id = resource_class.lock_ids_by_name(session, [class_name])[class_name]
-    if (provider.id, class_id) in _known_keys(session, [provider]):
+    class_id = resource_class.lock_ids_by_name(connection, [class_name])[class_name]
+    if (provider.id, class_id) in _known_keys(connection, [provider]):
         raise errors.ConcurrentUpdate(
             f"Inventory of class {class_name} on resource provider '{provider.uuid}' "
             "already exists."
         )
-    _insert(session, {(provider.id, class_id): inventory})
-    return _bump(session, provider)
+    _insert(connection, {(provider.id, class_id): inventory})
+    return _bump(connection, provider)
 
 
 def update(
-    session: Session, provider: ResourceProvider, class_name: str, inventory: Inventory
+    connection: sa.Connection,
+    provider: ResourceProvider,
+    class_name: str,
+    inventory: Inventory,
 ) -> int:
     """Change an inventory of a provider, and return the provider's new generation.
 
@@ -137,28 +146,30 @@ def update(
     :raises BadRequest: the provider has no inventory of it
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    class_id = resource_class.ids_by_name(session, [class_name])[class_name]
-    if (provider.id, class_id) not in _known_keys(session, [provider]):
+    class_id = resource_class.ids_by_name(connection, [class_name])[class_name]
+    if (provider.id, class_id) not in _known_keys(connection, [provider]):
         raise errors.BadRequest(
             f"No inventory record with resource class for resource provider "
             f"{provider.uuid}: No inventory of class {class_name} found."
         )
-    _update(session, {(provider.id, class_id): inventory})
-    return _bump(session, provider)
+    _update(connection, {(provider.id, class_id): inventory})
+    return _bump(connection, provider)
 
 
-def delete(session: Session, provider: ResourceProvider, class_name: str) -> int:
+def delete(
+    connection: sa.Connection, provider: ResourceProvider, class_name: str
+) -> int:
     """Remove an inventory of a provider, and return the provider's new generation.
 
     :raises NotFound: the provider has no inventory of that class
     :raises InventoryInUse: it has allocations
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    record = load_by_provider(session, provider.id).get(class_name)
+    record = load_by_provider(connection, provider.id).get(class_name)
     if record is None:
         raise errors.NotFound(f"No inventory of class {class_name} found for delete")
-    _remove(session, [provider], {(provider.id, record.class_id)})
-    return _bump(session, provider)
+    _remove(connection, [provider], {(provider.id, record.class_id)})
+    return _bump(connection, provider)
 
 
 def check_capacity(
@@ -182,30 +193,28 @@ def check_capacity(
         )
 
 
-def _bump(session: Session, provider: ResourceProvider) -> int:
-    return resource_provider.bump(session, [provider])[provider.uuid].generation
+def _bump(connection: sa.Connection, provider: ResourceProvider) -> int:
+    return resource_provider.bump(connection, [provider])[provider.uuid].generation
 
 
-def _known_keys(session: Session, providers: Iterable[Known]) -> set[Key]:
+def _known_keys(connection: sa.Connection, providers: Iterable[Known]) -> set[Key]:
     row = models.Inventory
     known: set[Key] = set()
     for chunk in storage.chunks(provider.id for provider in providers):
         query = sa.select(row.resource_provider_id, row.resource_class_id)
         query = query.where(row.resource_provider_id.in_(chunk))
-        known.update(
-            (owner, kind) for owner, kind in session.connection().execute(query)
-        )
+        known.update((owner, kind) for owner, kind in connection.execute(query))
     return known
 
 
 def _remove(
-    session: Session, providers: Iterable[Known], keys: Collection[Key]
+    connection: sa.Connection, providers: Iterable[Known], keys: Collection[Key]
 ) -> None:
     """Remove inventories of providers.
 
     :raises InventoryInUse: some have allocations; it names those of the first provider
     """
-    used = _classes_in_use(session, keys)
+    used = _classes_in_use(connection, keys)
     for provider in providers:
         if provider.id in used:
             raise errors.InventoryInUse(
@@ -222,10 +231,12 @@ def _remove(
                 sa.tuple_(row.resource_provider_id, row.resource_class_id).in_(chunk)
             )
         )
-        session.connection().execute(delete)
+        connection.execute(delete)
 
 
-def _classes_in_use(session: Session, keys: Collection[Key]) -> dict[int, list[str]]:
+def _classes_in_use(
+    connection: sa.Connection, keys: Collection[Key]
+) -> dict[int, list[str]]:
     """Return which classes have allocations: names in class id order, by provider id.
 
     :param keys: the inventories to look at
@@ -252,13 +263,13 @@ def _classes_in_use(session: Session, keys: Collection[Key]) -> dict[int, list[s
             .where(use.exists())
             .order_by(stored.resource_provider_id, stored.resource_class_id)
         )
-        for provider_id, class_id, name in session.connection().execute(query):
+        for provider_id, class_id, name in connection.execute(query):
             if (provider_id, class_id) in keys:
                 used.setdefault(provider_id, []).append(name)
     return used
 
 
-def _insert(session: Session, inventories: Mapping[Key, Inventory]) -> None:
+def _insert(connection: sa.Connection, inventories: Mapping[Key, Inventory]) -> None:
     rows = [
         {
             "resource_provider_id": provider_id,
@@ -268,10 +279,10 @@ def _insert(session: Session, inventories: Mapping[Key, Inventory]) -> None:
         for (provider_id, class_id), inventory in sorted(inventories.items())
     ]
     if rows:
-        session.connection().execute(sa.insert(models.Inventory), rows)
+        connection.execute(sa.insert(models.Inventory), rows)
 
 
-def _update(session: Session, inventories: Mapping[Key, Inventory]) -> None:
+def _update(connection: sa.Connection, inventories: Mapping[Key, Inventory]) -> None:
     """Overwrite inventories.
 
     :raises Conflict: one of them is gone
@@ -291,7 +302,7 @@ def _update(session: Session, inventories: Mapping[Key, Inventory]) -> None:
         .where(models.Inventory.resource_provider_id == sa.bindparam("provider_id"))
         .where(models.Inventory.resource_class_id == sa.bindparam("class_id"))
     )
-    if session.connection().execute(update, rows).rowcount != len(rows):
+    if connection.execute(update, rows).rowcount != len(rows):
         raise errors.Conflict("Race condition detected when setting inventory.")
 
 

@@ -3,22 +3,21 @@
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import stamp
 from placement_foundation import storage
 
 
-def has_providers_without_root(session: Session) -> bool:
+def has_providers_without_root(connection: sa.Connection) -> bool:
     """Tell whether there is a provider that no query can see, for lack of a root."""
     query = sa.select(models.ResourceProvider.id).where(
         models.ResourceProvider.root_provider_id.is_(None)
     )
-    return session.execute(query.limit(1)).first() is not None
+    return connection.execute(query.limit(1)).first() is not None
 
 
-def set_root_provider_ids(session: Session, limit: int) -> int:
+def set_root_provider_ids(connection: sa.Connection, limit: int) -> int:
     """Make providers without a root their own, and return how many were changed.
 
     Such providers are from the time before trees, when none had a parent.
@@ -31,7 +30,7 @@ def set_root_provider_ids(session: Session, limit: int) -> int:
         .limit(limit)
         .subquery()
     )
-    last = session.scalar(sa.select(sa.func.max(first.c.id)))
+    last = connection.scalar(sa.select(sa.func.max(first.c.id)))
     if last is None:
         return 0
     change = (
@@ -39,18 +38,18 @@ def set_root_provider_ids(session: Session, limit: int) -> int:
         .where(rootless, models.ResourceProvider.id <= last)
         .values(root_provider_id=models.ResourceProvider.id)
     )
-    stamp.note_everything(session)
-    return session.connection().execute(change).rowcount
+    stamp.note_everything(connection)
+    return connection.execute(change).rowcount
 
 
-def count_incomplete_consumers(session: Session) -> int:
+def count_incomplete_consumers(connection: sa.Connection) -> int:
     """Return how many consumers have allocations and no record of their own."""
     missing = _consumers_without_record().subquery()
-    return session.scalars(sa.select(sa.func.count()).select_from(missing)).one()
+    return connection.scalars(sa.select(sa.func.count()).select_from(missing)).one()
 
 
 def create_incomplete_consumers(
-    session: Session, limit: int, *, project: str, user: str
+    connection: sa.Connection, limit: int, *, project: str, user: str
 ) -> int:
     """Record consumers that only allocations mention, and return how many were added.
 
@@ -58,15 +57,15 @@ def create_incomplete_consumers(
     :param user: whose they are from now on; the external id
     """
     missing = _consumers_without_record().order_by(models.Allocation.consumer_id)
-    uuids = session.scalars(missing.limit(limit)).all()
+    uuids = connection.scalars(missing.limit(limit)).all()
     if not uuids:
         return 0
     owner = {
-        "project_id": _id_of(session, models.Project, project),
-        "user_id": _id_of(session, models.User, user),
+        "project_id": _id_of(connection, models.Project, project),
+        "user_id": _id_of(connection, models.User, user),
     }
     rows = [{"uuid": uuid, "generation": 0, **owner} for uuid in uuids]
-    storage.insert_missing(session, models.Consumer, rows)
+    storage.insert_missing(connection, models.Consumer, rows)
     return len(uuids)
 
 
@@ -82,8 +81,10 @@ def _consumers_without_record() -> sa.Select[Any]:
 
 
 def _id_of(
-    session: Session, model: type[models.Project | models.User], external_id: str
+    connection: sa.Connection,
+    model: type[models.Project | models.User],
+    external_id: str,
 ) -> int:
-    storage.insert_missing(session, model, [{"external_id": external_id}])
+    storage.insert_missing(connection, model, [{"external_id": external_id}])
     query = sa.select(model.id).where(model.external_id == external_id)
-    return session.scalars(query).one()
+    return connection.scalars(query).one()

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -14,7 +13,7 @@ from placement_foundation.trouble import LostRaceError
 
 
 def move(
-    session: Session,
+    connection: sa.Connection,
     provider: ResourceProvider,
     parent_uuid: str | None,
     *,
@@ -28,7 +27,7 @@ def move(
     :raises NotFound: the provider is gone
     :raises BadRequest: it may not be moved there
     """
-    trees = lock_trees(session, [provider.uuid, parent_uuid or provider.uuid])
+    trees = lock_trees(connection, [provider.uuid, parent_uuid or provider.uuid])
     moved = trees.get(provider.uuid)
     if moved is None:
         raise errors.NotFound(resource_provider.UNKNOWN.format(uuid=provider.uuid))
@@ -36,16 +35,18 @@ def move(
         return moved
     subtree = _subtree(trees.values(), moved)
     _check_move(trees, subtree, moved, parent_uuid, allow_reparenting)
-    _set_parent(session, moved, trees[parent_uuid] if parent_uuid else None)
+    _set_parent(connection, moved, trees[parent_uuid] if parent_uuid else None)
     root = trees[trees[parent_uuid].root_provider_uuid] if parent_uuid else moved
     if root.uuid != moved.root_provider_uuid:
-        _set_root(session, subtree.values(), root)
-    resource_provider.record_change(session, [moved, root], bump=False)
-    stamp.note_trees(session, [moved.id])
+        _set_root(connection, subtree.values(), root)
+    resource_provider.record_change(connection, [moved, root], bump=False)
+    stamp.note_trees(connection, [moved.id])
     return moved
 
 
-def lock_trees(session: Session, uuids: Iterable[str]) -> dict[str, ResourceProvider]:
+def lock_trees(
+    connection: sa.Connection, uuids: Iterable[str]
+) -> dict[str, ResourceProvider]:
     """Return whole trees, locked until this transaction ends.
 
     :param uuids: a member of each tree; unknown ones are left out
@@ -53,21 +54,21 @@ def lock_trees(session: Session, uuids: Iterable[str]) -> dict[str, ResourceProv
     :raises LostRaceError: a tree has grown; the transaction begins anew
     """
     wanted = list(uuids)
-    members = _member_ids(session, wanted)
-    providers = resource_provider.lock_by_ids(session, members)
+    members = _member_ids(connection, wanted)
+    providers = resource_provider.lock_by_ids(connection, members)
     # A tree may grow before its lock is granted, and no more from then on: adding to it
     # locks the parent. To lock the rest now would be out of order.
-    if not _member_ids(session, wanted) <= members:
+    if not _member_ids(connection, wanted) <= members:
         raise LostRaceError("a tree grew before it was locked")
     return {provider.uuid: provider for provider in providers}
 
 
-def _member_ids(session: Session, uuids: list[str]) -> set[int]:
+def _member_ids(connection: sa.Connection, uuids: list[str]) -> set[int]:
     named = models.ResourceProvider
     roots = sa.select(named.root_provider_id).where(named.uuid.in_(uuids))
-    found = session.connection().execute(roots).scalars()
+    found = connection.execute(roots).scalars()
     query = sa.select(named.id).where(named.root_provider_id.in_(set(found)))
-    return set(session.connection().execute(query).scalars())
+    return set(connection.execute(query).scalars())
 
 
 def _subtree(
@@ -105,18 +106,20 @@ def _check_move(
 
 
 def _set_parent(
-    session: Session, moved: ResourceProvider, parent: ResourceProvider | None
+    connection: sa.Connection, moved: ResourceProvider, parent: ResourceProvider | None
 ) -> None:
     row = models.ResourceProvider
     update = sa.update(row).where(row.id == moved.id)
     update = update.values(parent_provider_id=parent and parent.id)
-    session.connection().execute(update)
+    connection.execute(update)
 
 
 def _set_root(
-    session: Session, subtree: Iterable[ResourceProvider], root: ResourceProvider
+    connection: sa.Connection,
+    subtree: Iterable[ResourceProvider],
+    root: ResourceProvider,
 ) -> None:
     row = models.ResourceProvider
     for chunk in storage.chunks(provider.id for provider in subtree):
         update = sa.update(row).where(row.id.in_(chunk))
-        session.connection().execute(update.values(root_provider_id=root.id))
+        connection.execute(update.values(root_provider_id=root.id))

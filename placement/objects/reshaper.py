@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy.orm import Session
+import sqlalchemy as sa
 
 from placement import errors
 from placement.objects import (
@@ -34,7 +34,7 @@ class Shape:
 
 
 def reshape(
-    session: Session, shapes: Mapping[str, Shape], claims: Collection[Claim]
+    connection: sa.Connection, shapes: Mapping[str, Shape], claims: Collection[Claim]
 ) -> None:
     """Replace the inventories of providers and all that some consumers use.
 
@@ -51,18 +51,18 @@ def reshape(
     :raises InventoryInUse: an inventory that is to go has allocations
     """
     consumers = [each.consumer for each in claims]
-    names = allocation.look_up(session, claims)
+    names = allocation.look_up(connection, claims)
     held = allocation.hold(
-        session,
+        connection,
         names.consumers,
         [*shapes, *claim.provider_uuids(claims)],
     )
     _check_providers(shapes, held)
     consumer.check_generations(consumers, held.consumers)
     allocation.check_providers(claims, held)
-    _check_classes(session, shapes, claims)
+    _check_classes(connection, shapes, claims)
     try:
-        _reshape(session, shapes, claims, names, held)
+        _reshape(connection, shapes, claims, names, held)
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise type(exc)(f"update conflict: {exc}") from exc
 
@@ -82,14 +82,14 @@ def _check_providers(shapes: Mapping[str, Shape], held: Held) -> None:
 
 
 def _check_classes(
-    session: Session, shapes: Mapping[str, Shape], claims: Collection[Claim]
+    connection: sa.Connection, shapes: Mapping[str, Shape], claims: Collection[Claim]
 ) -> None:
     names = [name for shape in shapes.values() for name in shape.class_names]
-    resource_class.lock_ids_by_name(session, [*names, *claim.class_names(claims)])
+    resource_class.lock_ids_by_name(connection, [*names, *claim.class_names(claims)])
 
 
 def _reshape(
-    session: Session,
+    connection: sa.Connection,
     shapes: Mapping[str, Shape],
     claims: Collection[Claim],
     names: Names,
@@ -102,20 +102,20 @@ def _reshape(
         for name, each in shape.inventories.items()
     }
     filled = [uuid for uuid, shape in shapes.items() if shape.inventories]
-    providers = _bump(session, held.providers, filled)
+    providers = _bump(connection, held.providers, filled)
     held = dataclasses.replace(held, providers=providers)
-    providers = allocation.replace_held(session, claims, names, held, coming)
+    providers = allocation.replace_held(connection, claims, names, held, coming)
     inventory.replace_of_many(
-        session,
+        connection,
         {providers[uuid]: shape.inventories for uuid, shape in shapes.items()},
     )
-    _bump(session, providers, shapes)
+    _bump(connection, providers, shapes)
 
 
 def _bump(
-    session: Session,
+    connection: sa.Connection,
     providers: Mapping[str, Locked],
     uuids: Collection[str],
 ) -> dict[str, Locked]:
-    bumped = resource_provider.bump(session, [providers[uuid] for uuid in uuids])
+    bumped = resource_provider.bump(connection, [providers[uuid] for uuid in uuids])
     return {**providers, **bumped}

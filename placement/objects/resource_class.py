@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -39,14 +38,14 @@ CLASSES = sa.select(
 ).order_by(models.ResourceClass.id)
 
 
-def ids_by_name(session: Session, names: Iterable[str]) -> dict[str, int]:
+def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of resource classes, keyed by name.
 
     :raises NotFound: there is no such class; it names the first one that is unknown
     """
     names = list(names)
     ids = exact_text.ids_by_text(
-        session, models.ResourceClass.id, models.ResourceClass.name, names
+        connection, models.ResourceClass.id, models.ResourceClass.name, names
     )
     check_known(names, ids)
     return ids
@@ -62,12 +61,12 @@ def check_known(names: Iterable[str], known: Collection[str]) -> None:
             raise errors.NotFound(UNKNOWN.format(name=name))
 
 
-def lock_ids_by_name(session: Session, names: Iterable[str]) -> dict[str, int]:
+def lock_ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of resource classes, none of which is deleted until this ends.
 
     :raises NotFound: there is no such class; it names the first one that is unknown
     """
-    ids = ids_by_name(session, names)
+    ids = ids_by_name(connection, names)
     custom = {name: key for name, key in ids.items() if key >= FIRST_CUSTOM_ID}
     if custom:
         query = (
@@ -76,31 +75,31 @@ def lock_ids_by_name(session: Session, names: Iterable[str]) -> dict[str, int]:
             .order_by(models.ResourceClass.id)
             .with_for_update(read=True, key_share=True)
         )
-        kept = set(session.connection().execute(query).scalars())
+        kept = set(connection.execute(query).scalars())
         for name, class_id in custom.items():
             if class_id not in kept:
                 raise errors.NotFound(UNKNOWN.format(name=name))
     return ids
 
 
-def list_all(session: Session) -> list[ResourceClass]:
+def list_all(connection: sa.Connection) -> list[ResourceClass]:
     """Return all resource classes in the order of their ids, standard ones first."""
-    rows: Iterable[Any] = session.connection().execute(CLASSES)
+    rows: Iterable[Any] = connection.execute(CLASSES)
     return [ResourceClass(*row) for row in rows]
 
 
-def get_by_name(session: Session, name: str) -> ResourceClass:
+def get_by_name(connection: sa.Connection, name: str) -> ResourceClass:
     """Return a resource class.
 
     :raises NotFound: there is no such class
     """
-    found = find_by_name(session, name)
+    found = find_by_name(connection, name)
     if found is None:
         raise errors.NotFound(UNKNOWN.format(name=name))
     return found
 
 
-def lock_by_name(session: Session, name: str) -> ResourceClass:
+def lock_by_name(connection: sa.Connection, name: str) -> ResourceClass:
     """Return a resource class, locked: no other request uses or changes it.
 
     :raises NotFound: there is no such class
@@ -108,42 +107,40 @@ def lock_by_name(session: Session, name: str) -> ResourceClass:
     if exact_text.is_searchable(name):
         query = sa.select(models.ResourceClass.id)
         query = query.where(models.ResourceClass.name == name).with_for_update()
-        session.connection().execute(query).all()
-    return get_by_name(session, name)
+        connection.execute(query).all()
+    return get_by_name(connection, name)
 
 
-def find_by_name(session: Session, name: str) -> ResourceClass | None:
+def find_by_name(connection: sa.Connection, name: str) -> ResourceClass | None:
     """Return a resource class, or None if there is none of that name."""
-    row = exact_text.find_by_text(session, CLASSES, models.ResourceClass.name, name)
+    row = exact_text.find_by_text(connection, CLASSES, models.ResourceClass.name, name)
     return None if row is None else ResourceClass(*row)
 
 
-def create(session: Session, name: str) -> None:
+def create(connection: sa.Connection, name: str) -> None:
     """Make a custom resource class, whose name is known to be free."""
-    _queue_up(session)
-    newest = session.connection().scalar(
-        sa.select(sa.func.max(models.ResourceClass.id))
-    )
+    _queue_up(connection)
+    newest = connection.scalar(sa.select(sa.func.max(models.ResourceClass.id)))
     class_id = max(FIRST_CUSTOM_ID, (newest or 0) + 1)
     row = {"id": class_id, "name": name}
-    session.connection().execute(sa.insert(models.ResourceClass), row)
-    stamp.note_names(session)
+    connection.execute(sa.insert(models.ResourceClass), row)
+    stamp.note_names(connection)
 
 
-def _queue_up(session: Session) -> None:
+def _queue_up(connection: sa.Connection) -> None:
     """Wait for others that are making classes, so that ids are not taken twice."""
     first = sa.select(models.ResourceClass.id).order_by(models.ResourceClass.id)
-    session.connection().execute(first.limit(1).with_for_update()).all()
+    connection.execute(first.limit(1).with_for_update()).all()
 
 
-def rename(session: Session, known: ResourceClass, name: str) -> None:
+def rename(connection: sa.Connection, known: ResourceClass, name: str) -> None:
     """Give a class another name, which is known to be free."""
     update = sa.update(models.ResourceClass).where(models.ResourceClass.id == known.id)
-    session.connection().execute(update.values(name=name))
-    stamp.note_names(session)
+    connection.execute(update.values(name=name))
+    stamp.note_names(connection)
 
 
-def delete(session: Session, known: ResourceClass) -> None:
+def delete(connection: sa.Connection, known: ResourceClass) -> None:
     """Delete a resource class, which is locked: no inventory of it is being added.
 
     :raises Conflict: a provider has an inventory of it
@@ -151,8 +148,8 @@ def delete(session: Session, known: ResourceClass) -> None:
     used = sa.select(models.Inventory.id).where(
         models.Inventory.resource_class_id == known.id
     )
-    if session.connection().execute(used.limit(1)).first():
+    if connection.execute(used.limit(1)).first():
         raise errors.Conflict("Class is in use in inventory")
     row = models.ResourceClass
-    session.connection().execute(sa.delete(row).where(row.id == known.id))
-    stamp.note_names(session)
+    connection.execute(sa.delete(row).where(row.id == known.id))
+    stamp.note_names(connection)

@@ -7,7 +7,6 @@ from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import orm
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -95,15 +94,15 @@ PROVIDERS = (
 
 
 def list_where(
-    session: Session, *conditions: sa.ColumnElement[bool]
+    connection: sa.Connection, *conditions: sa.ColumnElement[bool]
 ) -> list[ResourceProvider]:
     """Return the providers that meet all conditions, in the order of their ids."""
-    rows: Iterable[Any] = session.connection().execute(PROVIDERS.where(*conditions))
+    rows: Iterable[Any] = connection.execute(PROVIDERS.where(*conditions))
     return [ResourceProvider(*row) for row in rows]
 
 
 def get_by_uuid(
-    session: Session, uuid: str, *, missing: str = UNKNOWN
+    connection: sa.Connection, uuid: str, *, missing: str = UNKNOWN
 ) -> ResourceProvider:
     """Return a provider.
 
@@ -111,26 +110,26 @@ def get_by_uuid(
     :raises NotFound: there is no such provider
     """
     if exact_text.is_searchable(uuid):
-        for provider in list_where(session, models.ResourceProvider.uuid == uuid):
+        for provider in list_where(connection, models.ResourceProvider.uuid == uuid):
             if provider.uuid == uuid:
                 return provider
     raise errors.NotFound(missing.format(uuid=uuid))
 
 
 def lock(
-    session: Session, provider: ResourceProvider, *, missing: str = UNKNOWN
+    connection: sa.Connection, provider: ResourceProvider, *, missing: str = UNKNOWN
 ) -> ResourceProvider:
     """Return a provider as it is now, and stays until this transaction ends.
 
     :param missing: what to say if it is gone; may contain ``{uuid}``
     :raises NotFound: it is gone
     """
-    for locked in lock_by_ids(session, [provider.id]):
+    for locked in lock_by_ids(connection, [provider.id]):
         return locked
     raise errors.NotFound(missing.format(uuid=provider.uuid))
 
 
-def lock_by_uuids(session: Session, uuids: Iterable[str]) -> dict[str, Locked]:
+def lock_by_uuids(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, Locked]:
     """Return providers by UUID, locked until this transaction ends.
 
     They are locked in the order of their ids. Unknown ones are left out.
@@ -138,17 +137,21 @@ def lock_by_uuids(session: Session, uuids: Iterable[str]) -> dict[str, Locked]:
     row, wanted = models.ResourceProvider, set(uuids)
     columns = sa.select(row.id, row.uuid, row.generation, row.root_provider_id)
     columns = columns.where(sa.exists().where(Root.id == row.root_provider_id))
-    rows = exact_text.lock_by_text(session, columns, row.id, row.uuid, wanted)
+    rows = exact_text.lock_by_text(connection, columns, row.id, row.uuid, wanted)
     locked = {uuid: Locked(*values) for uuid, values in rows.items()}
     # One that was moved to a new tree while we waited for it has a root that was not
     # there yet when the statement started. Another one sees it.
-    missed = exact_text.ids_by_text(session, row.id, row.uuid, wanted - locked.keys())
-    for each in lock_by_ids(session, missed.values()):
+    missed = exact_text.ids_by_text(
+        connection, row.id, row.uuid, wanted - locked.keys()
+    )
+    for each in lock_by_ids(connection, missed.values()):
         locked[each.uuid] = Locked(each.id, each.uuid, each.generation, each.root_id)
     return locked
 
 
-def lock_by_ids(session: Session, ids: Iterable[int]) -> list[ResourceProvider]:
+def lock_by_ids(
+    connection: sa.Connection, ids: Iterable[int]
+) -> list[ResourceProvider]:
     """Return providers, locked until this transaction ends.
 
     They are locked, and returned, in the order of their ids.
@@ -156,15 +159,15 @@ def lock_by_ids(session: Session, ids: Iterable[int]) -> list[ResourceProvider]:
     providers = []
     for chunk in storage.chunks(sorted(ids)):
         row = models.ResourceProvider
-        storage.lock_rows(session, sa.select(row.id), row.id, chunk)
+        storage.lock_rows(connection, sa.select(row.id), row.id, chunk)
         # Only a statement that starts after the lock is granted sees what the
         # former holder committed.
-        providers += list_where(session, row.id.in_(chunk))
+        providers += list_where(connection, row.id.in_(chunk))
     return providers
 
 
 def create(
-    session: Session, uuid: str, name: str, parent_uuid: str | None
+    connection: sa.Connection, uuid: str, name: str, parent_uuid: str | None
 ) -> ResourceProvider:
     """Make a provider: a root, or a child of another one.
 
@@ -173,21 +176,21 @@ def create(
     """
     parent = None
     if parent_uuid is not None:
-        parent = lock_by_uuids(session, [parent_uuid]).get(parent_uuid)
+        parent = lock_by_uuids(connection, [parent_uuid]).get(parent_uuid)
         if parent is None:
             raise errors.BadRequest(NO_PARENT)
-    _check_is_new(session, uuid, name)
-    _insert(session, uuid, name, parent)
-    created = get_by_uuid(session, uuid)
-    record_change(session, [created], bump=False)
+    _check_is_new(connection, uuid, name)
+    _insert(connection, uuid, name, parent)
+    created = get_by_uuid(connection, uuid)
+    record_change(connection, [created], bump=False)
     return created
 
 
-def _check_is_new(session: Session, uuid: str, name: str) -> None:
+def _check_is_new(connection: sa.Connection, uuid: str, name: str) -> None:
     row = models.ResourceProvider
     # What is the same is up to the database: its unique keys are what is at stake.
     query = sa.select(row.uuid).where((row.uuid == uuid) | (row.name == name))
-    taken = set(session.connection().execute(query).scalars())
+    taken = set(connection.execute(query).scalars())
     if uuid in taken:
         raise errors.DuplicateName(
             f"Conflicting resource provider uuid: {uuid} already exists."
@@ -198,20 +201,22 @@ def _check_is_new(session: Session, uuid: str, name: str) -> None:
         )
 
 
-def _insert(session: Session, uuid: str, name: str, parent: Locked | None) -> None:
+def _insert(
+    connection: sa.Connection, uuid: str, name: str, parent: Locked | None
+) -> None:
     row = models.ResourceProvider
     values: dict[str, Any] = {"uuid": uuid, "name": name, "generation": 0}
     if parent:
         values["parent_provider_id"] = parent.id
         values["root_provider_id"] = parent.root_id
-    result = session.connection().execute(sa.insert(row), values)
+    result = connection.execute(sa.insert(row), values)
     if not parent:
         key: Any = result.inserted_primary_key
         update = sa.update(row).where(row.id == key.id)
-        session.connection().execute(update.values(root_provider_id=key.id))
+        connection.execute(update.values(root_provider_id=key.id))
 
 
-def rename(session: Session, provider: ResourceProvider, name: str) -> None:
+def rename(connection: sa.Connection, provider: ResourceProvider, name: str) -> None:
     """Give a provider another name.
 
     :raises DuplicateName: another provider has it
@@ -220,23 +225,22 @@ def rename(session: Session, provider: ResourceProvider, name: str) -> None:
         return
     row = models.ResourceProvider
     taken = sa.select(row.id).where(row.name == name).where(row.id != provider.id)
-    if session.connection().execute(taken).first():
+    if connection.execute(taken).first():
         raise errors.DuplicateName(
             f"Conflicting resource provider {name} already exists."
         )
     update = sa.update(row).where(row.id == provider.id).values(name=name)
-    session.connection().execute(update)
-    record_change(session, [provider], bump=False)
+    connection.execute(update)
+    record_change(connection, [provider], bump=False)
 
 
-def delete(session: Session, provider: ResourceProvider) -> None:
+def delete(connection: sa.Connection, provider: ResourceProvider) -> None:
     """Delete a provider and all that belongs to it.
 
     :raises CannotDeleteParent: it has children
     :raises ProviderInUse: it has allocations
     """
     row = models.ResourceProvider
-    connection = session.connection()
     children = sa.select(row.id).where(row.parent_provider_id == provider.id)
     if connection.execute(children.limit(1)).first():
         raise errors.CannotDeleteParent(
@@ -259,7 +263,7 @@ def delete(session: Session, provider: ResourceProvider) -> None:
     here = row.id == provider.id
     connection.execute(sa.update(row).where(here).values(root_provider_id=None))
     connection.execute(sa.delete(row).where(here))
-    record_change(session, [provider], bump=False)
+    record_change(connection, [provider], bump=False)
 
 
 def check_generation(
@@ -274,7 +278,9 @@ def check_generation(
         raise errors.ConcurrentUpdate(complaint)
 
 
-def record_change(session: Session, providers: Iterable[Known], *, bump: bool) -> None:
+def record_change(
+    connection: sa.Connection, providers: Iterable[Known], *, bump: bool
+) -> None:
     """Take note that providers, or what belongs to them, have changed.
 
     Code that changes a provider, or its inventories, traits, aggregates or
@@ -284,18 +290,18 @@ def record_change(session: Session, providers: Iterable[Known], *, bump: bool) -
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     changed = list(providers)
-    stamp.note_trees(session, (provider.root_id for provider in changed))
+    stamp.note_trees(connection, (provider.root_id for provider in changed))
     if bump:
-        generation.bump(session, models.ResourceProvider, changed, RACE)
+        generation.bump(connection, models.ResourceProvider, changed, RACE)
 
 
-def bump(session: Session, providers: Iterable[P]) -> dict[str, P]:
+def bump(connection: sa.Connection, providers: Iterable[P]) -> dict[str, P]:
     """Record a change, by new generations; return the providers as they are now.
 
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     changed = list(providers)
-    record_change(session, changed, bump=True)
+    record_change(connection, changed, bump=True)
     return {
         each.uuid: dataclasses.replace(each, generation=each.generation + 1)
         for each in changed

@@ -6,7 +6,6 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -66,7 +65,7 @@ class _NothingMatches(Exception):
 
 
 def list_by_filters(
-    session: Session, filters: Filters, forest: Forest | None = None
+    connection: sa.Connection, filters: Filters, forest: Forest | None = None
 ) -> list[ResourceProvider]:
     """Return the providers that pass all filters, in the order of their ids.
 
@@ -76,21 +75,21 @@ def list_by_filters(
     """
     if forest and _are_known(filters, forest.vocabulary):
         return _list_in_forest(forest, filters)
-    trait_ids = trait.ids_by_name(session, _mentioned_traits(filters))
-    aggregate_ids = aggregate.ids_by_uuid(session, _mentioned_aggregates(filters))
+    trait_ids = trait.ids_by_name(connection, _mentioned_traits(filters))
+    aggregate_ids = aggregate.ids_by_uuid(connection, _mentioned_aggregates(filters))
     try:
-        wanted = _wanted(session, filters, trait_ids, aggregate_ids)
-        amounts = _amounts(session, filters, wanted)
+        wanted = _wanted(connection, filters, trait_ids, aggregate_ids)
+        amounts = _amounts(connection, filters, wanted)
     except _NothingMatches:
         return []
     unwanted = _unwanted(filters, trait_ids, aggregate_ids)
-    conditions = [*wanted, *unwanted, *_named(session, filters)]
+    conditions = [*wanted, *unwanted, *_named(connection, filters)]
     if not amounts:
-        providers = resource_provider.list_where(session, *conditions)
+        providers = resource_provider.list_where(connection, *conditions)
     elif max(amounts.values()) > LARGEST_AMOUNT:
         return []
     else:
-        providers = _with_room(session, conditions, amounts)
+        providers = _with_room(connection, conditions, amounts)
     return [provider for provider in providers if filters.accepts(provider)]
 
 
@@ -154,11 +153,11 @@ def _as_listed(provider: Provider, tree: Tree) -> ResourceProvider:
     )
 
 
-def _named(session: Session, filters: Filters) -> list[Condition]:
+def _named(connection: sa.Connection, filters: Filters) -> list[Condition]:
     row = models.ResourceProvider
     wanted = [(row.name, filters.name), (row.uuid, filters.uuid)]
     return [
-        exact_text.has_text(session, column, text)
+        exact_text.has_text(connection, column, text)
         for column, text in wanted
         if text is not None
     ]
@@ -173,7 +172,7 @@ def _mentioned_aggregates(filters: Filters) -> frozenset[str]:
 
 
 def _wanted(
-    session: Session,
+    connection: sa.Connection,
     filters: Filters,
     trait_ids: Mapping[str, int],
     aggregate_ids: Mapping[str, int],
@@ -184,7 +183,7 @@ def _wanted(
     """
     conditions = []
     if filters.in_tree is not None:
-        conditions.append(_in_tree(session, filters.in_tree))
+        conditions.append(_in_tree(connection, filters.in_tree))
     _check_traits(frozenset().union(*filters.traits), trait_ids)
     having = _having_one_of_each(
         models.ResourceProviderTrait.trait_id,
@@ -193,7 +192,7 @@ def _wanted(
     try:
         _check_traits(filters.forbidden_traits, trait_ids)
     except errors.BadRequest:
-        _check_any_match(session, having)
+        _check_any_match(connection, having)
         raise
     known = [
         [aggregate_ids[uuid] for uuid in uuids if uuid in aggregate_ids]
@@ -221,9 +220,9 @@ def _unwanted(
     ]
 
 
-def _in_tree(session: Session, uuid: str) -> Condition:
+def _in_tree(connection: sa.Connection, uuid: str) -> Condition:
     try:
-        member = resource_provider.get_by_uuid(session, uuid)
+        member = resource_provider.get_by_uuid(connection, uuid)
     except errors.NotFound as exc:
         raise _NothingMatches from exc
     root = orm.aliased(models.ResourceProvider)
@@ -280,47 +279,53 @@ def _having_none_of(
 
 
 def _amounts(
-    session: Session, filters: Filters, conditions: Iterable[Condition]
+    connection: sa.Connection, filters: Filters, conditions: Iterable[Condition]
 ) -> dict[int, int]:
     """Return the amounts asked for, by class id."""
     try:
-        ids = resource_class.ids_by_name(session, filters.resources)
+        ids = resource_class.ids_by_name(connection, filters.resources)
     except errors.NotFound as exc:
-        _check_any_match(session, conditions)
+        _check_any_match(connection, conditions)
         raise errors.BadRequest(
             f"Invalid resource class in resources parameter: {exc}"
         ) from exc
     return {ids[name]: amount for name, amount in filters.resources.items()}
 
 
-def _check_any_match(session: Session, conditions: Iterable[Condition]) -> None:
+def _check_any_match(
+    connection: sa.Connection, conditions: Iterable[Condition]
+) -> None:
     """Check that each condition by itself lets some provider through.
 
     :raises _NothingMatches: one does not
     """
     for condition in conditions:
         query = sa.select(models.ResourceProvider.id).where(condition).limit(1)
-        if session.connection().execute(query).first() is None:
+        if connection.execute(query).first() is None:
             raise _NothingMatches
 
 
 def _with_room(
-    session: Session, conditions: Sequence[Condition], amounts: Mapping[int, int]
+    connection: sa.Connection,
+    conditions: Sequence[Condition],
+    amounts: Mapping[int, int],
 ) -> list[ResourceProvider]:
     """Return the providers that have room for all amounts, keyed by class id."""
     fitting: dict[int, int] = {}
-    for provider_id, class_id, *stock in _stocks(session, conditions, amounts):
+    for provider_id, class_id, *stock in _stocks(connection, conditions, amounts):
         if Stock(*stock).fits(amounts[class_id]):
             fitting[provider_id] = fitting.get(provider_id, 0) + 1
     ids = {key for key, count in fitting.items() if count == len(amounts)}
     if len(ids) <= storage.CHUNK:
         conditions = [models.ResourceProvider.id.in_(ids)]
-    providers = resource_provider.list_where(session, *conditions)
+    providers = resource_provider.list_where(connection, *conditions)
     return [provider for provider in providers if provider.id in ids]
 
 
 def _stocks(
-    session: Session, conditions: Sequence[Condition], amounts: Mapping[int, int]
+    connection: sa.Connection,
+    conditions: Sequence[Condition],
+    amounts: Mapping[int, int],
 ) -> Iterable[Any]:
     """Return the inventories that may have room: provider, class, fields, used.
 
@@ -350,4 +355,4 @@ def _stocks(
         .where(inventory.may_hold(stock.c, stock.c.used, stock.c.amount))
         .order_by(stock.c.resource_provider_id, stock.c.resource_class_id)
     )
-    return session.connection().execute(query)
+    return connection.execute(query)

@@ -13,7 +13,6 @@ from typing import Any
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement_foundation import storage, trouble
@@ -30,7 +29,7 @@ MOST_LISTED = 20
 ALL = "*"
 
 _row = models.FOREST_STAMPS.c
-# Where a session has the changes to record.
+# The key of the changes to record, among the notes on a transaction.
 _CHANGES = "changes"
 _newest = (
     sa.select(_row.shard, sa.func.substr(_row.changes, 1, TOKEN_LENGTH).label("token"))
@@ -56,50 +55,50 @@ _UPDATE = (
         )
     )
 )
-# The databases that are known to have the table.
-_known: weakref.WeakSet[sa.Engine | sa.Connection] = weakref.WeakSet()
+# The engines of databases that are known to have the table.
+_known: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
 
 
-def note_trees(session: Session, root_ids: Iterable[int]) -> None:
+def note_trees(connection: sa.Connection, root_ids: Iterable[int]) -> None:
     """Tell that trees have changed, by the ids of their roots, when this commits."""
     changed = {(root_id % SHARDS, str(root_id)): None for root_id in root_ids}
     if changed:
-        _noted(session).update(changed)
+        _noted(connection).update(changed)
 
 
-def note_names(session: Session) -> None:
+def note_names(connection: sa.Connection) -> None:
     """Tell that traits or resource classes have changed, when this commits."""
-    _noted(session)[NAMES, ALL] = None
+    _noted(connection)[NAMES, ALL] = None
 
 
-def note_everything(session: Session) -> None:
+def note_everything(connection: sa.Connection) -> None:
     """Tell that all may have changed, when this commits."""
-    _noted(session).update({(shard, ALL): None for shard in range(SHARDS + 1)})
+    _noted(connection).update({(shard, ALL): None for shard in range(SHARDS + 1)})
 
 
-def _noted(session: Session) -> dict[tuple[int, str], None]:
-    noted: dict[tuple[int, str], None] | None = session.info.get(_CHANGES)
+def _noted(connection: sa.Connection) -> dict[tuple[int, str], None]:
+    noted: dict[tuple[int, str], None] | None = storage.notes(connection).get(_CHANGES)
     if noted is None:
-        noted = session.info[_CHANGES] = {}
-        storage.at_end(session, _store)
+        noted = storage.notes(connection)[_CHANGES] = {}
+        storage.at_end(connection, _store)
     return noted
 
 
-def _store(session: Session) -> None:
+def _store(connection: sa.Connection) -> None:
     """Write the changes, in the order of the shards, which nothing else locks.
 
     It is the last act of a transaction, so others wait no longer than for a commit.
     """
-    if not are_there(session):
+    if not are_there(connection):
         return
     by_shard = collections.defaultdict(list)
-    for shard, root_id in sorted(session.info[_CHANGES]):
+    for shard, root_id in sorted(storage.notes(connection)[_CHANGES]):
         by_shard[shard].append(root_id)
     rows = [
         {"of_shard": shard, "entry": _entry(root_ids)}
         for shard, root_ids in by_shard.items()
     ]
-    _guarded(session, _UPDATE, rows)
+    _guarded(connection, _UPDATE, rows)
 
 
 def _entry(root_ids: Collection[str]) -> str:
@@ -107,19 +106,18 @@ def _entry(root_ids: Collection[str]) -> str:
     return f"{secrets.token_hex(TOKEN_BYTES)} {' '.join(listed)};"
 
 
-def are_there(session: Session) -> bool:
+def are_there(connection: sa.Connection) -> bool:
     """Tell whether the database has the table. That is remembered, once it has."""
-    bind = session.get_bind()
-    if bind not in _known:
-        if not sa.inspect(session.connection()).has_table(models.FOREST_STAMPS.name):
+    if connection.engine not in _known:
+        if not sa.inspect(connection).has_table(models.FOREST_STAMPS.name):
             return False
-        _known.add(bind)
+        _known.add(connection.engine)
     return True
 
 
-def load_heads(session: Session) -> str:
+def load_heads(connection: sa.Connection) -> str:
     """Return the newest token of each shard, in one text."""
-    return _guarded(session, _HEADS).scalar() or ""
+    return _guarded(connection, _HEADS).scalar() or ""
 
 
 def differing(one: str, other: str) -> set[int]:
@@ -129,13 +127,13 @@ def differing(one: str, other: str) -> set[int]:
 
 
 def load_changes(
-    session: Session, shards: Collection[int] | None = None
+    connection: sa.Connection, shards: Collection[int] | None = None
 ) -> dict[int, str]:
     """Return the listed changes of some shards, or of all."""
     if shards is None:
-        rows = _guarded(session, _CHANGES_OF_ALL)
+        rows = _guarded(connection, _CHANGES_OF_ALL)
     else:
-        rows = _guarded(session, _CHANGES_OF_SOME, {"shards": sorted(shards)})
+        rows = _guarded(connection, _CHANGES_OF_SOME, {"shards": sorted(shards)})
     return {row.shard: row.changes for row in rows}
 
 
@@ -162,12 +160,14 @@ def is_older(one: str, other: str) -> bool:
     return one[:TOKEN_LENGTH] in other[TOKEN_LENGTH:]
 
 
-def _guarded(session: Session, statement: sa.Executable, parameters: Any = None) -> Any:
+def _guarded(
+    connection: sa.Connection, statement: sa.Executable, parameters: Any = None
+) -> Any:
     """Execute a statement; if the table has gone, the transaction begins anew."""
     try:
-        return session.connection().execute(statement, parameters)
+        return connection.execute(statement, parameters)
     except (db_exc.DBError, sa.exc.DBAPIError) as exc:
         if not trouble.is_missing_table(exc):
             raise
-        _known.discard(session.get_bind())
+        _known.discard(connection.engine)
         raise trouble.LostRaceError("the table of stamps has gone") from exc

@@ -8,7 +8,6 @@ import os_resource_classes
 import os_traits
 import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import stamp
@@ -48,55 +47,57 @@ def synchronise_resource_classes(database: Database) -> list[str]:
     return database.write(add_missing_resource_classes)
 
 
-def list_missing_traits(session: Session) -> list[str]:
+def list_missing_traits(connection: sa.Connection) -> list[str]:
     """Return the standard traits that the database lacks, by name."""
-    known = set(session.scalars(sa.select(models.Trait.name)))
+    known = set(connection.scalars(sa.select(models.Trait.name)))
     return sorted(set(os_traits.get_traits()) - known)
 
 
-def list_missing_resource_classes(session: Session) -> list[str]:
+def list_missing_resource_classes(connection: sa.Connection) -> list[str]:
     """Return the standard resource classes that the database lacks, by id."""
-    known = set(session.scalars(sa.select(models.ResourceClass.name)))
+    known = set(connection.scalars(sa.select(models.ResourceClass.name)))
     return [name for name in os_resource_classes.STANDARDS if name not in known]
 
 
-def add_missing_traits(session: Session) -> list[str]:
+def add_missing_traits(connection: sa.Connection) -> list[str]:
     """Insert the standard traits that the database lacks, and return them."""
-    missing = list_missing_traits(session)
-    storage.insert_missing(session, models.Trait, [{"name": name} for name in missing])
-    stamp.note_names(session)
+    missing = list_missing_traits(connection)
+    storage.insert_missing(
+        connection, models.Trait, [{"name": name} for name in missing]
+    )
+    stamp.note_names(connection)
     return missing
 
 
-def add_missing_resource_classes(session: Session) -> list[str]:
+def add_missing_resource_classes(connection: sa.Connection) -> list[str]:
     """Insert the standard resource classes that the database lacks.
 
     The id of a standard class is its place in the library.
     """
-    missing = list_missing_resource_classes(session)
+    missing = list_missing_resource_classes(connection)
     rows = [
         {"id": os_resource_classes.STANDARDS.index(name), "name": name}
         for name in missing
     ]
-    with _zero_as_an_id(session):
-        storage.insert_missing(session, models.ResourceClass, rows)
-    stamp.note_names(session)
-    refused = list_missing_resource_classes(session)
+    with _zero_as_an_id(connection):
+        storage.insert_missing(connection, models.ResourceClass, rows)
+    stamp.note_names(connection)
+    refused = list_missing_resource_classes(connection)
     if refused:
         LOG.warning("other resource classes have the ids of %s", ", ".join(refused))
     return [name for name in missing if name not in refused]
 
 
 @contextlib.contextmanager
-def _zero_as_an_id(session: Session) -> Iterator[None]:
+def _zero_as_an_id(connection: sa.Connection) -> Iterator[None]:
     """Let MySQL take 0 for an id, where it would otherwise count one up."""
-    if session.get_bind().dialect.name not in ("mysql", "mariadb"):
+    if connection.dialect.name not in ("mysql", "mariadb"):
         yield
         return
-    mode = session.scalar(sa.text("SELECT @@SESSION.sql_mode"))
+    mode = connection.scalar(sa.text("SELECT @@SESSION.sql_mode"))
     set_mode = sa.text("SET SESSION sql_mode = :mode")
-    session.execute(set_mode, {"mode": f"{mode},NO_AUTO_VALUE_ON_ZERO".lstrip(",")})
+    connection.execute(set_mode, {"mode": f"{mode},NO_AUTO_VALUE_ON_ZERO".lstrip(",")})
     try:
         yield
     finally:
-        session.execute(set_mode, {"mode": mode})
+        connection.execute(set_mode, {"mode": mode})

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects.consumer import UNKNOWN_TYPE
@@ -36,13 +35,15 @@ class Totals:
     consumers: Mapping[str, int]
 
 
-def load(session: Session) -> Totals:
+def load(connection: sa.Connection) -> Totals:
     """Return the sums as the transaction sees them."""
-    providers = session.scalar(sa.select(sa.func.count(models.ResourceProvider.id)))
-    return Totals(providers or 0, _load_classes(session), _load_consumers(session))
+    providers = connection.scalar(sa.select(sa.func.count(models.ResourceProvider.id)))
+    return Totals(
+        providers or 0, _load_classes(connection), _load_consumers(connection)
+    )
 
 
-def _load_classes(session: Session) -> dict[str, Amounts]:
+def _load_classes(connection: sa.Connection) -> dict[str, Amounts]:
     """Return what there is, and what is used, of each class that has any of it."""
     row = models.Inventory
     # How much can be allocated is rounded for each inventory; many are alike.
@@ -63,7 +64,7 @@ def _load_classes(session: Session) -> dict[str, Amounts]:
         .order_by(models.ResourceClass.name)
     )
     classes: dict[str, Amounts] = {}
-    for name, total, reserved, ratio, count in _rows(session, stored):
+    for name, total, reserved, ratio, count in _rows(connection, stored):
         known = classes.get(name, Amounts())
         capacity = Inventory(total, reserved, allocation_ratio=ratio).capacity
         classes[name] = Amounts(
@@ -72,13 +73,13 @@ def _load_classes(session: Session) -> dict[str, Amounts]:
             known.reserved + count * reserved,
             known.capacity + count * capacity,
         )
-    for name, used in _rows(session, taken):
+    for name, used in _rows(connection, taken):
         known = classes.get(name, Amounts())
         classes[name] = dataclasses.replace(known, used=int(used))
     return classes
 
 
-def _load_consumers(session: Session) -> dict[str, int]:
+def _load_consumers(connection: sa.Connection) -> dict[str, int]:
     """Return how many consumers there are of each type."""
     name = models.ConsumerType.name
     query = (
@@ -91,8 +92,8 @@ def _load_consumers(session: Session) -> dict[str, int]:
         .group_by(name)
         .order_by(name)
     )
-    return {each or UNKNOWN_TYPE: count for each, count in _rows(session, query)}
+    return {each or UNKNOWN_TYPE: count for each, count in _rows(connection, query)}
 
 
-def _rows(session: Session, query: sa.Executable) -> Iterable[Any]:
-    return session.connection().execute(query)
+def _rows(connection: sa.Connection, query: sa.Executable) -> Iterable[Any]:
+    return connection.execute(query)

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -58,15 +57,15 @@ TRAITS = sa.select(
 ).order_by(models.Trait.id)
 
 
-def ids_by_name(session: Session, names: Iterable[str]) -> dict[str, int]:
+def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of traits by name; unknown ones are left out."""
-    return exact_text.ids_by_text(session, models.Trait.id, models.Trait.name, names)
+    return exact_text.ids_by_text(connection, models.Trait.id, models.Trait.name, names)
 
 
-def list_by_filters(session: Session, filters: Filters) -> list[Trait]:
+def list_by_filters(connection: sa.Connection, filters: Filters) -> list[Trait]:
     """Return the traits that filters ask for, in the order of their ids."""
     query = TRAITS.where(*_conditions(filters))
-    rows: Iterable[Any] = session.connection().execute(query)
+    rows: Iterable[Any] = connection.execute(query)
     # The database may be lax about case.
     return [Trait(*row) for row in rows if filters.accepts(row[1])]
 
@@ -86,41 +85,41 @@ def _conditions(filters: Filters) -> Iterator[sa.ColumnElement[bool]]:
         yield had if filters.associated else ~had
 
 
-def list_by_provider(session: Session, provider_id: int) -> list[Trait]:
+def list_by_provider(connection: sa.Connection, provider_id: int) -> list[Trait]:
     """Return the traits of a provider, in the order of their ids."""
     query = TRAITS.join(
         models.ResourceProviderTrait,
         models.ResourceProviderTrait.trait_id == models.Trait.id,
     ).where(models.ResourceProviderTrait.resource_provider_id == provider_id)
-    rows: Iterable[Any] = session.connection().execute(query)
+    rows: Iterable[Any] = connection.execute(query)
     return [Trait(*row) for row in rows]
 
 
-def get_by_name(session: Session, name: str) -> Trait:
+def get_by_name(connection: sa.Connection, name: str) -> Trait:
     """Return a trait.
 
     :raises NotFound: there is no such trait
     """
-    found = find_by_name(session, name)
+    found = find_by_name(connection, name)
     if found is None:
         raise errors.NotFound(UNKNOWN.format(name=name))
     return found
 
 
-def find_by_name(session: Session, name: str) -> Trait | None:
+def find_by_name(connection: sa.Connection, name: str) -> Trait | None:
     """Return a trait, or None if there is none of that name."""
-    row = exact_text.find_by_text(session, TRAITS, models.Trait.name, name)
+    row = exact_text.find_by_text(connection, TRAITS, models.Trait.name, name)
     return None if row is None else Trait(*row)
 
 
-def create(session: Session, name: str) -> Trait:
+def create(connection: sa.Connection, name: str) -> Trait:
     """Make a trait, whose name is known to be free."""
-    session.connection().execute(sa.insert(models.Trait), {"name": name})
-    stamp.note_names(session)
-    return get_by_name(session, name)
+    connection.execute(sa.insert(models.Trait), {"name": name})
+    stamp.note_names(connection)
+    return get_by_name(connection, name)
 
 
-def delete(session: Session, known: Trait) -> None:
+def delete(connection: sa.Connection, known: Trait) -> None:
     """Delete a trait.
 
     :raises Conflict: a provider has it
@@ -129,19 +128,19 @@ def delete(session: Session, known: Trait) -> None:
     had = sa.select(models.ResourceProviderTrait.trait_id).where(
         models.ResourceProviderTrait.trait_id == known.id
     )
-    if session.connection().execute(had.limit(1)).first():
+    if connection.execute(had.limit(1)).first():
         raise errors.Conflict(
             f"The trait {known.name} is in use by a resource provider."
         )
     row = models.Trait
-    result = session.connection().execute(sa.delete(row).where(row.id == known.id))
+    result = connection.execute(sa.delete(row).where(row.id == known.id))
     if not result.rowcount:
         raise errors.NotFound(UNKNOWN.format(name=known.name))
-    stamp.note_names(session)
+    stamp.note_names(connection)
 
 
 def replace_all(
-    session: Session, provider: ResourceProvider, names: Collection[str]
+    connection: sa.Connection, provider: ResourceProvider, names: Collection[str]
 ) -> int:
     """Make these the traits of a provider, and return its generation.
 
@@ -150,11 +149,11 @@ def replace_all(
     :raises BadRequest: there is no such trait
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    ids = ids_by_name(session, names)
+    ids = ids_by_name(connection, names)
     unknown = [name for name in dict.fromkeys(names) if name not in ids]
     if unknown:
         raise errors.BadRequest(UNKNOWN.format(name=", ".join(unknown)))
     member = models.ResourceProviderTrait.trait_id
-    changed = association.replace(session, provider.id, member, set(ids.values()))
-    resource_provider.record_change(session, [provider], bump=changed)
+    changed = association.replace(connection, provider.id, member, set(ids.values()))
+    resource_provider.record_change(connection, [provider], bump=changed)
     return provider.generation + changed

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import exact_text
@@ -21,7 +20,7 @@ class Usage:
     amounts: Mapping[str, int]
 
 
-def by_provider(session: Session, provider_id: int) -> dict[str, int]:
+def by_provider(connection: sa.Connection, provider_id: int) -> dict[str, int]:
     """Sum what is taken of each inventory of a provider, by resource class name."""
     taken = (models.Allocation.resource_provider_id == provider_id) & (
         models.Allocation.resource_class_id == models.Inventory.resource_class_id
@@ -38,32 +37,32 @@ def by_provider(session: Session, provider_id: int) -> dict[str, int]:
         .group_by(models.ResourceClass.id, models.ResourceClass.name)
         .order_by(models.ResourceClass.id)
     )
-    return {name: int(used or 0) for name, used in session.connection().execute(query)}
+    return {name: int(used or 0) for name, used in connection.execute(query)}
 
 
 def by_consumer_type(
-    session: Session, project_id: str, user_id: str | None = None
+    connection: sa.Connection, project_id: str, user_id: str | None = None
 ) -> dict[str, Usage]:
     """Sum what a project, or a user in it, uses, by consumer type.
 
     Consumers without a type are under ``UNKNOWN_TYPE``.
     """
-    condition = _owned_by(session, project_id, user_id)
+    condition = _owned_by(connection, project_id, user_id)
     if condition is None:
         return {}
-    counts = _count_consumers(session, condition)
+    counts = _count_consumers(connection, condition)
     amounts: dict[str, dict[str, int]] = {kind: {} for kind in counts}
-    for kind, class_name, used in _sum_amounts(session, condition):
+    for kind, class_name, used in _sum_amounts(connection, condition):
         amounts[kind or UNKNOWN_TYPE][class_name] = int(used)
     return {kind: Usage(count, amounts[kind]) for kind, count in counts.items()}
 
 
 def _owned_by(
-    session: Session, project_id: str, user_id: str | None
+    connection: sa.Connection, project_id: str, user_id: str | None
 ) -> sa.ColumnElement[bool] | None:
     """Return which consumers a project or user has; None if they are unknown."""
     projects = exact_text.ids_by_text(
-        session, models.Project.id, models.Project.external_id, [project_id]
+        connection, models.Project.id, models.Project.external_id, [project_id]
     )
     if not projects:
         return None
@@ -71,13 +70,13 @@ def _owned_by(
     if user_id is None:
         return owned
     users = exact_text.ids_by_text(
-        session, models.User.id, models.User.external_id, [user_id]
+        connection, models.User.id, models.User.external_id, [user_id]
     )
     return owned & (models.Consumer.user_id == users[user_id]) if users else None
 
 
 def _count_consumers(
-    session: Session, condition: sa.ColumnElement[bool]
+    connection: sa.Connection, condition: sa.ColumnElement[bool]
 ) -> dict[str, int]:
     """Count the consumers that have allocations, by the name of their type."""
     row = models.Consumer
@@ -96,11 +95,13 @@ def _count_consumers(
         )
         .order_by(models.ConsumerType.id)
     )
-    rows = session.connection().execute(query)
+    rows = connection.execute(query)
     return {kind or UNKNOWN_TYPE: int(count) for kind, count in rows}
 
 
-def _sum_amounts(session: Session, condition: sa.ColumnElement[bool]) -> Iterable[Any]:
+def _sum_amounts(
+    connection: sa.Connection, condition: sa.ColumnElement[bool]
+) -> Iterable[Any]:
     """Sum what is used, by type of the consumer and resource class: names and sums.
 
     Sums are made before ids become names, which are few.
@@ -127,7 +128,7 @@ def _sum_amounts(session: Session, condition: sa.ColumnElement[bool]) -> Iterabl
         )
         .order_by(models.ResourceClass.id)
     )
-    return session.connection().execute(query)
+    return connection.execute(query)
 
 
 def total(usages: Iterable[Usage]) -> Usage:

@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -55,7 +54,7 @@ class World:
     providers: Mapping[str, Change]
 
 
-def load_freed(session: Session, consumers: Collection[str]) -> dict[Any, int]:
+def load_freed(connection: sa.Connection, consumers: Collection[str]) -> dict[Any, int]:
     """Return what consumers use; one that does not exist uses nothing."""
     held = models.Allocation
     freed: dict[tuple[str, str], int] = {}
@@ -77,7 +76,7 @@ def load_freed(session: Session, consumers: Collection[str]) -> dict[Any, int]:
             .where(held.consumer_id.in_(chunk))
             .order_by(held.id)
         )
-        for consumer, provider, name, used in session.connection().execute(query):
+        for consumer, provider, name, used in connection.execute(query):
             # MariaDB also finds what differs by case.
             if consumer in consumers:
                 freed[provider, name] = freed.get((provider, name), 0) + int(used)

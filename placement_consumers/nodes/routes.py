@@ -34,6 +34,7 @@ V1 = {
     "GET": Operation(
         handler=always(root.show),
         policy=None,
+        static=True,
         reply=always(root_wire.render_v1),
         accepts_anything=True,
     ),
@@ -59,6 +60,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(root.show),
             policy=None,
+            static=True,
             reply=always(root_wire.render_root),
             accepts_anything=True,
         ),
@@ -78,6 +80,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(driver.list_drivers),
             policy="baremetal:driver:list",
+            static=True,
             reply=always(driver_wire.render_drivers),
         ),
     },

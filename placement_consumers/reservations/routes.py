@@ -20,6 +20,7 @@ VERSIONS = {
     "GET": Operation(
         handler=always(root.show_versions),
         policy=None,
+        static=True,
         status=always(300),
         reply=always(root_wire.render_versions),
         accepts_anything=True,

@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _demonstrate(database: Database) -> None:
-    database.write(lambda session: planting.plant(session, 120))
+    database.write(lambda connection: planting.plant(connection, 120))
 
 
 def _plant(kind: str) -> Callable[[Database], Any]:

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _fill(database: Database) -> None:
-    database.write(lambda session: planting.plant(session, HOSTS))
+    database.write(lambda connection: planting.plant(connection, HOSTS))
 
 
 def _take(page: Any, address: str, view: str, scheme: str) -> None:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement_foundation.storage import Database
@@ -25,18 +24,18 @@ def client(application: "WSGIApplication") -> Client:
 def leave_without_allocations(database: Database, consumer: str) -> None:
     """Remove what a consumer uses, and leave its record with generation 0."""
 
-    def work(session: Session) -> None:
+    def work(connection: sa.Connection) -> None:
         taken = sa.delete(models.Allocation)
-        session.execute(taken.where(models.Allocation.consumer_id == consumer))
+        connection.execute(taken.where(models.Allocation.consumer_id == consumer))
         record = sa.update(models.Consumer).values(generation=0)
-        session.execute(record.where(models.Consumer.uuid == consumer))
+        connection.execute(record.where(models.Consumer.uuid == consumer))
 
     database.write(work)
 
 
 def count_consumers(database: Database) -> int:
     query = sa.select(sa.func.count()).select_from(models.Consumer)
-    return database.read(lambda session: session.scalars(query).one())
+    return database.read(lambda connection: connection.scalars(query).one())
 
 
 def test_a_record_without_allocations_counts_for_generations(
@@ -94,7 +93,7 @@ def test_refused_writes_leave_no_row_of_any_kind(
         models.Allocation,
     ):
         count = sa.select(sa.func.count()).select_from(table)
-        assert database.read(lambda session: session.scalars(count).one()) == 0  # noqa: B023
+        assert database.read(lambda connection: connection.scalars(count).one()) == 0  # noqa: B023
 
 
 def test_allocations_without_a_time_are_of_now(
@@ -103,7 +102,7 @@ def test_allocations_without_a_time_are_of_now(
     provider, consumer = client.make_provider(VCPU=10), new_uuid()
     assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
     update = sa.update(models.Allocation).values(created_at=None)
-    database.write(lambda session: session.execute(update))
+    database.write(lambda connection: connection.execute(update))
     assert client.get(f"/allocations/{consumer}")["allocations"][provider]
     assert client.get(f"/resource_providers/{provider}/allocations")["allocations"]
 
@@ -113,7 +112,7 @@ def test_allocations_of_who_has_no_user_count_and_are_not_shown(
 ) -> None:
     provider, consumer = client.make_provider(VCPU=10), new_uuid()
     assert client.claim(consumer, {provider: {"VCPU": 6}}, user="lost").status == 204
-    database.write(lambda session: session.execute(sa.delete(models.User)))
+    database.write(lambda connection: connection.execute(sa.delete(models.User)))
     assert client.get(f"/allocations/{consumer}") == {"allocations": {}}
     path = f"/resource_providers/{provider}/allocations"
     assert client.get(path)["allocations"] == {}
@@ -127,7 +126,7 @@ def leave_without_record(client: Client, database: Database, provider: str) -> s
     """Let a consumer use 6 VCPU, remove its record, and return its UUID."""
     consumer = new_uuid()
     assert client.claim(consumer, {provider: {"VCPU": 6}}).status == 204
-    database.write(lambda session: session.execute(sa.delete(models.Consumer)))
+    database.write(lambda connection: connection.execute(sa.delete(models.Consumer)))
     assert client.get(f"/allocations/{consumer}") == {"allocations": {}}
     assert client.usages(provider) == {"VCPU": 6}
     return consumer

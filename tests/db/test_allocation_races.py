@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import allocation
@@ -113,7 +112,7 @@ def test_losers_leave_nothing_behind(client: Client, database: Database) -> None
     winner = f"TYPE_{[answer.status for answer in answers].index(204)}"
     assert client.get(f"/allocations/{consumer}")["consumer_type"] == winner
     names = database.read(
-        lambda session: session.scalars(sa.select(models.ConsumerType.name)).all()
+        lambda connection: connection.scalars(sa.select(models.ConsumerType.name)).all()
     )
     assert names == [winner]
 
@@ -237,9 +236,9 @@ def test_writers_of_other_consumers_and_providers_do_not_wait(
     for consumers, provider in ((ours, here), (theirs, there)):
         assert post(claims(consumers, provider, 1, None)).status == 204
 
-    def meet(session: Session) -> list[Answer]:
+    def meet(connection: sa.Connection) -> list[Answer]:
         mine = wire.parse_claims(claims(ours, here, 2, 1))
-        allocation.replace_all(session, mine, attempts=1)
+        allocation.replace_all(connection, mine, attempts=1)
         return [
             pool.submit(call).result(timeout=10)
             for call in (

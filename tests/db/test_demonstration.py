@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.cmd import manage
@@ -23,7 +22,7 @@ HOSTS = len(cloud.KINDS) * cloud.HOSTS_IN_A_RACK
 
 
 def plant(database: Database, hosts: int) -> int:
-    return database.write(lambda session: planting.plant(session, hosts))
+    return database.write(lambda connection: planting.plant(connection, hosts))
 
 
 def remove(database: Database) -> int:
@@ -161,7 +160,7 @@ def test_the_database_agrees_on_what_is_left(database: Database) -> None:
     plant(database, 3)
     name = cloud.uuid_of("demo-storage-0")
 
-    def used(session: Session) -> int:
+    def used(connection: sa.Connection) -> int:
         query = (
             sa.select(inventory.USED)
             .select_from(models.Inventory)
@@ -171,7 +170,7 @@ def test_the_database_agrees_on_what_is_left(database: Database) -> None:
             )
             .where(models.ResourceProvider.uuid == name)
         )
-        return int(session.scalar(query) or 0)
+        return int(connection.scalar(query) or 0)
 
     wanted = sum(
         amounts.get("DISK_GB", 0)

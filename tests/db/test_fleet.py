@@ -224,7 +224,7 @@ def test_what_is_written_meanwhile_is_not_seen(
     for _ in range(20):
         last = client.make_provider(VCPU=8)
     reading = database.begin_reading(
-        lambda session: fleet.read(session, Filters(), fleet.Parts())
+        lambda connection: fleet.read(connection, Filters(), fleet.Parts())
     )
     next(reading.value)
     assert client.claim(new_uuid(), {last: {"VCPU": 1}}).status == 204

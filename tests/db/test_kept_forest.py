@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import app
 from placement.db import migration, models
@@ -157,13 +156,13 @@ def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) ->
     host, other = (one.client.make_provider(VCPU=8) for _ in range(2))
     assert free_hosts(one) == {host, other}
 
-    def look_late(session: Session) -> Any:
+    def look_late(connection: sa.Connection) -> Any:
         # The moment of this transaction is that of its first statement.
-        session.connection().execute(sa.text("SELECT count(*) FROM traits"))
+        connection.execute(sa.text("SELECT count(*) FROM traits"))
         fill(writer, host)
         assert free_hosts(one) == {other}
         newest = one.keeper._kept
-        late = keeper.load(session)
+        late = keeper.load(connection)
         assert one.keeper._kept is newest, "what is kept goes back in time"
         return late
 
@@ -202,27 +201,27 @@ def test_a_forked_process_goes_on_with_what_was_loaded(instances: Instances) -> 
     assert one.keeper.is_keeping
 
 
-def give_back_silently(session: Session) -> None:
-    session.execute(sa.delete(models.Allocation))
+def give_back_silently(connection: sa.Connection) -> None:
+    connection.execute(sa.delete(models.Allocation))
 
 
-def raise_generation(session: Session) -> None:
-    session.execute(sa.update(models.Inventory).values(total=16))
-    session.execute(sa.update(models.ResourceProvider).values(generation=77))
+def raise_generation(connection: sa.Connection) -> None:
+    connection.execute(sa.update(models.Inventory).values(total=16))
+    connection.execute(sa.update(models.ResourceProvider).values(generation=77))
 
 
-def associate(session: Session) -> None:
-    session.execute(sa.insert(models.Aggregate), {"id": 1, "uuid": AGGREGATES[0]})
-    providers = session.scalars(sa.select(models.ResourceProvider.id))
+def associate(connection: sa.Connection) -> None:
+    connection.execute(sa.insert(models.Aggregate), {"id": 1, "uuid": AGGREGATES[0]})
+    providers = connection.scalars(sa.select(models.ResourceProvider.id))
     rows = [
         {"resource_provider_id": provider, "aggregate_id": 1} for provider in providers
     ]
-    session.execute(sa.insert(models.ResourceProviderAggregate), rows)
+    connection.execute(sa.insert(models.ResourceProviderAggregate), rows)
 
 
 @pytest.mark.parametrize("write", [give_back_silently, raise_generation, associate])
 def test_what_others_write_without_telling_is_noticed_within_seconds(
-    write: Callable[[Session], None],
+    write: Callable[[sa.Connection], None],
     instances: Instances,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -403,9 +402,9 @@ def test_claims_on_different_hosts_do_not_wait_for_each_other(
     first, last = hosts[0], hosts[-1]
     answers: list[int] = []
 
-    def claim_beside(session: Session) -> None:
+    def claim_beside(connection: sa.Connection) -> None:
         claims = [claim_of(first)]
-        allocation.replace_all(session, claims, attempts=1)
+        allocation.replace_all(connection, claims, attempts=1)
         beside = threading.Thread(
             target=lambda: answers.append(
                 other.client.claim(new_uuid(), {last: {"VCPU": 1}}).status

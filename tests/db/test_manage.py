@@ -270,7 +270,7 @@ class TestDatabase:
             assert capsys.readouterr() == ("", "")
         assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
         traits = sa.select(sa.func.count()).select_from(models.Trait)
-        assert empty.read(lambda session: session.scalar(traits)) == 0
+        assert empty.read(lambda connection: connection.scalar(traits)) == 0
 
     def test_version_prints_the_revision(
         self, migrated: Database, capsys: pytest.CaptureFixture[str]
@@ -451,7 +451,7 @@ class TestOnlineDataMigrations:
         names = sa.union_all(
             sa.select(models.Project.external_id), sa.select(models.User.external_id)
         )
-        found = broken.read(lambda session: set(session.scalars(names)))
+        found = broken.read(lambda connection: set(connection.scalars(names)))
         assert found == {"lost", "found"}
 
     def test_a_database_without_tables_fails_every_migration(
@@ -468,7 +468,7 @@ class TestTraits:
         lines = capsys.readouterr().out.splitlines()
         assert lines == [f"added {name}" for name in sorted(os_traits.get_traits())]
         stored = migrated.read(
-            lambda session: set(session.scalars(sa.select(models.Trait.name)))
+            lambda connection: set(connection.scalars(sa.select(models.Trait.name)))
         )
         assert stored == set(os_traits.get_traits())
 
@@ -495,7 +495,7 @@ def test_the_largest_limit_suits_every_database(database: Database) -> None:
     limit = online_data_migrations.MOST
     assert (
         database.write(
-            lambda session: online_migration.set_root_provider_ids(session, limit)
+            lambda connection: online_migration.set_root_provider_ids(connection, limit)
         )
         == 0
     )

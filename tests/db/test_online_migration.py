@@ -13,15 +13,15 @@ PROJECT, USER = "the project of nobody", "the user of nobody"
 
 def create_consumers(database: Database, limit: int) -> int:
     return database.write(
-        lambda session: online_migration.create_incomplete_consumers(
-            session, limit, project=PROJECT, user=USER
+        lambda connection: online_migration.create_incomplete_consumers(
+            connection, limit, project=PROJECT, user=USER
         )
     )
 
 
 def set_roots(database: Database, limit: int) -> int:
     return database.write(
-        lambda session: online_migration.set_root_provider_ids(session, limit)
+        lambda connection: online_migration.set_root_provider_ids(connection, limit)
     )
 
 
@@ -52,7 +52,9 @@ def orphans(database: Database) -> list[str]:
 def roots(database: Database) -> list[tuple[int, int | None]]:
     provider = models.ResourceProvider
     query = sa.select(provider.id, provider.root_provider_id).order_by(provider.id)
-    return database.read(lambda session: [(*row,) for row in session.execute(query)])
+    return database.read(
+        lambda connection: [(*row,) for row in connection.execute(query)]
+    )
 
 
 def consumers(database: Database) -> list[tuple[str, str, str, int, int | None]]:
@@ -68,7 +70,9 @@ def consumers(database: Database) -> list[tuple[str, str, str, int, int | None]]
         .join(models.User, models.User.id == models.Consumer.user_id)
         .order_by(models.Consumer.uuid)
     )
-    return database.read(lambda session: [(*row,) for row in session.execute(query)])
+    return database.read(
+        lambda connection: [(*row,) for row in connection.execute(query)]
+    )
 
 
 def test_a_provider_without_root_becomes_its_own(
@@ -125,7 +129,7 @@ def test_consumers_that_are_recorded_stay(
 def test_a_healthy_database_is_not_written(database: Database) -> None:
     assert set_roots(database, 50) == create_consumers(database, 50) == 0
     count = sa.select(sa.func.count()).select_from(models.Project)
-    assert database.read(lambda session: session.scalar(count)) == 0
+    assert database.read(lambda connection: connection.scalar(count)) == 0
 
 
 @pytest.mark.parametrize("limit", [1, 7])

@@ -12,13 +12,15 @@ import pytest
 import sqlalchemy as sa
 import webob
 from oslo_db import exception as db_exc
-from sqlalchemy.orm import Session
 
+from placement import app
 from placement.db import models
 from placement_foundation import engine, errors, option, storage, trouble
 from placement_foundation.storage import Database
 from tests import backends, proxy
+from tests.client import Client
 from tests.proxy import Proxy
+from tests.settings import make_config
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -66,14 +68,14 @@ def prepared(database: Database) -> Database:
 
 def add(database: Database, name: str) -> None:
     database.write(
-        lambda session: session.execute(sa.insert(models.Trait).values(name=name))
+        lambda connection: connection.execute(sa.insert(models.Trait).values(name=name))
     )
 
 
-def count(session: Session) -> int:
+def count(connection: sa.Connection) -> int:
     """Return how many traits there are that are not standard."""
     query = sa.select(sa.func.count(models.Trait.id)).where(CUSTOM)
-    return session.execute(query).scalar_one()
+    return connection.execute(query).scalar_one()
 
 
 class TestIsolation:
@@ -90,10 +92,10 @@ class TestIsolation:
     def test_a_reader_sees_one_moment(
         self, prepared: Database, hostile: Database
     ) -> None:
-        def look_twice(session: Session) -> tuple[int, int]:
-            before = count(session)
+        def look_twice(connection: sa.Connection) -> tuple[int, int]:
+            before = count(connection)
             add(prepared, "CUSTOM_SECOND")
-            return before, count(session)
+            return before, count(connection)
 
         assert hostile.read(look_twice) == (1, 1)
         assert hostile.read(count) == 2
@@ -102,10 +104,10 @@ class TestIsolation:
     def test_a_writer_sees_what_others_have_committed(
         self, prepared: Database, hostile: Database
     ) -> None:
-        def look_twice(session: Session) -> tuple[int, int]:
-            before = count(session)
+        def look_twice(connection: sa.Connection) -> tuple[int, int]:
+            before = count(connection)
             add(prepared, "CUSTOM_SECOND")
-            return before, count(session)
+            return before, count(connection)
 
         assert hostile.write(look_twice) == (1, 2)
 
@@ -118,7 +120,7 @@ class TestIsolation:
             pytest.skip("its transactions have no mode for that")
         insert = sa.insert(models.Trait).values(name="CUSTOM_SECOND")
         with pytest.raises(errors.DatabaseUnavailable):
-            hostile.read(lambda session: session.execute(insert))
+            hostile.read(lambda connection: connection.execute(insert))
 
 
 @contextlib.contextmanager
@@ -133,8 +135,8 @@ def locked(database: Database) -> Iterator[None]:
         connection.rollback()
 
 
-def rename(session: Session) -> None:
-    session.execute(RENAME)
+def rename(connection: sa.Connection) -> None:
+    connection.execute(RENAME)
 
 
 def test_who_waits_for_a_lock_too_long_is_told(
@@ -156,11 +158,11 @@ def test_a_lock_that_is_let_go_in_time_is_waited_for(prepared: Database) -> None
     ):
         held.enter_context(locked(prepared))
 
-        def work(session: Session) -> None:
+        def work(connection: sa.Connection) -> None:
             attempts.append(1)
             if len(attempts) > 1:
                 held.close()
-            rename(session)
+            rename(connection)
 
         database.write(work)
     assert len(attempts) == 2
@@ -176,7 +178,7 @@ def test_a_statement_that_takes_too_long_is_ended(prepared: Database) -> None:
         opened(settings_of(prepared, statement_timeout=1)) as database,
         pytest.raises(errors.DatabaseUnavailable),
     ):
-        database.read(lambda session: session.execute(sa.text(slow)))
+        database.read(lambda connection: connection.execute(sa.text(slow)))
 
 
 def test_a_pool_without_a_free_connection_is_no_fault_of_ours(
@@ -198,7 +200,7 @@ def test_transactions_beyond_the_most_are_refused_while_all_of_these_wait(
     full = threading.Barrier(3)
     free = threading.Event()
 
-    def wait(session: Session) -> None:
+    def wait(connection: sa.Connection) -> None:
         full.wait()
         free.wait()
 
@@ -250,12 +252,12 @@ class TestNetwork:
     ) -> None:
         attempts: list[int] = []
 
-        def work(session: Session) -> int:
+        def work(connection: sa.Connection) -> int:
             attempts.append(1)
             if len(attempts) == 1:
-                count(session)
+                count(connection)
                 network.hang_up()
-            return count(session)
+            return count(connection)
 
         assert getattr(cut_off, kind)(work) == 1
         assert len(attempts) == 2
@@ -265,10 +267,10 @@ class TestNetwork:
     ) -> None:
         attempts: list[int] = []
 
-        def work(session: Session) -> int:
-            attempts.append(count(session))
+        def work(connection: sa.Connection) -> int:
+            attempts.append(count(connection))
             network.hang_up()
-            return count(session)
+            return count(connection)
 
         with pytest.raises(errors.DatabaseUnavailable):
             cut_off.read(work)
@@ -279,10 +281,10 @@ class TestNetwork:
     ) -> None:
         attempts: list[int] = []
 
-        def work(session: Session) -> None:
+        def work(connection: sa.Connection) -> None:
             attempts.append(1)
-            rename(session)
-            sa.event.listen(session, "before_commit", lambda _: network.hang_up())
+            rename(connection)
+            sa.event.listen(connection, "commit", lambda _: network.hang_up())
 
         with pytest.raises(errors.DatabaseUnavailable):
             cut_off.write(work)
@@ -297,6 +299,14 @@ class TestNetwork:
                 cut_off.read(count)
         network.up = True
         assert cut_off.read(count) == 1
+
+    def test_what_is_static_is_answered_without_a_server(
+        self, network: Proxy, cut_off: Database
+    ) -> None:
+        client = Client(app.build(make_config(), cut_off))
+        network.fail()
+        for path, status in (("/", 200), ("/ledger/v1", 200), ("/traits", 503)):
+            assert client.call("GET", path).status == status
 
     def test_a_server_that_says_nothing_is_given_up(
         self, prepared: Database, network: Proxy, monkeypatch: pytest.MonkeyPatch

@@ -27,7 +27,7 @@ def client(application: "WSGIApplication") -> Client:
 
 
 def execute(database: Database, statement: Any) -> None:
-    database.write(lambda session: session.execute(statement) and None)
+    database.write(lambda connection: connection.execute(statement) and None)
 
 
 @pytest.mark.parametrize("other", ["NODE", "node ", "nöde"])
@@ -203,10 +203,7 @@ def test_another_service_may_change_a_provider_between_two_statements(
     provider = client.make_provider(VCPU=1)
     row = models.ResourceProvider
     other = (
-        sa.update(row)
-        .where(row.uuid == provider)
-        .values(generation=row.generation + 1)
-        .execution_options(synchronize_session=False)
+        sa.update(row).where(row.uuid == provider).values(generation=row.generation + 1)
     )
     for method, path, body, prefix in [
         (

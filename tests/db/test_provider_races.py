@@ -404,4 +404,4 @@ def check_nothing_hangs(database: Database) -> None:
 
 
 def rows(database: Database, query: Any) -> list[Any]:
-    return database.read(lambda session: list(session.execute(query)))
+    return database.read(lambda connection: list(connection.execute(query)))

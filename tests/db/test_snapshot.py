@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects.candidates import prefilter, snapshot, vocabulary
@@ -20,12 +19,11 @@ CUSTOM_CLASS_ID = 10000
 
 
 def plant_in(database: Database, cloud: list[forest.Node]) -> None:
-    database.write(lambda session: plant(session, cloud))
+    database.write(lambda connection: plant(connection, cloud))
 
 
-def plant(session: Session, cloud: list[forest.Node]) -> None:
+def plant(connection: sa.Connection, cloud: list[forest.Node]) -> None:
     """Store a cloud, in place of whatever is there."""
-    connection = session.connection()
     for table in (
         models.Allocation,
         models.Inventory,
@@ -54,16 +52,16 @@ def plant(session: Session, cloud: list[forest.Node]) -> None:
             for node, key in ids.items()
         ],
     )
-    for model_class, rows in associations(session, ids).items():
+    for model_class, rows in associations(connection, ids).items():
         if rows:
             connection.execute(sa.insert(model_class), rows)
 
 
 def associations(
-    session: Session, ids: dict[forest.Node, int]
+    connection: sa.Connection, ids: dict[forest.Node, int]
 ) -> dict[type[models.Base], list[dict[str, Any]]]:
     """Return the rows that refer to providers."""
-    words = vocabulary.load(session)
+    words = vocabulary.load(connection)
     class_ids, trait_ids = words.class_ids, words.trait_ids
     aggregates = {name: number for number, name in enumerate(forest.AGGREGATES, 1)}
     stocks = [
@@ -112,8 +110,7 @@ def associations(
 def planted(database: Database) -> Database:
     """Give a database with the classes and traits of the random clouds."""
 
-    def name_things(session: Session) -> None:
-        connection = session.connection()
+    def name_things(connection: sa.Connection) -> None:
         row = {"id": CUSTOM_CLASS_ID, "name": "CUSTOM_VF"}
         connection.execute(sa.insert(models.ResourceClass), [row])
         names = [name for name in forest.TRAITS if name.startswith("CUSTOM")]
@@ -124,18 +121,18 @@ def planted(database: Database) -> Database:
 
 
 def everything(
-    session: Session,
+    connection: sa.Connection,
     words: vocabulary.Vocabulary,
     root_ids: frozenset[int] | None = None,
 ) -> model.Snapshot:
     """Return a snapshot of what is loaded."""
-    return model.snapshot_of(snapshot.load(session, words, root_ids).values())
+    return model.snapshot_of(snapshot.load(connection, words, root_ids).values())
 
 
-def search(session: Session, request: model.Request) -> set[oracle.Found]:
-    words = vocabulary.load(session)
-    relevant = prefilter.list_relevant(session, request, words)
-    loaded = everything(session, words, relevant.roots)
+def search(connection: sa.Connection, request: model.Request) -> set[oracle.Found]:
+    words = vocabulary.load(connection)
+    relevant = prefilter.list_relevant(connection, request, words)
+    loaded = everything(connection, words, relevant.roots)
     found = list(engine.search(loaded, request))
     for candidate in found:
         # Whole trees of who gives something are there to tell about.
@@ -145,7 +142,7 @@ def search(session: Session, request: model.Request) -> set[oracle.Found]:
 
 
 def ask(database: Database, request: model.Request) -> set[oracle.Found]:
-    return database.read(lambda session: search(session, request))
+    return database.read(lambda connection: search(connection, request))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -168,7 +165,7 @@ def test_a_loaded_snapshot_is_what_was_stored(planted: Database) -> None:
         cloud = forest.random_forest(rng, size=9)
         plant_in(planted, cloud)
         loaded = planted.read(
-            lambda session: everything(session, vocabulary.load(session))
+            lambda connection: everything(connection, vocabulary.load(connection))
         )
         expected = forest.snapshot_of(cloud)
         assert [describe(tree) for tree in loaded.trees] == [
@@ -214,10 +211,10 @@ def test_trees_that_lack_something_are_left_out(planted: Database) -> None:
     plant_in(planted, hosts(10))
     request = model.Request((model.Group(resources={"VCPU": 1, "DISK_GB": 1}),))
 
-    def load(session: Session) -> model.Snapshot:
-        words = vocabulary.load(session)
-        relevant = prefilter.list_relevant(session, request, words)
-        return everything(session, words, relevant.roots)
+    def load(connection: sa.Connection) -> model.Snapshot:
+        words = vocabulary.load(connection)
+        relevant = prefilter.list_relevant(connection, request, words)
+        return everything(connection, words, relevant.roots)
 
     loaded = planted.read(load)
     assert [tree.root.uuid for tree in loaded.trees] == [
@@ -286,15 +283,19 @@ def test_traits_are_in_the_order_of_their_making_standard_ones_first(
         )
     ]
 
-    def rename(session: Session) -> None:
-        plant(session, cloud)
+    def rename(connection: sa.Connection) -> None:
+        plant(connection, cloud)
         trait = models.Trait
         names = {"CUSTOM_T1": "CUSTOM_Z", "CUSTOM_T2": "CUSTOM_A"}
         for old, new in names.items():
-            session.execute(sa.update(trait).where(trait.name == old).values(name=new))
+            connection.execute(
+                sa.update(trait).where(trait.name == old).values(name=new)
+            )
 
     planted.write(rename)
-    loaded = planted.read(lambda session: everything(session, vocabulary.load(session)))
+    loaded = planted.read(
+        lambda connection: everything(connection, vocabulary.load(connection))
+    )
     assert loaded.trees[0].root.trait_names == (
         "HW_NUMA_ROOT",
         "CUSTOM_Z",
@@ -306,15 +307,17 @@ def test_traits_are_in_the_order_of_their_making_standard_ones_first(
 def test_a_provider_may_have_more_traits_than_mysql_joins_by_default(
     planted: Database,
 ) -> None:
-    def plant_traits(session: Session) -> None:
-        plant(session, hosts(1))
-        ids = vocabulary.load(session).traits
+    def plant_traits(connection: sa.Connection) -> None:
+        plant(connection, hosts(1))
+        ids = vocabulary.load(connection).traits
         rows = [{"resource_provider_id": 1, "trait_id": key} for key in list(ids)[:300]]
-        session.execute(sa.delete(models.ResourceProviderTrait))
-        session.execute(sa.insert(models.ResourceProviderTrait), rows)
+        connection.execute(sa.delete(models.ResourceProviderTrait))
+        connection.execute(sa.insert(models.ResourceProviderTrait), rows)
 
     planted.write(plant_traits)
-    loaded = planted.read(lambda session: everything(session, vocabulary.load(session)))
+    loaded = planted.read(
+        lambda connection: everything(connection, vocabulary.load(connection))
+    )
     assert len(loaded.trees[0].root.traits) == 300
 
 
@@ -326,7 +329,9 @@ def test_the_last_unit_there_is_can_be_had_whatever_digits_a_ratio_loses(
     plant_in(
         planted, [forest.Node("host", None, {"VCPU": stock}, frozenset(), frozenset())]
     )
-    loaded = planted.read(lambda session: everything(session, vocabulary.load(session)))
+    loaded = planted.read(
+        lambda connection: everything(connection, vocabulary.load(connection))
+    )
     last = loaded.trees[0].root.stocks["VCPU"].capacity
     for amount, count in ((last, 1), (last + 1, 0)):
         request = model.Request((model.Group("", {"VCPU": amount}),))

@@ -25,7 +25,7 @@ def migrated(empty: Database) -> Database:
 def rows(database: Database, model: type[models.Base]) -> list[sa.Row[tuple[int]]]:
     table = sa.inspect(model).local_table
     query = sa.select(table).order_by(table.c.id)
-    return database.read(lambda session: list(session.execute(query).all()))
+    return database.read(lambda connection: list(connection.execute(query).all()))
 
 
 def test_the_class_ids_are_the_places_in_the_library(migrated: Database) -> None:
@@ -112,8 +112,8 @@ def test_the_loser_of_a_race_adds_nothing(
     missing = standard_name.list_missing_resource_classes
     looked: list[bool] = []
 
-    def look_and_be_overtaken(session: sa.orm.Session) -> list[str]:
-        answer = missing(session)
+    def look_and_be_overtaken(connection: sa.Connection) -> list[str]:
+        answer = missing(connection)
         if not looked:
             looked.append(True)
             standard_name.synchronise_resource_classes(migrated)
@@ -129,8 +129,8 @@ def test_the_loser_of_a_race_adds_nothing(
 
 @pytest.mark.skipif(backends.KIND != "mysql", reason="of MySQL's own modes")
 def test_the_sql_mode_is_as_before_afterwards(migrated: Database) -> None:
-    def mode(session: sa.orm.Session) -> str:
-        return str(session.scalar(sa.text("SELECT @@SESSION.sql_mode")))
+    def mode(connection: sa.Connection) -> str:
+        return str(connection.scalar(sa.text("SELECT @@SESSION.sql_mode")))
 
     before = migrated.write(mode)
     standard_name.synchronise(migrated)
@@ -147,9 +147,10 @@ def test_the_sql_mode_is_as_before_after_a_failure(
         raise LookupError
 
     monkeypatch.setattr(storage, "insert_missing", fail)
-    with migrated.engine.connect() as connection:
-        session = sa.orm.Session(connection)
+
+    def mode_after_failure(connection: sa.Connection) -> str:
         with pytest.raises(LookupError):
-            standard_name.add_missing_resource_classes(session)
-        mode = session.scalar(sa.text("SELECT @@SESSION.sql_mode"))
-        assert "NO_AUTO_VALUE_ON_ZERO" not in str(mode)
+            standard_name.add_missing_resource_classes(connection)
+        return str(connection.scalar(sa.text("SELECT @@SESSION.sql_mode")))
+
+    assert "NO_AUTO_VALUE_ON_ZERO" not in migrated.write(mode_after_failure)

@@ -148,8 +148,8 @@ def test_failed_transactions_are_counted_by_cause(
 ) -> None:
     attempts = []
 
-    def lose_twice(session: object) -> None:
-        attempts.append(session)
+    def lose_twice(connection: object) -> None:
+        attempts.append(connection)
         if len(attempts) < 3:
             raise LostRaceError
 
@@ -264,7 +264,7 @@ def test_sums_remain_while_the_database_is_away(
     refreshed = "placement_fleet_refreshed_timestamp_seconds"
     assert before.get(refreshed) == clock.now
 
-    def fail(session: object) -> total.Totals:
+    def fail(connection: object) -> total.Totals:
         raise OSError("away")
 
     monkeypatch.setattr(total, "load", fail)
@@ -280,7 +280,7 @@ def test_only_so_many_names_are_shown(
     }
     consumers = {f"TYPE_{number:03}": number for number in range(102)}
     totals = total.Totals(7, classes, consumers)
-    monkeypatch.setattr(total, "load", lambda session: totals)
+    monkeypatch.setattr(total, "load", lambda connection: totals)
     reading = sums(fleet.Fleet(database, str(tmp_path), 60))
     shown = reading.labelled("resource_class")
     assert len(shown) == 100

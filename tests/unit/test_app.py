@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 import webob
-from sqlalchemy.orm import Session
 
 from placement import app, conf, errors, policy
 from placement.operation import Call
@@ -23,7 +23,7 @@ NAMED = Schema({"type": "object", "required": ["name"]})
 
 
 class NoDatabase:
-    """Runs work without a session, and notes how."""
+    """Runs work without a connection, and notes how."""
 
     def __init__(self) -> None:
         self.runs: list[str] = []
@@ -77,7 +77,7 @@ def answer(call: Call[Any], **flags: bool) -> Reply:
     return Reply({"body": call.body, "path": dict(call.path), "flags": flags})
 
 
-def missing(session: Session, name: str) -> None:
+def missing(connection: sa.Connection, name: str) -> None:
     raise errors.NotFound(f"no {name}")
 
 
@@ -115,7 +115,7 @@ def test_reading_and_writing_are_different_transactions(
 def test_a_body_that_is_wrong_locks_nothing(
     serve: Callable[..., webob.Response], database: NoDatabase
 ) -> None:
-    wants = operation(body=always(NAMED), subject=lambda session, name: name)
+    wants = operation(body=always(NAMED), subject=lambda connection, name: name)
     response = serve(wants, method="PUT", body=b"{}", content_type="application/json")
     assert response.status_int == 400
     assert database.runs == ["read"]
@@ -133,6 +133,13 @@ def test_without_a_subject_it_does_not_even_ask(
         ).status_int
         == 400
     )
+    assert database.runs == []
+
+
+def test_what_is_static_is_answered_without_the_database(
+    serve: Callable[..., webob.Response], database: NoDatabase
+) -> None:
+    assert serve(operation(static=True)).status_int == 200
     assert database.runs == []
 
 

@@ -6,7 +6,6 @@ A program that writes to the database without recording it changes some of this.
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects.candidates import block
@@ -17,7 +16,7 @@ from placement.objects.candidates.vocabulary import Vocabulary
 Fingerprint: TypeAlias = tuple[int, ...]
 
 
-def load(session: Session) -> Fingerprint:
+def load(connection: sa.Connection) -> Fingerprint:
     """Return the fingerprint of the database, in one statement."""
     provider = models.ResourceProvider
     rooted = provider.root_provider_id.is_not(None)
@@ -34,7 +33,7 @@ def load(session: Session) -> Fingerprint:
         for row in (models.Trait, models.ResourceClass)
     ]
     query = sa.select(*(each.scalar_subquery() for each in [*sums, *names]))
-    row: Any = session.connection().execute(query).one()
+    row: Any = connection.execute(query).one()
     *values, traits, classes = (int(value or 0) for value in row)
     return (*values, traits + classes)
 

@@ -4,8 +4,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import stamp
@@ -21,12 +21,12 @@ from placement.objects.candidates.fingerprint import Fingerprint
 from placement.objects.candidates.forest import Forest
 from placement.objects.candidates.vocabulary import Vocabulary
 from placement.search.model import Request
-from placement_foundation import telemetry
+from placement_foundation import storage, telemetry
 from placement_foundation.storage import Database
 
 LOG = log.getLogger(__name__)
 
-# Where a session has the keeper of its database.
+# The key of the keeper, among the notes on a transaction.
 KEEPER = "keeper of the forest"
 # How often a process looks for changes that were not recorded, in seconds; and for how
 # many times as long as a look takes none looks again.
@@ -34,14 +34,14 @@ LOOK_EVERY = 3
 REST = 50
 
 
-def load_kept(session: Session) -> Forest | None:
+def load_kept(connection: sa.Connection) -> Forest | None:
     """Return the forest as the transaction sees it; None if it is not kept."""
-    keeper: Keeper | None = session.info.get(KEEPER)
-    return keeper.load(session) if keeper else None
+    keeper: Keeper | None = storage.notes(connection).get(KEEPER)
+    return keeper.load(connection) if keeper else None
 
 
 @telemetry.timed("load")
-def load(session: Session, request: Request | None = None) -> Forest:
+def load(connection: sa.Connection, request: Request | None = None) -> Forest:
     """Return the forest as the transaction sees it.
 
     What is done with it needs no database, and should wait until the transaction has
@@ -50,7 +50,7 @@ def load(session: Session, request: Request | None = None) -> Forest:
     :param request: what it is to be searched for; trees that cannot matter to that may
         be missing
     """
-    return load_kept(session) or _read(session, request)
+    return load_kept(connection) or _read(connection, request)
 
 
 def keep(database: Database, clock: Callable[[], float] = time.monotonic) -> None:
@@ -72,13 +72,13 @@ def warm_up(database: Database) -> None:
         LOG.warning("the forest is not loaded before the first request: %s", exc)
 
 
-def _read(session: Session, request: Request | None) -> Forest:
+def _read(connection: sa.Connection, request: Request | None) -> Forest:
     """Return the forest without keeping anything: what can matter to a request."""
-    words = vocabulary.load(session)
+    words = vocabulary.load(connection)
     roots = None
     if request and name.are_known(request, words):
-        roots = prefilter.list_relevant(session, request, words).roots
-    return forest.forest_of(words, snapshot.load(session, words, roots))
+        roots = prefilter.list_relevant(connection, request, words).roots
+    return forest.forest_of(words, snapshot.load(connection, words, roots))
 
 
 class _Kept:
@@ -121,26 +121,30 @@ class Keeper:
         """Whether there is a forest, and it is trusted."""
         return self._kept is not None
 
-    def load(self, session: Session) -> Forest | None:
+    def load(self, connection: sa.Connection) -> Forest | None:
         """Return the forest as the transaction sees it; None if it is not kept."""
-        if self._is_off or not self._is_possible(session):
+        if self._is_off or not self._is_possible(connection):
             return None
         # Before the transaction has seen anything: its moment is a later one.
         base = self._kept
-        heads = stamp.load_heads(session)
+        heads = stamp.load_heads(connection)
         if base is None:
             with self._loading:
-                base = self._kept or self._publish(None, self._load_all(session, heads))
+                base = self._kept or self._publish(
+                    None, self._load_all(connection, heads)
+                )
         if base.heads == heads:
             current = base
         else:
-            current = self._publish(base, self._catch_up(session, base, heads))
-        if self._clock() >= self._next_look and not self._is_complete(session, current):
+            current = self._publish(base, self._catch_up(connection, base, heads))
+        if self._clock() >= self._next_look and not self._is_complete(
+            connection, current
+        ):
             return None
         return current.forest
 
-    def _is_possible(self, session: Session) -> bool:
-        if stamp.are_there(session):
+    def _is_possible(self, connection: sa.Connection) -> bool:
+        if stamp.are_there(connection):
             return True
         if not self._has_complained:
             self._has_complained = True
@@ -159,28 +163,28 @@ class Keeper:
                 telemetry.tell(telemetry.FOREST_TREES, fresh.forest.size)
         return fresh
 
-    def _load_all(self, session: Session, heads: str) -> _Kept:
+    def _load_all(self, connection: sa.Connection, heads: str) -> _Kept:
         telemetry.tell(telemetry.FOREST_REFRESHES, extent="all")
-        seen = stamp.load_changes(session)
-        words = vocabulary.load(session)
-        grown = forest.forest_of(words, snapshot.load(session, words))
+        seen = stamp.load_changes(connection)
+        words = vocabulary.load(connection)
+        grown = forest.forest_of(words, snapshot.load(connection, words))
         difference = fingerprint.between(
-            fingerprint.load(session), fingerprint.of_forest(grown)
+            fingerprint.load(connection), fingerprint.of_forest(grown)
         )
         return _Kept(grown, heads, seen, difference)
 
-    def _catch_up(self, session: Session, base: _Kept, heads: str) -> _Kept:
+    def _catch_up(self, connection: sa.Connection, base: _Kept, heads: str) -> _Kept:
         """Return what is kept, with all that differs read again."""
         shards = stamp.differing(base.heads, heads)
-        seen = stamp.load_changes(session, shards)
+        seen = stamp.load_changes(connection, shards)
         words = base.forest.vocabulary
         if stamp.NAMES in shards:
-            words = vocabulary.load(session)
+            words = vocabulary.load(connection)
         changed = _changed_roots(base, shards, seen)
         if changed is None or _are_renamed(base.forest.vocabulary, words):
-            return self._load_all(session, heads)
+            return self._load_all(connection, heads)
         telemetry.tell(telemetry.FOREST_REFRESHES, extent="changes")
-        trees = snapshot.load(session, words, changed, base.forest.provider)
+        trees = snapshot.load(connection, words, changed, base.forest.provider)
         return _Kept(
             base.forest.replace(words, changed, trees),
             heads,
@@ -188,7 +192,7 @@ class Keeper:
             base.difference,
         )
 
-    def _is_complete(self, session: Session, current: _Kept) -> bool:
+    def _is_complete(self, connection: sa.Connection, current: _Kept) -> bool:
         """Tell whether the database has no change that the forest does not know.
 
         If it has, some program writes without recording it, and nothing is kept any
@@ -198,7 +202,7 @@ class Keeper:
         # Others need not look at the same time.
         self._next_look = before + LOOK_EVERY
         difference = fingerprint.between(
-            fingerprint.load(session), fingerprint.of_forest(current.forest)
+            fingerprint.load(connection), fingerprint.of_forest(current.forest)
         )
         after = self._clock()
         self._next_look = after + max(LOOK_EVERY, REST * (after - before))

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import inventory
@@ -41,13 +40,13 @@ class Relevant:
 
 
 def list_relevant(
-    session: Session, request: Request, vocabulary: Vocabulary
+    connection: sa.Connection, request: Request, vocabulary: Vocabulary
 ) -> Relevant:
     """Return all trees that can matter.
 
     :param request: one that names nothing which does not exist
     """
-    return _Finder(session, request, vocabulary).relevant()
+    return _Finder(connection, request, vocabulary).relevant()
 
 
 class _Finder:
@@ -57,9 +56,9 @@ class _Finder:
     """
 
     def __init__(
-        self, session: Session, request: Request, vocabulary: Vocabulary
+        self, connection: sa.Connection, request: Request, vocabulary: Vocabulary
     ) -> None:
-        self._session = session
+        self._connection = connection
         self._request = request
         self._vocabulary = vocabulary
         self._named: Mapping[str, int] = {}
@@ -197,7 +196,7 @@ class _Finder:
         )
 
     def _rows(self, query: sa.Executable) -> Sequence[Any]:
-        return self._session.connection().execute(query).all()
+        return self._connection.execute(query).all()
 
 
 def _associated(thing: Any, name: Any = None) -> sa.Select[Any]:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects import inventory
@@ -104,7 +103,7 @@ _OF_SOME = _Queries(
 
 
 def load(
-    session: Session,
+    connection: sa.Connection,
     vocabulary: Vocabulary,
     root_ids: Collection[int] | None = None,
     former: Former = lambda uuid: None,
@@ -118,7 +117,7 @@ def load(
         return {}
     # To list too many would take longer than to load all.
     listed = root_ids if root_ids and len(root_ids) <= MOST_LISTED_ROOTS else None
-    trees = _Loader(session, vocabulary, listed, former).trees()
+    trees = _Loader(connection, vocabulary, listed, former).trees()
     if root_ids is None or listed is not None:
         return trees
     return {key: tree for key, tree in trees.items() if key in root_ids}
@@ -129,12 +128,12 @@ class _Loader:
 
     def __init__(
         self,
-        session: Session,
+        connection: sa.Connection,
         vocabulary: Vocabulary,
         root_ids: Collection[int] | None,
         former: Former,
     ) -> None:
-        self._session = session
+        self._connection = connection
         self._vocabulary = vocabulary
         self._queries = _OF_ALL if root_ids is None else _OF_SOME
         self._parameters = {} if root_ids is None else {"root_ids": sorted(root_ids)}
@@ -219,7 +218,7 @@ class _Loader:
         return aggregates
 
     def _rows(self, query: sa.Executable) -> Sequence[Any]:
-        return self._session.connection().execute(query, self._parameters).all()
+        return self._connection.execute(query, self._parameters).all()
 
 
 def _like(provider: Provider, former: Provider | None) -> Provider:

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement.db import models
 from placement.objects.trait import CUSTOM_PREFIX
@@ -32,9 +31,8 @@ class Vocabulary:
         )
 
 
-def load(session: Session) -> Vocabulary:
+def load(connection: sa.Connection) -> Vocabulary:
     """Return the names of all resource classes and traits."""
-    connection = session.connection()
     classes = sa.select(models.ResourceClass.id, models.ResourceClass.name)
     traits = sa.select(models.Trait.id, models.Trait.name)
     return of_names(

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement import errors
 from placement.db import models
@@ -19,27 +18,27 @@ CHUNK = 5_000
 Rows = Iterable[Mapping[str, Any]]
 
 
-def plant(session: Session, hosts: int) -> int:
+def plant(connection: sa.Connection, hosts: int) -> int:
     """Store a cloud with so many hosts; return how many providers it has.
 
     :raises Conflict: there are resource providers
     """
-    if session.execute(sa.select(models.ResourceProvider.id).limit(1)).first():
+    if connection.execute(sa.select(models.ResourceProvider.id).limit(1)).first():
         raise errors.Conflict(
             "There are resource providers in this database: a demonstration cloud "
             "needs an empty one."
         )
-    planter = _Planter(session, list(cloud.make(hosts)))
+    planter = _Planter(connection, list(cloud.make(hosts)))
     planter.plant(cloud.list_aggregates(hosts))
-    stamp.note_everything(session)
+    stamp.note_everything(connection)
     return len(planter.providers)
 
 
 class _Planter:
     """Turns a cloud into rows."""
 
-    def __init__(self, session: Session, parts: Sequence[cloud.Part]) -> None:
-        self._session = session
+    def __init__(self, connection: sa.Connection, parts: Sequence[cloud.Part]) -> None:
+        self._connection = connection
         self.providers = [each for part in parts for each in part.providers]
         self._consumers = [each for part in parts for each in part.consumers]
         self._ids: dict[str, int] = {}
@@ -53,7 +52,7 @@ class _Planter:
         self._plant_allocations()
 
     def _insert(self, table: type[models.Base], rows: Rows) -> None:
-        _insert(self._session, table, rows)
+        _insert(self._connection, table, rows)
 
     def _plant_providers(self) -> None:
         """Insert one generation after the other: a child refers to its parent."""
@@ -72,20 +71,22 @@ class _Planter:
                 for each in generation
             )
             self._insert(table, rows)
-            self._ids |= _ids(self._session, table.name, (p.name for p in generation))
+            self._ids |= _ids(
+                self._connection, table.name, (p.name for p in generation)
+            )
             for each in generation:
                 above = each.parent and roots[each.parent]
                 roots[each.name] = above or self._ids[each.name]
             names = {each.name for each in generation}
             generation = [each for each in self.providers if each.parent in names]
         is_root = table.root_provider_id.is_(None)
-        self._session.execute(
+        self._connection.execute(
             sa.update(table).where(is_root).values(root_provider_id=table.id)
         )
 
     def _plant_inventories(self) -> None:
-        if resource_class.find_by_name(self._session, cloud.UNUSED_CLASS) is None:
-            resource_class.create(self._session, cloud.UNUSED_CLASS)
+        if resource_class.find_by_name(self._connection, cloud.UNUSED_CLASS) is None:
+            resource_class.create(self._connection, cloud.UNUSED_CLASS)
         self._insert(
             models.Inventory,
             (
@@ -107,13 +108,13 @@ class _Planter:
     @property
     def _class_ids(self) -> dict[str, int]:
         names = {name for each in self.providers for name in each.stocks}
-        return resource_class.ids_by_name(self._session, names)
+        return resource_class.ids_by_name(self._connection, names)
 
     def _plant_traits(self) -> None:
         own = [{"name": name} for name in cloud.TRAITS]
-        storage.insert_missing(self._session, models.Trait, own)
+        storage.insert_missing(self._connection, models.Trait, own)
         names = {name for each in self.providers for name in each.traits}
-        ids = trait.ids_by_name(self._session, names)
+        ids = trait.ids_by_name(self._connection, names)
         self._insert(
             models.ResourceProviderTrait,
             (
@@ -130,8 +131,8 @@ class _Planter:
         uuids = {name: cloud.uuid_of(name) for name in names}
         table = models.Aggregate
         rows = [{"uuid": each} for each in uuids.values()]
-        storage.insert_missing(self._session, table, rows)
-        ids = _ids(self._session, table.uuid, uuids.values())
+        storage.insert_missing(self._connection, table, rows)
+        ids = _ids(self._connection, table.uuid, uuids.values())
         self._insert(
             models.ResourceProviderAggregate,
             (
@@ -167,8 +168,8 @@ class _Planter:
 
     def _ensure(self, column: Any, names: Collection[str]) -> dict[str, int]:
         rows = [{column.key: name} for name in names]
-        storage.insert_missing(self._session, column.class_, rows)
-        return _ids(self._session, column, names)
+        storage.insert_missing(self._connection, column.class_, rows)
+        return _ids(self._connection, column, names)
 
     def _plant_allocations(self) -> None:
         class_ids = self._class_ids
@@ -188,54 +189,56 @@ class _Planter:
         )
 
 
-def _insert(session: Session, table: type[models.Base], rows: Rows) -> None:
+def _insert(connection: sa.Connection, table: type[models.Base], rows: Rows) -> None:
     remaining = iter(rows)
     while chunk := list(itertools.islice(remaining, CHUNK)):
-        session.connection().execute(sa.insert(table), chunk)
+        connection.execute(sa.insert(table), chunk)
 
 
-def _ids(session: Session, column: Any, names: Iterable[str]) -> dict[str, int]:
+def _ids(
+    connection: sa.Connection, column: Any, names: Iterable[str]
+) -> dict[str, int]:
     """Return the ids of rows, keyed by the value of a column."""
     table = column.class_
     return {
         name: key
         for chunk in storage.chunks(names)
-        for name, key in session.execute(
+        for name, key in connection.execute(
             sa.select(column, table.id).where(column.in_(chunk))
         )
     }
 
 
-def remove(session: Session) -> int:
+def remove(connection: sa.Connection) -> int:
     """Remove the demonstration cloud; return how many providers it had.
 
     All allocations against it are removed, too.
 
     :raises Conflict: a provider that is not part of it is below one that is
     """
-    ids = _planted(session)
-    _check_is_alone(session, ids)
-    _remove_allocations(session, ids)
+    ids = _planted(connection)
+    _check_is_alone(connection, ids)
+    _remove_allocations(connection, ids)
     provider = models.ResourceProvider
     for table in (
         models.Inventory,
         models.ResourceProviderTrait,
         models.ResourceProviderAggregate,
     ):
-        _delete(session, table.resource_provider_id, ids)
+        _delete(connection, table.resource_provider_id, ids)
     for chunk in storage.chunks(ids):
         # Some databases check foreign keys row by row when they delete several.
         loose = {"parent_provider_id": None, "root_provider_id": None}
-        session.execute(
+        connection.execute(
             sa.update(provider).where(provider.id.in_(chunk)).values(**loose)
         )
-    _delete(session, provider.id, ids)
-    _remove_names(session)
-    stamp.note_everything(session)
+    _delete(connection, provider.id, ids)
+    _remove_names(connection)
+    stamp.note_everything(connection)
     return len(ids)
 
 
-def _planted(session: Session) -> list[int]:
+def _planted(connection: sa.Connection) -> list[int]:
     """Return the ids of the planted providers; a name alone proves nothing."""
     provider = models.ResourceProvider
     query = (
@@ -245,12 +248,12 @@ def _planted(session: Session) -> list[int]:
     )
     return [
         key
-        for key, uuid, name in session.execute(query)
+        for key, uuid, name in connection.execute(query)
         if uuid == cloud.uuid_of(str(name))
     ]
 
 
-def _check_is_alone(session: Session, ids: Collection[int]) -> None:
+def _check_is_alone(connection: sa.Connection, ids: Collection[int]) -> None:
     provider = models.ResourceProvider
     for chunk in storage.chunks(ids):
         query = (
@@ -259,7 +262,7 @@ def _check_is_alone(session: Session, ids: Collection[int]) -> None:
             .order_by(provider.id)
         )
         known = set(ids)
-        for key, name in session.execute(query):
+        for key, name in connection.execute(query):
             if key not in known:
                 raise errors.Conflict(
                     f"Resource provider {name} is below one of the demonstration "
@@ -267,74 +270,79 @@ def _check_is_alone(session: Session, ids: Collection[int]) -> None:
                 )
 
 
-def _remove_allocations(session: Session, ids: Collection[int]) -> None:
+def _remove_allocations(connection: sa.Connection, ids: Collection[int]) -> None:
     allocation, consumer = models.Allocation, models.Consumer
     users: set[str] = set()
     for chunk in storage.chunks(ids):
         here = allocation.resource_provider_id.in_(chunk)
         query = sa.select(allocation.consumer_id).where(here).distinct()
-        users.update(session.scalars(query.order_by(allocation.consumer_id)))
-        session.execute(sa.delete(allocation).where(here))
+        users.update(connection.scalars(query.order_by(allocation.consumer_id)))
+        connection.execute(sa.delete(allocation).where(here))
     has_more = sa.exists().where(allocation.consumer_id == consumer.uuid)
     for leaving in storage.chunks(sorted(users)):
-        session.execute(
+        connection.execute(
             sa.delete(consumer).where(consumer.uuid.in_(leaving)).where(~has_more)
         )
 
 
-def _delete(session: Session, column: Any, values: Iterable[Any]) -> None:
+def _delete(connection: sa.Connection, column: Any, values: Iterable[Any]) -> None:
     for chunk in storage.chunks(values):
-        session.execute(sa.delete(column.class_).where(column.in_(chunk)))
+        connection.execute(sa.delete(column.class_).where(column.in_(chunk)))
 
 
-def _remove_names(session: Session) -> None:
+def _remove_names(connection: sa.Connection) -> None:
     """Delete the names that only the cloud had, unless something else uses them now."""
     member = models.ResourceProviderAggregate
     _delete_unused(
-        session,
+        connection,
         models.Aggregate.uuid,
-        _aggregates(session),
+        _aggregates(connection),
         sa.exists().where(member.aggregate_id == models.Aggregate.id),
     )
     has_trait = models.ResourceProviderTrait
     _delete_unused(
-        session,
+        connection,
         models.Trait.name,
         cloud.TRAITS,
         sa.exists().where(has_trait.trait_id == models.Trait.id),
     )
     inventory = models.Inventory
     _delete_unused(
-        session,
+        connection,
         models.ResourceClass.name,
         [cloud.UNUSED_CLASS],
         sa.exists().where(inventory.resource_class_id == models.ResourceClass.id),
     )
     consumer = models.Consumer
     _delete_unused(
-        session,
+        connection,
         models.Project.external_id,
         cloud.PROJECTS,
         sa.exists().where(consumer.project_id == models.Project.id),
     )
     _delete_unused(
-        session,
+        connection,
         models.User.external_id,
         [cloud.USER],
         sa.exists().where(consumer.user_id == models.User.id),
     )
 
 
-def _aggregates(session: Session) -> Iterator[str]:
+def _aggregates(connection: sa.Connection) -> Iterator[str]:
     """Yield the UUIDs of aggregates that a cloud of any size can have."""
-    most = session.scalar(sa.select(sa.func.count()).select_from(models.Aggregate))
+    most = connection.scalar(sa.select(sa.func.count()).select_from(models.Aggregate))
     yield from map(
         cloud.uuid_of, cloud.list_aggregates((most or 0) * cloud.HOSTS_IN_A_RACK)
     )
 
 
 def _delete_unused(
-    session: Session, column: Any, names: Iterable[str], used: sa.ColumnElement[bool]
+    connection: sa.Connection,
+    column: Any,
+    names: Iterable[str],
+    used: sa.ColumnElement[bool],
 ) -> None:
     for chunk in storage.chunks(names):
-        session.execute(sa.delete(column.class_).where(column.in_(chunk)).where(~used))
+        connection.execute(
+            sa.delete(column.class_).where(column.in_(chunk)).where(~used)
+        )

@@ -15,7 +15,9 @@ from placement_foundation.operation import Call, Reply
 def list_nodes(call: Call[None, Settings]) -> Reply:
     """List the nodes of a page."""
     listing = call.query
-    nodes, has_more = node_filter.list_page(call.session, listing.filters, listing.page)
+    nodes, has_more = node_filter.list_page(
+        call.connection, listing.filters, listing.page
+    )
     return Reply(wire.NodeList(listing, nodes, has_more))
 
 
@@ -29,8 +31,8 @@ def create_node(call: Call[None, Settings]) -> Reply:
     _check_driver(columns["driver"], call.settings)
     document.check_size(call.body)
     uuid = ledger.canonical_uuid(call.body.get("uuid") or uuidutils.generate_uuid())
-    ledger.create(call.session, {"uuid": uuid, **columns})
-    node = ledger.get_by_ident(call.session, uuid, by_name=False)
+    ledger.create(call.connection, {"uuid": uuid, **columns})
+    node = ledger.get_by_ident(call.connection, uuid, by_name=False)
     return Reply(node, location=wire.path_of(uuid))
 
 
@@ -45,7 +47,7 @@ def update_node(call: Call[Node, Settings]) -> Reply:
     :raises BadRequest: the patch does not apply, or its result is not a valid node
     :raises Conflict: another node has the name or the instance
     """
-    node = ledger.get_locked(call.session, call.subject)
+    node = ledger.get_locked(call.connection, call.subject)
     before = wire.changeable(node)
     after = patch.apply(before, call.body)
     wire.check(after)
@@ -57,8 +59,8 @@ def update_node(call: Call[Node, Settings]) -> Reply:
     }
     if changes.get("maintenance") is False:
         changes["maintenance_reason"] = None
-    ledger.update(call.session, node, changes)
-    return Reply(ledger.get_by_ident(call.session, node.uuid, by_name=False))
+    ledger.update(call.connection, node, changes)
+    return Reply(ledger.get_by_ident(call.connection, node.uuid, by_name=False))
 
 
 def _check_driver(driver: str, settings: Settings) -> None:
@@ -72,9 +74,9 @@ def delete_node(call: Call[Node, Settings]) -> Reply:
 
     :raises Conflict: it is in use, and not in maintenance
     """
-    node = ledger.get_locked(call.session, call.subject)
+    node = ledger.get_locked(call.connection, call.subject)
     provision.check_removable(node)
-    ledger.delete(call.session, node)
+    ledger.delete(call.connection, node)
     return Reply()
 
 

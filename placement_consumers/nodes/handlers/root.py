@@ -12,5 +12,5 @@ def show(call: Call[None, Settings]) -> Reply:
 
 def check_health(call: Call[None, Settings]) -> Reply:
     """Answer if the database answers; otherwise fail as any request does."""
-    node.probe(call.session)
+    node.probe(call.connection)
     return Reply()

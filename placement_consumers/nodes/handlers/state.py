@@ -22,8 +22,8 @@ def provision_node(call: Call[Node, Settings]) -> Reply:
     :raises BadRequest: no such transition exists from its state, or its instance asks
         for traits that it does not have
     """
-    node = ledger.get_locked(call.session, call.subject)
-    ledger.update(call.session, node, provision.provision(node, call.body["target"]))
+    node = ledger.get_locked(call.connection, call.subject)
+    ledger.update(call.connection, node, provision.provision(node, call.body["target"]))
     return _accepted(call)
 
 
@@ -54,5 +54,5 @@ def clear_maintenance(call: Call[Node, Settings]) -> Reply:
 
 
 def _change(call: Call[Node, Settings], changes: Mapping[str, Any]) -> None:
-    node = ledger.get_locked(call.session, call.subject)
-    ledger.update(call.session, node, changes)
+    node = ledger.get_locked(call.connection, call.subject)
+    ledger.update(call.connection, node, changes)

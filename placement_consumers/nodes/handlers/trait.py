@@ -8,7 +8,7 @@ from placement_foundation.operation import Call, Reply
 
 
 def _locked(call: Call[Node, Settings]) -> Node:
-    return node.get_locked(call.session, call.subject)
+    return node.get_locked(call.connection, call.subject)
 
 
 def list_traits(call: Call[Node, Settings]) -> Reply:
@@ -23,13 +23,13 @@ def replace_traits(call: Call[Node, Settings]) -> Reply:
     """
     wanted = sorted(set(call.body["traits"]))
     trait.check_names(wanted, "body")
-    trait.replace_all(call.session, _locked(call), wanted)
+    trait.replace_all(call.connection, _locked(call), wanted)
     return Reply(wanted)
 
 
 def delete_traits(call: Call[Node, Settings]) -> Reply:
     """Remove all traits of a node."""
-    trait.replace_all(call.session, _locked(call), ())
+    trait.replace_all(call.connection, _locked(call), ())
     return Reply()
 
 
@@ -40,7 +40,7 @@ def add_trait(call: Call[Node, Settings]) -> Reply:
     """
     name = call.path["trait"]
     trait.check_names([name], "trait")
-    trait.add(call.session, _locked(call), name)
+    trait.add(call.connection, _locked(call), name)
     return Reply(location=wire.path_of(call.path["ident"], "traits", name))
 
 
@@ -49,5 +49,5 @@ def delete_trait(call: Call[Node, Settings]) -> Reply:
 
     :raises NotFound: the node does not have it
     """
-    trait.remove(call.session, _locked(call), call.path["trait"])
+    trait.remove(call.connection, _locked(call), call.path["trait"])
     return Reply()

@@ -8,7 +8,6 @@ from typing import Any
 
 import sqlalchemy as sa
 from oslo_utils import uuidutils
-from sqlalchemy.orm import Session
 
 from placement_consumers.nodes import errors
 from placement_consumers.nodes.db import models
@@ -60,7 +59,9 @@ class Node:
 NODES = sa.select(*models.Node.__table__.columns)
 
 
-def get_by_ident(session: Session, ident: str, *, by_name: bool, **_: str) -> Node:
+def get_by_ident(
+    connection: sa.Connection, ident: str, *, by_name: bool, **_: str
+) -> Node:
     """Return a node; other names in its path are ignored.
 
     :param ident: its UUID in any spelling, or its name
@@ -71,16 +72,16 @@ def get_by_ident(session: Session, ident: str, *, by_name: bool, **_: str) -> No
         condition = models.Node.uuid == canonical_uuid(ident)
     else:
         condition = sa.and_(sa.literal(by_name), models.Node.name == ident)
-    return _one(read(session, NODES.where(condition)), ident)
+    return _one(read(connection, NODES.where(condition)), ident)
 
 
-def get_locked(session: Session, node: Node) -> Node:
+def get_locked(connection: sa.Connection, node: Node) -> Node:
     """Return the current node, locked until the end of the transaction.
 
     :raises NotFound: it has been removed
     """
     query = NODES.where(models.Node.id == node.id).with_for_update(key_share=True)
-    return _one(read(session, query), node.uuid)
+    return _one(read(connection, query), node.uuid)
 
 
 def _one(nodes: Sequence[Node], ident: str) -> Node:
@@ -94,29 +95,31 @@ def canonical_uuid(text: str) -> str:
     return str(uuid.UUID(text))
 
 
-def read(session: Session, query: sa.Select[Any]) -> list[Node]:
+def read(connection: sa.Connection, query: sa.Select[Any]) -> list[Node]:
     """Return the nodes, with traits, that a query on all columns of the table finds."""
-    rows = session.execute(query).mappings().all()
-    traits = _traits_by_id(session, [row["id"] for row in rows])
+    rows = connection.execute(query).mappings().all()
+    traits = _traits_by_id(connection, [row["id"] for row in rows])
     return [Node(**row, traits=tuple(traits[row["id"]])) for row in rows]
 
 
-def _traits_by_id(session: Session, ids: Collection[int]) -> dict[int, list[str]]:
+def _traits_by_id(
+    connection: sa.Connection, ids: Collection[int]
+) -> dict[int, list[str]]:
     traits: dict[int, list[str]] = {node_id: [] for node_id in ids}
     table = models.NodeTrait
     if ids:
         query = sa.select(table.node_id, table.trait).where(table.node_id.in_(ids))
-        for node_id, trait in session.execute(query.order_by(table.trait)):
+        for node_id, trait in connection.execute(query.order_by(table.trait)):
             traits[node_id].append(trait)
     return traits
 
 
-def probe(session: Session) -> None:
+def probe(connection: sa.Connection) -> None:
     """Read as little as possible, to check that nodes can be read."""
-    session.execute(sa.select(models.Node.id).limit(1))
+    connection.execute(sa.select(models.Node.id).limit(1))
 
 
-def create(session: Session, values: Mapping[str, Any]) -> None:
+def create(connection: sa.Connection, values: Mapping[str, Any]) -> None:
     """Enrol a node.
 
     :param values: the values that are not defaults, keyed by column; at least ``uuid``
@@ -133,24 +136,24 @@ def create(session: Session, values: Mapping[str, Any]) -> None:
         "provision_state": ENROLL,
         **values,
     }
-    _check_unique(session, row, besides=None)
-    session.execute(sa.insert(models.Node), [row])
+    _check_unique(connection, row, besides=None)
+    connection.execute(sa.insert(models.Node), [row])
 
 
-def update(session: Session, node: Node, changes: Mapping[str, Any]) -> None:
+def update(connection: sa.Connection, node: Node, changes: Mapping[str, Any]) -> None:
     """Change a node, which is locked.
 
     :param changes: the new values, keyed by column
     :raises Conflict: another node has the name or the instance
     """
     if changes:
-        _check_unique(session, changes, besides=node.id)
+        _check_unique(connection, changes, besides=node.id)
         change = sa.update(models.Node).where(models.Node.id == node.id)
-        session.execute(change.values(dict(changes)))
+        connection.execute(change.values(dict(changes)))
 
 
 def _check_unique(
-    session: Session, values: Mapping[str, Any], besides: int | None
+    connection: sa.Connection, values: Mapping[str, Any], besides: int | None
 ) -> None:
     """Check that no other node has the unique values.
 
@@ -164,14 +167,14 @@ def _check_unique(
                 getattr(models.Node, name) == value,
                 models.Node.id.is_distinct_from(besides),
             )
-            if session.execute(taken).first():
+            if connection.execute(taken).first():
                 raise errors.Conflict(refusal.format(value=value))
 
 
-def delete(session: Session, node: Node) -> None:
+def delete(connection: sa.Connection, node: Node) -> None:
     """Remove a node, which is locked, and its traits."""
     # SQLite does not cascade unless each connection asks for it.
-    session.execute(
+    connection.execute(
         sa.delete(models.NodeTrait).where(models.NodeTrait.node_id == node.id)
     )
-    session.execute(sa.delete(models.Node).where(models.Node.id == node.id))
+    connection.execute(sa.delete(models.Node).where(models.Node.id == node.id))

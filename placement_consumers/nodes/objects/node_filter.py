@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement_consumers.nodes import errors
 from placement_consumers.nodes.db import models
@@ -53,15 +52,15 @@ class Page:
 
 
 def list_page(
-    session: Session, filters: Filters, page: Page
+    connection: sa.Connection, filters: Filters, page: Page
 ) -> tuple[list[Node], bool]:
     """Return the nodes of a page, and whether more follow.
 
     :raises BadRequest: there is no node with the UUID of the marker
     """
-    query = ledger.NODES.where(*_conditions(filters), *_after_marker(session, page))
+    query = ledger.NODES.where(*_conditions(filters), *_after_marker(connection, page))
     query = query.order_by(*_order(page)).limit(page.limit + 1)
-    nodes = ledger.read(session, query)
+    nodes = ledger.read(connection, query)
     return nodes[: page.limit], len(nodes) > page.limit
 
 
@@ -116,12 +115,14 @@ def _order(page: Page) -> list[sa.ColumnElement[Any]]:
     return [key.desc() if page.descending else key.asc() for key in _keys(page)]
 
 
-def _after_marker(session: Session, page: Page) -> Iterator[sa.ColumnElement[bool]]:
+def _after_marker(
+    connection: sa.Connection, page: Page
+) -> Iterator[sa.ColumnElement[bool]]:
     if page.marker is None:
         return
     keys = _keys(page)
     query = sa.select(*keys).where(models.Node.uuid == page.marker)
-    marker = session.execute(query).first()
+    marker = connection.execute(query).first()
     if marker is None:
         raise errors.BadRequest(f"Node {page.marker}, the marker, could not be found.")
     present, value, node_id = marker

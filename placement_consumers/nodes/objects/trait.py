@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable
 
 import os_traits
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement_consumers.nodes import errors
 from placement_consumers.nodes.db import models
@@ -42,7 +41,7 @@ def check_names(names: Iterable[str], where: str) -> None:
             )
 
 
-def replace_all(session: Session, node: Node, names: Collection[str]) -> None:
+def replace_all(connection: sa.Connection, node: Node, names: Collection[str]) -> None:
     """Replace the traits of a node, which is locked.
 
     :raises BadRequest: there are more than a node may have
@@ -52,33 +51,33 @@ def replace_all(session: Session, node: Node, names: Collection[str]) -> None:
     table = models.NodeTrait
     gone = sorted(set(node.traits) - wanted)
     if gone:
-        session.execute(
+        connection.execute(
             sa.delete(table).where(table.node_id == node.id, table.trait.in_(gone))
         )
     added = sorted(wanted - set(node.traits))
     if added:
         rows = [{"node_id": node.id, "trait": name} for name in added]
-        session.execute(sa.insert(table), rows)
+        connection.execute(sa.insert(table), rows)
     if gone or added:
-        _touch(session, node)
+        _touch(connection, node)
 
 
-def add(session: Session, node: Node, name: str) -> None:
+def add(connection: sa.Connection, node: Node, name: str) -> None:
     """Add a trait to a node, which is locked.
 
     :raises BadRequest: it has as many as a node may have
     """
-    replace_all(session, node, {*node.traits, name})
+    replace_all(connection, node, {*node.traits, name})
 
 
-def remove(session: Session, node: Node, name: str) -> None:
+def remove(connection: sa.Connection, node: Node, name: str) -> None:
     """Remove a trait from a node, which is locked.
 
     :raises NotFound: the node does not have it
     """
     if name not in node.traits:
         raise errors.NotFound(f"Node {node.uuid} doesn't have a trait '{name}'")
-    replace_all(session, node, set(node.traits) - {name})
+    replace_all(connection, node, set(node.traits) - {name})
 
 
 def _check_number(node: Node, number: int) -> None:
@@ -89,7 +88,7 @@ def _check_number(node: Node, number: int) -> None:
         )
 
 
-def _touch(session: Session, node: Node) -> None:
+def _touch(connection: sa.Connection, node: Node) -> None:
     """Say that the node was changed: its traits are part of it."""
     change = sa.update(models.Node).where(models.Node.id == node.id)
-    session.execute(change.values(updated_at=models.utc_now()))
+    connection.execute(change.values(updated_at=models.utc_now()))

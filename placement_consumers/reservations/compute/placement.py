@@ -58,11 +58,11 @@ class PlacementCompute:
 
     def make_flavor(self, flavor: Flavor) -> None:
         """Make sure that a flavor exists with the given properties."""
-        self.database.write(lambda session: flavors.put(session, flavor))
+        self.database.write(lambda connection: flavors.put(connection, flavor))
 
     def delete_flavor(self, flavor_id: str) -> None:
         """Make sure that a flavor does not exist."""
-        self.database.write(lambda session: flavors.delete(session, flavor_id))
+        self.database.write(lambda connection: flavors.delete(connection, flavor_id))
 
     def give_access(self, flavor_id: str, project_id: str) -> None:
         """Give a project access to a flavor."""
@@ -74,7 +74,7 @@ class PlacementCompute:
 
     def _set_project(self, flavor_id: str, project_id: str | None) -> None:
         self.database.write(
-            lambda session: flavors.set_project(session, flavor_id, project_id)
+            lambda connection: flavors.set_project(connection, flavor_id, project_id)
         )
 
     def list_servers_of(

@@ -13,10 +13,10 @@ def _project(call: Call[None]) -> str | None:
 
 def list_flavors(call: Call[None]) -> Reply:
     """List flavors: administrators see all, others those that they may use."""
-    return Reply(flavors.list_flavors(call.session, _project(call)))
+    return Reply(flavors.list_flavors(call.connection, _project(call)))
 
 
 def show_flavor(call: Call[None]) -> Reply:
     """Show a flavor."""
-    found = flavors.get(call.session, call.path["flavor_id"], _project(call))
+    found = flavors.get(call.connection, call.path["flavor_id"], _project(call))
     return Reply(found)

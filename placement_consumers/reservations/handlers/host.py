@@ -13,7 +13,7 @@ from placement_foundation.operation import Later, Reply
 
 def list_hosts(call: Call[None]) -> Reply:
     """List hosts."""
-    return Reply(hosts.list_hosts(call.session))
+    return Reply(hosts.list_hosts(call.connection))
 
 
 def show_host(call: Call[Host]) -> Reply:
@@ -61,9 +61,9 @@ def delete_host(call: Call[Host]) -> Later:
 def list_allocations(call: Call[None]) -> Reply:
     """List the promised slots of each host."""
     found: dict[int, list[Slot]] = {
-        host.id: [] for host in hosts.list_hosts(call.session)
+        host.id: [] for host in hosts.list_hosts(call.connection)
     }
-    for slot in allocations.list_slots(call.session, **call.query):
+    for slot in allocations.list_slots(call.connection, **call.query):
         found[slot.host_id].append(slot)
     return Reply(found)
 
@@ -71,7 +71,7 @@ def list_allocations(call: Call[None]) -> Reply:
 def show_allocation(call: Call[Host]) -> Reply:
     """Show the promised slots of a host."""
     host_id = call.subject.id
-    return Reply((host_id, allocations.list_slots(call.session, host_id=host_id)))
+    return Reply((host_id, allocations.list_slots(call.connection, host_id=host_id)))
 
 
 def list_properties(call: Call[None]) -> Reply:
@@ -82,7 +82,7 @@ def list_properties(call: Call[None]) -> Reply:
     private = call.query.get("all", False)
     if private and not call.may("reservation:hosts:properties:list_private"):
         raise errors.Forbidden("Only administrators may see private properties.")
-    found = hosts.list_properties(call.session)
+    found = hosts.list_properties(call.connection)
     shown = [each for each in found if private or not each.private]
     return Reply((shown, call.query.get("detail", False)))
 
@@ -90,4 +90,4 @@ def list_properties(call: Call[None]) -> Reply:
 def update_property(call: Call[None]) -> Reply:
     """Make a capability private, or public."""
     private = call.body["private"]
-    return Reply(hosts.set_private(call.session, call.path["name"], private))
+    return Reply(hosts.set_private(call.connection, call.path["name"], private))

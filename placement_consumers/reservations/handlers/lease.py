@@ -19,9 +19,9 @@ from placement_foundation.operation import Later, Reply
 def list_leases(call: Call[None]) -> Reply:
     """List leases: administrators see all, others those of their project."""
     if call.may("reservation:leases:list_all"):
-        return Reply(leases.list_leases(call.session))
+        return Reply(leases.list_leases(call.connection))
     project = call.asking.project_id if call.asking else ""
-    return Reply(leases.list_leases(call.session, project or ""))
+    return Reply(leases.list_leases(call.connection, project or ""))
 
 
 def show_lease(call: Call[Lease]) -> Reply:
@@ -81,7 +81,7 @@ def update_lease(call: Call[Lease]) -> Later:
 
 def _started(world: World, lease_id: str, *, created: bool = False) -> Reply:
     turn.start_now(world, lease_id)
-    lease = world.database.read(lambda session: leases.get(session, lease_id))
+    lease = world.database.read(lambda connection: leases.get(connection, lease_id))
     return Reply(lease, created=created)
 
 

@@ -23,8 +23,8 @@ def show_health(call: Call[None]) -> Reply:
     before = call.settings.clock.now() - GRACE
     return Reply(
         Health(
-            overdue_events=len(events.list_due(call.session, before)),
-            expired_claims=len(claims.list_expired(call.session, before)),
-            debts=len(debts.list_subjects(call.session)),
+            overdue_events=len(events.list_due(call.connection, before)),
+            expired_claims=len(claims.list_expired(call.connection, before)),
+            debts=len(debts.list_subjects(call.connection)),
         )
     )

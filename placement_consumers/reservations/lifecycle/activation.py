@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations import plan, state
 from placement_consumers.reservations.lifecycle import execution
@@ -29,8 +29,8 @@ def start(world: World, event: Event) -> None:
     proceed(
         world,
         world.database.write(
-            lambda session: execution.begin_event(
-                session, world, event, state.Lease.STARTING, OPERATION
+            lambda connection: execution.begin_event(
+                connection, world, event, state.Lease.STARTING, OPERATION
             )
         ),
     )
@@ -48,41 +48,43 @@ def proceed(world: World, claim: Claim) -> None:
         outcome = state.Lease.ACTIVE, state.Reservation.ACTIVE, state.Event.DONE
     now = world.clock.now()
 
-    def complete(session: Session) -> None:
+    def complete(connection: sa.Connection) -> None:
         lease, reservations, event = outcome
-        leases.move(session, lease_id, lease, [state.Lease.STARTING])
-        leases.set_reservation_status(session, lease_id, reservations)
+        leases.move(connection, lease_id, lease, [state.Lease.STARTING])
+        leases.set_reservation_status(connection, lease_id, reservations)
         started = claim.document["event"]
-        events.close(session, started, event, now)
+        events.close(connection, started, event, now)
 
     execution.write(world, claim, complete)
 
 
-def _plan(session: Session, lease_id: str) -> list[plan.Step]:
-    lease = leases.get(session, lease_id)
+def _plan(connection: sa.Connection, lease_id: str) -> list[plan.Step]:
+    lease = leases.get(connection, lease_id)
     return [
         step
         for each in lease.reservations
-        for step in plan.start(each, count_by_name(session, each.id), lease.project_id)
+        for step in plan.start(
+            each, count_by_name(connection, each.id), lease.project_id
+        )
     ]
 
 
 def count_by_name(
-    session: Session, reservation_id: str, *, wanted: bool = False
+    connection: sa.Connection, reservation_id: str, *, wanted: bool = False
 ) -> dict[str, int]:
     """Return how many slots a reservation has, keyed by host name."""
-    names = hosts.names_by_id(session)
-    counts = allocations.count_by_host(session, reservation_id, wanted=wanted)
+    names = hosts.names_by_id(connection)
+    counts = allocations.count_by_host(connection, reservation_id, wanted=wanted)
     return {names[host_id]: count for host_id, count in counts.items()}
 
 
-def list_touched(session: Session, lease_id: str) -> Mapping[str, list[str]]:
+def list_touched(connection: sa.Connection, lease_id: str) -> Mapping[str, list[str]]:
     """Return the hosts where reservations may have inventory, by reservation."""
     touched: dict[str, dict[str, None]] = {}
-    names = hosts.names_by_id(session)
-    for slot in allocations.list_slots(session, lease_id=lease_id):
+    names = hosts.names_by_id(connection)
+    for slot in allocations.list_slots(connection, lease_id=lease_id):
         touched.setdefault(slot.reservation_id, {})[names[slot.host_id]] = None
-    for debt in debts.list_by_subject(session, leases.subject(lease_id)):
+    for debt in debts.list_by_subject(connection, leases.subject(lease_id)):
         if debt.reservation_id and debt.hypervisor_hostname:
             there = touched.setdefault(debt.reservation_id, {})
             there[debt.hypervisor_hostname] = None

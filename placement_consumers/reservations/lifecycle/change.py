@@ -4,8 +4,8 @@ import dataclasses
 import datetime
 from collections.abc import Mapping
 
+import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations import clock, plan, requirement, state
 from placement_consumers.reservations.capacity import Interval
@@ -97,10 +97,12 @@ def update(world: World, lease_id: str, wanted: Update) -> None:
     :raises Unavailable: Placement or the compute service failed; nothing has changed
     """
     if wanted.is_only_a_name:
-        world.database.write(lambda session: _rename(session, lease_id, wanted.name))
+        world.database.write(
+            lambda connection: _rename(connection, lease_id, wanted.name)
+        )
         return
     claim, target, steps = world.database.write(
-        lambda session: _prepare(session, world, lease_id, wanted)
+        lambda connection: _prepare(connection, world, lease_id, wanted)
     )
     try:
         execution.run(world, claim, steps)
@@ -108,39 +110,39 @@ def update(world: World, lease_id: str, wanted: Update) -> None:
         LOG.warning("lease %s is not changed: %s", lease_id, exc)
         undo(world, claim)
         raise execution.unavailable(exc) from exc
-    execution.write(world, claim, lambda session: _complete(session, target))
+    execution.write(world, claim, lambda connection: _complete(connection, target))
 
 
-def _rename(session: Session, lease_id: str, name: str | None) -> None:
-    leases.get(session, lease_id)
+def _rename(connection: sa.Connection, lease_id: str, name: str | None) -> None:
+    leases.get(connection, lease_id)
     if name is not None:
-        leases.rename(session, lease_id, name)
+        leases.rename(connection, lease_id, name)
 
 
 def _prepare(
-    session: Session, world: World, lease_id: str, wanted: Update
+    connection: sa.Connection, world: World, lease_id: str, wanted: Update
 ) -> tuple[Claim, Target, list[plan.Step]]:
-    known = hosts.lock_hosts(session)
-    lease = leases.get(session, lease_id)
+    known = hosts.lock_hosts(connection)
+    lease = leases.get(connection, lease_id)
     target = _aim(world, lease, wanted)
     document = {"was": lease.status}
     subject = leases.subject(lease_id)
-    claim = execution.begin(session, world, subject, OPERATION, document)
+    claim = execution.begin(connection, world, subject, OPERATION, document)
     updating = state.Lease.UPDATING
-    if not leases.move(session, lease_id, updating, state.sources(updating)):
+    if not leases.move(connection, lease_id, updating, state.sources(updating)):
         raise errors.Conflict(f"Lease {lease_id} is {lease.status}.")
     cleaning = world.rules.cleaning
     holdings = allocations.list_holdings(
-        session,
+        connection,
         target.interval,
         cleaning,
         without=[each.id for each in target.changed],
     )
     chosen = Selection(known, holdings, target.interval, cleaning)
-    slots = _select(session, chosen, target)
+    slots = _select(connection, chosen, target)
     steps: list[plan.Step] = []
     for each in target.changed:
-        steps += _want(session, target, each, slots[each.id])
+        steps += _want(connection, target, each, slots[each.id])
     return claim, target, steps
 
 
@@ -199,7 +201,9 @@ def _aim_wish(reservation: Reservation, change: WishChange | None) -> Wish:
     return wish
 
 
-def _select(session: Session, chosen: Selection, target: Target) -> dict[str, Slots]:
+def _select(
+    connection: sa.Connection, chosen: Selection, target: Target
+) -> dict[str, Slots]:
     """Return the slots of the reservations, keyed by reservation id.
 
     Slots that a reservation holds are kept if possible.
@@ -210,8 +214,8 @@ def _select(session: Session, chosen: Selection, target: Target) -> dict[str, Sl
     kept = {}
     required = {}
     for each in target.changed:
-        required[each.id] = _requirement(session, target, each)
-        held = allocations.count_by_host(session, each.id)
+        required[each.id] = _requirement(connection, target, each)
+        held = allocations.count_by_host(connection, each.id)
         kept[each.id] = _keep(chosen, target, each, required[each.id], held)
         chosen.hold(each, kept[each.id])
     slots = {}
@@ -228,13 +232,13 @@ def _select(session: Session, chosen: Selection, target: Target) -> dict[str, Sl
 
 
 def _requirement(
-    session: Session, target: Target, reservation: Reservation
+    connection: sa.Connection, target: Target, reservation: Reservation
 ) -> requirement.Requirement:
     text = reservation.wish.resource_properties
     known = {each.id: each.wish for each in target.lease.reservations}
     if text == known[reservation.id].resource_properties:
         return requirement.parse(text)
-    return selection.parse_requirement(session, text)
+    return selection.parse_requirement(connection, text)
 
 
 def _is_fixed(reservation: Reservation) -> bool:
@@ -258,61 +262,61 @@ def _keep(
 
 
 def _want(
-    session: Session, target: Target, reservation: Reservation, slots: Slots
+    connection: sa.Connection, target: Target, reservation: Reservation, slots: Slots
 ) -> list[plan.Step]:
     """Hold new slots of a reservation besides those that it has; return the plan."""
-    before = activation.count_by_name(session, reservation.id)
+    before = activation.count_by_name(connection, reservation.id)
     wish = reservation.wish
     allocations.insert(
-        session, reservation.id, slots, target.interval, wish.size, wanted=True
+        connection, reservation.id, slots, target.interval, wish.size, wanted=True
     )
     subject = leases.subject(target.lease.id)
     old = {each.id: each.wish.size for each in target.lease.reservations}
     if reservation.status == state.Reservation.PENDING:
         if wish.size == old[reservation.id]:
             return []
-        debts.insert(session, [Debt(subject, reservation.id)])
+        debts.insert(connection, [Debt(subject, reservation.id)])
         return [plan.MakeFlavor(plan.flavor_of(reservation))]
     if reservation.status != state.Reservation.ACTIVE:
         return []
-    after = activation.count_by_name(session, reservation.id, wanted=True)
+    after = activation.count_by_name(connection, reservation.id, wanted=True)
     grown = {name: n for name, n in after.items() if n != before.get(name)}
-    debts.insert(session, (Debt(subject, reservation.id, name) for name in grown))
+    debts.insert(connection, (Debt(subject, reservation.id, name) for name in grown))
     return plan.inventories(reservation, grown)
 
 
-def _complete(session: Session, target: Target) -> None:
+def _complete(connection: sa.Connection, target: Target) -> None:
     lease = target.lease
-    leases.rename(session, lease.id, target.name)
-    leases.set_interval(session, lease.id, target.interval)
+    leases.rename(connection, lease.id, target.name)
+    leases.set_interval(connection, lease.id, target.interval)
     for each in target.changed:
-        allocations.keep_wanted(session, each.id)
-        leases.set_wish(session, each.id, each.wish)
-    _move_events(session, target)
-    debts.delete(session, leases.subject(lease.id))
-    leases.move(session, lease.id, lease.status, [state.Lease.UPDATING])
+        allocations.keep_wanted(connection, each.id)
+        leases.set_wish(connection, each.id, each.wish)
+    _move_events(connection, target)
+    debts.delete(connection, leases.subject(lease.id))
+    leases.move(connection, lease.id, lease.status, [state.Lease.UPDATING])
 
 
-def _move_events(session: Session, target: Target) -> None:
+def _move_events(connection: sa.Connection, target: Target) -> None:
     lease = target.lease
     if target.interval.start != lease.interval.start:
-        events.put(session, lease.id, state.EventType.START, target.interval.start)
+        events.put(connection, lease.id, state.EventType.START, target.interval.start)
     if target.interval.end != lease.interval.end:
-        events.put(session, lease.id, state.EventType.END, target.interval.end)
+        events.put(connection, lease.id, state.EventType.END, target.interval.end)
     known = lease.event(state.EventType.BEFORE_END)
     if target.before_end and (known is None or known.time != target.before_end):
-        events.put(session, lease.id, state.EventType.BEFORE_END, target.before_end)
+        events.put(connection, lease.id, state.EventType.BEFORE_END, target.before_end)
 
 
 def undo(world: World, claim: Claim) -> None:
     """Restore a lease whose change failed."""
     lease_id = leases.id_of(claim.subject)
 
-    def give_up(session: Session) -> None:
-        for each in leases.get(session, lease_id).reservations:
-            allocations.delete(session, each.id, wanted=True)
+    def give_up(connection: sa.Connection) -> None:
+        for each in leases.get(connection, lease_id).reservations:
+            allocations.delete(connection, each.id, wanted=True)
         was = state.Lease(claim.document["was"])
-        leases.move(session, lease_id, was, [state.Lease.UPDATING])
+        leases.move(connection, lease_id, was, [state.Lease.UPDATING])
 
     execution.write(world, claim, give_up)
     settlement.settle(world, claim.subject)

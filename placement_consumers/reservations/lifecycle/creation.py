@@ -5,8 +5,8 @@ import datetime
 import uuid
 from collections.abc import Sequence
 
+import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations import plan, state
 from placement_consumers.reservations.capacity import Interval
@@ -53,7 +53,7 @@ def create(world: World, order: Order) -> str:
     :raises Unavailable: Placement or the compute service failed; there is no lease
     """
     lease = _draft(order)
-    claim = world.database.write(lambda session: _promise(session, world, lease))
+    claim = world.database.write(lambda connection: _promise(connection, world, lease))
     steps = [step for each in lease.reservations for step in plan.creation(each)]
     try:
         execution.run(world, claim, steps)
@@ -62,7 +62,7 @@ def create(world: World, order: Order) -> str:
         undo(world, claim, lease.id)
         raise execution.unavailable(exc) from exc
     execution.write(
-        world, claim, lambda session: _complete(session, lease, order.before_end)
+        world, claim, lambda connection: _complete(connection, lease, order.before_end)
     )
     return lease.id
 
@@ -83,33 +83,35 @@ def _draft(order: Order) -> Lease:
     )
 
 
-def _promise(session: Session, world: World, lease: Lease) -> Claim:
+def _promise(connection: sa.Connection, world: World, lease: Lease) -> Claim:
     """Choose slots and store them: of two concurrent requests, the second one waits."""
-    known = hosts.lock_hosts(session)
+    known = hosts.lock_hosts(connection)
     cleaning = world.rules.cleaning
-    holdings = allocations.list_holdings(session, lease.interval, cleaning)
+    holdings = allocations.list_holdings(connection, lease.interval, cleaning)
     chosen = selection.Selection(known, holdings, lease.interval, cleaning)
     subject = leases.subject(lease.id)
-    claim = execution.begin(session, world, subject, OPERATION)
-    leases.insert(session, lease)
+    claim = execution.begin(connection, world, subject, OPERATION)
+    leases.insert(connection, lease)
     for reservation in lease.reservations:
         wish = reservation.wish
-        required = selection.parse_requirement(session, wish.resource_properties)
+        required = selection.parse_requirement(connection, wish.resource_properties)
         slots = chosen.choose(reservation, required)
-        allocations.insert(session, reservation.id, slots, lease.interval, wish.size)
-    debts.insert(session, (Debt(subject, each.id) for each in lease.reservations))
+        allocations.insert(connection, reservation.id, slots, lease.interval, wish.size)
+    debts.insert(connection, (Debt(subject, each.id) for each in lease.reservations))
     return claim
 
 
 def _complete(
-    session: Session, lease: Lease, before_end: datetime.datetime | None
+    connection: sa.Connection, lease: Lease, before_end: datetime.datetime | None
 ) -> None:
-    events.insert(session, lease.id, lease.interval, before_end)
-    leases.move(session, lease.id, state.Lease.PENDING, [state.Lease.CREATING])
-    debts.delete(session, leases.subject(lease.id))
+    events.insert(connection, lease.id, lease.interval, before_end)
+    leases.move(connection, lease.id, state.Lease.PENDING, [state.Lease.CREATING])
+    debts.delete(connection, leases.subject(lease.id))
 
 
 def undo(world: World, claim: Claim, lease_id: str) -> None:
     """Remove a lease whose creation failed."""
-    execution.write(world, claim, lambda session: leases.delete(session, lease_id))
+    execution.write(
+        world, claim, lambda connection: leases.delete(connection, lease_id)
+    )
     settlement.settle(world, claim.subject)

@@ -4,8 +4,8 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement_consumers.client import Conflict, NotFound
 from placement_consumers.errors import PlacementError
@@ -30,19 +30,27 @@ class StillInUse(Exception):
 
 
 def begin(
-    session: Session, world: World, subject: str, operation: str, document: Any = None
+    connection: sa.Connection,
+    world: World,
+    subject: str,
+    operation: str,
+    document: Any = None,
 ) -> Claim:
     """Claim a subject for an operation.
 
     :raises Busy: another operation is in progress on it
     """
     claim = Claim(subject, str(uuid.uuid4()), operation, document)
-    claims.take(session, claim, world.clock.now() + world.rules.claim)
+    claims.take(connection, claim, world.clock.now() + world.rules.claim)
     return claim
 
 
 def begin_event(
-    session: Session, world: World, event: Event, target: state.Lease, operation: str
+    connection: sa.Connection,
+    world: World,
+    event: Event,
+    target: state.Lease,
+    operation: str,
 ) -> Claim:
     """Claim a lease for what an event does to it.
 
@@ -53,23 +61,25 @@ def begin_event(
     """
     now = world.clock.now()
     document = {"event": event.id, "since": now.isoformat()}
-    claim = begin(session, world, leases.subject(event.lease_id), operation, document)
-    begun = events.begin(session, event, now)
+    claim = begin(
+        connection, world, leases.subject(event.lease_id), operation, document
+    )
+    begun = events.begin(connection, event, now)
     sources = state.sources(target)
-    if not begun or not leases.move(session, event.lease_id, target, sources):
+    if not begun or not leases.move(connection, event.lease_id, target, sources):
         raise claims.Busy(f"Event {event.id} cannot run now.")
     return claim
 
 
-def write(world: World, claim: Claim, work: Callable[[Session], None]) -> None:
+def write(world: World, claim: Claim, work: Callable[[sa.Connection], None]) -> None:
     """Change the tables on behalf of an operation, and end it.
 
     :raises Lost: another process has taken over the operation; nothing is changed
     """
 
-    def held(session: Session) -> None:
-        claims.release(session, claim)
-        work(session)
+    def held(connection: sa.Connection) -> None:
+        claims.release(connection, claim)
+        work(connection)
 
     world.database.write(held)
 
@@ -92,7 +102,7 @@ def renew(world: World, claim: Claim) -> None:
     :raises Lost: another process has taken it over
     """
     expires_at = world.clock.now() + world.rules.claim
-    world.database.write(lambda session: claims.renew(session, claim, expires_at))
+    world.database.write(lambda connection: claims.renew(connection, claim, expires_at))
 
 
 def let_go(world: World, claim: Claim) -> None:
@@ -101,7 +111,7 @@ def let_go(world: World, claim: Claim) -> None:
     :raises Lost: another process has taken it over already
     """
     now = world.clock.now()
-    world.database.write(lambda session: claims.renew(session, claim, now))
+    world.database.write(lambda connection: claims.renew(connection, claim, now))
 
 
 def perform(world: World, step: plan.Step) -> None:

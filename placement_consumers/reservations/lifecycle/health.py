@@ -4,8 +4,8 @@ import dataclasses
 import datetime
 from collections.abc import Mapping
 
+import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations import capacity, requirement, state
 from placement_consumers.reservations.capacity import Holding, Size
@@ -37,50 +37,52 @@ def watch(world: World) -> None:
             LOG.warning("host %s cannot be checked: %s", host.name, exc)
             continue
         seen[host.id] = found or dataclasses.replace(host.details, available=False)
-    world.database.write(lambda session: _put_right(session, world, seen))
+    world.database.write(lambda connection: _put_right(connection, world, seen))
 
 
-def _put_right(session: Session, world: World, seen: Mapping[int, Details]) -> None:
-    known = hosts.lock_hosts(session)
+def _put_right(
+    connection: sa.Connection, world: World, seen: Mapping[int, Details]
+) -> None:
+    known = hosts.lock_hosts(connection)
     for host in known:
         details = seen.get(host.id, host.details)
         # A host that is being removed takes no promises, however healthy it is.
         if details != host.details and not claims.find(
-            session, hosts.subject(host.name)
+            connection, hosts.subject(host.name)
         ):
             LOG.warning("host %s is now %s", host.name, details)
-            hosts.update(session, host.id, details)
-    heal(session, world)
+            hosts.update(connection, host.id, details)
+    heal(connection, world)
 
 
-def heal(session: Session, world: World) -> None:
+def heal(connection: sa.Connection, world: World) -> None:
     """Move reservations that have not started off failing hosts; mark the others."""
     now = world.clock.now()
     concerned = {
         each.id: (lease, each)
-        for lease in leases.list_leases(session)
+        for lease in leases.list_leases(connection)
         if lease.interval.end > now
         for each in lease.reservations
         if each.status != state.Reservation.DELETED
     }
-    lacking = _displaced(session, world, concerned)
+    lacking = _displaced(connection, world, concerned)
     degraded: dict[str, bool] = {}
     for lease, reservation in concerned.values():
         missing = reservation.id in lacking and not _move(
-            session, world, lease, reservation, lacking[reservation.id]
+            connection, world, lease, reservation, lacking[reservation.id]
         )
         if reservation.id not in lacking and reservation.missing_resources:
-            _mark(session, reservation, missing=False)
+            _mark(connection, reservation, missing=False)
         elif missing and not reservation.missing_resources:
-            _mark(session, reservation, missing=True)
+            _mark(connection, reservation, missing=True)
         degraded[lease.id] = degraded.get(lease.id, False) or missing
     for lease, _ in concerned.values():
         if lease.degraded != degraded[lease.id]:
-            leases.set_degraded(session, lease.id, degraded[lease.id])
+            leases.set_degraded(connection, lease.id, degraded[lease.id])
 
 
 def _displaced(
-    session: Session,
+    connection: sa.Connection,
     world: World,
     concerned: Mapping[str, tuple[Lease, Reservation]],
 ) -> dict[str, dict[int, int]]:
@@ -92,11 +94,11 @@ def _displaced(
 
     held = [
         each
-        for each in allocations.list_all(session)
+        for each in allocations.list_all(connection)
         if each.reservation_id in concerned
     ]
     lacking: dict[str, dict[int, int]] = {}
-    for host in hosts.list_hosts(session):
+    for host in hosts.list_hosts(connection):
         there = sorted(
             (each for each in held if each.host_id == host.id), key=importance
         )
@@ -109,7 +111,7 @@ def _displaced(
 
 
 def _move(
-    session: Session,
+    connection: sa.Connection,
     world: World,
     lease: Lease,
     reservation: Reservation,
@@ -118,37 +120,37 @@ def _move(
     """Replace displaced slots of a reservation; return whether that worked."""
     pending = state.Lease.PENDING
     # A lease that is just starting is left alone.
-    if not leases.move(session, lease.id, pending, [pending]):
+    if not leases.move(connection, lease.id, pending, [pending]):
         return False
     cleaning = world.rules.cleaning
     chosen = Selection(
-        hosts.list_hosts(session),
+        hosts.list_hosts(connection),
         allocations.list_holdings(
-            session, lease.interval, cleaning, without=[reservation.id]
+            connection, lease.interval, cleaning, without=[reservation.id]
         ),
         lease.interval,
         cleaning,
     )
     try:
-        slots = _choose(session, chosen, reservation, displaced)
+        slots = _choose(connection, chosen, reservation, displaced)
     except errors.Conflict:
         return False
     LOG.info("reservation %s moves to hosts %s", reservation.id, slots)
     allocations.replace(
-        session, reservation.id, slots, lease.interval, reservation.wish.size
+        connection, reservation.id, slots, lease.interval, reservation.wish.size
     )
-    _mark(session, reservation, missing=False, changed=True)
+    _mark(connection, reservation, missing=False, changed=True)
     return True
 
 
 def _choose(
-    session: Session,
+    connection: sa.Connection,
     chosen: Selection,
     reservation: Reservation,
     displaced: Mapping[int, int],
 ) -> dict[int, int]:
     required = requirement.parse(reservation.wish.resource_properties)
-    held = allocations.count_by_host(session, reservation.id)
+    held = allocations.count_by_host(connection, reservation.id)
     kept = {
         host_id: count - displaced.get(host_id, 0)
         for host_id, count in held.items()
@@ -163,10 +165,14 @@ def _choose(
 
 
 def _mark(
-    session: Session, reservation: Reservation, *, missing: bool, changed: bool = False
+    connection: sa.Connection,
+    reservation: Reservation,
+    *,
+    missing: bool,
+    changed: bool = False,
 ) -> None:
     leases.set_condition(
-        session,
+        connection,
         dataclasses.replace(
             reservation,
             missing_resources=missing,

@@ -41,7 +41,9 @@ ENDINGS: dict[str, Callable[[World, Claim], None]] = {
 def recover(world: World) -> None:
     """End abandoned operations, and pay debts."""
     now = world.clock.now()
-    for claim in world.database.read(lambda session: claims.list_expired(session, now)):
+    for claim in world.database.read(
+        lambda connection: claims.list_expired(connection, now)
+    ):
         _attempt(world, claim.subject, claim)
     for subject in world.database.read(debts.list_subjects):
         _attempt(world, subject)
@@ -51,7 +53,7 @@ def _take_over(world: World, expired: Claim) -> None:
     now = world.clock.now()
     expires_at = now + world.rules.claim
     claim = world.database.write(
-        lambda session: claims.take_over(session, expired, now, expires_at)
+        lambda connection: claims.take_over(connection, expired, now, expires_at)
     )
     if claim:
         LOG.info("%s: going on with %s", claim.subject, claim.operation)

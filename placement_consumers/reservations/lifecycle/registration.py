@@ -3,8 +3,8 @@
 import uuid
 from collections.abc import Mapping
 
+import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement_consumers.client import Conflict
 from placement_consumers.reservations import plan, provider, requirement
@@ -36,7 +36,7 @@ def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
     details = _look_at(world, name)
     new_uuid = str(uuid.uuid4())
     created = Debt(hosts.subject(name), None, name, new_uuid)
-    claim = world.database.write(lambda session: _begin(session, world, created))
+    claim = world.database.write(lambda connection: _begin(connection, world, created))
     steps = plan.addition(name, new_uuid)
     try:
         execution.run(world, claim, steps)
@@ -52,12 +52,12 @@ def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
         undo_addition(world, claim)
         raise execution.unavailable(exc) from exc
 
-    def complete(session: Session) -> None:
-        hosts.insert(session, details, capabilities)
-        debts.delete(session, claim.subject)
+    def complete(connection: sa.Connection) -> None:
+        hosts.insert(connection, details, capabilities)
+        debts.delete(connection, claim.subject)
 
     execution.write(world, claim, complete)
-    return world.database.read(lambda session: hosts.get_by_name(session, name))
+    return world.database.read(lambda connection: hosts.get_by_name(connection, name))
 
 
 def _no_host(name: str) -> errors.NotFound:
@@ -65,7 +65,7 @@ def _no_host(name: str) -> errors.NotFound:
 
 
 def _look_at(world: World, name: str) -> Details:
-    if world.database.read(lambda session: hosts.find_by_name(session, name)):
+    if world.database.read(lambda connection: hosts.find_by_name(connection, name)):
         raise errors.Conflict(f"Host '{name}' already exists!")
     try:
         details = world.compute.find_host(name)
@@ -83,16 +83,16 @@ def _check_empty(world: World, name: str) -> None:
         raise errors.Conflict(f"Servers {', '.join(servers)} found for host {name}")
 
 
-def _begin(session: Session, world: World, created: Debt) -> Claim:
-    if hosts.find_by_name(session, created.hypervisor_hostname or ""):
+def _begin(connection: sa.Connection, world: World, created: Debt) -> Claim:
+    if hosts.find_by_name(connection, created.hypervisor_hostname or ""):
         raise errors.Conflict(f"Host '{created.hypervisor_hostname}' already exists!")
-    debts.insert(session, [created])
-    return execution.begin(session, world, created.subject, ADD)
+    debts.insert(connection, [created])
+    return execution.begin(connection, world, created.subject, ADD)
 
 
 def undo_addition(world: World, claim: Claim) -> None:
     """Remove a host whose addition failed."""
-    execution.write(world, claim, lambda session: None)
+    execution.write(world, claim, lambda connection: None)
     settlement.settle(world, claim.subject)
 
 
@@ -104,13 +104,13 @@ def remove(world: World, identifier: str) -> None:
     :raises Unavailable: Placement or the compute service failed; the host is still
         there
     """
-    host = world.database.read(lambda session: _get_free(session, identifier))
+    host = world.database.read(lambda connection: _get_free(connection, identifier))
     try:
         _check_empty(world, host.name)
     except execution.FAILURES as exc:
         raise execution.unavailable(exc) from exc
     claim = world.database.write(
-        lambda session: _begin_removal(session, world, identifier)
+        lambda connection: _begin_removal(connection, world, identifier)
     )
     steps = plan.subtraction(host.name)
     try:
@@ -122,29 +122,29 @@ def remove(world: World, identifier: str) -> None:
         undo_removal(world, claim)
         raise execution.unavailable(exc) from exc
 
-    def complete(session: Session) -> None:
-        hosts.delete(session, host.id)
-        debts.delete(session, claim.subject)
+    def complete(connection: sa.Connection) -> None:
+        hosts.delete(connection, host.id)
+        debts.delete(connection, claim.subject)
 
     execution.write(world, claim, complete)
 
 
-def _get_free(session: Session, identifier: str) -> Host:
-    host = hosts.get(session, identifier)
-    if allocations.is_held(session, host.id):
+def _get_free(connection: sa.Connection, identifier: str) -> Host:
+    host = hosts.get(connection, identifier)
+    if allocations.is_held(connection, host.id):
         raise errors.Conflict(f"Can't delete host {host.id}. The host is reserved.")
     return host
 
 
-def _begin_removal(session: Session, world: World, identifier: str) -> Claim:
+def _begin_removal(connection: sa.Connection, world: World, identifier: str) -> Claim:
     # From here on, no slots on it are promised.
-    hosts.lock_hosts(session)
-    host = _get_free(session, identifier)
+    hosts.lock_hosts(connection)
+    host = _get_free(connection, identifier)
     document = {"host": host.id, "reservable": host.reservable}
     subject = hosts.subject(host.name)
-    claim = execution.begin(session, world, subject, REMOVE, document)
-    hosts.set_reservable(session, host.id, False)
-    debts.insert(session, [Debt(subject, None, host.name)])
+    claim = execution.begin(connection, world, subject, REMOVE, document)
+    hosts.set_reservable(connection, host.id, False)
+    debts.insert(connection, [Debt(subject, None, host.name)])
     return claim
 
 
@@ -152,7 +152,9 @@ def undo_removal(world: World, claim: Claim) -> None:
     """Restore a host whose removal failed."""
     host_id, reservable = claim.document["host"], claim.document["reservable"]
     execution.write(
-        world, claim, lambda session: hosts.set_reservable(session, host_id, reservable)
+        world,
+        claim,
+        lambda connection: hosts.set_reservable(connection, host_id, reservable),
     )
     settlement.settle(world, claim.subject)
 
@@ -166,26 +168,28 @@ def describe(
     :raises Conflict: reservations on the host require the current values
     """
 
-    def work(session: Session) -> Host:
-        hosts.lock_hosts(session)
-        host = hosts.get(session, identifier)
-        named = _list_named(session, host.id)
+    def work(connection: sa.Connection) -> Host:
+        hosts.lock_hosts(connection)
+        host = hosts.get(connection, identifier)
+        named = _list_named(connection, host.id)
         for name, value in sorted(capabilities.items()):
             if name in named and value != host.capabilities.get(name):
                 raise errors.Conflict(
                     f"Capability {name!r} of host {host.id} is required by a "
                     "reservation."
                 )
-        hosts.set_capabilities(session, host.id, capabilities)
-        return hosts.get(session, identifier)
+        hosts.set_capabilities(connection, host.id, capabilities)
+        return hosts.get(connection, identifier)
 
     return world.database.write(work)
 
 
-def _list_named(session: Session, host_id: int) -> set[str]:
+def _list_named(connection: sa.Connection, host_id: int) -> set[str]:
     """Return the properties that reservations on a host require."""
-    held = {slot.lease_id for slot in allocations.list_slots(session, host_id=host_id)}
-    wanted = [leases.get(session, lease_id) for lease_id in sorted(held)]
+    held = {
+        slot.lease_id for slot in allocations.list_slots(connection, host_id=host_id)
+    }
+    wanted = [leases.get(connection, lease_id) for lease_id in sorted(held)]
     return {
         comparison.name
         for lease in wanted

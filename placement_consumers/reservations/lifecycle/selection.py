@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy.orm import Session
+import sqlalchemy as sa
 
 from placement_consumers.reservations import capacity, requirement
 from placement_consumers.reservations.capacity import Holding, Interval, NotEnough
@@ -18,12 +18,12 @@ NOT_ENOUGH = "Not enough hosts available"
 Slots = dict[int, int]
 
 
-def parse_requirement(session: Session, text: str) -> requirement.Requirement:
+def parse_requirement(connection: sa.Connection, text: str) -> requirement.Requirement:
     """Return what a reservation requires of its hosts.
 
     :raises BadRequest: it is malformed, or names a property that no host has
     """
-    known = {*hosts.COLUMNS, *hosts.list_capability_names(session)}
+    known = {*hosts.COLUMNS, *hosts.list_capability_names(connection)}
     try:
         return requirement.parse(text, known)
     except requirement.Malformed as exc:

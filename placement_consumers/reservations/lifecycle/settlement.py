@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations import plan, provider, state
 from placement_consumers.reservations.lifecycle import execution
@@ -26,7 +26,7 @@ def settle(world: World, subject: str) -> None:
     """Pay the debts of a lease or a host, now if possible, or later."""
     try:
         claim = world.database.write(
-            lambda session: execution.begin(session, world, subject, OPERATION)
+            lambda connection: execution.begin(connection, world, subject, OPERATION)
         )
     except claims.Busy:
         return
@@ -35,15 +35,17 @@ def settle(world: World, subject: str) -> None:
 
 def proceed(world: World, claim: Claim) -> None:
     """Pay the debts of a lease or a host, which is claimed for that."""
-    steps = world.database.read(lambda session: _plan(session, claim.subject))
+    steps = world.database.read(lambda connection: _plan(connection, claim.subject))
     try:
         for step in steps:
             _pay_one(world, claim, step)
     except (*execution.FAILURES, execution.StillInUse) as exc:
         LOG.warning("%s will be repaired later: %s", claim.subject, exc)
-        execution.write(world, claim, lambda session: None)
+        execution.write(world, claim, lambda connection: None)
         return
-    execution.write(world, claim, lambda session: debts.delete(session, claim.subject))
+    execution.write(
+        world, claim, lambda connection: debts.delete(connection, claim.subject)
+    )
 
 
 def _pay_one(world: World, claim: Claim, step: plan.Step) -> None:
@@ -54,19 +56,19 @@ def _pay_one(world: World, claim: Claim, step: plan.Step) -> None:
         LOG.info("%s: host %s no longer exists", claim.subject, exc)
 
 
-def _plan(session: Session, subject: str) -> list[plan.Step]:
+def _plan(connection: sa.Connection, subject: str) -> list[plan.Step]:
     steps: list[plan.Step] = []
-    for debt in debts.list_by_subject(session, subject):
-        steps += _pay(session, debt)
+    for debt in debts.list_by_subject(connection, subject):
+        steps += _pay(connection, debt)
     return steps
 
 
-def _pay(session: Session, debt: Debt) -> Iterator[plan.Step]:
-    reservation = debt.reservation_id and _find(session, debt)
+def _pay(connection: sa.Connection, debt: Debt) -> Iterator[plan.Step]:
+    reservation = debt.reservation_id and _find(connection, debt)
     if debt.hypervisor_hostname and debt.reservation_id:
-        yield from _inventory(session, debt, reservation or None)
+        yield from _inventory(connection, debt, reservation or None)
     elif debt.hypervisor_hostname:
-        yield from _host(session, debt)
+        yield from _host(connection, debt)
     elif reservation:
         yield plan.MakeFlavor(plan.flavor_of(reservation))
     elif debt.reservation_id:
@@ -74,9 +76,9 @@ def _pay(session: Session, debt: Debt) -> Iterator[plan.Step]:
         yield from plan.removal(debt.reservation_id, gone)
 
 
-def _find(session: Session, debt: Debt) -> Reservation | None:
+def _find(connection: sa.Connection, debt: Debt) -> Reservation | None:
     """Return the reservation of a debt, unless it is over."""
-    lease = leases.find(session, leases.id_of(debt.subject))
+    lease = leases.find(connection, leases.id_of(debt.subject))
     found = (each for each in (lease.reservations if lease else ()))
     return next(
         (
@@ -90,13 +92,13 @@ def _find(session: Session, debt: Debt) -> Reservation | None:
 
 
 def _inventory(
-    session: Session, debt: Debt, reservation: Reservation | None
+    connection: sa.Connection, debt: Debt, reservation: Reservation | None
 ) -> Iterator[plan.Step]:
     name = debt.hypervisor_hostname or ""
     total = 0
     if reservation and reservation.status == state.Reservation.ACTIVE:
-        host = hosts.find_by_name(session, name)
-        counts = allocations.count_by_host(session, reservation.id)
+        host = hosts.find_by_name(connection, name)
+        counts = allocations.count_by_host(connection, reservation.id)
         total = counts.get(host.id, 0) if host else 0
     resource_class = leases.resource_class_of(debt.reservation_id or "")
     if total:
@@ -105,9 +107,9 @@ def _inventory(
         yield plan.RemoveInventory(name, resource_class)
 
 
-def _host(session: Session, debt: Debt) -> Iterator[plan.Step]:
+def _host(connection: sa.Connection, debt: Debt) -> Iterator[plan.Step]:
     name = debt.hypervisor_hostname or ""
-    if hosts.find_by_name(session, name):
+    if hosts.find_by_name(connection, name):
         yield from (plan.EnsureProvider(name), plan.JoinPool(name))
     else:
         yield from plan.subtraction(name, debt.provider_uuid)

@@ -2,8 +2,8 @@
 
 import datetime
 
+import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations import plan, state
 from placement_consumers.reservations.lifecycle import activation, execution
@@ -35,8 +35,8 @@ def end(world: World, event: Event) -> None:
     proceed(
         world,
         world.database.write(
-            lambda session: execution.begin_event(
-                session, world, event, state.Lease.TERMINATING, END
+            lambda connection: execution.begin_event(
+                connection, world, event, state.Lease.TERMINATING, END
             )
         ),
     )
@@ -66,7 +66,7 @@ def delete(world: World, lease_id: str) -> None:
     :raises Conflict: another operation is in progress on it
     :raises Unavailable: something could not be removed; the lease is in error
     """
-    claim = world.database.write(lambda session: _begin(session, world, lease_id))
+    claim = world.database.write(lambda connection: _begin(connection, world, lease_id))
     while True:
         try:
             _remove(world, claim)
@@ -84,17 +84,17 @@ def delete(world: World, lease_id: str) -> None:
             return
 
 
-def _begin(session: Session, world: World, lease_id: str) -> Claim:
-    lease = leases.get(session, lease_id)
+def _begin(connection: sa.Connection, world: World, lease_id: str) -> Claim:
+    lease = leases.get(connection, lease_id)
     deleting = state.Lease.DELETING
     now = world.clock.now()
     document = {"since": now.isoformat()}
     subject = leases.subject(lease_id)
     # An operation whose process is gone loses its claim on the lease.
-    claims.drop_expired(session, subject, now)
-    claim = execution.begin(session, world, subject, DELETE, document)
+    claims.drop_expired(connection, subject, now)
+    claim = execution.begin(connection, world, subject, DELETE, document)
     if not leases.move(
-        session, lease_id, deleting, state.sources(deleting, stable=False)
+        connection, lease_id, deleting, state.sources(deleting, stable=False)
     ):
         raise errors.Conflict(f"Lease {lease_id} is {lease.status}.")
     return claim
@@ -102,13 +102,13 @@ def _begin(session: Session, world: World, lease_id: str) -> Claim:
 
 def _remove(world: World, claim: Claim) -> None:
     lease_id = leases.id_of(claim.subject)
-    steps = world.database.read(lambda session: _plan(session, lease_id))
+    steps = world.database.read(lambda connection: _plan(connection, lease_id))
     execution.run(world, claim, steps)
 
 
-def _plan(session: Session, lease_id: str) -> list[plan.Step]:
-    lease = leases.get(session, lease_id)
-    touched = activation.list_touched(session, lease_id)
+def _plan(connection: sa.Connection, lease_id: str) -> list[plan.Step]:
+    lease = leases.get(connection, lease_id)
+    touched = activation.list_touched(connection, lease_id)
     steps: list[plan.Step] = []
     for each in lease.reservations:
         if each.status == state.Reservation.PENDING and not _began(lease):
@@ -133,18 +133,18 @@ def _succeed(world: World, claim: Claim) -> None:
     lease_id = leases.id_of(claim.subject)
     now = world.clock.now()
 
-    def complete(session: Session) -> None:
-        debts.delete(session, claim.subject)
+    def complete(connection: sa.Connection) -> None:
+        debts.delete(connection, claim.subject)
         if claim.operation == DELETE:
-            leases.delete(session, lease_id)
+            leases.delete(connection, lease_id)
             return
-        for each in leases.get(session, lease_id).reservations:
-            allocations.delete(session, each.id)
-        leases.set_reservation_status(session, lease_id, state.Reservation.DELETED)
-        _close(session, claim, state.Event.DONE, now)
-        leases.set_degraded(session, lease_id, False)
+        for each in leases.get(connection, lease_id).reservations:
+            allocations.delete(connection, each.id)
+        leases.set_reservation_status(connection, lease_id, state.Reservation.DELETED)
+        _close(connection, claim, state.Event.DONE, now)
+        leases.set_degraded(connection, lease_id, False)
         sources = [state.Lease.TERMINATING]
-        leases.move(session, lease_id, state.Lease.TERMINATED, sources)
+        leases.move(connection, lease_id, state.Lease.TERMINATED, sources)
 
     execution.write(world, claim, complete)
 
@@ -154,8 +154,8 @@ def _fail(world: World, claim: Claim, exc: Exception) -> None:
     LOG.error("lease %s cannot be removed: %s", lease_id, exc)
     now = world.clock.now()
 
-    def complete(session: Session) -> None:
-        lease = leases.get(session, lease_id)
+    def complete(connection: sa.Connection) -> None:
+        lease = leases.get(connection, lease_id)
         left = [
             each.id
             for each in lease.reservations
@@ -163,19 +163,22 @@ def _fail(world: World, claim: Claim, exc: Exception) -> None:
         ]
         if left:
             leases.set_reservation_status(
-                session, lease_id, state.Reservation.ERROR, *left
+                connection, lease_id, state.Reservation.ERROR, *left
             )
-        _close(session, claim, state.Event.ERROR, now)
-        leases.move(session, lease_id, state.Lease.ERROR, [lease.status])
+        _close(connection, claim, state.Event.ERROR, now)
+        leases.move(connection, lease_id, state.Lease.ERROR, [lease.status])
 
     execution.write(world, claim, complete)
 
 
 def _close(
-    session: Session, claim: Claim, outcome: state.Event, now: datetime.datetime
+    connection: sa.Connection,
+    claim: Claim,
+    outcome: state.Event,
+    now: datetime.datetime,
 ) -> None:
     """Close the event of an operation that is over; for a deletion, the start event."""
-    lease = leases.get(session, leases.id_of(claim.subject))
+    lease = leases.get(connection, leases.id_of(claim.subject))
     if claim.operation == END:
         over = [claim.document["event"]]
     else:
@@ -187,4 +190,4 @@ def _close(
             or event.status == state.Event.IN_PROGRESS
         ]
     for event_id in over:
-        events.close(session, event_id, outcome, now)
+        events.close(connection, event_id, outcome, now)

@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable, Iterable
 
+import sqlalchemy as sa
 from oslo_log import log
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations import state
 from placement_consumers.reservations.lifecycle import (
@@ -58,7 +58,7 @@ def run_due(world: World) -> None:
 
 def _list_due(world: World) -> list[Event]:
     now = world.clock.now()
-    return world.database.read(lambda session: events.list_due(session, now))
+    return world.database.read(lambda connection: events.list_due(connection, now))
 
 
 def retry_ends(world: World) -> None:
@@ -66,7 +66,9 @@ def retry_ends(world: World) -> None:
     before = world.clock.now() - world.rules.retry
     _run_all(
         world,
-        world.database.read(lambda session: events.list_failed_ends(session, before)),
+        world.database.read(
+            lambda connection: events.list_failed_ends(connection, before)
+        ),
     )
 
 
@@ -91,8 +93,8 @@ def _notify(world: World, event: Event) -> None:
     """Log, once, that a lease ends soon."""
     now = world.clock.now()
 
-    def work(session: Session) -> bool:
-        return events.begin(session, event, now, state.Event.DONE)
+    def work(connection: sa.Connection) -> bool:
+        return events.begin(connection, event, now, state.Event.DONE)
 
     if world.database.write(work):
         LOG.info("lease %s ends soon", event.lease_id)

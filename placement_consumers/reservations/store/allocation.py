@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations.capacity import Holding, Interval, Size
 from placement_consumers.reservations.db import models
@@ -24,7 +23,7 @@ class Slot:
 
 
 def list_holdings(
-    session: Session,
+    connection: sa.Connection,
     interval: Interval,
     cleaning: datetime.timedelta,
     *,
@@ -41,13 +40,13 @@ def list_holdings(
     )
     if without:
         query = query.where(table.reservation_id.not_in(without))
-    return [_holding(row) for row in session.execute(query)]
+    return [_holding(row) for row in connection.execute(query)]
 
 
-def list_all(session: Session) -> list[Holding]:
+def list_all(connection: sa.Connection) -> list[Holding]:
     """Return all slots that are held, not only wanted; the oldest promises first."""
     query = _grouped().where(models.Allocation.wanted.is_(sa.false()))
-    return [_holding(row) for row in session.execute(query)]
+    return [_holding(row) for row in connection.execute(query)]
 
 
 def _grouped() -> Any:
@@ -76,7 +75,7 @@ def _holding(row: Any) -> Holding:
 
 
 def count_by_host(
-    session: Session, reservation_id: str, *, wanted: bool = False
+    connection: sa.Connection, reservation_id: str, *, wanted: bool = False
 ) -> dict[int, int]:
     """Return how many slots a reservation has on each host, keyed by host id."""
     table = models.Allocation
@@ -86,11 +85,11 @@ def count_by_host(
         .group_by(table.computehost_id)
         .order_by(sa.func.min(table.id))
     )
-    return {row.computehost_id: row.slots for row in session.execute(query)}
+    return {row.computehost_id: row.slots for row in connection.execute(query)}
 
 
 def insert(
-    session: Session,
+    connection: sa.Connection,
     reservation_id: str,
     counts: Mapping[int, int],
     interval: Interval,
@@ -115,49 +114,49 @@ def insert(
         {**row, "computehost_id": host_id} for host_id in Counter(counts).elements()
     ]
     if rows:
-        session.execute(sa.insert(models.Allocation), rows)
+        connection.execute(sa.insert(models.Allocation), rows)
 
 
 def replace(
-    session: Session,
+    connection: sa.Connection,
     reservation_id: str,
     counts: Mapping[int, int],
     interval: Interval,
     size: Size,
 ) -> None:
     """Replace all slots that a reservation has with new ones."""
-    delete(session, reservation_id)
-    insert(session, reservation_id, counts, interval, size)
+    delete(connection, reservation_id)
+    insert(connection, reservation_id, counts, interval, size)
 
 
 def delete(
-    session: Session, reservation_id: str, *, wanted: bool | None = None
+    connection: sa.Connection, reservation_id: str, *, wanted: bool | None = None
 ) -> None:
     """Delete the slots of a reservation: all, or only those that are (not) wanted."""
     table = models.Allocation
     statement = sa.delete(table).where(table.reservation_id == reservation_id)
     if wanted is not None:
         statement = statement.where(table.wanted.is_(wanted))
-    session.execute(statement)
+    connection.execute(statement)
 
 
-def keep_wanted(session: Session, reservation_id: str) -> None:
+def keep_wanted(connection: sa.Connection, reservation_id: str) -> None:
     """Turn the slots that a reservation wanted into those that it holds."""
-    delete(session, reservation_id, wanted=False)
+    delete(connection, reservation_id, wanted=False)
     table = models.Allocation
     statement = sa.update(table).where(table.reservation_id == reservation_id)
-    session.execute(statement.values(wanted=False))
+    connection.execute(statement.values(wanted=False))
 
 
-def is_held(session: Session, host_id: int) -> bool:
+def is_held(connection: sa.Connection, host_id: int) -> bool:
     """Return whether any slot of a host is promised."""
     query = sa.select(models.Allocation.id)
     query = query.where(models.Allocation.computehost_id == host_id).limit(1)
-    return session.execute(query).first() is not None
+    return connection.execute(query).first() is not None
 
 
 def list_slots(
-    session: Session,
+    connection: sa.Connection,
     *,
     host_id: int | None = None,
     lease_id: str | None = None,
@@ -185,5 +184,5 @@ def list_slots(
         query = query.where(table.reservation_id == reservation_id)
     return [
         Slot(row[0], row[1], row[2], Interval(row[3], row[4]))
-        for row in session.execute(query)
+        for row in connection.execute(query)
     ]

@@ -13,7 +13,6 @@ import uuid
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations.db import models
 from placement_foundation import errors
@@ -37,14 +36,16 @@ class Claim:
     document: Any
 
 
-def take(session: Session, claim: Claim, expires_at: datetime.datetime) -> None:
+def take(
+    connection: sa.Connection, claim: Claim, expires_at: datetime.datetime
+) -> None:
     """Begin an operation.
 
     :raises Busy: another operation is in progress on the same subject
     """
-    if find(session, claim.subject):
+    if find(connection, claim.subject):
         raise Busy(f"Another operation is in progress on {claim.subject}.")
-    session.execute(
+    connection.execute(
         sa.insert(models.Claim).values(
             subject=claim.subject,
             holder=claim.holder,
@@ -55,39 +56,43 @@ def take(session: Session, claim: Claim, expires_at: datetime.datetime) -> None:
     )
 
 
-def find(session: Session, subject: str) -> Claim | None:
+def find(connection: sa.Connection, subject: str) -> Claim | None:
     """Return the claim on a subject, if there is one."""
     table = models.Claim
-    row = session.scalars(sa.select(table).where(table.subject == subject)).first()
+    row = connection.execute(sa.select(table).where(table.subject == subject)).first()
     return _claim(row) if row else None
 
 
-def renew(session: Session, claim: Claim, expires_at: datetime.datetime) -> None:
+def renew(
+    connection: sa.Connection, claim: Claim, expires_at: datetime.datetime
+) -> None:
     """Renew the claim of an operation.
 
     :raises Lost: another process has taken it over
     """
     table = models.Claim
     statement = _held(sa.update(table), claim)
-    renewed = session.execute(statement.values(expires_at=expires_at))
-    if not renewed.rowcount:  # type: ignore[attr-defined]
+    renewed = connection.execute(statement.values(expires_at=expires_at))
+    if not renewed.rowcount:
         raise Lost(f"Another process has taken over the work on {claim.subject}.")
 
 
-def release(session: Session, claim: Claim) -> None:
+def release(connection: sa.Connection, claim: Claim) -> None:
     """End an operation.
 
     :raises Lost: another process has taken it over
     """
-    released = session.execute(_held(sa.delete(models.Claim), claim))
-    if not released.rowcount:  # type: ignore[attr-defined]
+    released = connection.execute(_held(sa.delete(models.Claim), claim))
+    if not released.rowcount:
         raise Lost(f"Another process has taken over the work on {claim.subject}.")
 
 
-def drop_expired(session: Session, subject: str, now: datetime.datetime) -> None:
+def drop_expired(
+    connection: sa.Connection, subject: str, now: datetime.datetime
+) -> None:
     """Delete the claim on a subject if it expired; the caller cleans up after it."""
     table = models.Claim
-    session.execute(
+    connection.execute(
         sa.delete(table).where(table.subject == subject, table.expires_at <= now)
     )
 
@@ -97,16 +102,16 @@ def _held(statement: Any, claim: Claim) -> Any:
     return statement.where(table.subject == claim.subject, table.holder == claim.holder)
 
 
-def list_expired(session: Session, now: datetime.datetime) -> list[Claim]:
+def list_expired(connection: sa.Connection, now: datetime.datetime) -> list[Claim]:
     """Return the claims that have expired, the oldest first."""
     table = models.Claim
     query = sa.select(table).where(table.expires_at <= now)
     query = query.order_by(table.expires_at, table.subject)
-    return [_claim(row) for row in session.scalars(query)]
+    return [_claim(row) for row in connection.execute(query)]
 
 
 def take_over(
-    session: Session,
+    connection: sa.Connection,
     claim: Claim,
     now: datetime.datetime,
     expires_at: datetime.datetime,
@@ -115,11 +120,11 @@ def take_over(
     holder = str(uuid.uuid4())
     table = models.Claim
     statement = _held(sa.update(table), claim).where(table.expires_at <= now)
-    taken = session.execute(statement.values(holder=holder, expires_at=expires_at))
-    if not taken.rowcount:  # type: ignore[attr-defined]
+    taken = connection.execute(statement.values(holder=holder, expires_at=expires_at))
+    if not taken.rowcount:
         return None
     return dataclasses.replace(claim, holder=holder)
 
 
-def _claim(row: models.Claim) -> Claim:
+def _claim(row: Any) -> Claim:
     return Claim(row.subject, row.holder, row.operation, json.loads(row.document))

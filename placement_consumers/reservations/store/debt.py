@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Iterable
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations.db import models
 
@@ -29,14 +28,14 @@ class Debt:
     provider_uuid: str | None = None
 
 
-def insert(session: Session, debts: Iterable[Debt]) -> None:
+def insert(connection: sa.Connection, debts: Iterable[Debt]) -> None:
     """Store debts."""
     rows = [dataclasses.asdict(debt) for debt in debts]
     if rows:
-        session.execute(sa.insert(models.Debt), rows)
+        connection.execute(sa.insert(models.Debt), rows)
 
 
-def list_by_subject(session: Session, subject: str) -> list[Debt]:
+def list_by_subject(connection: sa.Connection, subject: str) -> list[Debt]:
     """Return the debts of a lease or a host, the newest first."""
     table = models.Debt
     query = sa.select(table).where(table.subject == subject).order_by(table.id.desc())
@@ -47,18 +46,18 @@ def list_by_subject(session: Session, subject: str) -> list[Debt]:
             row.hypervisor_hostname,
             row.provider_uuid,
         )
-        for row in session.scalars(query)
+        for row in connection.execute(query)
     ]
 
 
-def list_subjects(session: Session) -> list[str]:
+def list_subjects(connection: sa.Connection) -> list[str]:
     """Return the leases and hosts with debts, on which no operation is in progress."""
     claimed = sa.select(models.Claim.subject)
     query = sa.select(models.Debt.subject).distinct()
     query = query.where(models.Debt.subject.not_in(claimed))
-    return list(session.scalars(query.order_by(models.Debt.subject)))
+    return list(connection.scalars(query.order_by(models.Debt.subject)))
 
 
-def delete(session: Session, subject: str) -> None:
+def delete(connection: sa.Connection, subject: str) -> None:
     """Delete all debts of a lease or a host."""
-    session.execute(sa.delete(models.Debt).where(models.Debt.subject == subject))
+    connection.execute(sa.delete(models.Debt).where(models.Debt.subject == subject))

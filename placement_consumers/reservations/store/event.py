@@ -2,9 +2,9 @@
 
 import datetime
 import uuid
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations import state
 from placement_consumers.reservations.capacity import Interval
@@ -18,7 +18,7 @@ AMONG_LEASES = [state.EventType.BEFORE_END, state.EventType.END, state.EventType
 
 
 def insert(
-    session: Session,
+    connection: sa.Connection,
     lease_id: str,
     interval: Interval,
     before_end: datetime.datetime | None,
@@ -31,11 +31,11 @@ def insert(
     }
     for event_type, time in times.items():
         if time is not None:
-            put(session, lease_id, event_type, time)
+            put(connection, lease_id, event_type, time)
 
 
 def put(
-    session: Session,
+    connection: sa.Connection,
     lease_id: str,
     event_type: state.EventType,
     time: datetime.datetime,
@@ -45,9 +45,9 @@ def put(
     statement = sa.update(table).where(
         table.lease_id == lease_id, table.event_type == event_type
     )
-    changed = session.execute(statement.values(time=time, status=state.Event.UNDONE))
-    if not changed.rowcount:  # type: ignore[attr-defined]
-        session.execute(
+    changed = connection.execute(statement.values(time=time, status=state.Event.UNDONE))
+    if not changed.rowcount:
+        connection.execute(
             sa.insert(table).values(
                 id=str(uuid.uuid4()),
                 lease_id=lease_id,
@@ -58,24 +58,26 @@ def put(
         )
 
 
-def delete(session: Session, lease_id: str, event_type: state.EventType) -> None:
+def delete(
+    connection: sa.Connection, lease_id: str, event_type: state.EventType
+) -> None:
     """Delete an event of a lease."""
     table = models.Event
-    session.execute(
+    connection.execute(
         sa.delete(table).where(
             table.lease_id == lease_id, table.event_type == event_type
         )
     )
 
 
-def list_due(session: Session, now: datetime.datetime) -> list[Event]:
+def list_due(connection: sa.Connection, now: datetime.datetime) -> list[Event]:
     """Return the next due event of each lease, in the order to run them."""
     table = models.Event
     query = sa.select(table).where(
         table.status == state.Event.UNDONE, table.time <= now
     )
-    first: dict[str, models.Event] = {}
-    for row in session.execute(query).scalars():
+    first: dict[str, Any] = {}
+    for row in connection.execute(query):
         known = first.get(row.lease_id)
         if known is None or _place(row) < _place(known):
             first[row.lease_id] = row
@@ -90,11 +92,13 @@ def list_due(session: Session, now: datetime.datetime) -> list[Event]:
     return [event_of(row) for row in due]
 
 
-def _place(row: models.Event) -> int:
+def _place(row: Any) -> int:
     return IN_A_LEASE.index(state.EventType(row.event_type))
 
 
-def list_failed_ends(session: Session, before: datetime.datetime) -> list[Event]:
+def list_failed_ends(
+    connection: sa.Connection, before: datetime.datetime
+) -> list[Event]:
     """Return the end events that failed, and were last tried before a time."""
     table = models.Event
     query = (
@@ -108,11 +112,14 @@ def list_failed_ends(session: Session, before: datetime.datetime) -> list[Event]
         )
         .order_by(table.time, table.id)
     )
-    return [event_of(row) for row in session.execute(query).scalars()]
+    return [event_of(row) for row in connection.execute(query)]
 
 
 def close(
-    session: Session, event_id: str, outcome: state.Event, now: datetime.datetime
+    connection: sa.Connection,
+    event_id: str,
+    outcome: state.Event,
+    now: datetime.datetime,
 ) -> None:
     """Record the outcome of an event that is over, or that will never happen."""
     table = models.Event
@@ -120,11 +127,11 @@ def close(
         table.id == event_id,
         table.status.in_([state.Event.IN_PROGRESS, state.Event.UNDONE]),
     )
-    session.execute(statement.values(status=outcome, updated_at=now))
+    connection.execute(statement.values(status=outcome, updated_at=now))
 
 
 def begin(
-    session: Session,
+    connection: sa.Connection,
     event: Event,
     now: datetime.datetime,
     target: state.Event = state.Event.IN_PROGRESS,
@@ -138,5 +145,5 @@ def begin(
     statement = sa.update(table).where(
         table.id == event.id, table.status == event.status, table.time <= now
     )
-    begun = session.execute(statement.values(status=target, updated_at=now))
-    return bool(begun.rowcount)  # type: ignore[attr-defined]
+    begun = connection.execute(statement.values(status=target, updated_at=now))
+    return bool(begun.rowcount)

@@ -1,9 +1,9 @@
 """Flavors that this service shows if no other service stores flavors."""
 
 import dataclasses
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations.capacity import Size
 from placement_consumers.reservations.db import models
@@ -29,7 +29,9 @@ class Flavor:
         return {f"resources:{self.resource_class}": "1"}
 
 
-def list_flavors(session: Session, project_id: str | None = None) -> list[Flavor]:
+def list_flavors(
+    connection: sa.Connection, project_id: str | None = None
+) -> list[Flavor]:
     """Return flavors by id.
 
     :param project_id: the project with access to them; None means all flavors
@@ -38,26 +40,28 @@ def list_flavors(session: Session, project_id: str | None = None) -> list[Flavor
     query = sa.select(table).order_by(table.id)
     if project_id is not None:
         query = query.where(table.project_id == project_id)
-    return [_flavor(row) for row in session.scalars(query)]
+    return [_flavor(row) for row in connection.execute(query)]
 
 
-def get(session: Session, flavor_id: str, project_id: str | None = None) -> Flavor:
+def get(
+    connection: sa.Connection, flavor_id: str, project_id: str | None = None
+) -> Flavor:
     """Return a flavor.
 
     :param project_id: the project that must have access to it; None for administrators
     :raises NotFound: there is no such flavor for that project
     """
-    for flavor in list_flavors(session, project_id):
+    for flavor in list_flavors(connection, project_id):
         if flavor.id == flavor_id:
             return flavor
     raise errors.NotFound(f"Object with {{'flavor_id': '{flavor_id}'}} not found")
 
 
-def _flavor(row: models.Flavor) -> Flavor:
+def _flavor(row: Any) -> Flavor:
     return Flavor(row.id, Size(row.vcpus, row.ram, row.disk), row.resource_class)
 
 
-def put(session: Session, flavor: Flavor) -> None:
+def put(connection: sa.Connection, flavor: Flavor) -> None:
     """Store a flavor, replacing the one with the same id if there is one."""
     table = models.Flavor
     values = {
@@ -67,21 +71,23 @@ def put(session: Session, flavor: Flavor) -> None:
         "disk": flavor.size.disk_gb,
         "resource_class": flavor.resource_class,
     }
-    changed = session.execute(
+    changed = connection.execute(
         sa.update(table).where(table.id == flavor.id).values(**values)
     )
-    if not changed.rowcount:  # type: ignore[attr-defined]
-        session.execute(sa.insert(table).values(id=flavor.id, **values))
+    if not changed.rowcount:
+        connection.execute(sa.insert(table).values(id=flavor.id, **values))
 
 
-def set_project(session: Session, flavor_id: str, project_id: str | None) -> None:
+def set_project(
+    connection: sa.Connection, flavor_id: str, project_id: str | None
+) -> None:
     """Give a project access to a flavor; None takes access away."""
     table = models.Flavor
-    session.execute(
+    connection.execute(
         sa.update(table).where(table.id == flavor_id).values(project_id=project_id)
     )
 
 
-def delete(session: Session, flavor_id: str) -> None:
+def delete(connection: sa.Connection, flavor_id: str) -> None:
     """Delete a flavor if it exists."""
-    session.execute(sa.delete(models.Flavor).where(models.Flavor.id == flavor_id))
+    connection.execute(sa.delete(models.Flavor).where(models.Flavor.id == flavor_id))

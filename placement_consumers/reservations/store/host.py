@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations.capacity import Size
 from placement_consumers.reservations.db import models
@@ -88,17 +87,17 @@ class Property:
     values: Sequence[str]
 
 
-def list_hosts(session: Session) -> list[Host]:
+def list_hosts(connection: sa.Connection) -> list[Host]:
     """Return all hosts, oldest first."""
-    return _load(session, sa.select(models.ComputeHost))
+    return _load(connection, sa.select(models.ComputeHost))
 
 
-def lock_hosts(session: Session) -> list[Host]:
+def lock_hosts(connection: sa.Connection) -> list[Host]:
     """Return all hosts, locking their slots until the transaction ends."""
-    return _load(session, sa.select(models.ComputeHost).with_for_update())
+    return _load(connection, sa.select(models.ComputeHost).with_for_update())
 
 
-def get(session: Session, identifier: str) -> Host:
+def get(connection: sa.Connection, identifier: str) -> Host:
     """Return the host with an id, which is a decimal number.
 
     :raises NotFound: there is no such host
@@ -106,24 +105,24 @@ def get(session: Session, identifier: str) -> Host:
     number = int(identifier) if identifier.isascii() and identifier.isdecimal() else 0
     if 0 < number <= LARGEST_ID:
         query = sa.select(models.ComputeHost).where(models.ComputeHost.id == number)
-        for host in _load(session, query):
+        for host in _load(connection, query):
             return host
     raise errors.NotFound(f"Object with {{'host_id': '{identifier}'}} not found")
 
 
-def find_by_name(session: Session, name: str) -> Host | None:
+def find_by_name(connection: sa.Connection, name: str) -> Host | None:
     """Return the host with a name, if there is one."""
     query = sa.select(models.ComputeHost)
     query = query.where(models.ComputeHost.hypervisor_hostname == name)
-    return next(iter(_load(session, query)), None)
+    return next(iter(_load(connection, query)), None)
 
 
-def get_by_name(session: Session, name: str) -> Host:
+def get_by_name(connection: sa.Connection, name: str) -> Host:
     """Return the host with a name, which is expected to exist.
 
     :raises NotFound: it has been removed meanwhile
     """
-    found = find_by_name(session, name)
+    found = find_by_name(connection, name)
     if found is None:
         raise errors.NotFound(f"Host '{name}' not found!")
     return found
@@ -134,16 +133,15 @@ def subject(name: str) -> str:
     return f"host:{name}"
 
 
-def names_by_id(session: Session) -> dict[int, str]:
+def names_by_id(connection: sa.Connection) -> dict[int, str]:
     """Return the names of all hosts, keyed by id."""
     query = sa.select(models.ComputeHost.id, models.ComputeHost.hypervisor_hostname)
-    return {row.id: row.hypervisor_hostname for row in session.execute(query)}
+    return {row.id: row.hypervisor_hostname for row in connection.execute(query)}
 
 
-def _load(session: Session, query: sa.Select[Any]) -> list[Host]:
-    rows = session.execute(query.order_by(models.ComputeHost.id)).scalars().all()
-    # Read again, as another transaction may have changed them meanwhile.
-    capabilities = _capabilities(session, [row.id for row in rows])
+def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Host]:
+    rows = connection.execute(query.order_by(models.ComputeHost.id)).all()
+    capabilities = _capabilities(connection, [row.id for row in rows])
     return [
         Host(
             row.id,
@@ -167,27 +165,30 @@ def _load(session: Session, query: sa.Select[Any]) -> list[Host]:
 
 
 def _capabilities(
-    session: Session, host_ids: Sequence[int]
+    connection: sa.Connection, host_ids: Sequence[int]
 ) -> dict[int, dict[str, str]]:
     found: dict[int, dict[str, str]] = {}
     table = models.ExtraCapability
     query = sa.select(table.computehost_id, table.name, table.value)
     query = query.where(table.computehost_id.in_(host_ids)).order_by(table.name)
-    for host_id, name, value in session.execute(query):
+    for host_id, name, value in connection.execute(query):
         found.setdefault(host_id, {})[name] = value
     return found
 
 
-def insert(session: Session, details: Details, capabilities: Mapping[str, str]) -> None:
+def insert(
+    connection: sa.Connection, details: Details, capabilities: Mapping[str, str]
+) -> None:
     """Store a new host.
 
     :raises Conflict: there is already a host with that name
     """
-    if find_by_name(session, details.name):
+    if find_by_name(connection, details.name):
         raise errors.Conflict(f"Host '{details.name}' already exists!")
     row = {"hypervisor_hostname": details.name, "status": None, **_values(details)}
-    inserted = session.execute(sa.insert(models.ComputeHost).values(row))
-    set_capabilities(session, inserted.inserted_primary_key[0], capabilities)  # type: ignore[attr-defined]
+    inserted = connection.execute(sa.insert(models.ComputeHost).values(row))
+    key: Any = inserted.inserted_primary_key
+    set_capabilities(connection, key.id, capabilities)
 
 
 def _values(details: Details) -> dict[str, object]:
@@ -204,27 +205,29 @@ def _values(details: Details) -> dict[str, object]:
     }
 
 
-def update(session: Session, host_id: int, details: Details) -> None:
+def update(connection: sa.Connection, host_id: int, details: Details) -> None:
     """Store what the compute service says about a host now."""
-    _update(session, host_id, _values(details))
+    _update(connection, host_id, _values(details))
 
 
-def set_reservable(session: Session, host_id: int, reservable: bool) -> None:
+def set_reservable(connection: sa.Connection, host_id: int, reservable: bool) -> None:
     """Store whether slots on a host may be promised."""
-    _update(session, host_id, {"reservable": reservable})
+    _update(connection, host_id, {"reservable": reservable})
 
 
-def _update(session: Session, host_id: int, values: Mapping[str, object]) -> None:
+def _update(
+    connection: sa.Connection, host_id: int, values: Mapping[str, object]
+) -> None:
     table = models.ComputeHost
-    session.execute(sa.update(table).where(table.id == host_id).values(**values))
+    connection.execute(sa.update(table).where(table.id == host_id).values(**values))
 
 
 def set_capabilities(
-    session: Session, host_id: int, capabilities: Mapping[str, str | None]
+    connection: sa.Connection, host_id: int, capabilities: Mapping[str, str | None]
 ) -> None:
     """Store capabilities of a host; None removes one."""
     table = models.ExtraCapability
-    session.execute(
+    connection.execute(
         sa.delete(table).where(
             table.computehost_id == host_id, table.name.in_(list(capabilities))
         )
@@ -235,29 +238,31 @@ def set_capabilities(
         if value is not None
     ]
     if rows:
-        session.execute(sa.insert(table), rows)
+        connection.execute(sa.insert(table), rows)
 
 
-def delete(session: Session, host_id: int) -> None:
+def delete(connection: sa.Connection, host_id: int) -> None:
     """Delete a host that has no slots."""
     capability, host = models.ExtraCapability, models.ComputeHost
-    session.execute(sa.delete(capability).where(capability.computehost_id == host_id))
-    session.execute(sa.delete(host).where(host.id == host_id))
+    connection.execute(
+        sa.delete(capability).where(capability.computehost_id == host_id)
+    )
+    connection.execute(sa.delete(host).where(host.id == host_id))
 
 
-def list_capability_names(session: Session) -> set[str]:
+def list_capability_names(connection: sa.Connection) -> set[str]:
     """Return the names of all capabilities that any host has."""
-    return set(session.scalars(sa.select(models.ExtraCapability.name).distinct()))
+    return set(connection.scalars(sa.select(models.ExtraCapability.name).distinct()))
 
 
-def list_properties(session: Session) -> list[Property]:
+def list_properties(connection: sa.Connection) -> list[Property]:
     """Return all capabilities that any host has, by name."""
     capability = models.ExtraCapability
     values: dict[str, set[str]] = {}
-    for name, value in session.execute(sa.select(capability.name, capability.value)):
+    for name, value in connection.execute(sa.select(capability.name, capability.value)):
         values.setdefault(name, set()).add(value)
     private = set(
-        session.scalars(
+        connection.scalars(
             sa.select(models.HostProperty.name).where(models.HostProperty.private)
         )
     )
@@ -266,24 +271,24 @@ def list_properties(session: Session) -> list[Property]:
     ]
 
 
-def set_private(session: Session, name: str, private: bool) -> Property:
+def set_private(connection: sa.Connection, name: str, private: bool) -> Property:
     """Store whether only administrators can see a capability.
 
     :raises NotFound: no host has it
     """
     table = models.HostProperty
     changed = sa.update(table).where(table.name == name).values(private=private)
-    if not session.execute(changed).rowcount:  # type: ignore[attr-defined]
-        session.execute(sa.insert(table).values(name=name, private=private))
-    return get_property(session, name)
+    if not connection.execute(changed).rowcount:
+        connection.execute(sa.insert(table).values(name=name, private=private))
+    return get_property(connection, name)
 
 
-def get_property(session: Session, name: str) -> Property:
+def get_property(connection: sa.Connection, name: str) -> Property:
     """Return a capability.
 
     :raises NotFound: no host has it
     """
-    for found in list_properties(session):
+    for found in list_properties(connection):
         if found.name == name:
             return found
     raise errors.NotFound(f"Object with {{'resource_property': '{name}'}} not found")

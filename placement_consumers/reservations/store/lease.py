@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement_consumers.reservations import state
 from placement_consumers.reservations.capacity import Interval, Size
@@ -109,7 +108,9 @@ def id_of(claimed: str) -> str:
     return claimed.partition(":")[2]
 
 
-def list_leases(session: Session, project_id: str | None = None) -> list[Lease]:
+def list_leases(
+    connection: sa.Connection, project_id: str | None = None
+) -> list[Lease]:
     """Return leases, oldest first.
 
     :param project_id: None means all projects
@@ -117,32 +118,32 @@ def list_leases(session: Session, project_id: str | None = None) -> list[Lease]:
     query = sa.select(models.Lease)
     if project_id is not None:
         query = query.where(models.Lease.project_id == project_id)
-    return _load(session, query)
+    return _load(connection, query)
 
 
-def get(session: Session, lease_id: str) -> Lease:
+def get(connection: sa.Connection, lease_id: str) -> Lease:
     """Return a lease.
 
     :raises NotFound: there is no such lease
     """
-    found = find(session, lease_id)
+    found = find(connection, lease_id)
     if found is None:
         raise errors.NotFound(f"Object with {{'lease_id': '{lease_id}'}} not found")
     return found
 
 
-def find(session: Session, lease_id: str) -> Lease | None:
+def find(connection: sa.Connection, lease_id: str) -> Lease | None:
     """Return a lease if it exists."""
     query = sa.select(models.Lease).where(models.Lease.id == lease_id)
-    return next(iter(_load(session, query)), None)
+    return next(iter(_load(connection, query)), None)
 
 
-def _load(session: Session, query: sa.Select[Any]) -> list[Lease]:
+def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Lease]:
     query = query.order_by(models.Lease.created_at, models.Lease.id)
-    rows = session.execute(query, execution_options=FRESH).scalars().all()
+    rows = connection.execute(query).all()
     ids = [row.id for row in rows]
-    reservations = _by_lease(_reservations(session, ids))
-    events = _by_lease(_events(session, ids))
+    reservations = _by_lease(_reservations(connection, ids))
+    events = _by_lease(_events(connection, ids))
     return [
         Lease(
             row.id,
@@ -161,10 +162,6 @@ def _load(session: Session, query: sa.Select[Any]) -> list[Lease]:
     ]
 
 
-# A row read earlier in this transaction may have changed since.
-FRESH = {"populate_existing": True}
-
-
 def _by_lease(parts: Iterable[Any]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for part in parts:
@@ -172,13 +169,22 @@ def _by_lease(parts: Iterable[Any]) -> dict[str, list[Any]]:
     return found
 
 
-def _reservations(session: Session, lease_ids: Sequence[str]) -> list[Reservation]:
+def _reservations(
+    connection: sa.Connection, lease_ids: Sequence[str]
+) -> list[Reservation]:
+    what = models.InstanceReservation
     query = (
-        sa.select(models.Reservation, models.InstanceReservation)
-        .join(
-            models.InstanceReservation,
-            models.InstanceReservation.reservation_id == models.Reservation.id,
+        sa.select(
+            models.Reservation,
+            what.vcpus,
+            what.memory_mb,
+            what.disk_gb,
+            what.amount,
+            what.affinity,
+            what.resource_properties,
+            what.updated_at.label("wish_updated_at"),
         )
+        .join(what, what.reservation_id == models.Reservation.id)
         .where(models.Reservation.lease_id.in_(lease_ids))
         .order_by(models.Reservation.lease_id, models.Reservation.position)
     )
@@ -188,32 +194,31 @@ def _reservations(session: Session, lease_ids: Sequence[str]) -> list[Reservatio
             row.lease_id,
             row.resource_id,
             Wish(
-                Size(what.vcpus, what.memory_mb, what.disk_gb),
-                what.amount,
-                what.affinity,
-                what.resource_properties,
+                Size(row.vcpus, row.memory_mb, row.disk_gb),
+                row.amount,
+                row.affinity,
+                row.resource_properties,
             ),
             state.Reservation(row.status),
             row.missing_resources,
             row.resources_changed,
             row.created_at,
-            max(filter(None, (row.updated_at, what.updated_at)), default=None),
+            max(filter(None, (row.updated_at, row.wish_updated_at)), default=None),
         )
-        for row, what in session.execute(query, execution_options=FRESH)
+        for row in connection.execute(query)
     ]
 
 
-def _events(session: Session, lease_ids: Sequence[str]) -> list[Event]:
+def _events(connection: sa.Connection, lease_ids: Sequence[str]) -> list[Event]:
     query = (
         sa.select(models.Event)
         .where(models.Event.lease_id.in_(lease_ids))
         .order_by(models.Event.lease_id, models.Event.event_type.desc())
     )
-    found = session.execute(query, execution_options=FRESH).scalars()
-    return [event_of(row) for row in found]
+    return [event_of(row) for row in connection.execute(query)]
 
 
-def event_of(row: models.Event) -> Event:
+def event_of(row: Any) -> Event:
     """Return the event that a row stores."""
     return Event(
         row.id,
@@ -226,9 +231,9 @@ def event_of(row: models.Event) -> Event:
     )
 
 
-def insert(session: Session, lease: Lease) -> None:
+def insert(connection: sa.Connection, lease: Lease) -> None:
     """Store a new lease and its reservations."""
-    session.execute(
+    connection.execute(
         sa.insert(models.Lease).values(
             id=lease.id,
             name=lease.name,
@@ -241,13 +246,13 @@ def insert(session: Session, lease: Lease) -> None:
         )
     )
     for position, reservation in enumerate(lease.reservations):
-        _insert_reservation(session, reservation, position)
+        _insert_reservation(connection, reservation, position)
 
 
 def _insert_reservation(
-    session: Session, reservation: Reservation, position: int
+    connection: sa.Connection, reservation: Reservation, position: int
 ) -> None:
-    session.execute(
+    connection.execute(
         sa.insert(models.Reservation).values(
             id=reservation.id,
             lease_id=reservation.lease_id,
@@ -259,7 +264,7 @@ def _insert_reservation(
             resources_changed=reservation.resources_changed,
         )
     )
-    session.execute(
+    connection.execute(
         sa.insert(models.InstanceReservation).values(
             id=reservation.resource_id,
             reservation_id=reservation.id,
@@ -280,58 +285,61 @@ def _wish_values(wish: Wish) -> dict[str, object]:
     }
 
 
-def set_wish(session: Session, reservation_id: str, wish: Wish) -> None:
+def set_wish(connection: sa.Connection, reservation_id: str, wish: Wish) -> None:
     """Store what a reservation asks for now."""
     table = models.InstanceReservation
-    session.execute(
+    connection.execute(
         sa.update(table)
         .where(table.reservation_id == reservation_id)
         .values(**_wish_values(wish))
     )
 
 
-def rename(session: Session, lease_id: str, name: str) -> None:
+def rename(connection: sa.Connection, lease_id: str, name: str) -> None:
     """Give a lease another name."""
-    _update(session, lease_id, name=name)
+    _update(connection, lease_id, name=name)
 
 
-def set_interval(session: Session, lease_id: str, interval: Interval) -> None:
+def set_interval(connection: sa.Connection, lease_id: str, interval: Interval) -> None:
     """Store the start and the end of a lease."""
-    _update(session, lease_id, start_date=interval.start, end_date=interval.end)
+    _update(connection, lease_id, start_date=interval.start, end_date=interval.end)
 
 
-def _update(session: Session, lease_id: str, **values: object) -> None:
+def _update(connection: sa.Connection, lease_id: str, **values: object) -> None:
     table = models.Lease
-    session.execute(sa.update(table).where(table.id == lease_id).values(**values))
+    connection.execute(sa.update(table).where(table.id == lease_id).values(**values))
 
 
 def move(
-    session: Session, lease_id: str, target: state.Lease, sources: Iterable[state.Lease]
+    connection: sa.Connection,
+    lease_id: str,
+    target: state.Lease,
+    sources: Iterable[state.Lease],
 ) -> bool:
     """Move a lease from any of several states to another; return whether it moved."""
     table = models.Lease
     statement = sa.update(table).where(
         table.id == lease_id, table.status.in_(list(sources))
     )
-    moved = session.execute(statement.values(status=target))
-    return bool(moved.rowcount)  # type: ignore[attr-defined]
+    moved = connection.execute(statement.values(status=target))
+    return bool(moved.rowcount)
 
 
 def set_reservation_status(
-    session: Session, lease_id: str, status: state.Reservation, *only: str
+    connection: sa.Connection, lease_id: str, status: state.Reservation, *only: str
 ) -> None:
     """Set the status of the named reservations of a lease, or of all of them."""
     table = models.Reservation
     statement = sa.update(table).where(table.lease_id == lease_id)
     if only:
         statement = statement.where(table.id.in_(only))
-    session.execute(statement.values(status=status))
+    connection.execute(statement.values(status=status))
 
 
-def set_condition(session: Session, reservation: Reservation) -> None:
+def set_condition(connection: sa.Connection, reservation: Reservation) -> None:
     """Store whether a reservation lacks slots, and whether others replaced them."""
     table = models.Reservation
-    session.execute(
+    connection.execute(
         sa.update(table)
         .where(table.id == reservation.id)
         .values(
@@ -341,18 +349,18 @@ def set_condition(session: Session, reservation: Reservation) -> None:
     )
 
 
-def set_degraded(session: Session, lease_id: str, degraded: bool) -> None:
+def set_degraded(connection: sa.Connection, lease_id: str, degraded: bool) -> None:
     """Store whether a lease lacks slots that it was promised."""
-    _update(session, lease_id, degraded=degraded)
+    _update(connection, lease_id, degraded=degraded)
 
 
-def delete(session: Session, lease_id: str) -> None:
+def delete(connection: sa.Connection, lease_id: str) -> None:
     """Delete a lease with all that belongs to it."""
     ids = sa.select(models.Reservation.id).where(
         models.Reservation.lease_id == lease_id
     )
     for part in (models.Allocation, models.InstanceReservation):
-        session.execute(sa.delete(part).where(part.reservation_id.in_(ids)))
+        connection.execute(sa.delete(part).where(part.reservation_id.in_(ids)))
     for member in (models.Reservation, models.Event):
-        session.execute(sa.delete(member).where(member.lease_id == lease_id))
-    session.execute(sa.delete(models.Lease).where(models.Lease.id == lease_id))
+        connection.execute(sa.delete(member).where(member.lease_id == lease_id))
+    connection.execute(sa.delete(models.Lease).where(models.Lease.id == lease_id))

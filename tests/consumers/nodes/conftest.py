@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from placement_consumers.client import Client
 from placement_consumers.nodes import app
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 
-def empty(session: Session) -> None:
+def empty(connection: sa.Connection) -> None:
     for table in reversed(models.Base.metadata.sorted_tables):
-        session.execute(sa.delete(table))
+        connection.execute(sa.delete(table))
 
 
 @pytest.fixture(scope="session")

@@ -191,7 +191,7 @@ def test_a_standard_trait_that_placement_does_not_know_is_left_out(
     uuid = world.enrol("n1", "CUSTOM_A", "HW_CPU_X86_VMX")
     trait = placement_models.Trait
     older = sa.delete(trait).where(trait.name == "HW_CPU_X86_VMX")
-    database.write(lambda session: session.execute(older))
+    database.write(lambda connection: connection.execute(older))
     for changed in ({uuid}, set()):
         caplog.clear()
         tally = world.run()

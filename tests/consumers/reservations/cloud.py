@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import sqlalchemy as sa
 import webob
 from keystoneauth1 import exceptions as keystone
-from sqlalchemy.orm import Session
 
 from placement_consumers.access import Access
 from placement_consumers.client import Client
@@ -236,7 +236,7 @@ class Cloud:
 
     def host(self, name: str) -> Host:
         return self.world.database.read(
-            lambda session: hosts.get_by_name(session, name)
+            lambda connection: hosts.get_by_name(connection, name)
         )
 
     def host_id(self, name: str) -> str:
@@ -277,7 +277,9 @@ class Cloud:
         turn.run_due(self.world)
 
     def lease(self, lease_id: str) -> Lease:
-        return self.world.database.read(lambda session: leases.get(session, lease_id))
+        return self.world.database.read(
+            lambda connection: leases.get(connection, lease_id)
+        )
 
     def status(self, lease_id: str) -> state.Lease:
         return self.lease(lease_id).status
@@ -288,7 +290,7 @@ class Cloud:
     def slots(self, lease_id: str) -> list[int]:
         """Return the ids of the hosts of a lease's slots, one for each slot."""
         found = self.world.database.read(
-            lambda session: allocations.list_slots(session, lease_id=lease_id)
+            lambda connection: allocations.list_slots(connection, lease_id=lease_id)
         )
         return [slot.host_id for slot in found]
 
@@ -317,9 +319,9 @@ class Cloud:
         assert {key: found[key] for key in found if key not in unknown} == inventories
 
     def slots_by_name(self, lease: Lease) -> dict[str, dict[str, int]]:
-        def work(session: Session) -> dict[str, dict[str, int]]:
+        def work(connection: sa.Connection) -> dict[str, dict[str, int]]:
             return {
-                each.id: activation.count_by_name(session, each.id)
+                each.id: activation.count_by_name(connection, each.id)
                 for each in lease.reservations
             }
 

@@ -1,0 +1,152 @@
+"""What a transaction begins with, and what it leaves behind."""
+
+from collections.abc import Callable
+
+import pytest
+import sqlalchemy as sa
+
+from placement.db import models
+from placement_foundation import errors, storage
+from placement_foundation.storage import Database
+from placement_foundation.trouble import LostRaceError
+
+ADD = sa.insert(models.Trait).values(name="CUSTOM_ONE")
+COUNT = sa.select(sa.func.count(models.Trait.id)).where(
+    models.Trait.name == "CUSTOM_ONE"
+)
+
+
+@pytest.fixture(autouse=True)
+def info(database: Database, monkeypatch: pytest.MonkeyPatch) -> dict[object, object]:
+    """Give what is remembered about the database: nothing yet."""
+    monkeypatch.setattr(database, "info", {})
+    return database.info
+
+
+def count(database: Database) -> int:
+    return database.read(lambda connection: connection.scalar(COUNT) or 0)
+
+
+def note(connection: sa.Connection) -> dict[object, object]:
+    """Return a copy of the notes, and add to them."""
+    found = dict(storage.notes(connection))
+    connection.execute(COUNT)
+    storage.notes(connection)["noted"] = True
+    return found
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        Database.read,
+        Database.write,
+        Database.look,
+        lambda database, work: _close(database.begin_reading(work)),
+    ],
+)
+def test_notes_end_with_their_transaction(
+    database: Database,
+    info: dict[object, object],
+    run: Callable[[Database, object], object],
+) -> None:
+    info["known"] = True
+    # The pool gives the same connection again.
+    for _ in range(3):
+        assert run(database, note) == {"known": True}
+    assert info == {"known": True}
+
+
+def _close(reading: storage.Reading[object]) -> object:
+    reading.close()
+    return reading.value
+
+
+def test_another_attempt_finds_no_notes_of_the_one_that_failed(
+    database: Database,
+) -> None:
+    found = []
+
+    def lose_once(connection: sa.Connection) -> None:
+        found.append(note(connection))
+        connection.execute(ADD)
+        storage.at_end(connection, lambda _: None)
+        if len(found) == 1:
+            raise LostRaceError
+
+    database.write(lose_once)
+    assert found == [{}, {}]
+    assert count(database) == 1
+
+
+def test_a_transaction_within_another_one_has_notes_of_its_own(
+    database: Database,
+) -> None:
+    def nested(connection: sa.Connection) -> None:
+        note(connection)
+        assert database.read(note) == {}
+        assert "noted" in storage.notes(connection)
+
+    database.read(nested)
+
+
+def test_what_is_left_for_the_end_belongs_to_the_transaction(
+    database: Database,
+) -> None:
+    def add(connection: sa.Connection) -> None:
+        connection.execute(ADD)
+
+    def work(connection: sa.Connection) -> None:
+        storage.at_end(connection, add)
+        assert connection.scalar(COUNT) == 0
+
+    database.write(work)
+    assert count(database) == 1
+
+
+@pytest.mark.parametrize("failure", [errors.BadRequest, LookupError, KeyboardInterrupt])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_failure_takes_everything_back(
+    database: Database, failure: type[BaseException], late: bool
+) -> None:
+    def fail(connection: sa.Connection) -> None:
+        raise failure
+
+    def work(connection: sa.Connection) -> None:
+        connection.execute(ADD)
+        if late:
+            storage.at_end(connection, fail)
+        else:
+            fail(connection)
+
+    with pytest.raises(failure):
+        database.write(work)
+    assert count(database) == 0
+    assert _in_use(database) == 0
+
+
+@pytest.mark.parametrize("failure", [errors.BadRequest, LookupError, KeyboardInterrupt])
+def test_a_reading_that_fails_to_begin_is_closed(
+    database: Database, failure: type[BaseException]
+) -> None:
+    def fail(connection: sa.Connection) -> None:
+        connection.execute(COUNT)
+        raise failure
+
+    with pytest.raises(failure):
+        database.begin_reading(fail)
+    assert _in_use(database) == 0
+
+
+def test_a_reading_holds_its_connection_until_it_is_closed(database: Database) -> None:
+    reading = database.begin_reading(lambda connection: connection.scalar(COUNT))
+    assert _in_use(database) == 1
+    reading.close()
+    assert _in_use(database) == 0
+    reading.close()
+
+
+def _in_use(database: Database) -> int:
+    """Return how many connections are not in the pool."""
+    pool = database.engine.pool
+    assert isinstance(pool, sa.QueuePool)
+    return pool.checkedout()
