@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -40,6 +40,8 @@ POLICY = {"type": "string", "enum": ["none", "isolate"]}
 MOST_REMEMBERED = 20_000
 # Marks their place in a summary: encoded JSON never contains a NUL.
 TRAITS_GO_HERE = b"\0"
+# The place of a UUID in the form of a candidate: no name in it has such characters.
+PLACE = re.compile("<([0-9]+)>")
 # Any larger limit means the same: all candidates.
 LARGEST_LIMIT = 10**18
 
@@ -399,27 +401,67 @@ def _describe(version: Version) -> Json:
 @described(_describe)
 def render(answer: Answer, view: View) -> Json:
     """Render candidates, and summaries of the providers in them."""
-    allocations = ALLOCATIONS.at(view.version) or _listed
+    writer = _Writer(view.version)
+    written = map(writer.write, answer.candidates)
+    return {
+        "allocation_requests": Written(f"[{','.join(written)}]"),
+        "provider_summaries": _render_summaries(answer, view),
+    }
+
+
+class _Writer:
+    """Writes candidates as text.
+
+    That of a candidate depends on its slots, on which of its picks are the same
+    provider, and else on nothing but UUIDs. So one candidate of each pattern is
+    rendered, and the text of the others has other UUIDs in the same places.
+    """
+
+    def __init__(self, version: Version) -> None:
+        self._version = version
+        self._forms: dict[Hashable, tuple[str, Sequence[int]]] = {}
+
+    def write(self, candidate: Candidate) -> str:
+        """Return a candidate as JSON."""
+        slots, providers = candidate
+        pattern = slots, tuple(map(providers.index, providers))
+        if pattern not in self._forms:
+            self._forms[pattern] = self._form(candidate)
+        form, numbers = self._forms[pattern]
+        return form % tuple([providers[number].uuid for number in numbers])
+
+    def _form(self, candidate: Candidate) -> tuple[str, Sequence[int]]:
+        """Return the text with places for UUIDs, and whose they are, in their order.
+
+        A place has the number of the pick that it is for.
+        """
+        nameless = {
+            provider: replace(provider, uuid=f"<{number}>")
+            for number, provider in reversed(list(enumerate(candidate.providers)))
+        }
+        like = Candidate(
+            candidate.slots, tuple(map(nameless.__getitem__, candidate.providers))
+        )
+        text = json_text.encode(_render_candidate(like, self._version)).decode()
+        numbers = [int(number) for number in PLACE.findall(text)]
+        return PLACE.sub("%s", text.replace("%", "%%")), numbers
+
+
+def _render_candidate(candidate: Candidate, version: Version) -> Json:
+    allocations = ALLOCATIONS.at(version) or _listed
     renderers: dict[str, Callable[[Candidate], Json]] = {
         "allocations": lambda candidate: allocations(candidate.amounts()),
         "mappings": lambda candidate: _mapped(candidate.mappings()),
     }
-    fields = [(name, renderers[name]) for name in known(FIELDS, view.version)]
-    return {
-        "allocation_requests": [
-            {name: renderer(candidate) for name, renderer in fields}
-            for candidate in answer.candidates
-        ],
-        "provider_summaries": _render_summaries(answer, view),
-    }
+    return {name: renderers[name](candidate) for name in known(FIELDS, version)}
 
 
 def _render_summaries(answer: Answer, view: View) -> Json:
     names = tuple(known(SUMMARY_FIELDS, view.version))
     resources = RESOURCES.at(view.version) or _requested_resources
     if resources is _all_resources:
-        written = (_written_summary(provider, names) for provider in answer.providers)
-        return Written(b"{" + b",".join(written) + b"}")
+        written = (_write_summary(provider, names) for provider in answer.providers)
+        return Written(b"{" + b",".join(map(b"".join, written)) + b"}")
     return {
         provider.uuid: _summary(provider, names, resources(provider, answer))
         for provider in answer.providers
@@ -437,20 +479,21 @@ def _summary(provider: Provider, names: tuple[str, ...], resources: Json) -> Jso
     return {name: values[name] for name in names}
 
 
-def _written_summary(provider: Provider, names: tuple[str, ...]) -> bytes:
-    """Return the encoded summary of a provider, with its key.
+def _write_summary(provider: Provider, names: tuple[str, ...]) -> Sequence[bytes]:
+    """Return the parts of the encoded summary of a provider, with its key.
 
     It is kept until the provider changes. The traits are most of it, and hosts of a
-    kind share them, so they are encoded separately.
+    kind share them, so that part is encoded once for all of them.
     """
-    parts: tuple[bytes, bytes] | None = provider.notes.get(names)
+    parts: Sequence[bytes] | None = provider.notes.get(names)
     if parts is None:
         summary = _summary(provider, names, _list_resources(provider))
         summary["traits"] = Written(TRAITS_GO_HERE)
         text = json_text.encode({provider.uuid: summary})[1:-1]
         before, _, after = text.partition(TRAITS_GO_HERE)
-        parts = provider.notes[names] = before, after
-    return _write_traits(provider.trait_names).join(parts)
+        traits = _write_traits(provider.trait_names)
+        parts = provider.notes[names] = before, traits, after
+    return parts
 
 
 @functools.lru_cache(maxsize=MOST_REMEMBERED)

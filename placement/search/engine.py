@@ -10,6 +10,7 @@ import functools
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from placement.search import assignment, plan, rules, schedule
 from placement.search.budget import Limits
@@ -21,8 +22,7 @@ from placement.search.state import Domains
 from placement.search.tally import Tally
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One way to serve a request: the provider of each slot, in their order."""
 
     slots: tuple[Slot, ...]
@@ -47,14 +47,10 @@ class Candidate:
                 serving.append(provider)
         return mappings
 
-    def givers(self) -> list[Provider]:
-        """Return the providers that something is taken from, each once."""
-        givers = {
-            provider: None
-            for slot, provider in zip(self.slots, self.providers, strict=True)
-            if slot.amounts
-        }
-        return list(givers)
+    def givers(self) -> Iterator[Provider]:
+        """Yield the providers that something is taken from."""
+        takes = [slot.amounts for slot in self.slots]
+        return itertools.compress(self.providers, takes)
 
 
 def search(
@@ -87,7 +83,7 @@ def search(
 
 
 def _takes_once_per_tree(candidate: Candidate) -> bool:
-    givers = candidate.givers()
+    givers = set(candidate.givers())
     return len({giver.root_uuid for giver in givers}) == len(givers)
 
 
@@ -104,10 +100,11 @@ def _generate(
         return
     common = Search(made, shuffle, tally, limits)
     anchors = Anchors(snapshot, request, common)
-    results = (anchors.results(tree) for tree in anchors.trees_that_suit())
+    results = map(anchors.results, anchors.trees_that_suit())
+    sharing = frozenset(snapshot.sharing)
     seen: set[Picks] = set()
     for picks in schedule.take_turns(results, common, depth_first=depth_first):
-        if snapshot.sharing and all(provider.shares for provider in picks):
+        if sharing and sharing.issuperset(picks):
             # Only these can come up at another anchor as well.
             if picks in seen:
                 continue
@@ -221,8 +218,9 @@ class Anchors:
         self._rules = [rules.rules_of(want) for want in search.plan.wants]
         self._anchor_rules = [rules.anchor_rules_of(want) for want in search.plan.wants]
         self._free = not rules.pick_rules(search.plan, 0)
-        self._sharing_with = functools.cache(snapshot.sharing_with)
-        self._suitable: list[dict[Provider, bool]] = [{} for _ in search.plan.wants]
+        self._attached = functools.cache(self._attached_that_suit)
+        self._sharing = frozenset(snapshot.sharing)
+        self._suits = functools.cache(self._suits_anywhere)
         self._met: set[tuple[frozenset[Provider], ...]] = set()
 
     def trees_that_suit(self) -> Iterator[Tree]:
@@ -254,18 +252,16 @@ class Anchors:
         return by_want and [by_want[slot.want] for slot in self._search.plan.slots]
 
     def results(self, tree: Tree) -> Iterator[Picks | None]:
-        """Yield the picks of every candidate at an anchor, each once; None to pause."""
+        """Return the picks of all candidates at an anchor, each once; None to pause."""
         by_want = self._domains(tree)
         if by_want is None:
-            return
-        plan = self._search.plan
-        domains = [by_want[slot.want] for slot in plan.slots]
+            return iter(())
+        domains = [by_want[slot.want] for slot in self._search.plan.slots]
         wanted = self._wanted(domains)
         if self._free and not wanted:
             # No constraint is about more than one pick.
-            yield from itertools.product(*self._shuffled(domains))
-        else:
-            yield from assignment.assign(self._search, tree.root, domains, wanted)
+            return itertools.product(*self._shuffled(domains))
+        return assignment.assign(self._search, tree.root, domains, wanted)
 
     def _shuffled(self, domains: Domains) -> Domains:
         if not self._search.shuffle:
@@ -274,18 +270,16 @@ class Anchors:
 
     def _domains(self, tree: Tree) -> list[list[Provider]] | None:
         """Return the domain of each want; None if one is empty."""
-        attached = self._sharing_with(tree.aggregates)
         domains = []
         for number, want in enumerate(self._search.plan.wants):
-            if not self._admits(number, want, tree.root):
+            if self._anchor_rules[number] and not self._admits(number, want, tree.root):
                 return None
             domain = self._members_for(number, want, tree)
-            if attached:
+            if self._sharing:
                 domain += [
                     provider
-                    for provider in attached
+                    for provider in self._attached(number, tree.aggregates)
                     if provider.root_uuid != tree.root.uuid
-                    and self._suits(number, want, provider)
                 ]
             if not domain:
                 return None
@@ -305,31 +299,34 @@ class Anchors:
         applying = self._rules[number]
         if want.spreads and want.member_of and rules.is_member(tree.root, want):
             applying = tuple(rule for rule in applying if rule != rules.is_member)
-        suitable = []
-        for provider in tree.members:
-            broken = rules.refusal(provider, want, applying)
-            if broken:
-                self._search.tally.refuse(broken)
-            else:
-                suitable.append(provider)
-        return suitable
+        return rules.select(tree.members, want, applying, self._search.tally.refuse)
 
-    def _suits(self, number: int, want: Want, provider: Provider) -> bool:
+    def _attached_that_suit(
+        self, number: int, aggregates: frozenset[str]
+    ) -> list[Provider]:
+        """Return the providers that suit a want, of those that share with a tree.
+
+        :param aggregates: those of the tree
+        """
+        return [
+            provider
+            for provider in self._snapshot.sharing_with(aggregates)
+            if self._suits(number, provider)
+        ]
+
+    def _suits_anywhere(self, number: int, provider: Provider) -> bool:
         """Tell whether a provider of another tree suits: the same at every anchor."""
-        known = self._suitable[number]
-        if provider not in known:
-            broken = rules.refusal(provider, want, self._rules[number])
-            if broken:
-                self._search.tally.refuse(broken)
-            known[provider] = broken is None
-        return known[provider]
+        want, refuse = self._search.plan.wants[number], self._search.tally.refuse
+        return bool(rules.select((provider,), want, self._rules[number], refuse))
 
     def _wanted(self, domains: Domains) -> int:
         """Return the bits that the picks must have together and may lack."""
         plan = self._search.plan
-        wanted = (1 << len(plan.spread_traits)) - 1
-        if self._distinct and self._snapshot.sharing and self._have_met(domains):
+        wanted = plan.bound - 1
+        if self._distinct and self._sharing and self._have_met(domains):
             wanted |= plan.bound
+        if not wanted:
+            return wanted
         for slot, domain in zip(plan.slots, domains, strict=True):
             if not wanted:
                 break
@@ -347,10 +344,7 @@ class Anchors:
         Then all their combinations come up there, and some pick here must be of a
         provider that serves this tree only.
         """
-        sharing = tuple(
-            frozenset(provider for provider in domain if provider.shares)
-            for domain in domains
-        )
+        sharing = tuple(map(self._sharing.intersection, domains))
         if sharing in self._met or not all(sharing):
             return sharing in self._met
         self._met.add(sharing)

@@ -36,11 +36,16 @@ class Inventory:
 class Stock(Inventory):
     """An inventory, and what is taken of it.
 
-    Whether an amount fits is decided here, for the search and for writing allocations
-    alike.
+    ``room`` is the most that one consumer may have of what is left. Whether an amount
+    fits is decided here, for the search and for writing allocations alike.
     """
 
     used: int = 0
+    room: int = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Every search compares it with an amount.
+        object.__setattr__(self, "room", min(self.max_unit, self.free))
 
     @classmethod
     def of(cls, inventory: Inventory, used: int) -> "Stock":
@@ -52,11 +57,6 @@ class Stock(Inventory):
         """What is left of the capacity; less than nothing if too much is taken."""
         return self.capacity - self.used
 
-    @property
-    def room(self) -> int:
-        """The most that one consumer may have of what is left."""
-        return min(self.max_unit, self.free)
-
     def suits(self, amount: int) -> bool:
         """Tell whether one consumer may take an amount: its least, most and step."""
         return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
@@ -66,8 +66,8 @@ class Stock(Inventory):
         return self.used + amount <= self.capacity
 
     def fits(self, amount: int) -> bool:
-        """Tell whether an amount can be allocated."""
-        return self.suits(amount) and self.holds(amount)
+        """Tell whether an amount can be allocated: it suits, and there is room."""
+        return self.min_unit <= amount <= self.room and amount % self.step_size == 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ The first are unary: they are about one provider by itself. The others are about
 beside those that were made before. Once a pick breaks one, further picks never mend it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from placement.search.model import Group, Provider, Request
@@ -88,14 +88,25 @@ def anchor_rules_of(want: Want) -> tuple[ProviderRule, ...]:
     return tuple(rule for rule in rules_of(want) if rule in about_both)
 
 
-def refusal(
-    provider: Provider, want: Want, rules: tuple[ProviderRule, ...]
-) -> ProviderRule | None:
-    """Return the first rule by which a want refuses a provider."""
+def select(
+    providers: Sequence[Provider],
+    want: Want,
+    rules: Iterable[ProviderRule],
+    refuse: Callable[[ProviderRule, int], None],
+) -> list[Provider]:
+    """Return the providers that suit a want.
+
+    :param refuse: is called with a rule and how many providers it has excluded
+    """
+    suitable = list(providers)
     for rule in rules:
-        if not rule(provider, want):
-            return rule
-    return None
+        left = [provider for provider in suitable if rule(provider, want)]
+        if len(left) < len(suitable):
+            refuse(rule, len(suitable) - len(left))
+            if not left:
+                return left
+        suitable = left
+    return suitable
 
 
 def suits_root(root: Provider, request: Request) -> bool:

@@ -24,9 +24,9 @@ class Tally:
         self.pauses = 0
         self.exhausted = False
 
-    def refuse(self, rule: Callable[..., object]) -> None:
-        """Count a refusal."""
-        self.refusals[rule.__name__] += 1
+    def refuse(self, rule: Callable[..., object], times: int = 1) -> None:
+        """Count the refusals of a rule."""
+        self.refusals[rule.__name__] += times
 
     def fail(self, suffixes: Iterable[str]) -> None:
         """Count a dead end at the groups of some suffixes."""

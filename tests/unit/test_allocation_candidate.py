@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+import json
 import logging
 import random
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from placement.objects.candidates import answer
 from placement.objects.candidates.question import Answer, Question, order_of
 from placement.schemas import allocation_candidate as wire
 from placement.search import engine, model
-from placement_foundation import query_string
+from placement_foundation import json_text, query_string
 from placement_foundation.schema import Json, View
 from placement_foundation.version import Version
 from tests.property import forest
@@ -137,8 +139,8 @@ def test_every_candidate_is_rendered_so_that_it_can_be_read_back() -> None:
         request = forest.random_request(rng, cloud)
         candidates = tuple(engine.search(snapshot, request))
         answer = Answer(candidates, (), frozenset())
-        document = wire.render(answer, View(Version(1, 39)))
-        listed = wire.render(answer, View(Version(1, 11)))
+        document = render(answer, Version(1, 39))
+        listed = render(answer, Version(1, 11))
         assert [read(each) for each in document["allocation_requests"]] == [
             taken(each) for each in candidates
         ]
@@ -155,6 +157,10 @@ def test_every_candidate_is_rendered_so_that_it_can_be_read_back() -> None:
             assert set(each["mappings"]) == {group.suffix for group in request.groups}
         rendered += len(candidates)
     assert rendered > 100
+
+
+def render(answer: Answer, version: Version) -> Any:
+    return json.loads(json_text.encode(wire.render(answer, View(version))))
 
 
 def taken(candidate: engine.Candidate) -> dict[str, dict[str, int]]:

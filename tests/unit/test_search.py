@@ -334,3 +334,22 @@ def test_each_tree_is_asked_by_itself_whether_it_serves() -> None:
     assert [tree.root.uuid for tree, _ in only] == ["other"]
     rooted = model.Request(groups(1), root_required=NUMA)
     assert not any(serves for _, serves in engine.serving(cloud, rooted))
+
+
+def test_what_fits_is_what_suits_and_has_room() -> None:
+    rng = random.Random(7)
+    fitting = 0
+    for _ in range(2_000):
+        stock = model.Stock(
+            total=rng.randint(0, 20),
+            reserved=rng.randint(0, 5),
+            min_unit=rng.randint(1, 4),
+            max_unit=rng.randint(1, 20),
+            step_size=rng.randint(1, 4),
+            allocation_ratio=rng.choice([0.5, 1.0, 1.5, 16.0]),
+            used=rng.randint(0, 10),
+        )
+        amount = rng.randint(1, 8)
+        assert stock.fits(amount) == (stock.suits(amount) and stock.holds(amount))
+        fitting += stock.fits(amount)
+    assert 100 < fitting < 1_900

@@ -104,11 +104,10 @@ def _list_summarised(
 ) -> Iterator[Provider]:
     """Yield the providers to describe: from 1.29, whole trees of those that serve."""
     givers = dict.fromkeys(
-        giver for candidate in candidates for giver in candidate.givers()
+        itertools.chain.from_iterable(candidate.givers() for candidate in candidates)
     )
     if not request.nested:
         yield from givers
         return
-    trees = dict.fromkeys(snapshot.homes[giver.uuid] for giver in givers)
-    for tree in trees:
-        yield from tree.members
+    for root_uuid in dict.fromkeys(giver.root_uuid for giver in givers):
+        yield from snapshot.homes[root_uuid].members
