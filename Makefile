@@ -1,4 +1,4 @@
-# What a newcomer needs; `make help` lists it. The rest is in tox.ini.
+# Commands for newcomers; `make help` lists them. The rest is in tox.ini.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -11,7 +11,7 @@ help:
 	@echo 'make serve-reservations  serve placement-reservations'
 	@echo 'make test         run the tests on the embedded database'
 	@echo 'make clean        remove what these have made'
-	@echo 'VENV=$(VENV) is where it is installed, PYTHON=$(PYTHON) what with.'
+	@echo 'It is installed in VENV=$(VENV), with PYTHON=$(PYTHON).'
 
 serve: $(VENV)/bin/placement-api
 	$(VENV)/bin/placement-api $(ARGS)
@@ -36,7 +36,7 @@ $(VENV)/bin/placement-api: setup.cfg | $(VENV)/bin/python
 	$(VENV)/bin/python -m pip install --quiet --editable .
 	touch $@
 
-# What programs that use Placement need besides.
+# What programs that use Placement need in addition.
 $(VENV)/.consumers: setup.cfg | $(VENV)/bin/python
 	$(VENV)/bin/python -m pip install --quiet --editable '.[consumers]'
 	touch $@

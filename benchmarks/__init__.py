@@ -1,1 +1,1 @@
-"""How fast the service answers about clouds of many sizes, and how that is measured."""
+"""Measuring how fast the service answers about clouds of many sizes."""

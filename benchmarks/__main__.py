@@ -38,7 +38,7 @@ class Figure:
 
 
 def main() -> int:
-    """Measure what is asked for, print a table, and write the figures as JSON."""
+    """Measure the chosen questions, print a table, and write the figures as JSON."""
     asked = _parse()
     figures: list[Figure] = []
     wanted = [
@@ -89,7 +89,7 @@ def _parse() -> argparse.Namespace:
         help="how to reach the service (both)",
     )
     parser.add_argument(
-        "--only", nargs="+", metavar="TEXT", help="questions whose name has a text"
+        "--only", nargs="+", metavar="TEXT", help="questions with a text in their name"
     )
     parser.add_argument(
         "--still",
@@ -100,8 +100,8 @@ def _parse() -> argparse.Namespace:
         "--clock",
         choices=["wall", "cpu"],
         default="wall",
-        help="what to measure in process: the time that passes, or that of the "
-        "processor, on a machine that has other things to do (%(default)s)",
+        help="what to measure in process: elapsed time, or processor time, for a "
+        "machine that is busy with other work (%(default)s)",
     )
     parser.add_argument("--output", type=Path, help="file for the figures, as JSON")
     return parser.parse_args()
@@ -109,7 +109,7 @@ def _parse() -> argparse.Namespace:
 
 @contextlib.contextmanager
 def _planted(kind: str, hosts: int) -> Iterator[tuple[str, Database]]:
-    """Give a SQLite database with a cloud in it."""
+    """Yield a SQLite database with a cloud in it."""
     with tempfile.TemporaryDirectory() as directory:
         url = f"sqlite:///{directory}/placement.db"
         database = storage.connect(option.DatabaseSettings(url))
@@ -124,7 +124,7 @@ def _planted(kind: str, hosts: int) -> Iterator[tuple[str, Database]]:
 def _changing(
     asked: argparse.Namespace, url: str, kind: str, hosts: int
 ) -> Iterator[Callable[[], None]]:
-    """Give what changes a host from another process, or nothing."""
+    """Yield a function that changes a host from another process, or does nothing."""
     if asked.still:
         yield lambda: None
     else:
@@ -134,7 +134,7 @@ def _changing(
 
 @dataclasses.dataclass(frozen=True)
 class _Measure:
-    """Asks again and again, and something changes between two requests."""
+    """Asks each question many times, with a change between two requests."""
 
     ask: Ask
     way: str
@@ -151,7 +151,7 @@ class _Measure:
         return figures
 
     def one(self, about: Question) -> Figure:
-        """Ask twice to warm up, then as often as wanted."""
+        """Ask twice to warm up, then as many times as requested."""
         took, size = [], 0
         requests = itertools.islice(about.requests(self.way), self.times + 2)
         for number, (path, body) in enumerate(requests):

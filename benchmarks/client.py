@@ -19,7 +19,7 @@ from placement import app, conf
 from placement_foundation import garbage
 from placement_foundation.storage import Database
 
-# Method, path and body to status and document.
+# Takes method, path and body; returns status and document.
 Ask: TypeAlias = Callable[[str, str, Any], tuple[int, bytes]]
 
 HEADERS = {
@@ -40,7 +40,7 @@ PATIENCE = 30
 
 
 def in_process(database: Database, *, keeps: bool = True) -> Ask:
-    """Return a way to ask an application in this process.
+    """Return a function that asks an application in this process.
 
     :param keeps: whether it keeps the forest between requests
     """
@@ -65,7 +65,7 @@ def in_process(database: Database, *, keeps: bool = True) -> Ask:
 
 @contextlib.contextmanager
 def over_http(url: str) -> Iterator[Ask]:
-    """Give a way to ask a server of one process, over a connection that is kept."""
+    """Yield a function that asks a server of one process over one connection."""
     with serving(url, workers=1) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port)
         yield lambda method, path, body: ask_over(connection, method, path, body)
@@ -74,7 +74,7 @@ def over_http(url: str) -> Iterator[Ask]:
 
 @contextlib.contextmanager
 def serving(url: str, workers: int) -> Iterator[int]:
-    """Give the port of a server on a database, once it answers."""
+    """Yield the port of a server on a database, once it answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
@@ -112,7 +112,7 @@ def _wait_for(port: int) -> None:
 def ask_over(
     connection: http.client.HTTPConnection, method: str, path: str, body: Any
 ) -> tuple[int, bytes]:
-    """Ask over a connection, which is kept; return status and document."""
+    """Ask over a persistent connection; return status and document."""
     sent = None if body is None else json.dumps(body)
     connection.request(method, path, sent, HEADERS)
     response = connection.getresponse()

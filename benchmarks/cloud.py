@@ -17,7 +17,7 @@ NAMESPACE = uuid.UUID("9c5f5f9e-3e0a-4d6e-8a44-6f1c1f4b2a10")
 CHUNK = 20_000
 TRAITS_OF_A_HOST = 70
 HOSTS_IN_A_RACK = 40
-# So many consumers share what is used of a host.
+# How many consumers share what is used of a host.
 CONSUMERS_OF_A_HOST = 4
 
 HOST = {"VCPU": 64, "MEMORY_MB": 262_144, "DISK_GB": 4_000}
@@ -27,7 +27,7 @@ IN_USE = 0.4
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """A provider: ``used`` is taken of ``totals``, by class."""
+    """A provider: ``used`` is the part of ``totals`` in use, by class."""
 
     name: str
     parent: str | None
@@ -64,7 +64,7 @@ def shared(hosts: int) -> Iterator[Node]:
 
 
 def nested(hosts: int) -> Iterator[Node]:
-    """Yield hosts of two NUMA nodes, each with a NIC that has two virtual networks."""
+    """Yield hosts with two NUMA nodes, each with a NIC for two virtual networks."""
     for number in range(hosts):
         host = _host(number, {"DISK_GB": HOST["DISK_GB"]})
         yield host
@@ -88,7 +88,7 @@ def nested(hosts: int) -> Iterator[Node]:
 
 
 def wide(hosts: int, devices: int = 8) -> Iterator[Node]:
-    """Yield hosts with as many GPUs, each a provider of its own."""
+    """Yield hosts with several GPUs, each its own provider."""
     for number in range(hosts):
         host = _host(number, HOST)
         yield host
@@ -102,7 +102,7 @@ def wide(hosts: int, devices: int = 8) -> Iterator[Node]:
 
 
 def own(hosts: int) -> Iterator[Node]:
-    """Yield hosts each of which has a trait that no other has."""
+    """Yield hosts that each have a trait of their own."""
     for number in range(hosts):
         host = _host(number, HOST)
         traits = (*host.traits, f"CUSTOM_HOST{number}")
@@ -139,7 +139,7 @@ def _in_use(node: Node) -> Node:
 
 
 def plant(database: Database, nodes: Iterable[Node]) -> int:
-    """Store a cloud in a database without providers. Return how many there are."""
+    """Store a cloud in a database without providers; return how many it has."""
     listed = list(nodes)
     database.write(lambda connection: _Planter(connection, listed).plant())
     return len(listed)
@@ -161,7 +161,7 @@ class _Planter:
         ]
 
     def plant(self) -> None:
-        """Insert everything, a table after the other."""
+        """Insert everything, table by table."""
         aggregates = dict.fromkeys(
             name for node in self._nodes for name in node.aggregates
         )
@@ -259,7 +259,7 @@ class _Planter:
                     }
 
     def _trait_ids(self, node: Node) -> Iterator[int]:
-        """Yield the traits of a node; a model stands for many."""
+        """Yield the ids of the traits of a node; a model stands for many traits."""
         for name in node.traits:
             if name.startswith("model "):
                 first = int(name.removeprefix("model "))

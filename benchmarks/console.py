@@ -1,7 +1,7 @@
-"""How long it takes until the fleet is drawn: ``python -m benchmarks.console``.
+"""How long it takes to draw the fleet: ``python -m benchmarks.console``.
 
-The service with a flat cloud runs beside Chromium, which begins anew for each look. The
-time is that from the request for the page until the cells are on the screen.
+The service with a flat cloud runs next to Chromium, which is restarted for each look.
+The time is measured from the request for the page until the cells are on the screen.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from benchmarks import cloud
 from tests.console import stage
 
 TIMES = 5
-# Runs before anything else in the page, and notes when the first picture is there.
+# Runs before anything else in the page, and records when the first picture is drawn.
 WATCH = """
 new MutationObserver((_, observer) => {
     if (!document.querySelector("canvas")) return;

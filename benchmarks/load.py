@@ -15,7 +15,7 @@ PAGE = 4096
 
 
 def measure(url: str) -> dict[str, float]:
-    """Return milliseconds of processor time and megabytes, of a process of its own."""
+    """Return milliseconds of processor time and megabytes, from a separate process."""
     command = [sys.executable, "-m", "benchmarks.load", url]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     figures: dict[str, Any] = json.loads(output)

@@ -33,7 +33,7 @@ QUERY = f"{CANDIDATES}?resources=" + ",".join(
 
 
 def main() -> int:
-    """Let clients place for some time, and print what came of it."""
+    """Let clients place for some time, and print the results."""
     asked = _parse()
     with (
         _planted(asked.server, asked.hosts) as url,
@@ -53,7 +53,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--server",
         default="postgresql+psycopg://postgres@127.0.0.1/postgres",
-        help="a database of a server, on which another one is made (%(default)s)",
+        help="a database on a server, on which another one is created (%(default)s)",
     )
     for name, default in (
         ("hosts", 5_000),
@@ -67,7 +67,7 @@ def _parse() -> argparse.Namespace:
 
 @contextlib.contextmanager
 def _planted(server_url: str, hosts: int) -> Iterator[str]:
-    """Give the URL of a database with a cloud in it, and remove it afterwards."""
+    """Yield the URL of a database with a cloud in it, and remove it afterwards."""
     server = sa.create_engine(server_url, isolation_level="AUTOCOMMIT")
     name = f"placement_benchmark_{uuid.uuid4().hex}"
     with server.connect() as connection:
@@ -79,7 +79,7 @@ def _planted(server_url: str, hosts: int) -> Iterator[str]:
         standard_name.synchronise(database)
         cloud.plant(database, cloud.flat(hosts))
         with database.engine.begin() as connection:
-            # Rows that were just written with their ids leave the counters behind.
+            # The rows were written with their ids, so the counters lag behind.
             for table in ("consumers", "allocations"):
                 connection.execute(
                     sa.text(
@@ -97,7 +97,7 @@ def _planted(server_url: str, hosts: int) -> Iterator[str]:
 
 
 def _place(port: int, seconds: int, number: int) -> dict[str, Any]:
-    """Ask and claim until the time is over; return what was seen."""
+    """Ask and claim until the time is up; return what was seen."""
     rng = random.Random(number)
     connection = http.client.HTTPConnection("127.0.0.1", port)
     asking: list[float] = []

@@ -1,4 +1,4 @@
-"""What is asked of which cloud."""
+"""The questions, and the clouds that they are asked about."""
 
 import dataclasses
 import itertools
@@ -13,7 +13,7 @@ SMALL = "resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20"
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """A request, made again and again: to a cloud of a kind with so many hosts."""
+    """A request, made many times, to a cloud of a kind with so many hosts."""
 
     name: str
     kind: str
@@ -31,10 +31,10 @@ class Question:
 
 @dataclasses.dataclass(frozen=True)
 class Claim(Question):
-    """A new consumer each time, who takes something of one host after the other."""
+    """A claim by a new consumer each time, on one host after the other."""
 
     def requests(self, way: str) -> Iterator[tuple[str, Any]]:
-        """Yield each consumer, and what it takes."""
+        """Yield the path of each consumer, and its claim."""
         for number in itertools.count():
             provider = uuid_of(f"host{number % self.hosts}")
             yield (
@@ -64,7 +64,7 @@ NUMA = (
 
 
 def questions(scale: float = 1) -> list[Question]:
-    """Return what is asked, of clouds that are so many times as large."""
+    """Return the questions, about clouds that are ``scale`` times as large."""
 
     def hosts(count: int) -> int:
         return max(int(count * scale), 1)

@@ -11,13 +11,13 @@ from benchmarks import client
 from benchmarks.cloud import uuid_of
 from placement_foundation import option, storage
 
-# What a host of each kind has some of itself.
+# A class that the hosts of each kind have themselves.
 TAKEN = {"flat": "VCPU", "own": "VCPU", "shared": "VCPU", "nested": "DISK_GB"}
 
 
 @contextlib.contextmanager
 def writing(url: str, kind: str, hosts: int) -> Iterator[Callable[[], None]]:
-    """Give what lets the process write once, and waits until it has."""
+    """Yield a function that lets the process write once, and waits until it has."""
     command = [sys.executable, "-m", "benchmarks.writer", url, kind, str(hosts)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

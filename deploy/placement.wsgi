@@ -1,4 +1,4 @@
-"""The service for servers that want a file, and give it processes of its own."""
+"""The service for servers that need a file, and run it in its own processes."""
 
 from placement.wsgi.api import application
 from placement_foundation import garbage
