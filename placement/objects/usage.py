@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -47,47 +48,66 @@ def by_consumer_type(
 
     Consumers without a type are under ``UNKNOWN_TYPE``.
     """
-    condition = _owned_by(connection, project_id, user_id)
-    if condition is None:
+    owner = _find_owner(connection, project_id, user_id)
+    if owner is None:
         return {}
-    counts = _count_consumers(connection, condition)
+    rows = connection.execute(_count_consumers(user_id is not None), owner)
+    counts = {kind or UNKNOWN_TYPE: int(count) for kind, count in rows}
     amounts: dict[str, dict[str, int]] = {kind: {} for kind in counts}
-    for kind, class_name, used in _sum_amounts(connection, condition):
-        amounts[kind or UNKNOWN_TYPE][class_name] = int(used)
+    # Consumers of one type need not be told apart, which is half of the work.
+    by_type = len(counts) > 1
+    only = next(iter(counts), UNKNOWN_TYPE)
+    query = _sum_amounts(user_id is not None, by_type)
+    for class_name, used, *kinds in connection.execute(query, owner):
+        kind = kinds[0] or UNKNOWN_TYPE if by_type else only
+        amounts[kind][class_name] = int(used)
     return {kind: Usage(count, amounts[kind]) for kind, count in counts.items()}
 
 
-def _owned_by(
+def _find_owner(
     connection: sa.Connection, project_id: str, user_id: str | None
-) -> sa.ColumnElement[bool] | None:
-    """Return which consumers a project or user has; None if they are unknown."""
+) -> dict[str, int] | None:
+    """Return the ids of a project, and of a user if given; None if one is unknown."""
     projects = exact_text.ids_by_text(
         connection, models.Project.id, models.Project.external_id, [project_id]
     )
     if not projects:
         return None
-    owned = models.Consumer.project_id == projects[project_id]
+    owner = {"project": projects[project_id]}
     if user_id is None:
-        return owned
+        return owner
     users = exact_text.ids_by_text(
         connection, models.User.id, models.User.external_id, [user_id]
     )
-    return owned & (models.Consumer.user_id == users[user_id]) if users else None
+    return {**owner, "user": users[user_id]} if users else None
 
 
-def _count_consumers(
-    connection: sa.Connection, condition: sa.ColumnElement[bool]
-) -> dict[str, int]:
-    """Count the consumers that have allocations, by the name of their type."""
+def _owned(by_user: bool) -> sa.ColumnElement[bool]:
+    """Return the condition on consumers that they are a project's, or a user's in it.
+
+    The ids are parameters of the statement: ``project`` and ``user``.
+    """
+    owned = models.Consumer.project_id == sa.bindparam("project")
+    if not by_user:
+        return owned
+    return owned & (models.Consumer.user_id == sa.bindparam("user"))
+
+
+@functools.cache
+def _count_consumers(by_user: bool) -> sa.Select[*tuple[Any, ...]]:
+    """Return the query for how many consumers have allocations, by name of their type.
+
+    :param by_user: whether only those of one user are counted
+    """
     row = models.Consumer
     uses = sa.exists().where(models.Allocation.consumer_id == row.uuid)
     counted = (
         sa.select(row.consumer_type_id, sa.func.count().label("count"))
-        .where(condition, uses)
+        .where(_owned(by_user), uses)
         .group_by(row.consumer_type_id)
         .subquery()
     )
-    query = (
+    return (
         sa.select(models.ConsumerType.name, counted.c.count)
         .select_from(counted)
         .outerjoin(
@@ -95,40 +115,41 @@ def _count_consumers(
         )
         .order_by(models.ConsumerType.id)
     )
-    rows = connection.execute(query)
-    return {kind or UNKNOWN_TYPE: int(count) for kind, count in rows}
 
 
-def _sum_amounts(
-    connection: sa.Connection, condition: sa.ColumnElement[bool]
-) -> Iterable[Any]:
-    """Sum what is used, by type of the consumer and resource class: names and sums.
+@functools.cache
+def _sum_amounts(by_user: bool, by_type: bool) -> sa.Select[*tuple[Any, ...]]:
+    """Return the query for what is used: class names, sums, and names of types.
 
     Sums are made before ids become names, which are few.
+
+    :param by_user: whether only the consumers of one user count
+    :param by_type: whether there is a sum for each type of consumers
     """
     row, taken = models.Consumer, models.Allocation
+    types = [row.consumer_type_id] if by_type else []
     sums = (
         sa.select(
-            row.consumer_type_id,
-            taken.resource_class_id,
-            sa.func.sum(taken.used).label("used"),
+            *types, taken.resource_class_id, sa.func.sum(taken.used).label("used")
         )
         .select_from(row)
         .join(taken, taken.consumer_id == row.uuid)
-        .where(condition)
-        .group_by(row.consumer_type_id, taken.resource_class_id)
+        .where(_owned(by_user))
+        .group_by(*types, taken.resource_class_id)
         .subquery()
     )
-    query = (
-        sa.select(models.ConsumerType.name, models.ResourceClass.name, sums.c.used)
+    query: sa.Select[*tuple[Any, ...]] = (
+        sa.select(models.ResourceClass.name, sums.c.used)
         .select_from(sums)
         .join(models.ResourceClass, models.ResourceClass.id == sums.c.resource_class_id)
-        .outerjoin(
-            models.ConsumerType, models.ConsumerType.id == sums.c.consumer_type_id
-        )
         .order_by(models.ResourceClass.id)
     )
-    return connection.execute(query)
+    if not by_type:
+        return query
+    kind = models.ConsumerType
+    return query.add_columns(kind.name).outerjoin(
+        kind, kind.id == sums.c.consumer_type_id
+    )
 
 
 def total(usages: Iterable[Usage]) -> Usage:
