@@ -80,7 +80,7 @@ def _planted(server_url: str, hosts: int) -> Iterator[str]:
         cloud.plant(database, cloud.flat(hosts))
         with database.engine.begin() as connection:
             # The rows were written with their ids, so the counters lag behind.
-            for table in ("consumers", "allocations"):
+            for table in ("projects", "users", "consumers", "allocations"):
                 connection.execute(
                     sa.text(
                         f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "

@@ -124,3 +124,18 @@ def test_the_number_of_statements_is_the_same_for_few_and_for_many(
             act(many)
         assert for_few == for_many, act.__name__
         assert len(for_few) > 0
+
+
+def test_a_claim_by_a_new_consumer_takes_few_statements(
+    client: Client, database: Database
+) -> None:
+    known = Scene(client, (1, 1))
+    known.create()
+    body = known.claims(None, turn=1)[known.consumers[0]]
+    with statements(database) as executed:
+        answer = client.call("PUT", f"/allocations/{new_uuid()}", body)
+    assert answer.status == 204
+    work = [each for each in executed if not each.startswith(("SET ", "BEGIN"))]
+    # MariaDB and MySQL lock by id only, so that is looked up first.
+    looks_up_ids = database.engine.dialect.name in ("mysql", "mariadb")
+    assert len(work) == 7 + looks_up_ids, work
