@@ -41,8 +41,8 @@ def replace_all(
 ) -> int:
     """Make these the aggregates of a provider, and return its generation.
 
-    :param bump: whether the generation goes up
-    :raises Conflict: the database takes one for another spelling of a known one
+    :param bump: whether to increase the generation
+    :raises Conflict: the database considers one equal to another spelling of its UUID
     :raises ConcurrentUpdate: another request has changed the provider
     """
     wanted = set(_ensure(connection, uuids).values())
@@ -53,7 +53,7 @@ def replace_all(
 
 
 def _ensure(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, int]:
-    """Return the ids of aggregates by UUID, making those that are new."""
+    """Return the ids of aggregates by UUID; create those that are new."""
     ids = ids_by_uuid(connection, uuids)
     new = sorted(set(uuids) - ids.keys())
     if not new:

@@ -59,10 +59,10 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Names:
-    """What is known of the names in claims, before anything is locked.
+    """What is known about the names in claims, before anything is locked.
 
-    ``consumers`` are those that have a record or allocations. ``class_ids`` are by
-    name; ``owners`` are the ids of projects, users and types by theirs.
+    ``consumers`` are those with a record or allocations. ``class_ids`` are keyed by
+    name, and so are ``owners``, the ids of projects, users and types.
     """
 
     consumers: frozenset[str]
@@ -87,7 +87,7 @@ def list_by_consumer(connection: sa.Connection, uuid: str) -> Shares:
     if not exact_text.is_searchable(uuid):
         return _shares([])
     rows = _load(connection, models.Consumer.uuid == uuid)
-    # MariaDB also finds what differs by case.
+    # MariaDB also finds UUIDs that differ in case.
     return _shares([row for row in rows if row.uuid == uuid])
 
 
@@ -99,10 +99,10 @@ def list_by_provider(connection: sa.Connection, provider_id: int) -> Shares:
 
 
 def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
-    """Return what is known of the names in claims, by one statement.
+    """Return what is known about the names in claims, with one statement.
 
-    Only consumers that are not there yet are sure to be as they were found: to make
-    one that another request is making as well is a lost race.
+    Of the consumers, only the result that one does not exist can be relied on: creating
+    one that another request is creating, too, is a lost race.
     """
     consumers = [each.consumer for each in claims]
     uuids = {each.uuid for each in consumers}
@@ -127,13 +127,14 @@ def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
 def hold(
     connection: sa.Connection, consumers: Collection[str], providers: Iterable[str] = ()
 ) -> Held:
-    """Lock all that a write of allocations touches: consumers, then providers.
+    """Lock everything that a write of allocations touches.
 
-    All take these locks in the same order: consumers, then providers, by id. A
-    transaction that has them knows what is used, and that no other changes it.
+    All transactions take these locks in the same order: consumers, then providers, each
+    by id. With these locks a transaction knows what is used, and that no other one
+    changes it.
 
-    :param consumers: the UUIDs of those whose allocations are to be replaced
-    :param providers: the UUIDs of those that they are to use
+    :param consumers: the UUIDs of the consumers whose allocations are replaced
+    :param providers: the UUIDs of the providers that they are to use
     """
     records = consumer.lock(connection, consumers)
     rows = _list_rows(connection, consumers, records)
@@ -143,9 +144,9 @@ def hold(
 
 
 def check_providers(claims: Iterable[Claim], held: Held) -> None:
-    """Check that the providers that claims name are there.
+    """Check that the providers named in claims exist.
 
-    :raises BadRequest: the first one that is not
+    :raises BadRequest: a provider does not exist; it names the first such
     """
     for uuid in claim.provider_uuids(claims):
         if uuid not in held.providers:
@@ -157,12 +158,12 @@ def check_providers(claims: Iterable[Claim], held: Held) -> None:
 def replace_all(
     connection: sa.Connection, claims: Collection[Claim], *, attempts: int
 ) -> None:
-    """Make the claims all that their consumers use, whatever they used before.
+    """Replace everything that the consumers of the claims use.
 
-    :param attempts: how often this may be tried while others change the same
-        providers. They have to wait for our locks, so that the first attempt is never
-        in vain; what remains to be asked is whether there is one.
-    :raises ConcurrentUpdate: a consumer is not of the generation that is expected, or
+    :param attempts: how many times this may be tried while others change the same
+        providers. They have to wait for our locks, so the first attempt never fails for
+        that reason; all that matters is whether one is allowed.
+    :raises ConcurrentUpdate: a consumer does not have the expected generation, or
         no attempt is allowed
     :raises BadRequest: there is no such provider
     :raises NotFound: there is no such resource class
@@ -192,7 +193,7 @@ def replace_held(
 ) -> dict[str, Locked]:
     """Do the work of ``replace_all``, under its locks and after its checks.
 
-    :param inventories: those that count instead of the stored ones
+    :param inventories: inventories to use instead of the stored ones
     :return: the locked providers by UUID, with the generations they have now
     :raises NotFound: there is no such resource class
     :raises Conflict: an amount does not fit
@@ -200,8 +201,8 @@ def replace_held(
     class_ids = names.class_ids
     resource_class.check_known(claim.class_names(claims), class_ids)
     staying = [each for each in claims if each.amounts]
-    # Before anything is refused for want of room: the loser of a race to make the
-    # same consumer learns of the race, and not of the room that the winner has taken.
+    # Before anything is refused for lack of room: the loser of a race to create the
+    # same consumer gets an error about the race, not about room the winner has taken.
     wanted = [each.consumer for each in staying]
     consumer.store(connection, wanted, held.consumers, names.owners)
     stocks = claim.load_stocks(connection, held.providers.values(), class_ids)
@@ -217,12 +218,12 @@ def replace_held(
 
 
 def delete_all(connection: sa.Connection, consumer_uuid: str) -> None:
-    """Remove a consumer and all that it uses. No generation tells clients of it.
+    """Remove a consumer and its allocations. No generation changes.
 
     :raises NotFound: it uses nothing
     """
     held = hold(connection, [consumer_uuid])
-    # What a consumer without a record uses is not shown, so it is not there to delete.
+    # Allocations of a consumer without a record are not shown, so not deleted either.
     if not held.rows or not held.consumers:
         raise errors.NotFound(f"No allocations for consumer '{consumer_uuid}'")
     _delete(connection, held.rows)
@@ -286,7 +287,7 @@ def _list_rows(
 ) -> list[Row]:
     """Return the allocations of locked consumers, and of those without a record.
 
-    A consumer that another request has just made is neither.
+    A consumer that another request has just created is neither.
     """
     wanted = {uuid for uuid in uuids if exact_text.is_searchable(uuid)}
     rows: list[Row] = []
@@ -326,9 +327,9 @@ def _list_rows(
 
 
 def _lock_stray(connection: sa.Connection, rows: Sequence[Row]) -> list[Row]:
-    """Lock allocations whose consumer has no record to lock; return those still there.
+    """Lock allocations whose consumer has no record; return those still there.
 
-    Other services have left them. They count as used until their consumer is written.
+    Other services left them behind. They count as used until their consumer is written.
     """
     kept: set[int] = set()
     for chunk in storage.chunks(sorted(row.id for row in rows)):
@@ -372,7 +373,7 @@ def _insert(
 
 
 def _leaving(claims: Iterable[Claim], held: Held) -> list[consumer.Record]:
-    """Return the consumers that are there and are to use nothing."""
+    """Return the existing consumers that are to use nothing."""
     emptied = [each.consumer.uuid for each in claims if not each.amounts]
     return [held.consumers[uuid] for uuid in emptied if uuid in held.consumers]
 
@@ -382,8 +383,8 @@ def _record_change(
 ) -> dict[str, Locked]:
     """Record which providers have changed; return the locked ones as they are now.
 
-    Providers that are named get a new generation, as do those of consumers that leave;
-    those that a consumer has merely moved away from do not.
+    Providers named in a claim get a new generation, and so do those of consumers that
+    are removed; providers that a consumer has merely moved away from do not.
     """
     leaving = {each.consumer.uuid for each in claims if not each.amounts}
     left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}

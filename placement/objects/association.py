@@ -14,9 +14,9 @@ def replace(
     member: orm.InstrumentedAttribute[int],
     wanted: Set[int],
 ) -> bool:
-    """Associate a provider with these and no others; tell whether anything changed.
+    """Associate a provider with these and no others; return whether anything changed.
 
-    :param member: the column that says with what
+    :param member: the column of the associated thing
     """
     row = member.class_
     mine = row.resource_provider_id == provider_id

@@ -20,7 +20,7 @@ Place: TypeAlias = tuple[str, str]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
-    """All that one consumer is to use; if that is nothing, the consumer goes.
+    """All that one consumer is to use; if that is nothing, the consumer is removed.
 
     The amounts are keyed by provider UUID, then by resource class name.
     """
@@ -30,12 +30,12 @@ class Claim:
 
 
 def provider_uuids(claims: Iterable[Claim]) -> list[str]:
-    """Return the UUIDs of the providers that are named, in order, each once."""
+    """Return the UUIDs of the providers in claims, in order, each once."""
     return list(dict.fromkeys(uuid for claim in claims for uuid in claim.amounts))
 
 
 def class_names(claims: Iterable[Claim]) -> list[str]:
-    """Return the names of the classes that are named, in order, each once."""
+    """Return the names of the resource classes in claims, in order, each once."""
     every = (
         name
         for claim in claims
@@ -50,9 +50,9 @@ def load_stocks(
     providers: Iterable[Known],
     class_ids: Mapping[str, int],
 ) -> dict[Place, Stock]:
-    """Return what providers have of some classes, and what is used of it.
+    """Return the stocks that providers have of some resource classes.
 
-    :param class_ids: by name
+    :param class_ids: ids of the classes, keyed by name
     """
     uuids = {provider.id: provider.uuid for provider in providers}
     names = {class_id: name for name, class_id in class_ids.items()}
@@ -82,11 +82,11 @@ def check_room(
     stocks: Mapping[Place, Stock],
     freed: Mapping[Place, int],
 ) -> None:
-    """Check that each amount fits beside what others use and what was claimed before.
+    """Check that each amount fits, given what others use and the claims before it.
 
-    :param stocks: what there is, and all that is used of it
+    :param stocks: the inventories, with everything that is used of them
     :param freed: how much of that the consumers of the claims give back
-    :raises Conflict: the first amount that does not fit
+    :raises Conflict: an amount does not fit; it names the first such
     """
     _check_inventories(claims, stocks)
     left = {
@@ -103,7 +103,7 @@ def check_room(
 
 
 def _check_inventories(claims: Collection[Claim], stocks: Iterable[Place]) -> None:
-    """Check that each provider has an inventory of any class that is named at all.
+    """Check that each provider has an inventory of every class that is claimed from it.
 
     :raises Conflict: some providers have none
     """
@@ -116,7 +116,7 @@ def _check_inventories(claims: Collection[Claim], stocks: Iterable[Place]) -> No
 def _check_amount(place: Place, amount: int, stock: Stock, used_before: int) -> None:
     """Check that an amount fits.
 
-    Where an inventory has shrunk, more may be used than it has. Then a write is
+    After an inventory has shrunk, more may be used than it has. Then a write is
     accepted as long as it does not use more than was used before.
     """
     if not stock.suits(amount):

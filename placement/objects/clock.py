@@ -1,4 +1,4 @@
-"""When things were changed, in UTC and without a zone, as the tables keep it."""
+"""Times of change, in UTC and without a zone, as the tables store them."""
 
 import datetime
 from collections.abc import Iterable
@@ -9,5 +9,5 @@ now = models.utc_now
 
 
 def newest(times: Iterable[datetime.datetime | None]) -> datetime.datetime:
-    """Return the last of some times; now if none is known."""
+    """Return the latest of some times; the current time if none is known."""
     return max((time for time in times if time), default=None) or now()

@@ -14,13 +14,13 @@ from placement_foundation import storage
 
 RACE = "Another thread concurrently updated the data. Please retry your update"
 
-# The type of a consumer that has none.
+# Stands for the type of a consumer that has none.
 UNKNOWN_TYPE = "unknown"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Consumer:
-    """A consumer as it is read. The type is None if no write ever named one."""
+    """A consumer as it was read. The type is None if no write has ever set one."""
 
     uuid: str
     project_id: str
@@ -33,8 +33,8 @@ class Consumer:
 class WantedConsumer:
     """A consumer as a write describes it.
 
-    A type of None leaves the stored one alone. Where the write is guarded, the stored
-    generation must be the given one; None says that the consumer is not there yet.
+    A type of None leaves the stored one alone. If the write is guarded, the stored
+    generation must be the given one; None means that the consumer must not exist yet.
     """
 
     uuid: str
@@ -46,7 +46,7 @@ class WantedConsumer:
 
 
 class Attributes(NamedTuple):
-    """What a consumer is beside its UUID, as the columns of its row have it."""
+    """The columns of a consumer's row, apart from its UUID."""
 
     project_id: int
     user_id: int
@@ -66,7 +66,7 @@ class Record:
 def lock(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Record]:
     """Lock the consumers that exist, in the order of their ids; return them by UUID.
 
-    Whatever writes allocations of a consumer does this first, so the allocations of a
+    Every write of a consumer's allocations does this first, so the allocations of a
     locked consumer stay as they are.
     """
     row = models.Consumer
@@ -89,9 +89,9 @@ def lock(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Record]
 def check_generations(
     wanted: Iterable[WantedConsumer], records: Mapping[str, Record]
 ) -> None:
-    """Compare what a write expects of its consumers with what they are.
+    """Check that consumers have the generations that a write expects.
 
-    :raises ConcurrentUpdate: the first consumer that is not as expected
+    :raises ConcurrentUpdate: a generation differs; it names the first such
     """
     for consumer in wanted:
         record = records.get(consumer.uuid)
@@ -105,7 +105,7 @@ def check_generations(
 
 
 def list_owner_names(wanted: Sequence[WantedConsumer]) -> list[Wanted]:
-    """Return which projects, users and types consumers name, to find their ids."""
+    """Return the names of consumers' projects, users and types, to find their ids."""
     return [
         Wanted(
             models.Project.id,
@@ -131,11 +131,11 @@ def store(
 ) -> None:
     """Write consumers that are to have allocations; each gets its next generation.
 
-    Another request that makes one of the same consumers is a lost race.
+    If another request creates one of the same consumers, that is a lost race.
 
     :param owners: the known ids of ``list_owner_names``
-    :raises ConcurrentUpdate: a locked consumer was changed all the same
-    :raises Conflict: the database takes two different names for one
+    :raises ConcurrentUpdate: a locked consumer was changed nevertheless
+    :raises Conflict: the database considers two different names equal
     """
     attributes = _attributes(connection, wanted, records, owners)
     new = [uuid for uuid in attributes if uuid not in records]
@@ -164,7 +164,7 @@ def _attributes(
     records: Mapping[str, Record],
     owners: Sequence[Mapping[str, int]],
 ) -> dict[str, Attributes]:
-    """Return what each consumer is to be, keyed by UUID, names turned into ids."""
+    """Return the new attributes of each consumer, keyed by UUID, with ids for names."""
     projects, users, types = (
         _with_missing(connection, names, known)
         for names, known in zip(list_owner_names(wanted), owners, strict=True)
@@ -190,7 +190,7 @@ def _with_missing(
     """Return the ids of rows by name, inserting the rows that are missing.
 
     :raises BadRequest: a name is not one that every database can store
-    :raises Conflict: the database takes a name for another one
+    :raises Conflict: the database considers a name equal to another one
     """
     missing = sorted(set(names.texts) - known.keys())
     if not missing:
@@ -210,7 +210,7 @@ def _with_missing(
 
 
 def _insert(connection: sa.Connection, attributes: Mapping[str, Attributes]) -> None:
-    """Insert consumers, given by UUID, as they are after their first write."""
+    """Insert consumers, keyed by UUID, in the state after their first write."""
     rows = [
         {"uuid": uuid, "generation": 1, **each._asdict()}
         for uuid, each in attributes.items()
@@ -220,7 +220,7 @@ def _insert(connection: sa.Connection, attributes: Mapping[str, Attributes]) -> 
 
 
 def _change(connection: sa.Connection, attributes: Mapping[int, Attributes]) -> None:
-    """Set the attributes of consumers, given by id."""
+    """Set the attributes of consumers, keyed by id."""
     for chunk in storage.chunks(attributes, size=storage.CHUNK // 5):
         values = {
             name: sa.case(

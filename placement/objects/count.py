@@ -1,4 +1,4 @@
-"""Counting how often a request could be claimed. Nothing here needs the database."""
+"""Counting how many times a request could be claimed. Needs no database."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from placement.search.model import Request
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be counted: up to ``most`` for a host, listed for ``most_hosts``."""
+    """A request to count: up to ``most`` for each host, listed for ``most_hosts``."""
 
     request: Request
     most: int = 100_000
@@ -20,9 +20,9 @@ class Question:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Capacity:
-    """How often a request could be claimed; ``hosts`` has those where it could most.
+    """How many times a request could be claimed; ``hosts`` has the best hosts.
 
-    It is ``exact`` if it is certain not to be more.
+    It is ``exact`` if it is known that no more claims fit.
     """
 
     total: int
@@ -31,7 +31,7 @@ class Capacity:
 
 
 def count(forest: Forest, question: Question) -> Capacity:
-    """Return how often a request could be claimed.
+    """Return how many times a request could be claimed.
 
     :raises BadRequest: a trait or resource class does not exist
     """

@@ -1,7 +1,7 @@
-"""Finding rows by a text that is theirs to the letter.
+"""Finding rows by exactly a given text.
 
-MariaDB and MySQL take texts for equal that differ in case or trailing blanks, so what
-the database finds is compared once more here.
+MariaDB and MySQL may consider texts equal that differ in case or trailing spaces, so
+what the database finds is compared again here.
 """
 
 import dataclasses
@@ -15,14 +15,14 @@ from placement_foundation import storage
 
 
 def is_searchable(text: str) -> bool:
-    """Tell whether a text may be looked for: PostgreSQL refuses a NUL."""
+    """Return whether a text can be searched for: PostgreSQL refuses a NUL."""
     return "\0" not in text
 
 
 def has_text(
     connection: sa.Connection, column: orm.InstrumentedAttribute[Any], text: str
 ) -> sa.ColumnElement[bool]:
-    """Return the condition that a column has a text, which may contain a NUL."""
+    """Return the condition that a column equals a text, which may contain a NUL."""
     if is_searchable(text) or connection.dialect.name != "postgresql":
         return column == text
     return sa.false()
@@ -53,15 +53,15 @@ def lock_by_text(
 ) -> dict[str, Any]:
     """Return rows by text, locked until this transaction ends.
 
-    They are locked in the order of their ids, and read as they are then.
+    They are locked in the order of their ids, and read after that.
 
-    :param columns: what is read of each row; the text is among it
+    :param columns: the columns to read, including that of the text
     """
     wanted = {text for text in texts if is_searchable(text)}
     column: orm.InstrumentedAttribute[Any] = text_column
     keys: Collection[Any] = wanted
     if connection.dialect.name in ("mysql", "mariadb"):
-        # By text, it would lock in another order.
+        # Searching by text would lock rows in another order.
         column = id_column
         keys = ids_by_text(connection, id_column, text_column, wanted).values()
     locked = {}
@@ -75,7 +75,7 @@ def lock_by_text(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
-    """The texts of a column for which the ids of rows are wanted."""
+    """Texts in a column, for which the ids of rows are wanted."""
 
     id_column: orm.InstrumentedAttribute[int]
     text_column: orm.InstrumentedAttribute[str]
@@ -87,7 +87,7 @@ def ids_by_texts(
 ) -> list[dict[str, int]]:
     """Return the ids of the rows of several tables by text, each like ``ids_by_text``.
 
-    Few texts are looked for in one statement.
+    If the texts are few, one statement finds them all.
     """
     if not any(each.texts for each in every):
         return [{} for _ in every]
@@ -103,7 +103,7 @@ def ids_by_texts(
             sa.select(
                 sa.literal_column(str(number)),
                 each.id_column,
-                # Tables that another service made may differ in their characters.
+                # Tables made by another service may have other character sets.
                 sa.cast(each.text_column, sa.String(255)),
             ).where(each.text_column.in_(sorted(texts)))
             for number, (each, texts) in enumerate(zip(every, wanted, strict=True))
@@ -122,7 +122,7 @@ def ids_by_text(
     text_column: orm.InstrumentedAttribute[Any],
     texts: Iterable[str],
 ) -> dict[str, int]:
-    """Return the ids of the rows that have one of the texts, by text, in id order."""
+    """Return the ids of rows keyed by their text, one of those given, in id order."""
     wanted = {text for text in texts if is_searchable(text)}
     found: dict[str, int] = {}
     for chunk in storage.chunks(sorted(wanted)):

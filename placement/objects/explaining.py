@@ -1,4 +1,4 @@
-"""Making an explanation of what is loaded. Nothing here needs the database."""
+"""Making an explanation from a loaded forest. Nothing here needs the database."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ UNKNOWN_HOST = "No resource provider with uuid or name {host} found"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be explained, and how much of it.
+    """A request to explain, and how much to report.
 
     ``wanted.hosts`` are UUIDs or names, as they were sent.
     """
@@ -34,7 +34,7 @@ class Question:
 
     @property
     def classes(self) -> frozenset[str]:
-        """The resource classes that are asked for."""
+        """The resource classes that the request asks for."""
         return frozenset().union(*(group.resources for group in self.request.groups))
 
 
@@ -48,9 +48,9 @@ class Judged:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Explanation:
-    """A report, and what to say about the hosts in it.
+    """A report, with details of the hosts in it.
 
-    ``near`` is None where it was not asked for.
+    ``near`` is None if it was not asked for.
     """
 
     report: Report
@@ -60,7 +60,7 @@ class Explanation:
 
 
 def explain(forest: Forest, question: Question, holders: Holders) -> Explanation:
-    """Return why hosts do not serve a request.
+    """Return an explanation of why hosts do not serve a request.
 
     :raises BadRequest: a trait or resource class does not exist
     :raises NotFound: a host that is asked about does not exist
@@ -82,7 +82,7 @@ def explain(forest: Forest, question: Question, holders: Holders) -> Explanation
 
 
 def _find(host: str, everything: Snapshot) -> str:
-    """Return the UUID of a host that is named by it, or by its name."""
+    """Return the UUID of a host that is given by its UUID or its name."""
     if host in everything.homes:
         return host
     for tree in everything.trees:

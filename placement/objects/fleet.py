@@ -1,4 +1,4 @@
-"""The fleet: all providers with all that belongs to them, read once, tree by tree."""
+"""The fleet: all providers and what belongs to them, read in one pass, tree by tree."""
 
 import contextlib
 import dataclasses
@@ -22,17 +22,17 @@ from placement_foundation import storage
 
 # How many rows are fetched at a time.
 BATCH = 2_000
-# How many sets of traits are kept as they are decoded.
+# How many sets of traits are kept in their decoded form.
 MOST_REMEMBERED = 1_000
 
-# The kinds of rows, in the order in which those of a provider come.
+# The kinds of rows, in the order in which the rows of a provider come.
 PROVIDER, INVENTORY, TRAITS, AGGREGATES, ALLOCATION = range(5)
 
 # The columns of a row, whatever its kind: the ids of root and provider, the kind, two
 # texts, and numbers. Only those that its kind has are not null.
 COLUMNS = ("root_id", "provider_id", "kind", "text", "name", "number")
 AMOUNTS = (*inventory.FIELDS, "used")
-# Those that an allocation has for the ids of its project, user and type.
+# The columns that an allocation has for the ids of its project, user and type.
 OWNER = inventory.FIELDS[:3]
 
 Row: TypeAlias = Any
@@ -40,7 +40,7 @@ Row: TypeAlias = Any
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parts:
-    """What is read beside the providers themselves."""
+    """What to read in addition to the providers themselves."""
 
     inventories: bool = True
     traits: bool = True
@@ -51,7 +51,7 @@ class Parts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose a consumer is, and since when it is known, in UTC."""
+    """The project, user and type of a consumer, and when it was created, in UTC."""
 
     project: str
     user: str
@@ -61,7 +61,7 @@ class Owner:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Member:
-    """A provider with all that belongs to it.
+    """A provider with everything that belongs to it.
 
     ``inventories`` and ``used`` are keyed by resource class, ``allocations`` by UUID of
     the consumer and then by resource class, ``owners`` by UUID of the consumer.
@@ -83,8 +83,8 @@ class Member:
 def read(connection: sa.Connection, filters: Filters, parts: Parts) -> Iterator[Member]:
     """Return the providers that pass all filters, each before those below it.
 
-    They are read while they are taken, a tree at a time, by one statement beside those
-    that the filters and the names of owners need. It is executed here.
+    They are read while they are iterated over, a tree at a time, with one statement in
+    addition to those for the filters and the names of owners. It is executed here.
 
     :raises BadRequest: a filter names a trait or resource class that does not exist
     """
@@ -107,7 +107,7 @@ def _by_tree(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _OwnerNames:
-    """What projects, users and types are called, by their ids."""
+    """The names of projects, users and types, by their ids."""
 
     projects: Mapping[int, str]
     users: Mapping[int, str]
@@ -140,7 +140,7 @@ class _Decoder:
         return self._words.in_order(map(int, joined.split(snapshot.SEPARATOR)))
 
     def owner(self, ids: Sequence[int | None], created: str | None) -> Owner | None:
-        """Return whose a consumer is; None if that is not asked, or not recorded."""
+        """Return the owner of a consumer; None if not asked for, or not recorded."""
         project, user, kind = ids
         if self._owners is None or project is None or user is None:
             return None
@@ -155,10 +155,10 @@ class _Decoder:
 def _rows(
     connection: sa.Connection, parts: Parts, wanted: Collection[int] | None
 ) -> sa.CursorResult[Any]:
-    """Read the rows of whole trees, a tree after the other.
+    """Read the rows of whole trees, one tree after the other.
 
-    All kinds come in one statement: MySQL keeps but one open on a connection, and
-    whatever is read by a second one would have to be held in memory.
+    All kinds come from one statement: MySQL keeps only one open on a connection, and
+    the result of a second one would have to be held in memory.
     """
     kinds = [
         # The first one gives the columns their types.
@@ -182,7 +182,7 @@ def _rows(
 def _in_trees(wanted: Collection[int] | None) -> list[sa.ColumnElement[bool]]:
     """Return the condition that a tree has a wanted member.
 
-    There is none if many are wanted: those of other trees are left out later.
+    There is no condition if many are wanted: other trees are left out later.
     """
     if wanted is None or len(wanted) > storage.CHUNK:
         return []
@@ -283,7 +283,7 @@ def _allocations(**columns: Any) -> sa.Select[Any]:
 
 
 def _owned() -> sa.Select[Any]:
-    """Select allocations with whose they are, in columns that are free."""
+    """Select allocations with their owners, in columns that are otherwise unused."""
     consumer = models.Consumer
     owner = (consumer.project_id, consumer.user_id, consumer.consumer_type_id)
     return _allocations(

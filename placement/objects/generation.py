@@ -1,4 +1,4 @@
-"""Generations: numbers by which callers see whether they know the last change."""
+"""Generations: numbers that show whether a caller knows the last change."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -30,7 +30,7 @@ def bump(
 ) -> None:
     """Add one to the generation of each row.
 
-    :param complaint: what to say if another request has changed one of them
+    :param complaint: the message if another request has changed one of them
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     for chunk in storage.chunks(values):

@@ -16,7 +16,7 @@ BATCH = 2_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Holder:
-    """A consumer with what it uses of one inventory. Old ones have no record."""
+    """A consumer with what it uses of one inventory. Old consumers have no record."""
 
     consumer: str
     amount: int

@@ -16,14 +16,14 @@ from placement_foundation import storage
 
 P = TypeVar("P", bound=Known)
 
-# Whose an inventory is, and of what: the ids of provider and resource class.
+# Identifies an inventory: the ids of its provider and resource class.
 Key: TypeAlias = tuple[int, int]
 
 FIELDS = [field.name for field in dataclasses.fields(Inventory)]
 
-# How far off a ratio may be that MariaDB gives: it has six digits then.
+# By how much a ratio from MariaDB, with six digits, may differ.
 TOLERANCE = 1e-5
-# What is used of the inventory that a row of a query is about.
+# The amount used of the inventory in a row of a query.
 USED: sa.ScalarSelect[Any] = (
     sa.select(sa.func.coalesce(sa.func.sum(models.Allocation.used), 0))
     .where(
@@ -36,7 +36,7 @@ USED: sa.ScalarSelect[Any] = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Record:
-    """An inventory as it is kept; ``modified`` is in UTC."""
+    """An inventory as it is stored; ``modified`` is in UTC."""
 
     class_id: int
     inventory: Inventory
@@ -82,7 +82,7 @@ def replace_all(
 
     :param wanted: by resource class name
     :raises NotFound: there is no such resource class
-    :raises InventoryInUse: one that is to go has allocations
+    :raises InventoryInUse: an inventory to be removed has allocations
     :raises ConcurrentUpdate: another request has changed the provider
     """
     replace_of_many(connection, {provider: wanted})
@@ -92,12 +92,12 @@ def replace_all(
 def replace_of_many(
     connection: sa.Connection, wanted: Mapping[P, Mapping[str, Inventory]]
 ) -> None:
-    """Make these the inventories of providers, and leave their generations alone.
+    """Make these the inventories of providers, without changing their generations.
 
     :param wanted: by resource class name
     :raises NotFound: there is no such resource class
-    :raises InventoryInUse: one that is to go has allocations; it names those of the
-        first provider
+    :raises InventoryInUse: an inventory to be removed has allocations; the error names
+        those of the first provider
     """
     names = [name for inventories in wanted.values() for name in inventories]
     ids = resource_class.lock_ids_by_name(connection, dict.fromkeys(names))
@@ -179,9 +179,9 @@ def check_capacity(
     *,
     reserved_may_be_total: bool,
 ) -> None:
-    """Check that an inventory leaves something to allocate, or nothing at least.
+    """Check that an inventory does not reserve too much of its total.
 
-    :raises BadRequest: it does not
+    :raises BadRequest: it does
     """
     if inventory.capacity < (0 if reserved_may_be_total else 1):
         compared = (
@@ -212,7 +212,8 @@ def _remove(
 ) -> None:
     """Remove inventories of providers.
 
-    :raises InventoryInUse: some have allocations; it names those of the first provider
+    :raises InventoryInUse: some have allocations; the error names those of the first
+        provider
     """
     used = _classes_in_use(connection, keys)
     for provider in providers:
@@ -237,9 +238,9 @@ def _remove(
 def _classes_in_use(
     connection: sa.Connection, keys: Collection[Key]
 ) -> dict[int, list[str]]:
-    """Return which classes have allocations: names in class id order, by provider id.
+    """Return the names of classes with allocations, in id order, by provider id.
 
-    :param keys: the inventories to look at
+    :param keys: the inventories to check
     """
     stored, taken = models.Inventory, models.Allocation
     use = (
@@ -285,7 +286,7 @@ def _insert(connection: sa.Connection, inventories: Mapping[Key, Inventory]) -> 
 def _update(connection: sa.Connection, inventories: Mapping[Key, Inventory]) -> None:
     """Overwrite inventories.
 
-    :raises Conflict: one of them is gone
+    :raises Conflict: one of them no longer exists
     """
     rows = [
         {

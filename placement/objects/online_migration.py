@@ -1,4 +1,4 @@
-"""What releases long gone left out of the data, found and filled in."""
+"""Finding and adding the data that old releases left out."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from placement_foundation import storage
 
 
 def has_providers_without_root(connection: sa.Connection) -> bool:
-    """Tell whether there is a provider that no query can see, for lack of a root."""
+    """Return whether there is a provider that no query can see, for lack of a root."""
     query = sa.select(models.ResourceProvider.id).where(
         models.ResourceProvider.root_provider_id.is_(None)
     )
@@ -18,7 +18,7 @@ def has_providers_without_root(connection: sa.Connection) -> bool:
 
 
 def set_root_provider_ids(connection: sa.Connection, limit: int) -> int:
-    """Make providers without a root their own, and return how many were changed.
+    """Make providers without a root their own root; return how many were changed.
 
     Such providers are from the time before trees, when none had a parent.
     """
@@ -43,7 +43,7 @@ def set_root_provider_ids(connection: sa.Connection, limit: int) -> int:
 
 
 def count_incomplete_consumers(connection: sa.Connection) -> int:
-    """Return how many consumers have allocations and no record of their own."""
+    """Return how many consumers have allocations but no record."""
     missing = _consumers_without_record().subquery()
     return connection.scalars(sa.select(sa.func.count()).select_from(missing)).one()
 
@@ -51,10 +51,10 @@ def count_incomplete_consumers(connection: sa.Connection) -> int:
 def create_incomplete_consumers(
     connection: sa.Connection, limit: int, *, project: str, user: str
 ) -> int:
-    """Record consumers that only allocations mention, and return how many were added.
+    """Record consumers that only allocations mention; return how many were added.
 
-    :param project: whose they are from now on; the external id
-    :param user: whose they are from now on; the external id
+    :param project: the external id of the project to which they will belong
+    :param user: the external id of the user to whom they will belong
     """
     missing = _consumers_without_record().order_by(models.Allocation.consumer_id)
     uuids = connection.scalars(missing.limit(limit)).all()

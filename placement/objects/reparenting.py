@@ -21,10 +21,10 @@ def move(
 ) -> ResourceProvider:
     """Make a provider a child of another one, or a root, and return it locked.
 
-    What is below it goes with it.
+    The providers below it move with it.
 
-    :param allow_reparenting: whether it may leave the parent that it has
-    :raises NotFound: the provider is gone
+    :param allow_reparenting: whether it may leave its current parent
+    :raises NotFound: the provider no longer exists
     :raises BadRequest: it may not be moved there
     """
     trees = lock_trees(connection, [provider.uuid, parent_uuid or provider.uuid])
@@ -51,13 +51,13 @@ def lock_trees(
 
     :param uuids: a member of each tree; unknown ones are left out
     :returns: every member of the trees, by UUID, in id order
-    :raises LostRaceError: a tree has grown; the transaction begins anew
+    :raises LostRaceError: a tree has grown; the transaction begins again
     """
     wanted = list(uuids)
     members = _member_ids(connection, wanted)
     providers = resource_provider.lock_by_ids(connection, members)
-    # A tree may grow before its lock is granted, and no more from then on: adding to it
-    # locks the parent. To lock the rest now would be out of order.
+    # A tree may grow before its lock is granted, but not after: adding to it locks the
+    # parent. Locking the new members now would be out of order.
     if not _member_ids(connection, wanted) <= members:
         raise LostRaceError("a tree grew before it was locked")
     return {provider.uuid: provider for provider in providers}

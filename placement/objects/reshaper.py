@@ -1,4 +1,4 @@
-"""Reshaping: inventories and the allocations of them move in one step."""
+"""Reshaping: inventories and their allocations move in one step."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
@@ -22,10 +22,10 @@ from placement.search.model import Inventory
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shape:
-    """What a provider of some generation is to have, by resource class name.
+    """The inventories that a provider is to have, and its expected generation.
 
-    ``class_names`` are all that are asked for, in their order. One that can be no name
-    of a class has no inventory.
+    ``class_names`` are all names that were given, in order. A name that no class can
+    have is not in ``inventories``.
     """
 
     generation: int
@@ -38,17 +38,18 @@ def reshape(
 ) -> None:
     """Replace the inventories of providers and all that some consumers use.
 
-    Claims are checked against the inventories as they will be, and those that are to
-    go still count. So generations grow as if three writes followed each other: what
-    comes is added, allocations move over, what goes is removed.
+    Claims are checked against the new inventories and those still to be removed.
+    Generations grow as after three writes: new inventories are added, allocations move
+    over, old inventories are removed.
 
     :param shapes: by provider UUID
-    :raises UnknownProvider: there is no provider of that UUID to be shaped
-    :raises ConcurrentUpdate: a provider or consumer is not of the expected generation
-    :raises BadRequest: a claim names a provider that is not there
+    :raises UnknownProvider: there is no provider with the UUID of a shape
+    :raises ConcurrentUpdate: a provider or consumer does not have the expected
+        generation
+    :raises BadRequest: a claim names a provider that does not exist
     :raises NotFound: there is no such resource class
     :raises Conflict: an amount does not fit
-    :raises InventoryInUse: an inventory that is to go has allocations
+    :raises InventoryInUse: an inventory to be removed has allocations
     """
     consumers = [each.consumer for each in claims]
     names = allocation.look_up(connection, claims)
@@ -95,7 +96,7 @@ def _reshape(
     names: Names,
     held: Held,
 ) -> None:
-    """Do the work under locks and after all checks but those of the amounts."""
+    """Do the work under locks, after all checks except those of the amounts."""
     coming = {
         (uuid, name): each
         for uuid, shape in shapes.items()

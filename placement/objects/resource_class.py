@@ -11,7 +11,7 @@ from placement import errors
 from placement.db import models
 from placement.objects import exact_text, stamp
 
-# What is below is standard: it can neither be renamed nor deleted.
+# Classes below this id are standard: they can neither be renamed nor deleted.
 FIRST_CUSTOM_ID = 10000
 
 UNKNOWN = "No such resource class {name}."
@@ -62,7 +62,7 @@ def check_known(names: Iterable[str], known: Collection[str]) -> None:
 
 
 def lock_ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
-    """Return the ids of resource classes, none of which is deleted until this ends.
+    """Return the ids of resource classes, locked against deletion until this commits.
 
     :raises NotFound: there is no such class; it names the first one that is unknown
     """
@@ -118,7 +118,7 @@ def find_by_name(connection: sa.Connection, name: str) -> ResourceClass | None:
 
 
 def create(connection: sa.Connection, name: str) -> None:
-    """Make a custom resource class, whose name is known to be free."""
+    """Create a custom resource class, whose name is known to be free."""
     _queue_up(connection)
     newest = connection.scalar(sa.select(sa.func.max(models.ResourceClass.id)))
     class_id = max(FIRST_CUSTOM_ID, (newest or 0) + 1)
@@ -128,7 +128,7 @@ def create(connection: sa.Connection, name: str) -> None:
 
 
 def _queue_up(connection: sa.Connection) -> None:
-    """Wait for others that are making classes, so that ids are not taken twice."""
+    """Wait for others that are creating classes, so that no id is used twice."""
     first = sa.select(models.ResourceClass.id).order_by(models.ResourceClass.id)
     connection.execute(first.limit(1).with_for_update()).all()
 

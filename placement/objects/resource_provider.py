@@ -48,7 +48,7 @@ class ResourceProvider:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Locked:
-    """A locked provider, as it is since its row was locked."""
+    """A locked provider, in its state since its row was locked."""
 
     id: int
     uuid: str
@@ -73,7 +73,7 @@ P = TypeVar("P", Locked, ResourceProvider)
 Parent = orm.aliased(models.ResourceProvider)
 Root = orm.aliased(models.ResourceProvider)
 
-# Rows without a root are foreign, half-made and not part of the API.
+# Rows without a root come from another service, are incomplete, and not in the API.
 PROVIDERS = (
     sa.select(
         models.ResourceProvider.id,
@@ -106,7 +106,7 @@ def get_by_uuid(
 ) -> ResourceProvider:
     """Return a provider.
 
-    :param missing: what to say if there is none; may contain ``{uuid}``
+    :param missing: the message if there is none; may contain ``{uuid}``
     :raises NotFound: there is no such provider
     """
     if exact_text.is_searchable(uuid):
@@ -119,10 +119,10 @@ def get_by_uuid(
 def lock(
     connection: sa.Connection, provider: ResourceProvider, *, missing: str = UNKNOWN
 ) -> ResourceProvider:
-    """Return a provider as it is now, and stays until this transaction ends.
+    """Return a provider, locked as it is now until this transaction ends.
 
-    :param missing: what to say if it is gone; may contain ``{uuid}``
-    :raises NotFound: it is gone
+    :param missing: the message if it no longer exists; may contain ``{uuid}``
+    :raises NotFound: it no longer exists
     """
     for locked in lock_by_ids(connection, [provider.id]):
         return locked
@@ -139,8 +139,8 @@ def lock_by_uuids(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, 
     columns = columns.where(sa.exists().where(Root.id == row.root_provider_id))
     rows = exact_text.lock_by_text(connection, columns, row.id, row.uuid, wanted)
     locked = {uuid: Locked(*values) for uuid, values in rows.items()}
-    # One that was moved to a new tree while we waited for it has a root that was not
-    # there yet when the statement started. Another one sees it.
+    # A provider that was moved to a new tree while we waited has a root that did not
+    # exist when the statement started. A new statement sees it.
     missed = exact_text.ids_by_text(
         connection, row.id, row.uuid, wanted - locked.keys()
     )
@@ -160,8 +160,8 @@ def lock_by_ids(
     for chunk in storage.chunks(sorted(ids)):
         row = models.ResourceProvider
         storage.lock_rows(connection, sa.select(row.id), row.id, chunk)
-        # Only a statement that starts after the lock is granted sees what the
-        # former holder committed.
+        # Only a statement that starts after the lock is granted sees what the previous
+        # holder committed.
         providers += list_where(connection, row.id.in_(chunk))
     return providers
 
@@ -169,7 +169,7 @@ def lock_by_ids(
 def create(
     connection: sa.Connection, uuid: str, name: str, parent_uuid: str | None
 ) -> ResourceProvider:
-    """Make a provider: a root, or a child of another one.
+    """Create a provider: a root, or a child of another one.
 
     :raises BadRequest: the parent does not exist
     :raises DuplicateName: the UUID or the name is taken
@@ -188,7 +188,7 @@ def create(
 
 def _check_is_new(connection: sa.Connection, uuid: str, name: str) -> None:
     row = models.ResourceProvider
-    # What is the same is up to the database: its unique keys are what is at stake.
+    # The database decides what is equal: its unique keys are what matters.
     query = sa.select(row.uuid).where((row.uuid == uuid) | (row.name == name))
     taken = set(connection.execute(query).scalars())
     if uuid in taken:
@@ -235,7 +235,7 @@ def rename(connection: sa.Connection, provider: ResourceProvider, name: str) -> 
 
 
 def delete(connection: sa.Connection, provider: ResourceProvider) -> None:
-    """Delete a provider and all that belongs to it.
+    """Delete a provider and everything that belongs to it.
 
     :raises CannotDeleteParent: it has children
     :raises ProviderInUse: it has allocations
@@ -259,7 +259,7 @@ def delete(connection: sa.Connection, provider: ResourceProvider) -> None:
         connection.execute(
             sa.delete(belonging).where(belonging.resource_provider_id == provider.id)
         )
-    # MySQL does not let go of a row that refers to itself.
+    # MySQL does not delete a row that refers to itself.
     here = row.id == provider.id
     connection.execute(sa.update(row).where(here).values(root_provider_id=None))
     connection.execute(sa.delete(row).where(here))
@@ -272,7 +272,7 @@ def check_generation(
     """Check that a caller has seen the last change of a provider.
 
     :param expected: the generation that the caller knows
-    :raises ConcurrentUpdate: it is another one by now
+    :raises ConcurrentUpdate: the generation has changed
     """
     if provider.generation != expected:
         raise errors.ConcurrentUpdate(complaint)
@@ -281,12 +281,12 @@ def check_generation(
 def record_change(
     connection: sa.Connection, providers: Iterable[Known], *, bump: bool
 ) -> None:
-    """Take note that providers, or what belongs to them, have changed.
+    """Record that providers, or what belongs to them, have changed.
 
     Code that changes a provider, or its inventories, traits, aggregates or
     allocations, calls this in the same transaction.
 
-    :param bump: whether clients see it by a new generation
+    :param bump: whether clients see the change as a new generation
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     changed = list(providers)
@@ -296,7 +296,7 @@ def record_change(
 
 
 def bump(connection: sa.Connection, providers: Iterable[P]) -> dict[str, P]:
-    """Record a change, by new generations; return the providers as they are now.
+    """Record a change with new generations; return the providers as they are now.
 
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """

@@ -32,7 +32,7 @@ from placement_foundation import storage
 
 Condition = sa.ColumnElement[bool]
 
-# How many conditions SQLite takes in one row of ANDs, with room to spare.
+# How many conditions SQLite accepts in one chain of ANDs, with room to spare.
 GROUPS_AT_ONCE = 100
 
 
@@ -41,7 +41,7 @@ class Filters:
     """Which providers to list.
 
     ``traits`` and ``aggregates`` ask for one of each set. ``resources`` are amounts by
-    resource class name, each of which the provider must have room for by itself.
+    resource class name; the provider itself must have room for each.
     """
 
     name: str | None = None
@@ -54,14 +54,14 @@ class Filters:
     resources: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def accepts(self, provider: ResourceProvider) -> bool:
-        """Tell whether a provider has exactly the name and UUID asked for."""
+        """Return whether a provider has exactly the name and UUID in the filters."""
         return (self.name is None or provider.name == self.name) and (
             self.uuid is None or provider.uuid == self.uuid
         )
 
 
 class _NothingMatches(Exception):
-    """A filter is known to let no provider through, whatever the others say."""
+    """A filter excludes all providers, whatever the other filters say."""
 
 
 def list_by_filters(
@@ -69,9 +69,9 @@ def list_by_filters(
 ) -> list[ResourceProvider]:
     """Return the providers that pass all filters, in the order of their ids.
 
-    :param forest: all providers as the transaction sees them, if they are at hand
-    :raises BadRequest: a trait or resource class does not exist, and it is not certain
-        already that there is nothing to list
+    :param forest: all providers as the transaction sees them, if they are in memory
+    :raises BadRequest: a trait or resource class does not exist, unless the answer is
+        known to be empty anyway
     """
     if forest and _are_known(filters, forest.vocabulary):
         return _list_in_forest(forest, filters)
@@ -101,8 +101,8 @@ def _are_known(filters: Filters, vocabulary: Vocabulary) -> bool:
 
 
 def _list_in_forest(forest: Forest, filters: Filters) -> list[ResourceProvider]:
-    """Return the providers that pass filters which name nothing that is unknown."""
-    # Like a group with a suffix: one provider has it all.
+    """Return the providers that pass filters; all names in them are known."""
+    # As in a group with a suffix, one provider must have everything.
     group = Group(
         suffix="1",
         resources=filters.resources,
@@ -177,9 +177,9 @@ def _wanted(
     trait_ids: Mapping[str, int],
     aggregate_ids: Mapping[str, int],
 ) -> list[Condition]:
-    """Return the tree, traits and aggregates that a provider must be in or have.
+    """Return the conditions on tree, traits and aggregates that a provider must meet.
 
-    Each is looked at in this order, and only as long as something may match.
+    They are checked in this order, and only as long as something may match.
     """
     conditions = []
     if filters.in_tree is not None:
@@ -207,7 +207,7 @@ def _wanted(
 def _unwanted(
     filters: Filters, trait_ids: Mapping[str, int], aggregate_ids: Mapping[str, int]
 ) -> list[Condition]:
-    """Return the traits and aggregates that a provider must not have or be in."""
+    """Return the conditions that exclude traits and aggregates."""
     traits = [trait_ids[name] for name in filters.forbidden_traits]
     aggregates = [
         aggregate_ids[uuid]
@@ -261,7 +261,7 @@ def _having_one_of_each(
 
 
 def _among(member: orm.InstrumentedAttribute[int], ids: Iterable[int]) -> Condition:
-    """Require one of some ids, written out: parameters there may be too many of."""
+    """Require one of some ids, written out, as there may be too many for parameters."""
     listed: sa.BindParameter[int] = sa.bindparam(
         None, sorted(ids), expanding=True, literal_execute=True
     )
@@ -295,9 +295,9 @@ def _amounts(
 def _check_any_match(
     connection: sa.Connection, conditions: Iterable[Condition]
 ) -> None:
-    """Check that each condition by itself lets some provider through.
+    """Check that each condition by itself matches some provider.
 
-    :raises _NothingMatches: one does not
+    :raises _NothingMatches: a condition does not
     """
     for condition in conditions:
         query = sa.select(models.ResourceProvider.id).where(condition).limit(1)
@@ -329,7 +329,7 @@ def _stocks(
 ) -> Iterable[Any]:
     """Return the inventories that may have room: provider, class, fields, used.
 
-    It leaves out what is sure not to fit; what fits is for ``Stock`` to say.
+    It leaves out what certainly does not fit; ``Stock`` decides what fits.
     """
     row = models.Inventory
     amount = sa.case(dict(amounts), value=row.resource_class_id, else_=0)

@@ -1,8 +1,8 @@
 """Which trees have changed, and whether names have, for processes that keep them.
 
 A tree belongs to a shard, by the id of its root. The row of a shard lists its latest
-changes, the newest first; each has a random token, so that a reader which has one
-token knows what has changed since, and a database that was restored is noticed.
+changes, the newest first. Each has a random token: a reader that knows one token finds
+what has changed since, and notices if the database was restored.
 """
 
 import collections
@@ -18,13 +18,13 @@ from placement.db import models
 from placement_foundation import storage, trouble
 
 SHARDS = 256
-# The row of names: those of traits and resource classes.
+# The row for the names of traits and resource classes.
 NAMES = SHARDS
-# A list of changes is cut off after so many characters.
+# A list of changes is cut off after this many characters.
 LONGEST = 500
 TOKEN_BYTES = 6
 TOKEN_LENGTH = 2 * TOKEN_BYTES
-# A change of more trees of a shard is one of all.
+# A change of more trees of a shard counts as a change of all.
 MOST_LISTED = 20
 ALL = "*"
 
@@ -36,7 +36,7 @@ _newest = (
     .order_by(_row.shard)
     .subquery()
 )
-# Statements are made once: that takes longer than to run them.
+# Statements are built once: building takes longer than running them.
 _HEADS = sa.select(
     sa.func.aggregate_strings(
         sa.cast(_newest.c.shard, sa.String(10)) + ":" + _newest.c.token, ","
@@ -60,19 +60,19 @@ _known: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
 
 
 def note_trees(connection: sa.Connection, root_ids: Iterable[int]) -> None:
-    """Tell that trees have changed, by the ids of their roots, when this commits."""
+    """Record, when this commits, that the trees with these root ids have changed."""
     changed = {(root_id % SHARDS, str(root_id)): None for root_id in root_ids}
     if changed:
         _noted(connection).update(changed)
 
 
 def note_names(connection: sa.Connection) -> None:
-    """Tell that traits or resource classes have changed, when this commits."""
+    """Record, when this commits, that traits or resource classes have changed."""
     _noted(connection)[NAMES, ALL] = None
 
 
 def note_everything(connection: sa.Connection) -> None:
-    """Tell that all may have changed, when this commits."""
+    """Record, when this commits, that everything may have changed."""
     _noted(connection).update({(shard, ALL): None for shard in range(SHARDS + 1)})
 
 
@@ -87,7 +87,7 @@ def _noted(connection: sa.Connection) -> dict[tuple[int, str], None]:
 def _store(connection: sa.Connection) -> None:
     """Write the changes, in the order of the shards, which nothing else locks.
 
-    It is the last act of a transaction, so others wait no longer than for a commit.
+    This is the last step of a transaction, so others wait only for a commit.
     """
     if not are_there(connection):
         return
@@ -107,7 +107,7 @@ def _entry(root_ids: Collection[str]) -> str:
 
 
 def are_there(connection: sa.Connection) -> bool:
-    """Tell whether the database has the table. That is remembered, once it has."""
+    """Return whether the database has the table; once it has, that is remembered."""
     if connection.engine not in _known:
         if not sa.inspect(connection).has_table(models.FOREST_STAMPS.name):
             return False
@@ -116,12 +116,12 @@ def are_there(connection: sa.Connection) -> bool:
 
 
 def load_heads(connection: sa.Connection) -> str:
-    """Return the newest token of each shard, in one text."""
+    """Return the newest token of each shard, joined into one text."""
     return _guarded(connection, _HEADS).scalar() or ""
 
 
 def differing(one: str, other: str) -> set[int]:
-    """Return the shards that have different tokens at two moments."""
+    """Return the shards whose tokens differ between two moments."""
     differing = set(one.split(",")).symmetric_difference(other.split(","))
     return {int(each.split(":")[0]) for each in differing if each}
 
@@ -140,7 +140,7 @@ def load_changes(
 def changed_between(one: str, other: str) -> set[int] | None:
     """Return the roots of the trees that differ between two moments of a shard.
 
-    Either one may be the older. It is None if neither list goes back to the other.
+    Either may be the older one. Return None if neither list goes back to the other.
     """
     for newer, older in ((other, one), (one, other)):
         token = older[:TOKEN_LENGTH]
@@ -156,14 +156,14 @@ def changed_between(one: str, other: str) -> set[int] | None:
 
 
 def is_older(one: str, other: str) -> bool:
-    """Tell whether one list of changes of a shard is of an earlier moment."""
+    """Return whether one list of changes of a shard is older than another."""
     return one[:TOKEN_LENGTH] in other[TOKEN_LENGTH:]
 
 
 def _guarded(
     connection: sa.Connection, statement: sa.Executable, parameters: Any = None
 ) -> Any:
-    """Execute a statement; if the table has gone, the transaction begins anew."""
+    """Execute a statement; if the table is gone, the transaction begins again."""
     try:
         return connection.execute(statement, parameters)
     except (db_exc.DBError, sa.exc.DBAPIError) as exc:

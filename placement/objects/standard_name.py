@@ -1,4 +1,4 @@
-"""The traits and resource classes that every cloud has, from their libraries."""
+"""The standard traits and resource classes, from their libraries."""
 
 import contextlib
 import dataclasses
@@ -90,7 +90,7 @@ def add_missing_resource_classes(connection: sa.Connection) -> list[str]:
 
 @contextlib.contextmanager
 def _zero_as_an_id(connection: sa.Connection) -> Iterator[None]:
-    """Let MySQL take 0 for an id, where it would otherwise count one up."""
+    """Let MySQL accept 0 as an id, where it would otherwise generate one."""
     if connection.dialect.name not in ("mysql", "mariadb"):
         yield
         return

@@ -13,10 +13,10 @@ from placement.search.model import Inventory
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Amounts:
-    """What all providers together have of a class, and how many have any of it.
+    """The sums of a class over all providers, and how many providers have it.
 
-    ``capacity`` is what can be allocated in all, reserved units left out and ratios
-    counted.
+    ``capacity`` is what can be allocated in all, without reserved units and with ratios
+    applied.
     """
 
     providers: int = 0
@@ -28,7 +28,7 @@ class Amounts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over all there is: by resource class name, by consumer type."""
+    """Sums over the whole cloud: by resource class name, and by consumer type."""
 
     providers: int
     classes: Mapping[str, Amounts]
@@ -44,9 +44,9 @@ def load(connection: sa.Connection) -> Totals:
 
 
 def _load_classes(connection: sa.Connection) -> dict[str, Amounts]:
-    """Return what there is, and what is used, of each class that has any of it."""
+    """Return the sums of each class that has an inventory."""
     row = models.Inventory
-    # How much can be allocated is rounded for each inventory; many are alike.
+    # The capacity is rounded for each inventory; many are alike.
     kind = (row.total, row.reserved, row.allocation_ratio)
     stored = (
         sa.select(models.ResourceClass.name, *kind, sa.func.count(row.id))

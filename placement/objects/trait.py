@@ -1,4 +1,4 @@
-"""Traits: what resource providers are like."""
+"""Traits: the qualities of resource providers."""
 
 import dataclasses
 import datetime
@@ -29,7 +29,7 @@ class Trait:
 
     @property
     def is_standard(self) -> bool:
-        """Whether it is from the catalogue that all services share."""
+        """Whether it is in the catalogue that all services share."""
         return not self.name.startswith(CUSTOM_PREFIX)
 
 
@@ -37,7 +37,7 @@ class Trait:
 class Filters:
     """Which traits to list. None does not filter.
 
-    ``associated`` asks for those that some provider has, or that none has.
+    ``associated`` selects traits that some provider has, or that none has.
     """
 
     names: frozenset[str] | None = None
@@ -45,7 +45,7 @@ class Filters:
     associated: bool | None = None
 
     def accepts(self, name: str) -> bool:
-        """Tell whether a name is asked for."""
+        """Return whether a name passes the filter."""
         listed = self.names is None or name in self.names
         return listed and (self.prefix is None or name.startswith(self.prefix))
 
@@ -63,7 +63,7 @@ def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, in
 
 
 def list_by_filters(connection: sa.Connection, filters: Filters) -> list[Trait]:
-    """Return the traits that filters ask for, in the order of their ids."""
+    """Return the traits that pass filters, in the order of their ids."""
     query = TRAITS.where(*_conditions(filters))
     rows: Iterable[Any] = connection.execute(query)
     # The database may be lax about case.
@@ -71,7 +71,7 @@ def list_by_filters(connection: sa.Connection, filters: Filters) -> list[Trait]:
 
 
 def _conditions(filters: Filters) -> Iterator[sa.ColumnElement[bool]]:
-    """Yield what the database looks at: enough to leave out most others."""
+    """Yield conditions for the database, enough to leave out most other traits."""
     if filters.names is not None and len(filters.names) <= storage.CHUNK:
         yield models.Trait.name.in_(filter(exact_text.is_searchable, filters.names))
     if filters.prefix is not None:
@@ -113,7 +113,7 @@ def find_by_name(connection: sa.Connection, name: str) -> Trait | None:
 
 
 def create(connection: sa.Connection, name: str) -> Trait:
-    """Make a trait, whose name is known to be free."""
+    """Create a trait, whose name is known to be free."""
     connection.execute(sa.insert(models.Trait), {"name": name})
     stamp.note_names(connection)
     return get_by_name(connection, name)
@@ -123,7 +123,7 @@ def delete(connection: sa.Connection, known: Trait) -> None:
     """Delete a trait.
 
     :raises Conflict: a provider has it
-    :raises NotFound: it is gone
+    :raises NotFound: it no longer exists
     """
     had = sa.select(models.ResourceProviderTrait.trait_id).where(
         models.ResourceProviderTrait.trait_id == known.id
@@ -144,7 +144,7 @@ def replace_all(
 ) -> int:
     """Make these the traits of a provider, and return its generation.
 
-    It goes up if the traits really change.
+    The generation increases if the traits really change.
 
     :raises BadRequest: there is no such trait
     :raises ConcurrentUpdate: another request has changed the provider

@@ -15,14 +15,14 @@ from placement.objects.consumer import UNKNOWN_TYPE
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Usage:
-    """What some consumers use: how many they are, and amounts by class name."""
+    """What some consumers use: their number, and amounts by class name."""
 
     consumer_count: int
     amounts: Mapping[str, int]
 
 
 def by_provider(connection: sa.Connection, provider_id: int) -> dict[str, int]:
-    """Sum what is taken of each inventory of a provider, by resource class name."""
+    """Return how much of each inventory of a provider is used, by class name."""
     taken = (models.Allocation.resource_provider_id == provider_id) & (
         models.Allocation.resource_class_id == models.Inventory.resource_class_id
     )
@@ -44,7 +44,7 @@ def by_provider(connection: sa.Connection, provider_id: int) -> dict[str, int]:
 def by_consumer_type(
     connection: sa.Connection, project_id: str, user_id: str | None = None
 ) -> dict[str, Usage]:
-    """Sum what a project, or a user in it, uses, by consumer type.
+    """Return the usages of a project, or of a user in it, by consumer type.
 
     Consumers without a type are under ``UNKNOWN_TYPE``.
     """
@@ -83,7 +83,7 @@ def _find_owner(
 
 
 def _owned(by_user: bool) -> sa.ColumnElement[bool]:
-    """Return the condition on consumers that they are a project's, or a user's in it.
+    """Return the condition for consumers of a project, or of a user in it.
 
     The ids are parameters of the statement: ``project`` and ``user``.
     """
@@ -95,7 +95,7 @@ def _owned(by_user: bool) -> sa.ColumnElement[bool]:
 
 @functools.cache
 def _count_consumers(by_user: bool) -> sa.Select[*tuple[Any, ...]]:
-    """Return the query for how many consumers have allocations, by name of their type.
+    """Return the query that counts consumers with allocations, by name of their type.
 
     :param by_user: whether only those of one user are counted
     """
@@ -121,7 +121,7 @@ def _count_consumers(by_user: bool) -> sa.Select[*tuple[Any, ...]]:
 def _sum_amounts(by_user: bool, by_type: bool) -> sa.Select[*tuple[Any, ...]]:
     """Return the query for what is used: class names, sums, and names of types.
 
-    Sums are made before ids become names, which are few.
+    The sums are made before ids are turned into names, for few rows.
 
     :param by_user: whether only the consumers of one user count
     :param by_type: whether there is a sum for each type of consumers

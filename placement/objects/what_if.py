@@ -14,7 +14,7 @@ from placement.objects.candidates.vocabulary import Vocabulary
 from placement.search.model import Inventory, Provider, Stock, Tree
 from placement_foundation import storage
 
-# What would not be used any more: amounts by UUID of the provider and class.
+# What would no longer be used: amounts by UUID of the provider and class.
 Freed: TypeAlias = Mapping[tuple[str, str], int]
 
 UNKNOWN_PROVIDER = "No resource provider with uuid {uuid} found."
@@ -22,7 +22,7 @@ UNKNOWN_PROVIDER = "No resource provider with uuid {uuid} found."
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
-    """What would be added to a set of names, and what removed from it."""
+    """The names to be added to a set, and those to be removed from it."""
 
     add: frozenset[str] = frozenset()
     remove: frozenset[str] = frozenset()
@@ -34,10 +34,10 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """What would be different about a provider.
+    """The changes to a provider.
 
-    ``inventories`` have the fields that would be other ones, by resource class; None
-    instead says that there would be no such inventory.
+    ``inventories`` have the fields that would change, by resource class; None means
+    that the inventory would not exist.
     """
 
     inventories: Mapping[str, Mapping[str, Any] | None]
@@ -47,7 +47,7 @@ class Change:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class World:
-    """What would be different about the cloud. Providers and hosts are UUIDs."""
+    """The changes to the cloud. Providers and hosts are given by UUID."""
 
     ignore_consumers: frozenset[str]
     without_hosts: frozenset[str]
@@ -77,17 +77,17 @@ def load_freed(connection: sa.Connection, consumers: Collection[str]) -> dict[An
             .order_by(held.id)
         )
         for consumer, provider, name, used in connection.execute(query):
-            # MariaDB also finds what differs by case.
+            # MariaDB also finds UUIDs that differ in case.
             if consumer in consumers:
                 freed[provider, name] = freed.get((provider, name), 0) + int(used)
     return freed
 
 
 def imagine(forest: Forest, world: World, freed: Freed) -> Forest:
-    """Return the forest as it would be.
+    """Return the forest as it would be after the changes.
 
-    :raises BadRequest: the description names something that does not exist, or leaves
-        an inventory without capacity
+    :raises BadRequest: the changes name something that does not exist, or leave an
+        inventory without capacity
     """
     _check_names(forest, world)
     changed = {uuid for uuid, _ in freed} | world.providers.keys()
@@ -145,7 +145,7 @@ def _imagine_provider(
             stocks.pop(name, None)
         else:
             stocks[name] = _imagine_stock(provider, name, stocks.get(name), fields)
-    # In the order that loading them gives.
+    # In the same order as when they are loaded.
     ids = words.class_ids
     stocks = {name: stocks[name] for name in sorted(stocks, key=ids.__getitem__)}
     traits = change.traits.of(provider.traits)
@@ -161,7 +161,7 @@ def _imagine_provider(
 def _imagine_stock(
     provider: Provider, name: str, stock: Stock | None, fields: Mapping[str, Any]
 ) -> Stock:
-    """Return a stock with other fields; one that is not there begins with none."""
+    """Return a stock with changed fields, or a new one if there was none."""
     if stock is None and "total" not in fields:
         raise errors.BadRequest(
             f"Resource provider {provider.uuid} has no inventory of class {name}: its "

@@ -202,7 +202,7 @@ class Assignment:
         return self._slots[self._served[level] :]
 
     def _is_dead_end(self, level: int) -> bool:
-        """Tell whether a node that was just reached is known to have no answer."""
+        """Return whether a node that was just reached is known to have no answer."""
         if self._nogoods and self._key(level) in self._nogoods:
             return True
         if not self._has_failed[level - 1]:
@@ -230,7 +230,7 @@ class Assignment:
         return high
 
     def _is_possible(self, level: int) -> bool:
-        """Tell whether the decisions before a level pass all relaxations."""
+        """Return whether the decisions before a level pass all relaxations."""
         search = self._search
         search.tally.proofs += 1
         slots, domains = self._open_slots(level), self._domains[level]

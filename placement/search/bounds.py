@@ -50,7 +50,7 @@ class Rest:
 
 
 def is_possible(rest: Rest, steps: int) -> tuple[bool, int]:
-    """Tell whether all relaxations of a node have answers, the quick ones first.
+    """Return whether all relaxations of a node have answers, the quick ones first.
 
     :param steps: how many steps may be taken by those that can take long
     :returns: False only if that is proven, and how many steps it took
@@ -89,7 +89,7 @@ def _items_of(which: int, rest: Rest, remaining: Remaining) -> tuple[Items, Size
 
 
 def _cover(rest: Rest, remaining: Remaining, steps: int) -> tuple[bool | None, int]:
-    """Tell whether the slots may have the missing bits together."""
+    """Return whether the slots may have the missing bits together."""
     known: dict[tuple[bool, int], frozenset[int]] = {}
     for slot in rest.slots:
         key = (not slot.suffix, id(remaining[slot.number]))
@@ -105,7 +105,7 @@ def _cover(rest: Rest, remaining: Remaining, steps: int) -> tuple[bool | None, i
 
 
 def _pack(rest: Rest, remaining: Remaining, steps: int) -> tuple[bool | None, int]:
-    """Tell whether the slots can be packed, all contended classes at once."""
+    """Return whether the slots can be packed, all contended classes at once."""
     classes = range(len(rest.plan.contended))
     demanding = [slot for slot in rest.slots if slot.demands]
     domains = {id(remaining[each.number]): remaining[each.number] for each in demanding}
@@ -128,7 +128,7 @@ def _pack(rest: Rest, remaining: Remaining, steps: int) -> tuple[bool | None, in
 
 
 def are_enough(plan: Plan, domains: Domains) -> bool:
-    """Tell whether there may be enough for all slots, by the quickest relaxation.
+    """Return whether there may be enough for all slots, by the quickest relaxation.
 
     It counts how many of the smallest demand each provider could take.
     """
@@ -172,13 +172,13 @@ def _remaining(slots: Sequence[Slot], domains: Domains, left: Left) -> Remaining
 
 
 def _may_be_filled(items: Items, sizes: Sizes) -> bool:
-    """Tell whether the bins hold as much as all items amount to."""
+    """Return whether the bins hold as much as all items amount to."""
     amounts = [amount for amount, _ in items]
     return not items or sum(amounts) <= _most_filled(amounts, sizes.values())
 
 
 def _may_be_matched(items: Items, sizes: Sizes) -> bool:
-    """Tell whether items can be matched to bins by number, the large ones alone too.
+    """Return whether items can be matched to bins by number, the large ones alone too.
 
     Many small items would hide that the large ones are too many.
     """
@@ -191,7 +191,7 @@ def _may_be_matched(items: Items, sizes: Sizes) -> bool:
 
 
 def _may_be_counted_in(items: Items, sizes: Sizes) -> bool:
-    """Tell whether items, the smallest first, can be matched to bins by number."""
+    """Return whether items, the smallest first, can be matched to bins by number."""
     sums = list(itertools.accumulate(amount for amount, _ in items))
     # No bin takes more items than it could take of the smallest ones.
     counts = {
@@ -223,7 +223,7 @@ def _most_filled(amounts: Sequence[int], sizes: Collection[int]) -> int:
 def _is_matchable(
     domains: Sequence[Sequence[Provider]], counts: Mapping[Provider, int]
 ) -> bool:
-    """Tell whether all items can be matched to bins at once, by augmenting paths.
+    """Return whether all items can be matched to bins at once, by augmenting paths.
 
     :param domains: the bins that each item may be matched to
     :param counts: how many items each bin takes

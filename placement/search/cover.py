@@ -19,7 +19,7 @@ class _OutOfStepsError(Exception):
 def is_possible(
     missing: int, choices: Sequence[Collection[int]], steps: int
 ) -> tuple[bool | None, int]:
-    """Tell whether some bits can be had by one choice of each slot.
+    """Return whether some bits can be had by one choice of each slot.
 
     :param choices: the bits that each choice contributes, for each slot
     :returns: whether it is so, None if the steps do not suffice; and how many it took
@@ -54,14 +54,14 @@ class Cover:
         self._failed: set[tuple[int, tuple[int, ...]]] = set()
 
     def is_possible(self, missing: int) -> bool | None:
-        """Tell whether all missing bits can be had; None if it takes more steps."""
+        """Return whether all missing bits can be had; None if it takes more steps."""
         try:
             return self._cover(missing, self._counts)
         except _OutOfStepsError:
             return None
 
     def _cover(self, missing: int, counts: tuple[int, ...]) -> bool:
-        """Tell whether some slots of each kind can have the missing bits together."""
+        """Return whether some slots of each kind can have the missing bits together."""
         if not missing:
             return True
         if (missing, counts) in self._failed:

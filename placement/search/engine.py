@@ -174,7 +174,7 @@ def first_at(
 
 
 def has_member(snapshot: Snapshot, group: Group) -> bool:
-    """Tell whether some provider is in all the aggregates that a group wants."""
+    """Return whether some provider is in all the aggregates that a group wants."""
     return any(
         rules.is_member(provider, group)
         for tree in snapshot.trees
@@ -185,7 +185,7 @@ def has_member(snapshot: Snapshot, group: Group) -> bool:
 def is_served(
     snapshot: Snapshot, request: Request, group: Group, limits: Limits | None = None
 ) -> bool:
-    """Tell whether some anchor that suits has a choice for one group by itself.
+    """Return whether some anchor that suits has a choice for one group by itself.
 
     If the budget ends before that is known, it is taken for served.
     """
@@ -236,7 +236,7 @@ class Anchors:
                 self._search.tally.refuse(rules.suits_root)
 
     def serves(self, tree: Tree) -> bool | None:
-        """Tell whether an anchor has a candidate; None if its share is too small."""
+        """Return whether an anchor has a candidate; None if its share is too small."""
         if not rules.suits_root(tree.root, self._request):
             return False
         anchor = Anchor(self.results(tree), self._search)
@@ -287,7 +287,7 @@ class Anchors:
         return domains
 
     def _admits(self, number: int, want: Want, anchor: Provider) -> bool:
-        """Tell whether an anchor permits any pick at all for a want."""
+        """Return whether an anchor permits any pick at all for a want."""
         for rule in self._anchor_rules[number]:
             if not rule(anchor, want):
                 self._search.tally.refuse(rule)
@@ -315,7 +315,7 @@ class Anchors:
         ]
 
     def _suits_anywhere(self, number: int, provider: Provider) -> bool:
-        """Tell whether a provider of another tree suits: the same at every anchor."""
+        """Return whether a provider of another tree suits: the same at every anchor."""
         want, refuse = self._search.plan.wants[number], self._search.tally.refuse
         return bool(rules.select((provider,), want, self._rules[number], refuse))
 
@@ -339,7 +339,7 @@ class Anchors:
         return wanted
 
     def _have_met(self, domains: Domains) -> bool:
-        """Tell whether an earlier anchor had the same sharing providers to pick from.
+        """Return whether an earlier anchor had the same sharing providers to pick from.
 
         Then all their combinations come up there, and some pick here must be of a
         provider that serves this tree only.

@@ -58,15 +58,15 @@ class Stock(Inventory):
         return self.capacity - self.used
 
     def suits(self, amount: int) -> bool:
-        """Tell whether one consumer may take an amount: its least, most and step."""
+        """Return whether one consumer may take an amount: its least, most and step."""
         return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
 
     def holds(self, amount: int) -> bool:
-        """Tell whether there is room for an amount beside what is taken."""
+        """Return whether there is room for an amount beside what is taken."""
         return self.used + amount <= self.capacity
 
     def fits(self, amount: int) -> bool:
-        """Tell whether an amount can be allocated: it suits, and there is room."""
+        """Return whether an amount can be allocated: it suits, and there is room."""
         return self.min_unit <= amount <= self.room and amount % self.step_size == 0
 
 
@@ -146,7 +146,7 @@ class Provider:
         return SHARING in self.traits
 
     def covers(self, other: "Provider") -> bool:
-        """Tell whether it is the other provider, or an ancestor of it."""
+        """Return whether it is the other provider, or an ancestor of it."""
         return (
             self.position <= other.position < self.end
             and self.root_uuid == other.root_uuid

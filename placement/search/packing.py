@@ -34,7 +34,7 @@ class _OutOfStepsError(Exception):
 def is_possible(
     items: Sequence[tuple[Vector, int]], bins: Sequence[Vector], steps: int
 ) -> tuple[bool | None, int]:
-    """Tell whether items can be packed into bins.
+    """Return whether items can be packed into bins.
 
     :param items: the amounts of each item, and the set of the bins that it may go to,
         as an integer with a bit for each
@@ -68,7 +68,7 @@ def is_possible(
 
 
 def _are_too_many(items: Sequence[tuple[Vector, int]], bins: Sequence[Vector]) -> bool:
-    """Tell whether counting shows that there are more items than fit.
+    """Return whether counting shows that there are more items than fit.
 
     Amounts are weighed, so that classes count alike: what does not fit into a bin by
     one weight does not fit. Each class is a weight by itself, and all together are one.
@@ -93,7 +93,7 @@ def _weigh(vector: Vector, weights: Iterable[int]) -> int:
 
 
 def _are_too_heavy(items: Sequence[int], bins: Sequence[int]) -> bool:
-    """Tell whether items cannot be divided among bins, however many each one gets.
+    """Return whether items cannot be divided among bins, however many each one gets.
 
     If some bins get at least so many items each, and the others fewer, then the
     smallest of the items that the first ones need must fit into the largest bins.
@@ -165,7 +165,7 @@ class Packing:
         )
 
     def is_possible(self) -> bool | None:
-        """Tell whether all items can be packed; None if the steps do not suffice."""
+        """Return whether all items can be packed; None if the steps do not suffice."""
         if min(self._spare) < 0:
             return False
         everything = (1 << len(self._items)) - 1
@@ -175,7 +175,7 @@ class Packing:
             return None
 
     def _covers(self, vector: int, other: int) -> bool:
-        """Tell whether a vector is at least another one in every class."""
+        """Return whether a vector is at least another one in every class."""
         return ((vector | self._guards) - other) & self._guards == self._guards
 
     def _step(self) -> None:
@@ -184,7 +184,7 @@ class Packing:
             raise _OutOfStepsError
 
     def _pack(self, which: int, rest: int, spare: int, first: int) -> bool:
-        """Tell whether the rest of the items can be packed from a bin on.
+        """Return whether the rest of the items can be packed from a bin on.
 
         :param spare: the vector of what may be left unused in these bins
         :param first: the least number of an item that this bin may have; of equal bins,

@@ -166,7 +166,7 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
 
 
 def _is_servable(group: Group, snapshot: Snapshot) -> bool:
-    """Tell whether a group can be served as far as its own words tell.
+    """Return whether a group can be served as far as its own words tell.
 
     A group without resources must ask for a trait or an aggregate, unless it is
     relaxed; ``in_tree`` must name a provider that exists.
@@ -177,7 +177,7 @@ def _is_servable(group: Group, snapshot: Snapshot) -> bool:
 
 
 def _spreads(group: Group) -> bool:
-    """Tell whether several providers may serve a group together."""
+    """Return whether several providers may serve a group together."""
     return not group.suffix and len(group.resources) > 1
 
 

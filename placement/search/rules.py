@@ -147,7 +147,7 @@ def reaches_top(state: State, slot: Slot, provider: Provider) -> bool:
 
 
 def may_be_top(state: State, slot: Slot, top: Provider) -> bool:
-    """Tell whether a slot is served by the top of a ``same_subtree``, or may be."""
+    """Return whether a slot is served by the top of a ``same_subtree``, or may be."""
     pick = state.picks[slot.number]
     if pick:
         return pick is top

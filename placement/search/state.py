@@ -52,7 +52,7 @@ class State:
             reachable = functools.reduce(operator.or_, self._choices[place], reachable)
 
     def may_follow(self, slot: Slot, bits: int) -> bool:
-        """Tell whether the slots after one may contribute bits, each by one pick."""
+        """Return whether the slots after one may contribute bits, each by one pick."""
         if bits & ~self._reachable[slot.number]:
             return False
         missing = bits.bit_count()

@@ -144,7 +144,7 @@ class Symmetry:
         return taken
 
     def _is_picked(self, state: State, which: int) -> bool:
-        """Tell whether the top of a ``same_subtree`` was picked for a slot of it."""
+        """Return whether the top of a ``same_subtree`` was picked for a slot of it."""
         members = self._plan.subtrees[which]
         return any(state.picks[member] is state.tops[which] for member in members)
 

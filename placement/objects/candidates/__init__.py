@@ -1,1 +1,1 @@
-"""Allocation candidates: what is loaded for a search, and what is done with it."""
+"""Allocation candidates: loading what a search needs, and making the answer."""

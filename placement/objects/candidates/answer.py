@@ -25,9 +25,9 @@ MOST_NAMED = 5
 def answer(forest: Forest, question: Question, order: Order) -> Answer:
     """Return ways to serve all request groups together, and the providers in them.
 
-    :raises BadRequest: a trait or resource class does not exist, and it is not certain
-        already that there is nothing to list
-    :raises SearchExhausted: nothing was found, and not everything was looked at
+    :raises BadRequest: a trait or resource class does not exist, unless the answer is
+        known to be empty anyway
+    :raises SearchExhausted: nothing was found, but not everything was searched
     """
     request = question.request
     if not name.are_known(request, forest.vocabulary):
@@ -45,9 +45,9 @@ def answer(forest: Forest, question: Question, order: Order) -> Answer:
 
 
 def find(snapshot: Snapshot, question: Question, order: Order) -> list[Candidate]:
-    """Return as many candidates as are asked for, in an order.
+    """Return as many candidates as the question asks for, in the given order.
 
-    :raises SearchExhausted: nothing was found, and not everything was looked at
+    :raises SearchExhausted: nothing was found, but not everything was searched
     """
     shuffle = random.Random() if order.shuffled else None
     tally = Tally()
@@ -70,9 +70,9 @@ def find(snapshot: Snapshot, question: Question, order: Order) -> list[Candidate
 
 
 def _report(tally: Tally, found: int) -> None:
-    """Log that a search met a limit of its budget.
+    """Log if a search reached a limit of its budget.
 
-    :raises SearchExhausted: it found nothing before that
+    :raises SearchExhausted: it had found nothing by then
     """
     hard = ", ".join(suffix or "without suffix" for suffix in tally.hardest(MOST_NAMED))
     if tally.exhausted:

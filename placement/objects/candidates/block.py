@@ -6,11 +6,11 @@ from typing import TypeAlias
 
 from placement.search.model import Provider, Tree
 
-# No provider has room for so little.
+# Less than the room of any provider.
 NO_ROOM = -1
 
-# How many providers there are, the sums of their generations, of the ids of their
-# parents, of what is used of them, and how many aggregates and traits they have.
+# The number of providers; the sums of their generations, of their parents' ids and of
+# what is used of them; and the numbers of their aggregates and traits.
 Sums: TypeAlias = tuple[int, ...]
 NO_SUMS = (0,) * 6
 
@@ -19,11 +19,11 @@ NO_SUMS = (0,) * 6
 class Needs:
     """What a tree must have to be of any use.
 
-    ``traits`` and ``aggregates`` are sets of which some member must have one,
-    ``rooms`` amounts for which some member must have room, by resource class. With
-    each go the aggregates of the providers that help: those meet the need and share
-    with the trees that have such an aggregate. ``without_traits`` and
-    ``without_aggregates`` no tree may have that has one member, unless it is helped.
+    ``traits`` and ``aggregates`` are sets of which some member must have one; ``rooms``
+    are amounts for which some member must have room, by resource class. Each need has
+    the aggregates of the providers that help: they meet the need and share with the
+    trees that have such an aggregate. A tree with a single member must not have
+    ``without_traits`` or ``without_aggregates``, unless it is helped.
     """
 
     traits: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
@@ -37,10 +37,10 @@ class Needs:
 class Block:
     """Some trees in the order of their roots' ids.
 
-    Sets of trees are bits by position. ``single`` are the trees of one provider.
-    ``traits`` and ``aggregates`` have the trees in which some member has one, ``rooms``
-    the most that a member of each tree has room for, by position, and ``most`` the
-    most of these. ``sharing`` are the providers that serve other trees as well.
+    Sets of trees are bits by position. ``single`` are the trees with one provider.
+    ``traits`` and ``aggregates`` have the trees in which some member has one. ``rooms``
+    have the largest room of a member of each tree, by position, and ``most`` the
+    largest of these. ``sharing`` are the providers that serve other trees as well.
     """
 
     roots: tuple[int, ...]
@@ -54,7 +54,7 @@ class Block:
     sums: Sums
 
     def select(self, needs: Needs) -> Iterator[Tree]:
-        """Yield the trees that have all that is needed, as far as the index knows."""
+        """Yield the trees that may meet all needs, according to the index."""
         bits = (1 << len(self.trees)) - 1
         for names, helped in needs.traits:
             bits &= _any(self.traits, names) | _any(self.aggregates, helped)
@@ -82,13 +82,13 @@ class Block:
                 yield self.trees[position]
 
     def _only(self, index: Mapping[str, int], name: str, helped: frozenset[str]) -> int:
-        """Return the trees whose only member is in an index, and that get no help."""
+        """Return the trees whose only member is in an index and which get no help."""
         return index.get(name, 0) & self.single & ~_any(self.aggregates, helped)
 
     def replace(self, trees: Mapping[int, Tree]) -> "Block":
         """Return the block with some of its trees replaced, by the ids of their roots.
 
-        It takes little time if nothing changed but how much is used.
+        This is quick if only usages have changed.
         """
         replaced = list(self.trees)
         rooms = {name: list(each) for name, each in self.rooms.items()}
@@ -186,7 +186,7 @@ def _rooms_of(tree: Tree) -> dict[str, int]:
 
 
 def _are_indexed_alike(one: Tree, other: Tree) -> bool:
-    """Tell whether two trees differ at most in how much room they have."""
+    """Return whether two trees differ only in their room, or not at all."""
     return len(one.members) == len(other.members) and all(
         before.traits == after.traits
         and before.aggregates == after.aggregates
@@ -196,7 +196,7 @@ def _are_indexed_alike(one: Tree, other: Tree) -> bool:
 
 
 def _each(sets: Mapping[frozenset[str], int]) -> dict[str, int]:
-    """Return the bits of each name, of those of sets of names."""
+    """Return the bits of each name, from the bits of sets of names."""
     bits: dict[str, int] = {}
     for names, trees in sets.items():
         for name in names:
@@ -205,7 +205,7 @@ def _each(sets: Mapping[frozenset[str], int]) -> dict[str, int]:
 
 
 def _any(index: Mapping[str, int], names: Iterable[str]) -> int:
-    """Return the trees in which there is one of some names."""
+    """Return the trees that have one of some names."""
     bits = 0
     for name in names:
         bits |= index.get(name, 0)

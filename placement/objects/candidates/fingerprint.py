@@ -1,6 +1,6 @@
-"""What must be the same in the database and in a forest that is made of it.
+"""Sums that must be the same in the database and in a forest made from it.
 
-A program that writes to the database without recording it changes some of this.
+A program that writes to the database without recording its changes alters some of them.
 """
 
 from typing import Any, TypeAlias
@@ -12,7 +12,7 @@ from placement.objects.candidates import block
 from placement.objects.candidates.forest import Forest
 from placement.objects.candidates.vocabulary import Vocabulary
 
-# Sums as those of a block, and one of the names there are.
+# Sums like those of a block, and one over the names.
 Fingerprint: TypeAlias = tuple[int, ...]
 
 

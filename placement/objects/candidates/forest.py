@@ -1,6 +1,6 @@
-"""The providers of a cloud as they were at one moment, and the names there were.
+"""The providers of a cloud at one moment, with the names of traits and classes.
 
-A forest is never changed. The next one is made of it and of the trees that differ, and
+A forest never changes. The next one is made from it and the trees that differ, and
 shares the rest with it.
 """
 
@@ -16,7 +16,7 @@ from placement.search.model import Group, Provider, Request, Snapshot, Tree
 
 # How many trees a block has when it is made; it may grow to twice as many.
 BLOCK_SIZE = 256
-# In how many parts the UUIDs are, so that few are copied for a change.
+# In how many parts the UUIDs are kept, so that a change copies only a few.
 PARTS = 1024
 
 
@@ -36,7 +36,7 @@ class Forest:
 
     @property
     def everything(self) -> Snapshot:
-        """All that there is."""
+        """A snapshot of all trees."""
         return self._snapshot(Trees(self.blocks))
 
     @property
@@ -47,7 +47,7 @@ class Forest:
     def relevant(self, request: Request) -> Snapshot:
         """Return the trees that can matter to a request, and maybe others.
 
-        They are found when they are looked at, one by one.
+        They are found one by one, while they are iterated over.
         """
         named = self._only_tree(request)
         if named is not None:
@@ -82,8 +82,8 @@ class Forest:
     ) -> "Forest":
         """Return the forest with some trees replaced.
 
-        :param root_ids: the ids of the roots of those to be removed
-        :param trees: those that are there instead, by the ids of their roots
+        :param root_ids: the root ids of the trees to remove
+        :param trees: the trees to put in their place, by the ids of their roots
         """
         by_block: dict[int, set[int]] = {}
         for root_id in {*root_ids, *trees}:
@@ -128,7 +128,7 @@ class Forest:
         return Snapshot(trees, self.sharing, Homes(self))
 
     def _only_tree(self, request: Request) -> Sequence[Tree] | None:
-        """Return the only tree that may be an anchor, if ``in_tree`` leaves but one."""
+        """Return the only tree that ``in_tree`` leaves as an anchor, if it does so."""
         for group in request.groups:
             if group.in_tree is None or not group.resources:
                 continue
@@ -161,7 +161,7 @@ def _assemble(vocabulary: Vocabulary, blocks: Sequence[Block], like: Forest) -> 
 
 
 def _renew(old: Block, root_ids: set[int], trees: Mapping[int, Tree]) -> list[Block]:
-    """Return what becomes of a block when some of its trees are replaced."""
+    """Return the blocks that replace one in which some trees change."""
     if root_ids <= trees.keys() and root_ids.issubset(old.roots):
         return [old.replace({root_id: trees[root_id] for root_id in root_ids})]
     known = dict(zip(old.roots, old.trees, strict=True))
@@ -177,7 +177,7 @@ def _members(tree: Tree | None) -> tuple[Provider, ...]:
 
 
 class Trees(Sequence[Tree]):
-    """The trees of some blocks that have what is needed, as they are asked for."""
+    """The trees of some blocks that meet needs, found as they are iterated over."""
 
     def __init__(self, blocks: Sequence[Block], needs: Needs | None = None) -> None:
         self._blocks = blocks
@@ -222,7 +222,7 @@ def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
     root_traits = [frozenset({name}) for name in sorted(request.root_required)]
     return Needs(
         traits=(
-            # Nothing else will do than the root, not even a provider that shares.
+            # Only the root itself will do, not even a provider that shares.
             *((names, frozenset()) for names in root_traits),
             *(
                 (names, _helped(each for each in sharing if each.traits & names))
@@ -258,7 +258,7 @@ def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
 
 
 def _least_amounts(groups: Sequence[Group]) -> dict[str, int]:
-    """Return the least that some group asks of each resource class."""
+    """Return the least amount that some group asks for, of each resource class."""
     least: dict[str, int] = {}
     for group in groups:
         for name, amount in group.resources.items():
@@ -272,5 +272,5 @@ def _has(provider: Provider, name: str, amount: int) -> bool:
 
 
 def _helped(providers: Iterator[Provider]) -> frozenset[str]:
-    """Return the aggregates by which some providers that share reach trees."""
+    """Return the aggregates through which some sharing providers reach trees."""
     return frozenset().union(*(each.aggregates for each in providers))

@@ -28,8 +28,8 @@ LOG = log.getLogger(__name__)
 
 # The key of the keeper, among the notes on a transaction.
 KEEPER = "keeper of the forest"
-# How often a process looks for changes that were not recorded, in seconds; and for how
-# many times as long as a look takes none looks again.
+# How often a process checks for unrecorded changes, in seconds; and the least pause
+# between two checks, as a multiple of the time that a check takes.
 LOOK_EVERY = 3
 REST = 50
 
@@ -44,11 +44,10 @@ def load_kept(connection: sa.Connection) -> Forest | None:
 def load(connection: sa.Connection, request: Request | None = None) -> Forest:
     """Return the forest as the transaction sees it.
 
-    What is done with it needs no database, and should wait until the transaction has
-    ended.
+    Working with it needs no database, and should wait until the transaction has ended.
 
-    :param request: what it is to be searched for; trees that cannot matter to that may
-        be missing
+    :param request: the request to search for; trees that cannot matter to it may be
+        missing
     """
     return load_kept(connection) or _read(connection, request)
 
@@ -62,7 +61,7 @@ def keep(database: Database, clock: Callable[[], float] = time.monotonic) -> Non
 
 
 def warm_up(database: Database) -> None:
-    """Load what is kept, if that works; otherwise the first request does it.
+    """Load the forest, if possible; otherwise the first request does it.
 
     Processes that fork afterwards share the memory.
     """
@@ -73,7 +72,7 @@ def warm_up(database: Database) -> None:
 
 
 def _read(connection: sa.Connection, request: Request | None) -> Forest:
-    """Return the forest without keeping anything: what can matter to a request."""
+    """Return a forest of what can matter to a request, without keeping it."""
     words = vocabulary.load(connection)
     roots = None
     if request and name.are_known(request, words):
@@ -82,9 +81,9 @@ def _read(connection: sa.Connection, request: Request | None) -> Forest:
 
 
 class _Kept:
-    """A forest, with the lists of changes that it has seen, and what they begin with.
+    """A forest, with the lists of changes that it has seen and their newest tokens.
 
-    ``difference`` is what a fingerprint of the database had beyond that of the forest.
+    ``difference`` is by how much the fingerprint of the database exceeds the forest's.
     """
 
     __slots__ = ("difference", "forest", "heads", "seen")
@@ -101,8 +100,8 @@ class _Kept:
 class Keeper:
     """Keeps the forest of one database.
 
-    What is kept is replaced as a whole, never changed, so threads may go on with what
-    they have. Each compares what is kept with what its own transaction sees.
+    The forest is replaced as a whole, never changed, so threads may go on using the one
+    they have. Each compares the kept forest with what its own transaction sees.
 
     :param clock: tells the time, in seconds
     """
@@ -125,7 +124,7 @@ class Keeper:
         """Return the forest as the transaction sees it; None if it is not kept."""
         if self._is_off or not self._is_possible(connection):
             return None
-        # Before the transaction has seen anything: its moment is a later one.
+        # Taken before the transaction reads anything, so its snapshot is a later one.
         base = self._kept
         heads = stamp.load_heads(connection)
         if base is None:
@@ -156,7 +155,7 @@ class Keeper:
         return False
 
     def _publish(self, base: _Kept | None, fresh: _Kept) -> _Kept:
-        """Keep what is fresh, unless there is something fresher; return it anyway."""
+        """Keep a new forest, unless there is a newer one; return it in any case."""
         with self._replacing:
             if self._kept is base and not (base and _is_older(fresh, base)):
                 self._kept = fresh
@@ -174,7 +173,7 @@ class Keeper:
         return _Kept(grown, heads, seen, difference)
 
     def _catch_up(self, connection: sa.Connection, base: _Kept, heads: str) -> _Kept:
-        """Return what is kept, with all that differs read again."""
+        """Return the kept forest, with everything that differs read again."""
         shards = stamp.differing(base.heads, heads)
         seen = stamp.load_changes(connection, shards)
         words = base.forest.vocabulary
@@ -193,13 +192,13 @@ class Keeper:
         )
 
     def _is_complete(self, connection: sa.Connection, current: _Kept) -> bool:
-        """Tell whether the database has no change that the forest does not know.
+        """Return whether the forest has all changes in the database.
 
-        If it has, some program writes without recording it, and nothing is kept any
-        more.
+        If not, some program writes without recording its changes, and nothing is kept
+        any more.
         """
         before = self._clock()
-        # Others need not look at the same time.
+        # Other threads need not check at the same time.
         self._next_look = before + LOOK_EVERY
         difference = fingerprint.between(
             fingerprint.load(connection), fingerprint.of_forest(current.forest)
@@ -218,7 +217,7 @@ class Keeper:
 
 
 def _is_older(one: _Kept, other: _Kept) -> bool:
-    """Tell whether one is of an earlier moment than the other."""
+    """Return whether one forest is older than the other."""
     return any(
         stamp.is_older(seen, other.seen[shard])
         for shard, seen in one.seen.items()
@@ -242,7 +241,7 @@ def _changed_roots(
 
 
 def _are_renamed(before: Vocabulary, after: Vocabulary) -> bool:
-    """Tell whether an id that was known means something else."""
+    """Return whether a known id has another name now."""
     return before is not after and any(
         new.get(key, word) != word
         for old, new in (

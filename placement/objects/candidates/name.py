@@ -1,4 +1,4 @@
-"""Whether all that a request names exists."""
+"""Checking that all names in a request exist."""
 
 from placement import errors
 from placement.objects import trait
@@ -8,7 +8,7 @@ from placement.search.model import Request, Snapshot
 
 
 def are_known(request: Request, vocabulary: Vocabulary) -> bool:
-    """Tell whether all traits and resource classes that a request names exist."""
+    """Return whether all traits and resource classes that a request names exist."""
     groups = request.groups
     classes = set().union(*(group.resources for group in groups))
     traits = request.root_required.union(
@@ -21,11 +21,11 @@ def are_known(request: Request, vocabulary: Vocabulary) -> bool:
 
 
 def check(request: Request, vocabulary: Vocabulary, everything: Snapshot) -> None:
-    """Refuse a name that does not exist, unless something before it has no chance.
+    """Refuse a name that does not exist, unless an earlier part cannot be served.
 
-    That is part of the API: what is looked at first decides about the answer.
+    The order of the checks is part of the API: it decides the answer.
 
-    :raises BadRequest: the first such name
+    :raises BadRequest: a name does not exist; the error names the first such
     """
     root_traits = request.root_required | request.root_forbidden
     _check_traits(root_traits, vocabulary)

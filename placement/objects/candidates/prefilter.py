@@ -1,7 +1,7 @@
 """Which trees can matter to a search for allocation candidates.
 
-What is left out cannot be an anchor, nor share with one. Whether what is left in can
-serve is for the search to say.
+A tree that is left out cannot be an anchor, nor share with one. The search decides
+which of the others can serve.
 """
 
 import dataclasses
@@ -16,9 +16,9 @@ from placement.objects.candidates import snapshot
 from placement.objects.candidates.vocabulary import Vocabulary
 from placement.search.model import LARGEST_AMOUNT, SHARING, Request
 
-# Providers, with the root of the tree that each is in, by their ids.
+# The root of each provider, by the ids of both.
 Members: TypeAlias = Mapping[int, int]
-# The ids of roots; None for all there are.
+# The ids of roots; None for all.
 Roots: TypeAlias = frozenset[int] | None
 
 
@@ -35,7 +35,7 @@ class Relevant:
 
     @property
     def roots(self) -> Roots:
-        """All of them together; None for all there are."""
+        """The roots of all of them together; None for all."""
         return self.anchors.union(self.others) if self.anchors else self.anchors
 
 
@@ -44,15 +44,15 @@ def list_relevant(
 ) -> Relevant:
     """Return all trees that can matter.
 
-    :param request: one that names nothing which does not exist
+    :param request: a request in which all names exist
     """
     return _Finder(connection, request, vocabulary).relevant()
 
 
 class _Finder:
-    """Finds the providers that have what is needed: one query for each kind of thing.
+    """Finds the providers that meet needs, with one query for each kind of need.
 
-    Each need must be met by a member of the anchor's tree, or by one that shares.
+    Each need must be met by a member of the anchor's tree, or by a sharing provider.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class _Finder:
         return Relevant(self._anchors, frozenset((*sharing, *self._named.values())))
 
     def _restrict(self, members: Members) -> None:
-        """Leave the anchors whose tree meets a need, unless a sharing provider does."""
+        """Keep only anchors whose tree meets a need, unless a sharing provider does."""
         useful = self._sharing.keys() & members.keys()
         self._useful |= useful
         if not useful:
@@ -94,7 +94,7 @@ class _Finder:
             self._anchors = self._anchors.intersection(root_ids)
 
     def _restrict_to_named(self) -> None:
-        """Leave the only tree that serves the group without suffix, if it names one."""
+        """Keep only the tree that the group without suffix names, if it names one."""
         for group in self._request.groups:
             if group.in_tree is not None and not group.suffix:
                 root_id = self._named.get(group.in_tree)
@@ -134,7 +134,7 @@ class _Finder:
             yield _any_of(members, (ids[name] for name in one_of))
         for name in self._request.root_required:
             having = members.get(ids[name], {})
-            # No other provider will do: not even one that shares.
+            # Only the root itself will do, not even a provider that shares.
             self._restrict_to(root for member, root in having.items() if member == root)
 
     def _having_aggregates(self) -> Iterator[Members]:
@@ -155,7 +155,7 @@ class _Finder:
             yield _any_of(members, one_of)
 
     def _having_room(self) -> Iterator[Members]:
-        """Yield the providers with room for the least that is asked of each class."""
+        """Yield, for each class, the providers with room for the least amount asked."""
         least: dict[int, int] = {}
         ids = self._vocabulary.class_ids
         for group in self._request.groups:

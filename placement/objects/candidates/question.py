@@ -1,4 +1,4 @@
-"""What is asked for, and in which order answers come."""
+"""The question for candidates, the order of answers, and the answer."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from placement.search.model import Provider, Request
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: for which candidates, and for how many at most."""
+    """A request for candidates, and how many to return at most."""
 
     request: Request
     limit: int | None
@@ -18,9 +18,9 @@ class Question:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """In which order candidates come, and how many are made: None means all.
+    """The order of candidates, and how many are generated: None means all.
 
-    ``limits`` are those of the work that may be done for them.
+    ``limits`` bound the work that may be done for them.
     """
 
     depth_first: bool = False
@@ -31,7 +31,7 @@ class Order:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """Candidates, the providers to describe, and the classes that were asked for."""
+    """Candidates, the providers to summarise, and the requested resource classes."""
 
     candidates: tuple[Candidate, ...]
     providers: tuple[Provider, ...]
@@ -42,7 +42,7 @@ NOTHING = Answer((), (), frozenset())
 
 
 def order_of(settings: conf.Settings) -> Order:
-    """Return the order that the options say."""
+    """Return the order that the options set."""
     most = settings.max_allocation_candidates
     return Order(
         settings.allocation_candidates_generation_strategy == "depth-first",

@@ -14,14 +14,14 @@ from placement.search.model import Provider, Stock, Tree
 
 # Ids, or UUIDs, that the database has joined into one text.
 SEPARATOR = ","
-# More trees than that are not listed in a query: all are loaded.
+# If there are more trees to load, they are not listed in a query: all are loaded.
 MOST_LISTED_ROOTS = 500
 
 # The names of traits, in the order of the vocabulary and as a set.
 _Traits: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
 _NO_TRAITS: _Traits = ((), frozenset())
 
-# Finds a provider as it was, by UUID; None if it was not there.
+# Finds the former state of a provider, by UUID; None if it did not exist.
 Former: TypeAlias = Callable[[str], Provider | None]
 
 
@@ -40,9 +40,9 @@ class _Row(NamedTuple):
 def _joined(associations: sa.Select[Any], text: Any) -> sa.Select[Any]:
     """Select what providers are associated with, joined into one text for each.
 
-    One row for each association would be many times as many.
+    With one row for each association there would be many times as many rows.
 
-    :param associations: the table of the associations, and those it is joined with
+    :param associations: selects from the table of associations, joined as needed
     """
     provider_id = associations.selected_columns.resource_provider_id
     query = associations.with_only_columns(
@@ -53,7 +53,7 @@ def _joined(associations: sa.Select[Any], text: Any) -> sa.Select[Any]:
 
 _provider, _inventory = models.ResourceProvider, models.Inventory
 _trait, _aggregate = models.ResourceProviderTrait, models.ResourceProviderAggregate
-# What is read of all providers, each with the column that says of which one.
+# The queries for all providers, each with its column for the provider.
 _PROVIDERS = (
     sa.select(
         _provider.id,
@@ -83,7 +83,7 @@ _AGGREGATES = _joined(
 
 
 class _Queries(NamedTuple):
-    """What is read. Statements are made once: that takes longer than to run them."""
+    """The queries. They are built once: building takes longer than running them."""
 
     providers: sa.Executable
     stocks: sa.Executable
@@ -108,14 +108,14 @@ def load(
     root_ids: Collection[int] | None = None,
     former: Former = lambda uuid: None,
 ) -> dict[int, Tree]:
-    """Return some trees, or all, by the ids of their roots and in the order of these.
+    """Return some trees, or all, keyed by the ids of their roots, in this order.
 
     :param root_ids: the ids of the roots; None means all
-    :param former: what has not changed since is taken from there, not to have it twice
+    :param former: unchanged values are taken from there, to share their memory
     """
     if root_ids is not None and not root_ids:
         return {}
-    # To list too many would take longer than to load all.
+    # Listing too many would take longer than loading all.
     listed = root_ids if root_ids and len(root_ids) <= MOST_LISTED_ROOTS else None
     trees = _Loader(connection, vocabulary, listed, former).trees()
     if root_ids is None or listed is not None:
@@ -176,9 +176,9 @@ class _Loader:
         return trees
 
     def _load_providers(self) -> dict[int, _Row]:
-        """Return the providers by their ids, in the order of these."""
+        """Return the providers keyed by id, in this order."""
         rows = {row[0]: _Row(*row) for row in self._rows(self._queries.providers)}
-        # Without a root they are no part of the API.
+        # Providers without a root are not part of the API.
         return {key: row for key, row in rows.items() if row.root_id in rows}
 
     def _load_stocks(self) -> dict[int, dict[str, Stock]]:
@@ -222,7 +222,7 @@ class _Loader:
 
 
 def _like(provider: Provider, former: Provider | None) -> Provider:
-    """Return a provider that shares with its former self what has not changed."""
+    """Return a provider that shares unchanged values with its former state."""
     if former is None:
         return provider
     same_traits = provider.trait_names == former.trait_names

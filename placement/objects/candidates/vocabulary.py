@@ -1,4 +1,4 @@
-"""The names there are: of resource classes and traits."""
+"""The names of all resource classes and traits."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -11,10 +11,10 @@ from placement.objects.trait import CUSTOM_PREFIX
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
-    """The names there are, by id.
+    """All names, by id.
 
-    Traits are in the order in which they came into existence, standard ones first;
-    ``ranks`` are their places in it, by id.
+    Traits are in the order of their creation, standard ones first; ``ranks`` are their
+    places in this order, by id.
     """
 
     classes: Mapping[int, str]
@@ -24,7 +24,7 @@ class Vocabulary:
     ranks: Mapping[int, int]
 
     def in_order(self, trait_ids: Iterable[int]) -> tuple[str, ...]:
-        """Return the names of traits, in their order."""
+        """Return the names of traits, in the order of their creation."""
         known = [key for key in trait_ids if key in self.ranks]
         return tuple(
             [self.traits[key] for key in sorted(known, key=self.ranks.__getitem__)]
