@@ -1,1 +1,1 @@
-"""What each operation does, step by step: one module per resource."""
+"""What each operation does, step by step, with one module per resource."""

@@ -9,7 +9,7 @@ from placement_foundation.operation import Reply
 
 
 def list_aggregates(call: Call[ResourceProvider]) -> Reply:
-    """Answer with the aggregates that a provider is in."""
+    """List the aggregates of a provider."""
     found = aggregate.list_by_provider(call.connection, call.subject.id)
     value = wire.ProviderAggregates(found, call.subject.generation)
     return Reply(value, modified=clock.now())

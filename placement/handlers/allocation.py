@@ -1,4 +1,4 @@
-"""Allocations: what consumers use, and what is used of a provider."""
+"""Allocations, of consumers and of providers."""
 
 from placement import errors
 from placement.objects import allocation
@@ -9,13 +9,13 @@ from placement_foundation.operation import Reply
 
 
 def list_by_consumer(call: Call[None]) -> Reply:
-    """Answer with what a consumer uses: nothing, if there is no such consumer."""
+    """List the allocations of a consumer: none, if there is no such consumer."""
     found = allocation.list_by_consumer(call.connection, call.path["consumer_uuid"])
     return Reply(found.shares, modified=found.modified)
 
 
 def list_by_provider(call: Call[ResourceProvider]) -> Reply:
-    """Answer with what is used of a provider."""
+    """List the allocations against a provider."""
     found = allocation.list_by_provider(call.connection, call.subject.id)
     return Reply(
         wire.ProviderAllocations(call.subject.generation, found.shares),
@@ -24,9 +24,9 @@ def list_by_provider(call: Call[ResourceProvider]) -> Reply:
 
 
 def replace_of_consumer(call: Call[str]) -> Reply:
-    """Replace all that one consumer uses.
+    """Replace all allocations of one consumer.
 
-    :raises ConcurrentUpdate: the consumer is not of the generation in the body
+    :raises ConcurrentUpdate: the generation of the consumer is not that in the body
     :raises BadRequest: there is no such provider or resource class
     :raises Conflict: an amount does not fit
     """
@@ -46,9 +46,9 @@ def replace_of_consumer(call: Call[str]) -> Reply:
 
 
 def replace_of_consumers(call: Call[None]) -> Reply:
-    """Replace all that several consumers use, together or not at all.
+    """Replace all allocations of several consumers, together or not at all.
 
-    :raises ConcurrentUpdate: a consumer is not of the generation in the body
+    :raises ConcurrentUpdate: the generation of a consumer is not that in the body
     :raises BadRequest: there is no such provider or resource class
     :raises Conflict: an amount does not fit
     """
@@ -62,9 +62,9 @@ def replace_of_consumers(call: Call[None]) -> Reply:
 
 
 def delete_of_consumer(call: Call[None]) -> Reply:
-    """Remove a consumer and all that it uses.
+    """Delete all allocations of a consumer.
 
-    :raises NotFound: it uses nothing
+    :raises NotFound: it has none
     """
     allocation.delete_all(call.connection, call.path["consumer_uuid"])
     return Reply()

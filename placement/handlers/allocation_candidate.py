@@ -8,10 +8,10 @@ from placement_foundation.operation import Later, Reply
 
 
 def list_candidates(call: Call[None]) -> Later:
-    """Answer with ways to serve all request groups together.
+    """List ways to serve all request groups together.
 
-    :raises BadRequest: a trait or resource class does not exist, and it is not certain
-        already that there is nothing to list
+    :raises BadRequest: a trait or resource class does not exist, unless the answer is
+        known to be empty anyway
     """
     question: Question = call.query
     forest, order = (

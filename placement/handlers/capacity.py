@@ -1,4 +1,4 @@
-"""Capacity: how many more of what is asked for would fit."""
+"""Capacity: how many more of a request would fit."""
 
 from placement.objects import count
 from placement.objects.candidates import keeper
@@ -7,7 +7,7 @@ from placement_foundation.operation import Later, Reply
 
 
 def show_capacity(call: Call[None]) -> Later:
-    """Answer with how often a request could be claimed, in all and on each host.
+    """Show how many times a request could be claimed, in all and on each host.
 
     :raises BadRequest: a trait or resource class does not exist
     """

@@ -7,7 +7,7 @@ from placement_foundation.operation import Later, Reply
 
 
 def explain(call: Call[None]) -> Later:
-    """Answer with what keeps hosts from serving a request, and what would help.
+    """Explain what keeps hosts from serving a request, and what would help.
 
     :raises BadRequest: a trait or resource class does not exist
     :raises NotFound: a host that is asked about does not exist

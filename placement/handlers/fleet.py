@@ -7,7 +7,7 @@ from placement_foundation.operation import Reply
 
 
 def list_fleet(call: Call[None]) -> Reply:
-    """Answer with the providers that the query asks for, and all that belongs to them.
+    """List the providers that the query asks for, with everything that belongs to them.
 
     :raises BadRequest: the query names a trait or resource class that is unknown
     """

@@ -14,7 +14,7 @@ OUT_OF_DATE = "resource provider generation conflict"
 
 
 def list_inventories(call: Call[ResourceProvider]) -> Reply:
-    """Answer with all inventories of a provider."""
+    """List all inventories of a provider."""
     records = inventory.load_by_provider(call.connection, call.subject.id)
     value = wire.ProviderInventories(
         call.subject.generation,
@@ -25,7 +25,7 @@ def list_inventories(call: Call[ResourceProvider]) -> Reply:
 
 
 def show_inventory(call: Call[ResourceProvider]) -> Reply:
-    """Answer with the inventory of one class.
+    """Show the inventory of one class.
 
     :raises NotFound: the provider has none
     """
@@ -42,8 +42,8 @@ def create_inventory(
 ) -> Reply:
     """Add the inventory in the body to a provider. The generation in it is ignored.
 
-    :raises BadRequest: the class is unknown, or left with no capacity
-    :raises ConcurrentUpdate: the provider has an inventory of the class
+    :raises BadRequest: the class is unknown, or would have no capacity
+    :raises ConcurrentUpdate: the provider already has an inventory of the class
     """
     provider = call.subject
     name, wanted = call.body["resource_class"], wire.parse_inventory(call.body)
@@ -68,8 +68,8 @@ def replace_inventories(
     """Replace every inventory of a provider with those in the body.
 
     :raises ConcurrentUpdate: the generation in the body is out of date
-    :raises BadRequest: a resource class is unknown, or left with no capacity
-    :raises InventoryInUse: an inventory left out still has allocations
+    :raises BadRequest: a resource class is unknown, or would have no capacity
+    :raises InventoryInUse: an inventory that is left out still has allocations
     """
     provider = call.subject
     resource_provider.check_generation(
@@ -97,7 +97,7 @@ def update_inventory(
     """Change the inventory of one class to what is in the body.
 
     :raises ConcurrentUpdate: the generation in the body is out of date
-    :raises BadRequest: it is left with no capacity, or the provider has none
+    :raises BadRequest: it would have no capacity, or the provider has no such inventory
     :raises NotFound: there is no such class
     """
     provider = call.subject
@@ -156,7 +156,7 @@ def _check_capacity(
 ) -> None:
     """Check that inventories leave something to allocate.
 
-    :param failed: what the message begins with
+    :param failed: the beginning of the message
     """
     try:
         for name, each in wanted.items():

@@ -1,9 +1,9 @@
-"""The root of the ledger API, which stands beside that of Placement."""
+"""The root of the ledger API, which is separate from the Placement API."""
 
 from placement.operation import Call
 from placement_foundation.operation import Reply
 
 
 def show_index(call: Call[None]) -> Reply:
-    """Answer with what there is below."""
+    """List the resources of the ledger API."""
     return Reply()

@@ -1,4 +1,4 @@
-"""The reshaper: inventories and the allocations of them move in one step."""
+"""The reshaper: inventories and their allocations move in one step."""
 
 from placement import errors
 from placement.objects import reshaper
@@ -8,11 +8,11 @@ from placement_foundation.operation import Reply
 
 
 def reshape(call: Call[None]) -> Reply:
-    """Replace inventories of providers, and all that some consumers use.
+    """Replace inventories of providers, and all allocations of some consumers.
 
-    :raises UnknownProvider: there is no provider that is to have these inventories
-    :raises ConcurrentUpdate: a provider or consumer is not of the generation in the
-        body
+    :raises UnknownProvider: a provider of the inventories does not exist
+    :raises ConcurrentUpdate: the generation of a provider or consumer is not that in
+        the body
     :raises BadRequest: there is no such provider or resource class
     :raises Conflict: an amount does not fit
     :raises InventoryInUse: an inventory that is left out has allocations

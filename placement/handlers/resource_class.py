@@ -8,13 +8,13 @@ from placement_foundation.operation import Reply
 
 
 def list_classes(call: Call[None]) -> Reply:
-    """Answer with all resource classes."""
+    """List all resource classes."""
     known = resource_class.list_all(call.connection)
     return Reply(known, modified=clock.newest(each.modified for each in known))
 
 
 def show_class(call: Call[None]) -> Reply:
-    """Answer with a resource class.
+    """Show a resource class.
 
     :raises NotFound: there is none
     """
@@ -23,7 +23,7 @@ def show_class(call: Call[None]) -> Reply:
 
 
 def create_class(call: Call[None]) -> Reply:
-    """Make a custom resource class.
+    """Create a custom resource class.
 
     :raises Conflict: there is one of that name
     """
@@ -35,9 +35,9 @@ def create_class(call: Call[None]) -> Reply:
 
 
 def ensure_class(call: Call[None]) -> Reply:
-    """Make a custom resource class, or confirm that there is one.
+    """Create a custom resource class, or confirm that it exists.
 
-    :raises BadRequest: a custom class may not be called that
+    :raises BadRequest: the name is not valid for a custom class
     """
     name = call.path["name"]
     wire.check_name(name)
@@ -48,7 +48,7 @@ def ensure_class(call: Call[None]) -> Reply:
 
 
 def rename_class(call: Call[None]) -> Reply:
-    """Give a custom resource class another name.
+    """Rename a custom resource class.
 
     :raises NotFound: there is none
     :raises BadRequest: it is a standard one

@@ -15,7 +15,7 @@ from placement_foundation.operation import Reply
 
 
 def list_providers(call: Call[None]) -> Reply:
-    """Answer with the providers that the query asks for.
+    """List the providers that the query asks for.
 
     :raises BadRequest: the query names a trait or resource class that is unknown
     """
@@ -27,14 +27,14 @@ def list_providers(call: Call[None]) -> Reply:
 
 
 def show_provider(call: Call[ResourceProvider]) -> Reply:
-    """Answer with a provider."""
+    """Show a provider."""
     return Reply(call.subject, modified=clock.newest([call.subject.modified]))
 
 
 def create_provider(call: Call[None]) -> Reply:
-    """Make the provider in the body.
+    """Create the provider in the body.
 
-    :raises BadRequest: it has no name, or its parent is unknown or itself
+    :raises BadRequest: it has no name, or its parent is unknown or the provider itself
     :raises DuplicateName: its UUID or name is taken
     """
     name, uuid = call.body["name"], wire.parse_uuid(call.body)
@@ -53,7 +53,7 @@ def create_provider(call: Call[None]) -> Reply:
 
 
 def update_provider(call: Call[ResourceProvider], *, allow_reparenting: bool) -> Reply:
-    """Rename a provider, and move it with all below it if the body names a parent.
+    """Rename a provider; move it and all below it if the body names a parent.
 
     :raises BadRequest: it may not be moved there
     :raises DuplicateName: its new name is taken
@@ -78,7 +78,7 @@ def update_provider(call: Call[ResourceProvider], *, allow_reparenting: bool) ->
 
 
 def delete_provider(call: Call[ResourceProvider]) -> Reply:
-    """Delete a provider and all that belongs to it.
+    """Delete a provider and everything that belongs to it.
 
     :raises CannotDeleteParent: it has children
     :raises ProviderInUse: it has allocations

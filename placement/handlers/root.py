@@ -1,4 +1,4 @@
-"""The root document: which versions of the API there are."""
+"""The root document: the versions of the API."""
 
 import datetime
 
@@ -7,5 +7,5 @@ from placement_foundation.operation import Reply
 
 
 def show_versions(call: Call[None]) -> Reply:
-    """Answer with the versions of the API, to every caller."""
+    """Show the versions of the API, to any caller."""
     return Reply(modified=datetime.datetime.now(datetime.UTC).replace(tzinfo=None))

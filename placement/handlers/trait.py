@@ -9,24 +9,24 @@ from placement_foundation.operation import Reply
 
 
 def list_traits(call: Call[None]) -> Reply:
-    """Answer with the traits that the query asks for."""
+    """List the traits that the query asks for."""
     traits = trait.list_by_filters(call.connection, call.query)
     return Reply(traits, modified=clock.newest(each.modified for each in traits))
 
 
 def show_trait(call: Call[None]) -> Reply:
-    """Confirm that there is a trait.
+    """Confirm that a trait exists.
 
-    :raises NotFound: there is none
+    :raises NotFound: it does not
     """
     found = trait.get_by_name(call.connection, call.path["name"])
     return Reply(modified=clock.newest([found.modified]))
 
 
 def ensure_trait(call: Call[None]) -> Reply:
-    """Make a custom trait, or confirm that there is one.
+    """Create a custom trait, or confirm that it exists.
 
-    :raises BadRequest: a custom trait may not be called that
+    :raises BadRequest: the name is not valid for a custom trait
     """
     name = call.path["name"]
     wire.check_name(name)
@@ -54,12 +54,12 @@ def delete_trait(call: Call[None]) -> Reply:
 
 
 def list_provider_traits(call: Call[ResourceProvider]) -> Reply:
-    """Answer with the traits of a provider."""
+    """List the traits of a provider."""
     return _provider_traits(call, call.subject.generation)
 
 
 def replace_provider_traits(call: Call[ResourceProvider]) -> Reply:
-    """Make the traits in the body those of a provider.
+    """Replace the traits of a provider with those in the body.
 
     :raises ConcurrentUpdate: the generation in the body is out of date
     :raises BadRequest: there is no such trait
@@ -73,7 +73,7 @@ def replace_provider_traits(call: Call[ResourceProvider]) -> Reply:
 
 
 def delete_provider_traits(call: Call[ResourceProvider]) -> Reply:
-    """Take all traits from a provider."""
+    """Remove all traits of a provider."""
     provider = call.subject
     trait.replace_all(call.connection, provider, [])
     return Reply()

@@ -1,4 +1,4 @@
-"""Usages: of a provider, and by a project."""
+"""Usages, of a provider and of a project."""
 
 from placement.objects import clock, usage
 from placement.objects.resource_provider import ResourceProvider
@@ -8,14 +8,14 @@ from placement_foundation.operation import Reply
 
 
 def list_provider_usages(call: Call[ResourceProvider]) -> Reply:
-    """Answer with what is taken of each inventory of a provider."""
+    """Show how much of each inventory of a provider is used."""
     used = usage.by_provider(call.connection, call.subject.id)
     value = wire.ProviderUsages(call.subject.generation, used)
     return Reply(value, modified=clock.now())
 
 
 def list_usages(call: Call[None]) -> Reply:
-    """Answer with what a project uses, by the types of its consumers."""
+    """Show what a project uses, by the types of its consumers."""
     owner: wire.Owner = call.query
     usages = usage.by_consumer_type(call.connection, owner.project_id, owner.user_id)
     if owner.consumer_type == wire.ALL_TYPES and usages:

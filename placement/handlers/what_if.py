@@ -1,4 +1,4 @@
-"""What the answer to a question would be if the cloud were another one."""
+"""What the answer to a question would be after a change of the cloud."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,9 +12,9 @@ from placement_foundation.operation import Later, Reply
 
 
 def answer(call: Call[None]) -> Later:
-    """Answer as the question would be answered in the world of the body.
+    """Answer a question as if the cloud were changed as in the body.
 
-    :raises BadRequest: the query is wrong, or the world has what does not exist
+    :raises BadRequest: the query is wrong, or the changes name what does not exist
     :raises NotFound: a host that is asked about does not exist
     """
     asked = wire.parse(call.body, call.query)

@@ -1,7 +1,7 @@
 """The search at one anchor: backtracking over the decisions, with backjumping.
 
 It goes forward without looking ahead. At a dead end it proves how far back the reason
-lies, jumps back to there, and records the canonical form of the node as a nogood.
+lies, jumps back there, and records the canonical form of the node as a nogood.
 """
 
 import functools
@@ -32,9 +32,9 @@ INNER_SHARE = 16
 def assign(
     search: Search, root: Provider, domains: Domains, wanted: int
 ) -> Iterator[Picks | None]:
-    """Yield every way to serve all slots, each once, and None where it has to pause.
+    """Yield every way to serve all slots, each once, and None for a pause.
 
-    :param domains: the providers that may serve each slot, none empty
+    :param domains: the providers that may serve each slot, at least one for each
     :param wanted: the bits that the picks together must have
     """
     state = State(search.plan, domains, wanted)
@@ -56,7 +56,7 @@ class Assignment:
     """A depth-first walk through the tree of decisions at one anchor.
 
     A *node* is a partial assignment: the decisions before a level. For each node on the
-    current path, ``_has_answer`` tells whether it has led to an answer, and
+    current path, ``_has_answer`` says whether it has led to an answer, and
     ``_has_failed`` whether one of its branches was a dead end. The nodes of levels
     before ``_proven`` are known to pass the relaxation of ``bounds``.
     """
@@ -109,7 +109,7 @@ class Assignment:
             if budget.turn < 0:
                 yield from self._pause(level)
                 if not self._has_answer[0] and not self._is_possible(0):
-                    # More could be proven with a larger share.
+                    # A larger share could prove more.
                     self.is_unsatisfiable = True
                     return
             choice = self._choose(level, branches[level])
@@ -159,13 +159,13 @@ class Assignment:
             self._has_answer[level] = True
 
     def _step_back(self) -> None:
-        """Take the last decision back: its node has a failed branch now."""
+        """Undo the last decision: its node has a failed branch now."""
         level = len(self._chosen) - 1
         self._decisions[level].undo(self._state, self._chosen.pop())
         self._has_failed[level] = True
 
     def _leave(self, level: int) -> int:
-        """Leave a node whose branches are exhausted, and those above that fail too.
+        """Leave a node whose branches are exhausted, and those above it that fail too.
 
         :returns: the level of the first node that was left
         """
@@ -176,7 +176,7 @@ class Assignment:
         self._search.tally.fail(self._decisions[level].suffixes)
         first = self._first_dead_end(level)
         if first:
-            # Otherwise the form of the anchor tells everything.
+            # Otherwise the form of the anchor says everything.
             self._record(level)
         while len(self._chosen) > first:
             self._step_back()
@@ -211,7 +211,7 @@ class Assignment:
         return not self._is_possible(level)
 
     def _first_dead_end(self, level: int) -> int:
-        """Return the first level on the path to a dead end that is one already."""
+        """Return the first level on the path that is a dead end already."""
         if self._proven == 0:
             # Most dead ends come from hosts that have no answer at all.
             if not self._has_answer[0] and not self._is_possible(0):

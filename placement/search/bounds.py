@@ -1,4 +1,4 @@
-"""Relaxations: proofs that nothing fits, which look at a part of the constraints.
+"""Relaxations: proofs that nothing fits, from a part of the constraints.
 
 Each contended class is looked at by itself, as a packing problem: the slots that demand
 it are items, the providers are bins. If a relaxation has no answer, the problem has
@@ -18,14 +18,14 @@ from placement.search.model import Provider
 from placement.search.plan import Plan, Slot
 from placement.search.state import Domains
 
-# The sums of amounts are enumerated for bins of up to that many units.
+# The sums of amounts are enumerated for bins of up to this many units.
 MOST_UNITS = 1 << 14
 
 # How much of a contended class, given by number, a provider has left.
 Left: TypeAlias = Callable[[int, Provider], int]
 # The providers with enough left for each slot by itself, by number of the slot.
 Remaining: TypeAlias = Mapping[int, Sequence[Provider]]
-# The amount of each item, with its domain; and how much there is left of each bin.
+# The amount of each item, with its domain; and how much is left of each bin.
 Items: TypeAlias = Sequence[tuple[int, Sequence[Provider]]]
 Sizes: TypeAlias = Mapping[Provider, int]
 
@@ -35,10 +35,10 @@ QUICK_STEPS = 1000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rest:
-    """What is left to do at a node: slots to be served, by what is left to them.
+    """What is left to do at a node: the slots to serve, with their providers.
 
-    ``missing`` are the bits that their picks must have together, ``bits_of`` those that
-    each may contribute.
+    ``missing`` are the bits that their picks must have together; ``bits_of`` are those
+    that each may contribute.
     """
 
     plan: Plan
@@ -52,8 +52,8 @@ class Rest:
 def is_possible(rest: Rest, steps: int) -> tuple[bool, int]:
     """Return whether all relaxations of a node have answers, the quick ones first.
 
-    :param steps: how many steps may be taken by those that can take long
-    :returns: False only if that is proven, and how many steps it took
+    :param steps: how many steps the slow relaxations may take
+    :returns: False only if that is proven; and how many steps it took
     """
     remaining = _remaining(rest.slots, rest.domains, rest.left)
     if not all(remaining.values()):
@@ -76,7 +76,7 @@ def is_possible(rest: Rest, steps: int) -> tuple[bool, int]:
 
 
 def _items_of(which: int, rest: Rest, remaining: Remaining) -> tuple[Items, Sizes]:
-    """Return a class as a packing problem of its own: the items, and the bins."""
+    """Return a class as a separate packing problem: the items, and the bins."""
     items = [
         (amount, remaining[slot.number])
         for slot in rest.slots
@@ -130,7 +130,7 @@ def _pack(rest: Rest, remaining: Remaining, steps: int) -> tuple[bool | None, in
 def are_enough(plan: Plan, domains: Domains) -> bool:
     """Return whether there may be enough for all slots, by the quickest relaxation.
 
-    It counts how many of the smallest demand each provider could take.
+    It counts how many times each provider could take the smallest demand.
     """
     for which in range(len(plan.contended)):
         amounts, domain_by_id = [], {}
@@ -172,15 +172,15 @@ def _remaining(slots: Sequence[Slot], domains: Domains, left: Left) -> Remaining
 
 
 def _may_be_filled(items: Items, sizes: Sizes) -> bool:
-    """Return whether the bins hold as much as all items amount to."""
+    """Return whether the bins hold the sum of all items."""
     amounts = [amount for amount, _ in items]
     return not items or sum(amounts) <= _most_filled(amounts, sizes.values())
 
 
 def _may_be_matched(items: Items, sizes: Sizes) -> bool:
-    """Return whether items can be matched to bins by number, the large ones alone too.
+    """Return whether items can be matched to bins by number, and large items alone.
 
-    Many small items would hide that the large ones are too many.
+    Otherwise many small items would hide that there are too many large ones.
     """
     by_amount = sorted(items, key=lambda item: item[0])
     amounts = [amount for amount, _ in by_amount]
@@ -201,9 +201,9 @@ def _may_be_counted_in(items: Items, sizes: Sizes) -> bool:
 
 
 def _most_filled(amounts: Sequence[int], sizes: Collection[int]) -> int:
-    """Return how much of the bins items can fill at most, each with all of its amount.
+    """Return how much of the bins whole items can fill at most.
 
-    What is left of a bin when no sum of amounts fills it is lost.
+    If no sum of amounts fills a bin, the rest of it is lost.
     """
     unit = math.gcd(*amounts)
     largest = max(sizes) // unit

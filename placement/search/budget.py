@@ -2,7 +2,7 @@
 
 import dataclasses
 
-# Picks that each anchor has for each slot beside the budget: enough for a walk that
+# Free picks of each anchor for each slot, outside the budget: enough for a walk that
 # goes straight to an answer, and in proportion to the data and the request.
 FREE_PICKS = 4
 # How many times as large a share is when hard anchors are looked at again.
@@ -13,8 +13,8 @@ GROWTH = 8
 class Limits:
     """How many picks a search may make.
 
-    ``per_anchor`` is how many in a row at one anchor without an answer, before others
-    have their turn; ``total`` how many at all anchors together.
+    ``per_anchor`` is how many picks one anchor may make in a row without an answer,
+    before others have their turn; ``total`` is for all anchors together.
     """
 
     per_anchor: int = 2_000
@@ -24,8 +24,8 @@ class Limits:
 class Budget:
     """What is left of the limits of one search.
 
-    ``turn`` is what is left to the anchor whose turn it is. All its work is taken from
-    there, and it pauses when that has become negative.
+    ``turn`` is what is left for the anchor whose turn it is. All its work is subtracted
+    from this, and it pauses when the result is negative.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -37,11 +37,11 @@ class Budget:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether there is nothing left to be shared out."""
+        """Whether there is nothing left to share out."""
         return self._left <= 0
 
     def begin_turn(self, free: int) -> bool:
-        """Give an anchor its share, beside what it has for nothing.
+        """Give an anchor its share, in addition to its free picks.
 
         :returns: whether that is anything at all
         """
@@ -50,9 +50,9 @@ class Budget:
         return self._allowed > 0
 
     def end_turn(self, answer: int) -> int:
-        """Take from what is left in all what a turn has spent, and its answer.
+        """Subtract what a turn has spent, and its answer, from what is left in all.
 
-        :returns: what the anchor still has for nothing
+        :returns: how many free picks the anchor still has
         """
         spent = self._allowed - self.turn + answer
         self._left -= max(0, spent - self._free)

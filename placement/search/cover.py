@@ -1,14 +1,14 @@
-"""The relaxation that looks at collective traits only: set cover.
+"""The relaxation that looks only at collective traits: set cover.
 
-Each slot contributes the bits of one choice; together the choices must have all bits
-that are missing. This is solved exactly, by branching on the bit that fewest choices
-have. That may take too long, so the steps are counted.
+Each slot contributes the bits of one choice; together the choices must have all missing
+bits. This is solved exactly, by branching on the bit that the fewest choices have. It
+may take too long, so the steps are counted.
 """
 
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-# More slots than that are not tried.
+# With more slots, it is not tried.
 MOST_SLOTS = 64
 
 
@@ -19,14 +19,14 @@ class _OutOfStepsError(Exception):
 def is_possible(
     missing: int, choices: Sequence[Collection[int]], steps: int
 ) -> tuple[bool | None, int]:
-    """Return whether some bits can be had by one choice of each slot.
+    """Return whether one choice for each slot can have all missing bits together.
 
     :param choices: the bits that each choice contributes, for each slot
-    :returns: whether it is so, None if the steps do not suffice; and how many it took
+    :returns: the result, None if the steps do not suffice; and how many it took
     """
     if len(choices) > MOST_SLOTS:
         return None, 0
-    # A choice of all there are, for each slot, is easier to decide.
+    # If each slot could make any choice, it is easier to decide.
     anything = frozenset().union(*choices)
     possible, left = None, steps
     for share, relaxed in ((2, [anything] * len(choices)), (1, choices)):
@@ -39,9 +39,9 @@ def is_possible(
 
 
 class Cover:
-    """One problem of covering, and the search for its answer.
+    """One covering problem, and the search for its answer.
 
-    :param choices: the bits that each slot may contribute, by one choice of these
+    :param choices: for each slot, the bits of each choice that it has
     :param steps: how many steps may be taken
     """
 
@@ -54,7 +54,7 @@ class Cover:
         self._failed: set[tuple[int, tuple[int, ...]]] = set()
 
     def is_possible(self, missing: int) -> bool | None:
-        """Return whether all missing bits can be had; None if it takes more steps."""
+        """Return whether all missing bits can be covered; None if the steps run out."""
         try:
             return self._cover(missing, self._counts)
         except _OutOfStepsError:
@@ -75,7 +75,7 @@ class Cover:
             rarest = _rarest(missing, useful)
             for kind, choices in enumerate(useful):
                 fewer = (*counts[:kind], counts[kind] - 1, *counts[kind + 1 :])
-                # The choice with most bits first.
+                # The choice with the most bits comes first.
                 having = {bits for bits in choices if bits & rarest}
                 for bits in sorted(having, key=int.bit_count, reverse=True):
                     if self._cover(missing & ~bits, fewer):
@@ -98,7 +98,7 @@ class Cover:
 
 
 def _undominated(choices: Collection[int]) -> tuple[int, ...]:
-    """Return the choices that have a bit which no single other choice adds to."""
+    """Return the choices that are not contained in another choice."""
     most_first = sorted(set(choices), key=lambda bits: (-bits.bit_count(), bits))
     kept: list[int] = []
     for bits in most_first:
@@ -108,7 +108,7 @@ def _undominated(choices: Collection[int]) -> tuple[int, ...]:
 
 
 def _rarest(missing: int, useful: Sequence[Sequence[int]]) -> int:
-    """Return the missing bit that fewest choices have."""
+    """Return the missing bit that the fewest choices have."""
     counts = Counter[int]()
     for choices in useful:
         for bits in choices:

@@ -13,8 +13,8 @@ from placement.search.tally import Tally
 class Decision(Protocol):
     """A variable to give a value to: the slot's provider, or a subtree's top.
 
-    ``slot`` is the one that the choice serves, None if it is that of a top.
-    ``suffixes`` are those of the groups that the choice is for.
+    ``slot`` is the one that the choice serves, None if it decides a top. ``suffixes``
+    name the groups that the choice is for.
     """
 
     slot: Slot | None
@@ -24,10 +24,10 @@ class Decision(Protocol):
         """Return the providers that may be chosen."""
 
     def make(self, state: State, provider: Provider) -> bool:
-        """Choose a provider, if the rules permit. Tell whether they did."""
+        """Choose a provider, if the rules permit it; return whether they did."""
 
     def undo(self, state: State, provider: Provider) -> None:
-        """Take the choice back, the last one first."""
+        """Undo the choice; the last choice must be undone first."""
 
 
 class Serve:
@@ -53,7 +53,7 @@ class Serve:
     def options(self, state: State) -> Sequence[Provider]:
         """Return the domain of the slot.
 
-        Providers that probably have nothing left any more come last.
+        Providers that probably have nothing left come last.
         """
         domain = state.domains[self._slot.number]
         last = state.picks[self._previous.number] if self._previous else None
@@ -63,7 +63,7 @@ class Serve:
         return [*domain[following:], *domain[:following]]
 
     def make(self, state: State, provider: Provider) -> bool:
-        """Let a provider serve the slot, unless a rule refuses that."""
+        """Let a provider serve the slot, unless a rule refuses it."""
         for rule in self._rules:
             if not rule(state, self._slot, provider):
                 self._tally.refuse(rule)
@@ -81,8 +81,8 @@ class ChooseTop:
     """Decide the provider that is the ancestor of all picks for a ``same_subtree``.
 
     Each answer has exactly one such provider, so deciding it first neither adds nor
-    loses answers. It leaves to the domains only what is below it, and is decided before
-    any of the slots is served.
+    loses answers. The domains keep only what is below it. It is decided before any of
+    the slots is served.
     """
 
     def __init__(self, which: int, slots: Sequence[Slot], tally: Tally) -> None:
@@ -100,7 +100,7 @@ class ChooseTop:
         return list(united)
 
     def make(self, state: State, provider: Provider) -> bool:
-        """Restrict the domains to what is below a provider, if none gets empty."""
+        """Restrict the domains to what is below a provider, if none becomes empty."""
         narrowed: dict[int, Sequence[Provider]] = {}
         domains = list(state.domains)
         for slot in self._slots:
@@ -145,10 +145,10 @@ def decide_all(
 
 
 def _in_order_of_serving(state: State) -> Sequence[Slot]:
-    """Return the slots, those first that a ``same_subtree`` constrains together.
+    """Return the slots; those that a ``same_subtree`` constrains together come first.
 
-    Among them, and then among all, the smallest domain comes first, and of equal ones
-    the slot that demands most.
+    Among these, and then among all, the smallest domain comes first, and among equal
+    ones the slot that demands most.
     """
     slots = state.plan.slots
     together = [[slots[member] for member in each] for each in state.plan.subtrees]

@@ -1,8 +1,8 @@
 """The search for allocation candidates: lazy, pruned, in a fixed order.
 
 Each root of a tree is an *anchor*: candidates draw on its tree and on the providers
-that share with it. The anchors are looked at one by one, as far as answers are asked
-for.
+that share with it. The anchors are searched one by one, only as far as answers are
+wanted.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ class Candidate(NamedTuple):
         return mappings
 
     def givers(self) -> Iterator[Provider]:
-        """Yield the providers that something is taken from."""
+        """Yield the providers from which something is taken."""
         takes = [slot.amounts for slot in self.slots]
         return itertools.compress(self.providers, takes)
 
@@ -67,10 +67,10 @@ def search(
 
     :param depth_first: whether all candidates of an anchor come before those of the
         next; otherwise each anchor gives one in turn
-    :param shuffle: makes the order a random one
+    :param shuffle: puts things into a random order
     :param most: how many candidates to generate; those that take from several
-        providers of a tree count as well where they are dropped afterwards
-    :param tally: counts what was refused and done, and tells at the end whether the
+        providers of a tree count as well if they are dropped afterwards
+    :param tally: counts what was refused and done, and shows at the end whether the
         budget has ended the search
     :param limits: the budget; None means the default one
     """
@@ -105,7 +105,7 @@ def _generate(
     seen: set[Picks] = set()
     for picks in schedule.take_turns(results, common, depth_first=depth_first):
         if sharing and sharing.issuperset(picks):
-            # Only these can come up at another anchor as well.
+            # Only these can also come up at another anchor.
             if picks in seen:
                 continue
             seen.add(picks)
@@ -119,10 +119,10 @@ def serving(
     *,
     limits: Limits | None = None,
 ) -> Iterator[tuple[Tree, bool | None]]:
-    """Tell of each tree whether some candidate has its root as the anchor.
+    """Yield for each tree whether some candidate has its root as the anchor.
 
-    It is asked of each tree by itself: a candidate of sharing providers alone counts
-    for every tree that they share with.
+    Each tree is considered by itself: a candidate of sharing providers alone counts for
+    every tree that they share with.
 
     :param trees: the trees to ask about; None means all
     :param limits: what may be spent on each tree, and on all; None means the default
@@ -145,8 +145,8 @@ def domains(
 ) -> Iterator[list[list[Provider]]]:
     """Yield the providers that may be picked for each slot, for each tree as anchor.
 
-    They are looked at one by one: whether picks go together is not asked. There are
-    none where the root does not suit, or a slot has nothing to pick from.
+    Each provider is considered by itself: whether picks go together is not checked. A
+    tree has none if the root does not suit, or if a slot has nothing to pick from.
     """
     made = plan.make(snapshot, request)
     anchors = made and Anchors(snapshot, request, Search(made))
@@ -159,7 +159,7 @@ def first_at(
 ) -> tuple[Candidate | None, bool]:
     """Return the first candidate that has the root of a tree as its anchor, if any.
 
-    :returns: the candidate, and whether it is certain that there is none without one
+    :returns: the candidate; and, if there is none, whether that is certain
     """
     made = plan.make(snapshot, request)
     if made is None or not rules.suits_root(tree.root, request):
@@ -185,9 +185,9 @@ def has_member(snapshot: Snapshot, group: Group) -> bool:
 def is_served(
     snapshot: Snapshot, request: Request, group: Group, limits: Limits | None = None
 ) -> bool:
-    """Return whether some anchor that suits has a choice for one group by itself.
+    """Return whether some suitable anchor has a choice for one group by itself.
 
-    If the budget ends before that is known, it is taken for served.
+    If the budget ends before that is known, the group counts as served.
     """
     alone = dataclasses.replace(
         request, groups=(group,), isolate=False, same_subtree=(), nested=True
@@ -200,7 +200,7 @@ def is_served(
 class Anchors:
     """The anchors of one search, and the domains of the slots at each.
 
-    :param distinct: whether candidates that an earlier anchor has may be left out
+    :param distinct: whether to leave out candidates that an earlier anchor has
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class Anchors:
         return False if anchor.is_exhausted else None
 
     def domains(self, tree: Tree) -> list[list[Provider]]:
-        """Return what each slot may be served by; nothing if one has no choice."""
+        """Return the providers for each slot; nothing if a slot has none."""
         if not rules.suits_root(tree.root, self._request):
             return []
         by_want = self._domains(tree) or []
@@ -304,9 +304,9 @@ class Anchors:
     def _attached_that_suit(
         self, number: int, aggregates: frozenset[str]
     ) -> list[Provider]:
-        """Return the providers that suit a want, of those that share with a tree.
+        """Return the providers that share with a tree and suit a want.
 
-        :param aggregates: those of the tree
+        :param aggregates: the aggregates of the tree
         """
         return [
             provider
@@ -315,7 +315,7 @@ class Anchors:
         ]
 
     def _suits_anywhere(self, number: int, provider: Provider) -> bool:
-        """Return whether a provider of another tree suits: the same at every anchor."""
+        """Return whether a provider of another tree suits, the same at every anchor."""
         want, refuse = self._search.plan.wants[number], self._search.tally.refuse
         return bool(rules.select((provider,), want, self._rules[number], refuse))
 
@@ -341,8 +341,8 @@ class Anchors:
     def _have_met(self, domains: Domains) -> bool:
         """Return whether an earlier anchor had the same sharing providers to pick from.
 
-        Then all their combinations come up there, and some pick here must be of a
-        provider that serves this tree only.
+        Then all their combinations come up there, and here some pick must be a provider
+        that serves only this tree.
         """
         sharing = tuple(map(self._sharing.intersection, domains))
         if sharing in self._met or not all(sharing):

@@ -11,7 +11,7 @@ K = TypeVar("K", bound=Hashable)
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 
 
-# No inventory has more.
+# The largest amount that an inventory can have.
 LARGEST_AMOUNT = 0x7FFFFFFF
 
 
@@ -28,15 +28,15 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
-        """What can be allocated in all, rounded toward zero."""
+        """The amount that can be allocated in all, rounded toward zero."""
         return int((self.total - self.reserved) * self.allocation_ratio)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stock(Inventory):
-    """An inventory, and what is taken of it.
+    """An inventory, and how much of it is used.
 
-    ``room`` is the most that one consumer may have of what is left. Whether an amount
+    ``room`` is the most that one consumer may take from what is left. Whether an amount
     fits is decided here, for the search and for writing allocations alike.
     """
 
@@ -44,25 +44,25 @@ class Stock(Inventory):
     room: int = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Every search compares it with an amount.
+        # Computed once, because every search compares it with an amount.
         object.__setattr__(self, "room", min(self.max_unit, self.free))
 
     @classmethod
     def of(cls, inventory: Inventory, used: int) -> "Stock":
-        """Return an inventory with what is taken of it."""
+        """Return the stock for an inventory of which some is used."""
         return cls(**dataclasses.asdict(inventory), used=used)
 
     @property
     def free(self) -> int:
-        """What is left of the capacity; less than nothing if too much is taken."""
+        """What is left of the capacity; negative if too much is used."""
         return self.capacity - self.used
 
     def suits(self, amount: int) -> bool:
-        """Return whether one consumer may take an amount: its least, most and step."""
+        """Return whether an amount respects the least and most units and the step."""
         return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
 
     def holds(self, amount: int) -> bool:
-        """Return whether there is room for an amount beside what is taken."""
+        """Return whether there is room for an amount in addition to what is used."""
         return self.used + amount <= self.capacity
 
     def fits(self, amount: int) -> bool:
@@ -75,12 +75,12 @@ class Group:
     """What one request group asks for.
 
     ``resources`` are amounts by resource class. A provider must have one of each set
-    in ``required`` and be in one of each set in ``member_of``. The empty suffix is
-    that of the group that may spread over several providers.
+    in ``required`` and be in one of each set in ``member_of``. The group with the empty
+    suffix may spread over several providers.
 
-    A ``relaxed`` group leaves out some of what was asked: classes in ``any_unit`` take
-    every amount for suitable, those in ``no_room`` need no room and take none, and if
-    no resources are left, any one provider may serve it that meets the rest.
+    A ``relaxed`` group leaves out some of the constraints: for classes in ``any_unit``
+    every amount is suitable, those in ``no_room`` need no room and take none, and if no
+    resources are left, any one provider that meets the rest may serve it.
     """
 
     suffix: str = ""
@@ -97,7 +97,7 @@ class Group:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Request:
-    """What allocation candidates are asked for.
+    """A request for allocation candidates.
 
     ``root_required`` and ``root_forbidden`` are traits of the anchor, each set in
     ``same_subtree`` names groups by suffix. Without ``nested``, as before microversion
@@ -117,10 +117,10 @@ class Provider:
     """A resource provider, as it was at one moment.
 
     ``stocks`` are its inventories by resource class. ``trait_names`` has its traits
-    in the order in which they came into existence. ``position`` counts the members of
-    its tree, each before its children and these before its next sibling, and ``end``
-    is the position after its last descendant. The rest does not matter to a search;
-    ``notes`` are for what others make of it, by what that is, and go when it does.
+    in the order of their creation. ``position`` counts the members of its tree, each
+    before its children and these before its next sibling, and ``end`` is the position
+    after its last descendant. The rest does not matter to a search; ``notes`` are for
+    other modules to keep what they derive from it, for as long as it exists.
     """
 
     uuid: str
@@ -146,7 +146,7 @@ class Provider:
         return SHARING in self.traits
 
     def covers(self, other: "Provider") -> bool:
-        """Return whether it is the other provider, or an ancestor of it."""
+        """Return whether this is the other provider, or an ancestor of it."""
         return (
             self.position <= other.position < self.end
             and self.root_uuid == other.root_uuid
@@ -157,7 +157,7 @@ class Provider:
 class Tree:
     """The providers under one root: ``members`` by position, the root first.
 
-    ``aggregates`` are those of all members together.
+    ``aggregates`` are the aggregates of all members.
     """
 
     members: tuple[Provider, ...]
@@ -171,7 +171,7 @@ class Tree:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """Everything that a search looks at, as it was at one moment.
+    """Everything that a search considers, as it was at one moment.
 
     ``sharing`` are the providers that serve other trees as well, ``homes`` the trees
     by the UUID of each of their members.
@@ -191,7 +191,7 @@ class Snapshot:
 
 
 def snapshot_of(trees: Iterable[Tree]) -> Snapshot:
-    """Return the snapshot that consists of some trees."""
+    """Return the snapshot of some trees."""
     trees = tuple(trees)
     return Snapshot(
         trees,
@@ -201,7 +201,7 @@ def snapshot_of(trees: Iterable[Tree]) -> Snapshot:
 
 
 def walk(parents: Mapping[K, K | None]) -> Iterator[list[tuple[K, int]]]:
-    """Yield the members of each tree by position, with the position after their last.
+    """Yield, for each tree, its members by position, each with its ``end``.
 
     :param parents: the parent of each member, None for a root
     """

@@ -1,10 +1,10 @@
 """The relaxation that looks at all contended classes at once: vector packing.
 
-Items have to be packed into bins, each into one of those that it may go to, so that no
-bin is overfull in any class. This is solved exactly by bin completion: one bin after
-the other is filled, in every way to which nothing can be added, and which does not
-leave more unused than all bins together can spare. What is left to pack is remembered
-when it has failed before. That may take too long, so the steps are counted.
+Items have to be packed into bins, each into one that it may go to, so that no bin is
+overfull in any class. This is solved exactly by bin completion: one bin after the other
+is filled in every way to which nothing can be added, and which does not leave more
+unused than all bins together can spare. A rest that could not be packed is remembered.
+It may take too long, so the steps are counted.
 """
 
 import bisect
@@ -16,14 +16,14 @@ from typing import TypeAlias
 # Amounts by class.
 Vector: TypeAlias = tuple[int, ...]
 
-# More items or bins than that are not tried to pack.
+# With more items or bins, packing is not tried.
 MOST_ITEMS = MOST_BINS = 64
-# How much of the items is tried to pack, the largest ones: so many of so many parts.
+# Packing is tried for growing parts of the items, the largest first: some of so many.
 PARTS = 6
 TRIED_PARTS = (3, 4, 6)
 # How finely classes are weighed against each other.
 PRECISION = 100
-# So many items are tried at once.
+# Up to this many items are tried all together.
 FEW_ITEMS = 12
 
 
@@ -39,7 +39,7 @@ def is_possible(
     :param items: the amounts of each item, and the set of the bins that it may go to,
         as an integer with a bit for each
     :param bins: the room of each bin
-    :returns: whether it is so, None if the steps do not suffice; and how many it took
+    :returns: the result, None if the steps do not suffice; and how many it took
     """
     if not items:
         return True, 0
@@ -49,7 +49,7 @@ def is_possible(
         key=lambda item: (max(map(operator.truediv, item[0], totals)), item),
         reverse=True,
     )
-    # If nothing fits, that is often for the large items alone.
+    # If it is impossible, it is often impossible for the large items alone.
     counts = [len(items) * part // PARTS for part in TRIED_PARTS]
     if len(items) <= FEW_ITEMS:
         counts = counts[-1:]
@@ -57,7 +57,7 @@ def is_possible(
     for done, count in enumerate(counts):
         if _are_too_many(ordered[:count], bins):
             return False, steps - left
-        # What one attempt does not need, the next ones have.
+        # The next attempts get what this one does not need.
         share = left // (len(counts) - done)
         packing = Packing(ordered[:count], bins, share)
         possible = packing.is_possible()
@@ -70,8 +70,8 @@ def is_possible(
 def _are_too_many(items: Sequence[tuple[Vector, int]], bins: Sequence[Vector]) -> bool:
     """Return whether counting shows that there are more items than fit.
 
-    Amounts are weighed, so that classes count alike: what does not fit into a bin by
-    one weight does not fit. Each class is a weight by itself, and all together are one.
+    Amounts are weighted so that classes count alike: what does not fit into a bin by
+    one weight does not fit. Each class is one weight, and all together are another.
     """
     totals = [sum(of_class) for of_class in zip(*bins, strict=True)]
     alone = [
@@ -93,10 +93,10 @@ def _weigh(vector: Vector, weights: Iterable[int]) -> int:
 
 
 def _are_too_heavy(items: Sequence[int], bins: Sequence[int]) -> bool:
-    """Return whether items cannot be divided among bins, however many each one gets.
+    """Return whether items cannot be divided among bins, however many each bin gets.
 
-    If some bins get at least so many items each, and the others fewer, then the
-    smallest of the items that the first ones need must fit into the largest bins.
+    If some bins get at least a number of items each, and the others fewer, then the
+    smallest items that the first bins need must fit into the largest bins.
 
     :param items: the smallest first
     :param bins: the largest first
@@ -118,10 +118,10 @@ def _are_too_heavy(items: Sequence[int], bins: Sequence[int]) -> bool:
 
 
 class Packing:
-    """One problem of packing, and the search for its answer.
+    """One packing problem, and the search for its answer.
 
-    A set of items is an integer with a bit for each, a vector an integer with a field
-    for each class: so one operation is enough to add, subtract or compare vectors.
+    A set of items is an integer with a bit for each; a vector is an integer with a
+    field for each class. So one operation adds, subtracts or compares vectors.
 
     :param items: the largest first, and equal ones next to each other
     :param steps: how many steps may be taken
@@ -148,7 +148,7 @@ class Packing:
             sum(1 << item for item, (_, into) in enumerate(items) if into >> each & 1)
             for each in range(len(bins))
         ]
-        # Small bins that few items may go to are filled first, equal ones in a row.
+        # Small bins that few items may go to are filled first, equal bins in a row.
         self._bins = sorted(
             zip(map(self._vector, bins), admitted, strict=True),
             key=lambda each: (each[1].bit_count(), each),
@@ -187,8 +187,8 @@ class Packing:
         """Return whether the rest of the items can be packed from a bin on.
 
         :param spare: the vector of what may be left unused in these bins
-        :param first: the least number of an item that this bin may have; of equal bins,
-            each begins with a smaller item than the one before
+        :param first: the lowest number of an item that this bin may have; among equal
+            bins, each begins with a smaller item than the one before
         """
         self._step()
         if not rest:
@@ -199,7 +199,7 @@ class Packing:
             first = 0
         if (which, rest, first) in self._failed:
             return False
-        # The fullest first: that is most likely to lead to an answer.
+        # The fullest comes first: it is most likely to lead to an answer.
         for unused, filling in sorted(self._fillings(which, rest, spare, first)):
             begins = (filling & -filling).bit_length() or len(self._items)
             if self._pack(which + 1, rest & ~filling, spare - unused, begins):
@@ -210,7 +210,7 @@ class Packing:
     def _fillings(
         self, which: int, rest: int, spare: int, first: int
     ) -> list[tuple[int, int]]:
-        """Return what each way to fill a bin leaves unused, and the items in it."""
+        """Return, for each way to fill a bin, what stays unused, and its items."""
         size, admitted = self._bins[which]
         must = rest & ~self._admitted_later[which + 1]
         if self._bins[which] == self._bins[-1]:
@@ -223,11 +223,11 @@ class Packing:
         ]
         if must & ~sum(1 << item for item in fitting):
             return []
-        # What the items from one on amount to together.
+        # The sum of each item and all after it.
         sums = [*itertools.accumulate(self._items[item] for item in fitting[::-1])]
         sums = [*sums[::-1], 0]
         found: list[tuple[int, int]] = []
-        # From here on: the place of the next item, the room left, the items in it.
+        # Each entry: the place of the next item, the room left, the items in the bin.
         waiting = [(0, size, 0)]
         guards, items = self._guards, self._items
         while waiting:
@@ -247,7 +247,7 @@ class Packing:
         return found
 
     def _after_twins(self, fitting: Sequence[int], at: int) -> int:
-        """Return the place after an item that is left out, and those equal to it."""
+        """Return the place after an item that is left out and all items equal to it."""
         at += 1
         while (
             at < len(fitting)
@@ -265,7 +265,7 @@ class Packing:
 
 
 def _members(items: int) -> Iterator[int]:
-    """Yield the numbers in a set, the least first."""
+    """Yield the numbers in a set, the lowest first."""
     while items:
         least = items & -items
         yield least.bit_length() - 1

@@ -1,4 +1,4 @@
-"""A request, made ready for the search: its variables and its constraints."""
+"""A request, prepared for the search: its variables and its constraints."""
 
 import dataclasses
 import itertools
@@ -10,14 +10,14 @@ from placement.search.model import Group, Provider, Request, Snapshot
 # ``group_policy=isolate`` as one more resource class: each provider has one unit of it,
 # and each suffixed group takes one.
 ISOLATION = "group_policy=isolate"
-# What is left of a class, whatever its ``max_unit``, as one more: where a relaxed group
-# takes of it, that is what all share.
+# What is left of a class, whatever its ``max_unit``, as one more class: if a relaxed
+# group takes from it, that is what all groups share.
 FREE = "free "
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Part:
-    """An amount of a class of a relaxed group, and what matters about it still."""
+    """An amount of a class in a relaxed group, and what still matters about it."""
 
     resource_class: str
     amount: int
@@ -27,11 +27,11 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Want:
-    """The unary constraints on a slot: what its provider must be like by itself.
+    """The unary constraints on a slot: what its provider must meet by itself.
 
-    ``spreads`` says that the want is one of the group without suffix, which looks at
-    the anchor as well. ``root_uuid`` is that of the only tree to pick from. ``parts``
-    are the resources of which not everything matters.
+    ``spreads`` says that the want belongs to the group without suffix, which also
+    considers the anchor. ``root_uuid`` names the only tree to pick from. ``parts`` are
+    the resources of which not everything matters.
     """
 
     resources: tuple[tuple[str, int], ...]
@@ -45,7 +45,7 @@ class Want:
 
     @property
     def taken(self) -> tuple[tuple[str, int], ...]:
-        """What a pick takes: amounts by resource class."""
+        """The amounts that a pick takes, by resource class."""
         parts = ((part.resource_class, part.amount) for part in self.parts if part.room)
         return (*self.resources, *parts)
 
@@ -54,10 +54,10 @@ class Want:
 class Slot:
     """A variable of the search: one provider in a candidate, not yet known.
 
-    A suffixed group has one slot, the group without suffix one for each class.
+    A suffixed group has one slot; the group without suffix has one for each class.
     ``want`` is the number of its want in the plan. ``demands`` are the amounts by
-    number of a contended class, and ``share`` is how much that is of what all slots
-    demand. ``subtrees`` are the numbers of the ``same_subtree`` it is named in.
+    number of a contended class, and ``share`` is their part of what all slots demand.
+    ``subtrees`` are the numbers of each ``same_subtree`` that names it.
     """
 
     number: int
@@ -75,8 +75,8 @@ class Plan:
 
     A class is ``contended`` if several slots want some of it: only then can one pick
     leave too little for another. ``subtrees`` has the numbers of the slots that each
-    ``same_subtree`` names. ``spread_traits`` are required of the group without
-    suffix, whichever of its providers have them.
+    ``same_subtree`` names. The group without suffix requires ``spread_traits``,
+    whichever of its providers have them.
     """
 
     wants: tuple[Want, ...]
@@ -98,7 +98,7 @@ class Plan:
 
     @property
     def bound(self) -> int:
-        """The bit of a provider that serves its own tree only."""
+        """The bit of a provider that serves only its own tree."""
         return 1 << len(self.spread_traits)
 
     def bits_of(self, slot: Slot, provider: Provider) -> int:
@@ -166,7 +166,7 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
 
 
 def _is_servable(group: Group, snapshot: Snapshot) -> bool:
-    """Return whether a group can be served as far as its own words tell.
+    """Return whether a group can be served, judging by the group alone.
 
     A group without resources must ask for a trait or an aggregate, unless it is
     relaxed; ``in_tree`` must name a provider that exists.
@@ -185,7 +185,7 @@ def _wants(group: Group, snapshot: Snapshot) -> Iterator[Want]:
     """Yield the wants of a group, one for each slot."""
     root_uuid = None
     if group.in_tree is not None and (group.resources or group.relaxed):
-        # In a group that never had resources, the parameter has no effect.
+        # In a group that never had resources, ``in_tree`` has no effect.
         root_uuid = snapshot.homes[group.in_tree].root.uuid
     amounts = tuple(group.resources.items())
     alone = group.suffix or not amounts
@@ -223,9 +223,9 @@ def _divide(
 def _demands(
     suffix: str, want: Want, request: Request, free: frozenset[str]
 ) -> list[tuple[str, int]]:
-    """Return what a slot takes that others may want: amounts by class.
+    """Return what a slot takes that others may want, too: amounts by class.
 
-    :param free: the classes of which something is taken whatever ``max_unit`` says
+    :param free: the classes from which something is taken whatever ``max_unit`` says
     """
     isolated = [(ISOLATION, 1)] if suffix and request.isolate else []
     of_free = [(FREE + name, amount) for name, amount in want.taken if name in free]
@@ -240,7 +240,7 @@ def _contended(demands: Iterable[Iterable[tuple[str, int]]]) -> list[str]:
 def _subtrees(suffixes: list[str], request: Request) -> Iterator[tuple[int, ...]]:
     """Yield the numbers of the slots that each ``same_subtree`` constrains.
 
-    One that names a single group constrains nothing.
+    A ``same_subtree`` that names a single group constrains nothing.
     """
     for names in dict.fromkeys(request.same_subtree):
         if len(names) > 1:

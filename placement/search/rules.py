@@ -1,7 +1,7 @@
 """The constraints on allocation candidates, one function each.
 
 The first are unary: they are about one provider by itself. The others are about a pick
-beside those that were made before. Once a pick breaks one, further picks never mend it.
+together with the picks before it. If a pick breaks one, further picks never repair it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ def fits(provider: Provider, want: Want) -> bool:
 
 
 def fits_in_part(provider: Provider, want: Want) -> bool:
-    """What is left of ``resources`` in a relaxed group."""
+    """``resources``, as far as they still matter in a relaxed group."""
     for part in want.parts:
         stock = provider.stocks.get(part.resource_class)
         if stock is None:
@@ -64,7 +64,7 @@ def is_no_member(provider: Provider, want: Want) -> bool:
 
 
 def is_in_tree(provider: Provider, want: Want) -> bool:
-    """``in_tree``: a provider is in the same tree as the one that is named."""
+    """``in_tree``: a provider is in the same tree as the one that it names."""
     return want.root_uuid in (None, provider.root_uuid)
 
 
@@ -83,7 +83,7 @@ def rules_of(want: Want) -> tuple[ProviderRule, ...]:
 
 
 def anchor_rules_of(want: Want) -> tuple[ProviderRule, ...]:
-    """Return the rules that are about the anchor as well as about the provider."""
+    """Return the rules that are about the anchor as well as the provider."""
     about_both = (is_in_tree, is_no_member) if want.spreads else ()
     return tuple(rule for rule in rules_of(want) if rule in about_both)
 
@@ -96,7 +96,7 @@ def select(
 ) -> list[Provider]:
     """Return the providers that suit a want.
 
-    :param refuse: is called with a rule and how many providers it has excluded
+    :param refuse: called with a rule and the number of providers that it has excluded
     """
     suitable = list(providers)
     for rule in rules:
@@ -128,9 +128,9 @@ def leaves_room(state: State, slot: Slot, provider: Provider) -> bool:
 
 
 def reaches_top(state: State, slot: Slot, provider: Provider) -> bool:
-    """``same_subtree``: one of the providers is an ancestor of all, or the same.
+    """``same_subtree``: one of the providers is the others' ancestor, or the same.
 
-    Which one was decided before; one of the slots must still be served by it.
+    It was decided before which one; it must still serve one of the slots.
     """
     for which in slot.subtrees:
         top = state.tops[which]
@@ -147,7 +147,7 @@ def reaches_top(state: State, slot: Slot, provider: Provider) -> bool:
 
 
 def may_be_top(state: State, slot: Slot, top: Provider) -> bool:
-    """Return whether a slot is served by the top of a ``same_subtree``, or may be."""
+    """Return whether the top of a ``same_subtree`` serves a slot, or may serve it."""
     pick = state.picks[slot.number]
     if pick:
         return pick is top

@@ -21,7 +21,7 @@ class Anchor:
     def take_turn(self) -> Picks | None:
         """Return the next answer; None if there is none, or none within the share.
 
-        An answer counts as many picks as it has, beside those that led to it.
+        The picks of an answer are counted in addition to those that led to it.
         """
         budget = self._search.budget
         if not budget.begin_turn(self._free):
@@ -38,10 +38,10 @@ class Anchor:
 def take_turns(
     results: Iterable[Iterator[Picks | None]], search: Search, *, depth_first: bool
 ) -> Iterator[Picks]:
-    """Yield the answers of anchors in turn, those of hard ones at the end.
+    """Yield the answers of anchors in turn, those of hard anchors at the end.
 
     An anchor is hard if it spends its share without an answer. It goes on with a larger
-    one when no other has answers left. No anchor is begun before its turn has come.
+    share when no other has answers left. No anchor begins before its turn has come.
     """
     anchors: Iterable[Anchor] = (Anchor(each, search) for each in results)
     while True:
@@ -60,7 +60,7 @@ def _rounds(
 ) -> Iterator[Picks]:
     """Yield answers until each anchor has no more of them, or is hard.
 
-    :param hard: receives the anchors that are
+    :param hard: receives the hard anchors
     """
     while True:
         rest: list[Anchor] = []

@@ -1,4 +1,4 @@
-"""What the anchors of one search have in common."""
+"""What the anchors of one search share."""
 
 import random
 from collections.abc import Collection, Hashable
@@ -13,13 +13,13 @@ from placement.search.tally import Tally
 # The providers of all slots, by number of the slot.
 Picks: TypeAlias = tuple[Provider, ...]
 
-# How much is remembered in one search: the sum of the levels of its nogoods, to which
-# their sizes are in proportion.
+# How much one search may remember: the sum of the levels of its nogoods, to which their
+# sizes are proportional.
 MEMORY = 200_000
 
 
 class Nogoods:
-    """The canonical forms of nodes without an answer, as many as memory is given to.
+    """The canonical forms of nodes without an answer, as many as the memory allows.
 
     Anchors of the same form share them.
     """
@@ -32,13 +32,13 @@ class Nogoods:
         return bool(self._of_anchors)
 
     def at(self, anchor: Hashable) -> Collection[Hashable]:
-        """Return the forms of nodes that are known at an anchor, by its own form."""
+        """Return the known forms of nodes at an anchor, given the anchor's form."""
         return self._of_anchors.get(anchor, ())
 
     def add(self, anchor: Hashable, node: Hashable, size: int) -> Collection[Hashable]:
         """Remember the form of a node at an anchor, unless the memory is full.
 
-        :returns: all that are known there
+        :returns: all forms that are known there
         """
         known = self._of_anchors.setdefault(anchor, set())
         if self._memory >= size:

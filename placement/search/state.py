@@ -1,4 +1,4 @@
-"""How far the search for the picks at one anchor has come."""
+"""The progress of the search at one anchor."""
 
 import functools
 import operator
@@ -15,10 +15,10 @@ Domains: TypeAlias = Sequence[Sequence[Provider]]
 class State:
     """The partial assignment at one anchor, and what it leaves for the rest.
 
-    ``picks`` are by number of the slot, None where none was made; ``tops``, by number
-    of the ``same_subtree``, are the providers decided to be the ancestor of all picks
-    that it constrains. ``wanted`` has a bit for each quality that some pick must have,
-    ``have`` those that the picks do have.
+    ``picks`` are keyed by number of the slot, None if there is none yet. ``tops``, by
+    number of the ``same_subtree``, are the providers chosen as the ancestors of all
+    picks that it constrains. ``wanted`` has a bit for each quality that some pick must
+    have, ``have`` those that the picks do have.
     """
 
     def __init__(self, plan: Plan, domains: Domains, wanted: int) -> None:
@@ -52,7 +52,7 @@ class State:
             reachable = functools.reduce(operator.or_, self._choices[place], reachable)
 
     def may_follow(self, slot: Slot, bits: int) -> bool:
-        """Return whether the slots after one may contribute bits, each by one pick."""
+        """Return whether the slots after one may contribute bits, one pick each."""
         if bits & ~self._reachable[slot.number]:
             return False
         missing = bits.bit_count()
@@ -64,7 +64,7 @@ class State:
         return missing <= 0
 
     def bits_of(self, slot: Slot, provider: Provider) -> int:
-        """Return what a pick contributes to what is wanted."""
+        """Return the wanted bits that a pick contributes."""
         key = (not slot.suffix, provider)
         bits = self._bits.get(key)
         if bits is None:
@@ -77,12 +77,12 @@ class State:
         return self.plan.room(which, provider) if left is None else left
 
     def giver_of(self, root_uuid: str) -> Provider | None:
-        """Return the provider of a tree that resources were taken from last."""
+        """Return the provider of a tree from which resources were last taken."""
         givers = self._givers.get(root_uuid)
         return givers[-1] if givers else None
 
     def givers(self) -> frozenset[tuple[str, Provider]]:
-        """Return the provider that gives in each tree, where only one may."""
+        """Return the giving provider of each tree, if there may be only one."""
         return frozenset(
             (root_uuid, givers[-1])
             for root_uuid, givers in self._givers.items()
@@ -101,7 +101,7 @@ class State:
             self._givers.setdefault(provider.root_uuid, []).append(provider)
 
     def remove(self, slot: Slot, provider: Provider) -> None:
-        """Take the last pick back."""
+        """Undo the last pick."""
         self.picks[slot.number] = None
         for which, amount in slot.demands:
             self._left[which][provider] += amount
@@ -111,12 +111,12 @@ class State:
             self._givers[provider.root_uuid].pop()
 
     def set_top(self, which: int, top: Provider, domains: Domains) -> None:
-        """Decide the top of a ``same_subtree``, and so the domains of the slots."""
+        """Set the top of a ``same_subtree``, and thereby the domains of the slots."""
         self.tops[which] = top
         self._domains_before.append(self.domains)
         self.domains = domains
 
     def unset_top(self, which: int) -> None:
-        """Take the last such decision back."""
+        """Undo the last such decision."""
         self.tops[which] = None
         self.domains = self._domains_before.pop()

@@ -1,7 +1,7 @@
 """Canonical forms under symmetry: of providers, of nodes, and of whole anchors.
 
-Nothing here leaves out an answer. Equal forms tell that the search has failed before,
-at a node or anchor that differs from this one in the names of its providers only.
+Nothing here leaves out an answer. Equal forms show that the search has failed before,
+at a node or anchor that differs from this one only in the names of its providers.
 """
 
 import functools
@@ -13,10 +13,10 @@ from placement.search.model import Provider
 from placement.search.plan import Slot
 from placement.search.state import Domains, State
 
-# A number for each description, so that long ones are compared once only.
+# A number for each description, so that long ones are compared only once.
 Numbers: TypeAlias = dict[Hashable, int]
 # What was decided about a provider: the amounts taken, by number of the contended
-# class, and the numbers of each ``same_subtree`` that it is the top of, with whether it
+# class; and the number of each ``same_subtree`` of which it is the top, with whether it
 # was picked.
 Mark: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, bool], ...]]
 
@@ -24,11 +24,11 @@ Mark: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, bool], ...]]
 class Symmetry:
     """Which providers at one anchor are interchangeable.
 
-    Two are if no slot can tell them apart. If ``same_subtree`` makes their place in the
-    tree matter, what is below them must be interchangeable as well.
+    Two are interchangeable if no slot can distinguish them. If ``same_subtree`` makes
+    their place in the tree matter, what is below them must be interchangeable, too.
 
-    :param domains: those of the slots before any decision
-    :param numbers: those of the whole search
+    :param domains: the domains of the slots before any decision
+    :param numbers: the numbers of the whole search
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Symmetry:
         return self._numbers.setdefault(description, len(self._numbers))
 
     def _profile_all(self, state: State, domains: Domains) -> dict[Provider, int]:
-        """Return a number for all that slots can tell about each provider."""
+        """Return a number for everything that slots can see of each provider."""
         seen: dict[Provider, int] = {}
         bits: dict[Provider, int] = {}
         for slot in {slot.want: slot for slot in self._plan.slots}.values():
@@ -75,7 +75,7 @@ class Symmetry:
         return tuple(self._plan.room(which, provider) for which in classes)
 
     def _tree(self, provider: Provider) -> str | None:
-        """Tell the trees apart where it matters which one a provider is in."""
+        """Return the tree of a provider if it matters, otherwise None."""
         if self._plan.nested or provider.root_uuid == self._root_uuid:
             return None
         return provider.root_uuid
@@ -99,7 +99,7 @@ class Symmetry:
     def shape(self) -> Hashable:
         """Return the canonical form of the anchor.
 
-        Anchors of equal form have the same answers but for the names of providers.
+        Anchors of equal form have the same answers except for the names of providers.
         """
         if not self._plan.subtrees:
             alike = Counter(self._profiles.values())
@@ -113,9 +113,9 @@ class Symmetry:
         return self._wanted, foreign, frozenset(Counter(tops).items())
 
     def key(self, state: State, level: int, slots: Sequence[Slot]) -> Hashable:
-        """Return the canonical form of a node: of equal ones, all or none have answers.
+        """Return the canonical form of a node: equal nodes all have answers, or none.
 
-        :param slots: those that are still to be served
+        :param slots: the slots that are still to be served
         """
         marks: dict[Provider, Mark] = {
             provider: (tuple(amounts), ())
@@ -129,7 +129,7 @@ class Symmetry:
         return level, state.have, state.givers(), self._describe(marks)
 
     def _taken(self, state: State, slots: Sequence[Slot]) -> dict[Provider, list[int]]:
-        """Return what is taken of each provider, of the classes that slots demand."""
+        """Return what is taken from each provider, of the classes that slots demand."""
         matters = {which for slot in slots for which, _ in slot.demands}
         taken: dict[Provider, list[int]] = {}
         for slot, provider in zip(self._plan.slots, state.picks, strict=True):

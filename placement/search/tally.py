@@ -1,18 +1,17 @@
-"""What a search did, counted."""
+"""Counts of what a search did."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
 
 
 class Tally:
-    """The work of a search, and the reasons for which it refused providers.
+    """The work of a search, and the reasons why it refused providers.
 
-    ``anchors`` is how many trees were looked at.
-    ``refusals`` are by name of the rule; ``proofs`` counts how often it was asked
-    whether a partial assignment leaves enough for the rest. ``dead_ends`` counts, by
-    suffix of the group, where all that was tried failed. ``pauses`` is how often an
-    anchor spent its share, and ``exhausted`` tells whether the search was ended by its
-    budget before everything was looked at.
+    ``anchors`` is how many trees were searched. ``refusals`` are keyed by the name of
+    the rule. ``proofs`` counts the checks whether a partial assignment leaves enough
+    for the rest. ``dead_ends`` counts, by suffix of the group, where everything that
+    was tried failed. ``pauses`` is how many times an anchor spent its share, and
+    ``exhausted`` says whether the budget ended the search before it was complete.
     """
 
     def __init__(self) -> None:
@@ -33,5 +32,5 @@ class Tally:
         self.dead_ends.update(suffixes)
 
     def hardest(self, most: int) -> list[str]:
-        """Return the suffixes of the groups with most dead ends, sorted."""
+        """Return the suffixes of the groups with the most dead ends, sorted."""
         return sorted(suffix for suffix, _ in self.dead_ends.most_common(most))

@@ -128,7 +128,7 @@ class Forest:
         return Snapshot(trees, self.sharing, Homes(self))
 
     def _only_tree(self, request: Request) -> Sequence[Tree] | None:
-        """Return the only tree that ``in_tree`` leaves as an anchor, if it does so."""
+        """Return the only tree that ``in_tree`` allows as an anchor; None if many."""
         for group in request.groups:
             if group.in_tree is None or not group.resources:
                 continue
