@@ -1,4 +1,4 @@
-"""Placement behind a real socket, and clients of it."""
+"""Placement behind a real socket, and clients for it."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -21,5 +21,5 @@ def service(application: "WSGIApplication") -> Iterator[Served]:
 
 @pytest.fixture
 def placement(service: Served) -> client.Client:
-    """Give an administrator's client of it."""
+    """Give an administrator's client."""
     return client.from_environment(url=service.url, token="admin")

@@ -1,4 +1,4 @@
-"""The client of Placement, against the service and against worse ones."""
+"""The client of Placement, tested with the service and with stand-ins that fail."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ GENERATION_CONFLICT = {
 
 
 def answering(status: str, body: bytes = b"", **headers: str) -> "WSGIApplication":
-    """Return an application with one answer for everything."""
+    """Return an application with one answer to everything."""
 
     def application(
         environ: "WSGIEnvironment", start_response: "StartResponse"
@@ -73,7 +73,7 @@ def claim_all(placement: Client, query: str) -> str:
 # What the operations do
 
 
-def test_providers_from_their_first_to_their_last_day(placement: Client) -> None:
+def test_providers_from_creation_to_deletion(placement: Client) -> None:
     root = placement.create_provider("host-1", uuid=new_uuid())
     child = placement.create_provider("card", parent=root.uuid)
     assert (child.parent_uuid, child.root_uuid) == (root.uuid, root.uuid)
@@ -146,7 +146,7 @@ def test_aggregates(placement: Client) -> None:
     ]
 
 
-def test_what_changes_nothing_is_not_written(
+def test_nothing_is_written_if_nothing_changes(
     placement: Client, service: Served
 ) -> None:
     host = make_host(placement, VCPU=8)
@@ -158,7 +158,7 @@ def test_what_changes_nothing_is_not_written(
     assert "PUT" not in {call.method for call in service.calls[-4:]}
 
 
-def test_a_claim_and_what_it_leaves(placement: Client) -> None:
+def test_a_claim_and_its_effects(placement: Client) -> None:
     host = make_host(placement, VCPU=8)
     candidates = placement.list_candidates({"resources": "VCPU:6"})
     (found,) = candidates.found
@@ -215,7 +215,7 @@ def test_an_operation_asks_for_the_version_it_needs(
     assert service.calls[-1].version == version
 
 
-# Who is asked, and as whom
+# Endpoints and credentials
 
 
 def test_the_inbound_request_is_named(service: Served, placement: Client) -> None:
@@ -381,7 +381,7 @@ def test_a_token_from_the_environment(service: Served) -> None:
         ({"OS_AUTH_TYPE": "password"}, "auth_url"),
     ],
 )
-def test_an_environment_that_tells_too_little(
+def test_an_environment_that_lacks_something(
     environ: dict[str, str], complaint: str
 ) -> None:
     with pytest.raises(client.Misconfigured, match=complaint):
@@ -397,14 +397,14 @@ def test_an_environment_that_tells_too_little(
         (["auth_type = none", "connect_timeout = soon"], "connect_timeout"),
     ],
 )
-def test_a_configuration_that_tells_too_little(
+def test_a_configuration_that_lacks_something(
     tmp_path: Any, lines: list[str], complaint: str
 ) -> None:
     with pytest.raises(client.Misconfigured, match=complaint):
         configured(*lines)(tmp_path, Served("http://127.0.0.1:1"))
 
 
-# What it says of failures
+# Failures
 
 
 @pytest.mark.parametrize(
@@ -448,7 +448,7 @@ def test_a_failure_without_a_document() -> None:
 
 
 @pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]", b"7", b'{"a": 1}'])
-def test_what_answers_may_not_be_placement(body: bytes) -> None:
+def test_an_answer_may_not_be_from_placement(body: bytes) -> None:
     with asking(answering("200 OK", body)) as placement:
         for operation in (
             placement.list_providers,
@@ -468,7 +468,7 @@ def test_candidates_come_with_what_is_known_of_their_providers() -> None:
         placement.list_candidates("resources=VCPU:1")
 
 
-def test_nothing_there() -> None:
+def test_no_server_answers() -> None:
     with serving(answering("200 OK")) as gone:
         pass
     with pytest.raises(client.Unavailable) as caught:
@@ -479,7 +479,7 @@ def test_nothing_there() -> None:
     assert str(caught.value) == said
 
 
-def test_what_is_there_may_not_speak_http() -> None:
+def test_the_server_may_not_understand_http() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"http://127.0.0.1:{server.getsockname()[1]}"
         answering = threading.Thread(target=greet, args=(server,))
@@ -498,7 +498,7 @@ def greet(server: socket.socket) -> None:
         connection.sendall(b"\x4a\x00\x00\x00\x0a8.0.0\x00 hello\r\n\r\n")
 
 
-def test_a_url_that_is_none() -> None:
+def test_a_text_that_is_not_a_url() -> None:
     with pytest.raises(client.Unavailable, match="No scheme supplied"):
         caller(Served("nonsense")).list_traits([])
 
@@ -539,7 +539,7 @@ def test_a_lost_race_is_run_again_from_the_read(
             placement.replace_traits(host, generation, theirs)
         return names | {"CUSTOM_C"}
 
-    # At 1.6, which is before conflicts carried a code.
+    # At 1.6, before conflicts had a code.
     held = caller(service).change_traits(host, change)
     assert held.names == {"CUSTOM_A", "CUSTOM_B", "CUSTOM_C"}
 
@@ -595,7 +595,7 @@ def test_only_lost_races_are_run_again(error: dict[str, str], attempts: int) -> 
         assert len(served.calls) == attempts
 
 
-def test_an_inventory_in_use_is_no_lost_race(
+def test_an_inventory_in_use_is_not_a_lost_race(
     placement: Client, service: Served
 ) -> None:
     host = make_host(placement, VCPU=8)
@@ -615,7 +615,7 @@ def test_an_inventory_in_use_is_no_lost_race(
     assert caught.value.code == "placement.resource_provider.inuse"
 
 
-def test_another_conflict_is_told_with_what_it_carries(placement: Client) -> None:
+def test_any_other_conflict_is_raised_with_its_details(placement: Client) -> None:
     first = placement.create_provider("same")
     with pytest.raises(client.Conflict) as caught:
         placement.create_provider("same", version="1.23")
@@ -625,7 +625,7 @@ def test_another_conflict_is_told_with_what_it_carries(placement: Client) -> Non
     assert dataclasses.asdict(first)["generation"] == 0
 
 
-# The explanation, which most services have not
+# The explanation, which most services cannot give
 
 
 @pytest.mark.parametrize(
@@ -638,7 +638,7 @@ def test_another_conflict_is_told_with_what_it_carries(placement: Client) -> Non
         (refusing("503 Service Unavailable", detail="later"), None),
     ],
 )
-def test_an_explanation_where_there_is_one(
+def test_an_explanation_if_there_is_one(
     application: "WSGIApplication", expected: Any
 ) -> None:
     with asking(application) as placement:

@@ -30,7 +30,7 @@ SERVED = "resources=VCPU:8&required=CUSTOM_TRUSTED"
 
 
 class Desk:
-    """Somebody who runs the command."""
+    """A user of the command."""
 
     def __init__(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
         self.url = url
@@ -50,7 +50,7 @@ def desk(
     return Desk(service.url, capsys)
 
 
-def test_it_tells_why_nothing_fits(desk: Desk) -> None:
+def test_it_explains_why_nothing_fits(desk: Desk) -> None:
     status, out, _ = desk.run(picture.QUERY)
     assert status == cli.NONE_SERVES
     assert out.startswith(
@@ -69,14 +69,14 @@ def test_a_pipe_gets_no_colours_no_bars_and_no_blanks(desk: Desk) -> None:
         assert not [line for line in out.splitlines() if line.endswith(" ")]
 
 
-def test_it_tells_that_hosts_serve(desk: Desk) -> None:
+def test_it_reports_that_hosts_serve(desk: Desk) -> None:
     status, out, _ = desk.run(SERVED)
     assert status == cli.SERVES
     assert out.startswith("16 of 60 hosts serve this request.")
     assert "What would help" not in out
 
 
-def test_it_tells_why_a_host_does_not_serve(desk: Desk) -> None:
+def test_it_explains_why_a_host_does_not_serve(desk: Desk) -> None:
     status, out, _ = desk.run(SERVED, "--host", "compute2", "--host", "compute6")
     assert status == cli.SERVES
     assert "compute2 does not serve\n" in out
@@ -84,7 +84,7 @@ def test_it_tells_why_a_host_does_not_serve(desk: Desk) -> None:
     assert re.search("UNMET +one provider that serves has CUSTOM_TRUSTED", out)
 
 
-def test_it_tells_who_holds_what_is_not_free(desk: Desk) -> None:
+def test_it_names_the_holders_of_what_is_not_free(desk: Desk) -> None:
     _, out, _ = desk.run("resources=VCPU:16", "--holders")
     assert len(re.findall(r"\d+ held by [0-9a-f-]{36} \(project\)", out)) == 20
 
@@ -132,14 +132,16 @@ def test_programs_get_the_document(desk: Desk) -> None:
         (["fleet", "required=CUSTOM_NOWHERE"], "No such trait(s): CUSTOM_NOWHERE"),
     ],
 )
-def test_a_bad_query_is_told(desk: Desk, arguments: list[str], complaint: str) -> None:
+def test_a_bad_query_is_reported(
+    desk: Desk, arguments: list[str], complaint: str
+) -> None:
     status, out, err = desk.run(*arguments)
     assert (status, out) == (cli.BAD_QUERY, "")
     assert complaint in err
 
 
 @pytest.mark.parametrize("arguments", [["capacity"], ["a=1", "b=2"], []])
-def test_a_bad_command_is_told(
+def test_a_bad_command_is_reported(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as left:
@@ -148,7 +150,7 @@ def test_a_bad_command_is_told(
     assert "usage: placement-explain QUERY" in capsys.readouterr().err
 
 
-def test_no_answer_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_answer_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([SERVED, "--url", "http://127.0.0.1:9"]) == output.NO_ANSWER
     assert "Placement could not be asked" in capsys.readouterr().err
 
@@ -196,7 +198,7 @@ def on_terminal(url: str, **environment: str) -> str:
     return printed.decode()
 
 
-def test_a_terminal_gets_bars_and_colours_as_it_likes(desk: Desk) -> None:
+def test_a_terminal_gets_bars_and_colours(desk: Desk) -> None:
     coloured = on_terminal(desk.url)
     assert "█" in coloured
     assert "\x1b[32m" in coloured

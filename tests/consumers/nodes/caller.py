@@ -1,4 +1,4 @@
-"""A client of the bare metal API, for tests that have the application in hand."""
+"""A client of the bare metal API, for tests that call the application directly."""
 
 import dataclasses
 import json
@@ -15,7 +15,7 @@ LATEST = "1.37"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """What the service answered; the document is None where there is none."""
+    """An answer of the service; the document is None if there is none."""
 
     status: int
     document: Any
@@ -23,14 +23,14 @@ class Answer:
 
     @property
     def fault(self) -> str:
-        """What a refusal says."""
+        """The message of an error."""
         told = json.loads(self.document["error_message"])
         assert told["faultcode"] == ("Client" if self.status < 500 else "Server")
         return str(told["faultstring"])
 
 
 class Caller:
-    """Somebody who talks to the application."""
+    """A client of the application."""
 
     def __init__(self, application: "WSGIApplication") -> None:
         self._application = application
@@ -56,19 +56,19 @@ class Caller:
         return request.get_response(self._application)
 
     def call(self, method: str, path: str, body: Any = None, **how: Any) -> Answer:
-        """Return what is answered, which is JSON or nothing."""
+        """Send a request; return the answer, which is JSON or empty."""
         response = self.send(method, path, body, **how)
         document = json.loads(response.body) if response.body else None
         return Answer(response.status_int, document, response.headers)
 
     def get(self, path: str, version: str = LATEST) -> Any:
-        """Return the document at a path, which must be there."""
+        """Return the document at a path, which must exist."""
         answer = self.call("GET", path, version=version)
         assert answer.status == 200, answer
         return answer.document
 
     def enrol(self, name: str, *traits: str, **about: Any) -> str:
-        """Make a node with traits, and return its UUID."""
+        """Create a node with traits, and return its UUID."""
         body = {"driver": "fake-hardware", "name": name, **about}
         answer = self.call("POST", "/v1/nodes", body)
         assert answer.status == 201, answer
@@ -95,7 +95,7 @@ class Caller:
         return self.call("PATCH", f"/v1/nodes/{node}", list(operations))
 
     def change(self, node: str, **fields: Any) -> None:
-        """Give fields of a node new values."""
+        """Give new values to fields of a node."""
         answer = self.patch(
             node,
             *(
@@ -106,6 +106,6 @@ class Caller:
         assert answer.status == 200, answer
 
     def names(self, query: str = "") -> list[str]:
-        """Return the names of the nodes of a list, in its order."""
+        """Return the names of the nodes in a list, in its order."""
         nodes = self.get(f"/v1/nodes?{query}")["nodes"]
         return [str(node["name"]) for node in nodes]

@@ -54,7 +54,7 @@ def nodes_application(nodes_database: Database) -> "WSGIApplication":
 
 @pytest.fixture
 def nodes(nodes_application: "WSGIApplication") -> Caller:
-    """Give somebody who talks to it."""
+    """Give a client of the service."""
     return Caller(nodes_application)
 
 

@@ -1,4 +1,4 @@
-"""What somebody who looks after bare metal expects, from enrolment to a question."""
+"""What an operator of bare metal expects, from enrolment to a request for nodes."""
 
 from tests.client import new_uuid
 from tests.consumers.nodes.world import GOLD, World, gold
@@ -22,7 +22,7 @@ def test_pools_are_found_by_their_traits(world: World) -> None:
     assert world.candidates(f"{QUESTION}CUSTOM_POOL_GENERAL,!CUSTOM_RAID1") == {n2}
 
 
-def test_a_node_in_maintenance_is_not_given_out(world: World) -> None:
+def test_a_node_in_maintenance_is_not_allocated(world: World) -> None:
     uuids = enrol_three(world)
     world.run()
     world.nodes.call("PUT", "/v1/nodes/n2/maintenance")
@@ -36,7 +36,7 @@ def test_a_node_in_maintenance_is_not_given_out(world: World) -> None:
     assert world.candidates(f"{QUESTION}CUSTOM_POOL_GENERAL") == set(uuids[1:])
 
 
-def test_the_node_service_has_the_say_about_traits(world: World) -> None:
+def test_the_node_service_decides_about_traits(world: World) -> None:
     *_, n3 = enrol_three(world)
     world.run()
     world.placement.ensure_trait("CUSTOM_MANUAL")
@@ -57,7 +57,7 @@ def test_an_instance_keeps_its_resource_class(world: World) -> None:
     assert world.traits(n3) == {"CUSTOM_POOL_B"}
 
 
-def test_a_deployed_node_is_not_given_out_again(world: World) -> None:
+def test_a_deployed_node_is_not_allocated_again(world: World) -> None:
     n1, *_ = enrol_three(world)
     world.run()
     instance = new_uuid()

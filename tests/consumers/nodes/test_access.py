@@ -30,7 +30,7 @@ def server() -> Iterator[IdentityServer]:
 
 @pytest.fixture
 def build(server: IdentityServer, nodes_database: Database, tmp_path: Path) -> Build:
-    """Give a function that returns a caller, given the rules of a policy file."""
+    """Give a function that returns a client, given the rules of a policy file."""
 
     def build(rules: str) -> Caller:
         policy, file = tmp_path / "policy.yaml", tmp_path / "nodes.conf"
@@ -53,7 +53,7 @@ def test_discovery_is_open_to_all(build: Build) -> None:
         assert nodes.call("GET", path).status == 200
 
 
-def test_nobody_is_refused_with_the_bounds_of_versions(build: Build) -> None:
+def test_a_refusal_without_a_token_has_the_bounds_of_versions(build: Build) -> None:
     nodes = build("{}")
     for stranger in ({}, token("nobody")):
         answer = nodes.send("GET", "/v1/nodes", headers=stranger)
@@ -81,7 +81,7 @@ def test_others_may_not(build: Build, server: IdentityServer) -> None:
         assert answer.headers["X-OpenStack-Ironic-API-Version"] == "1.37"
 
 
-def test_operators_may_say_otherwise(build: Build, server: IdentityServer) -> None:
+def test_operators_may_change_the_rules(build: Build, server: IdentityServer) -> None:
     rules = json.dumps({"baremetal:node:list": "role:reader"})
     nodes, asking = build(rules), token(server.add_token("reader"))
     assert nodes.call("GET", "/v1/nodes", headers=asking).status == 200

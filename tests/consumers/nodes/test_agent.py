@@ -1,4 +1,4 @@
-"""The agent between a node service and Placement, both behind sockets, good and bad."""
+"""The agent between a node service and Placement, behind sockets that may fail."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ READS = ["GET /resource_providers", "GET {}/inventories", "GET {}/traits"]
 Middle = Callable[["WSGIEnvironment"], str | None]
 
 
-def test_a_node_is_brought_to_placement(world: World) -> None:
+def test_a_node_is_copied_to_placement(world: World) -> None:
     uuid = world.enrol("n1", "CUSTOM_A", "HW_CPU_X86_VMX")
     tally = world.run()
     assert (tally.synchronised, tally.changed) == ({uuid}, {uuid})
@@ -89,7 +89,7 @@ def test_changes_of_a_node_follow(world: World) -> None:
     world.nodes.call("DELETE", "/v1/nodes/n1/traits")
     world.run()
     assert world.traits(uuid) == set()
-    # Deleting them would not tell the generation.
+    # A DELETE would not send the generation.
     assert world.writes() == [f"PUT /resource_providers/{uuid}/traits"]
 
 
@@ -148,7 +148,7 @@ def test_a_provider_that_others_made_is_not_removed(world: World) -> None:
     assert world.placement.get_provider(foreign).generation == 0
 
 
-def test_a_provider_that_somebody_made_for_a_node_is_taken_over(world: World) -> None:
+def test_a_provider_that_others_made_for_a_node_is_adopted(world: World) -> None:
     uuid = world.enrol("n1", "CUSTOM_A")
     world.placement.create_provider("called otherwise", uuid=uuid)
     world.run()
@@ -207,7 +207,7 @@ def test_all_pages_are_read(world: World, monkeypatch: pytest.MonkeyPatch) -> No
     assert world.nodes_service.lines == ["GET /v1/nodes"] * 3
 
 
-def test_one_node_is_brought_alone(world: World) -> None:
+def test_one_node_is_copied_alone(world: World) -> None:
     one, two = world.enrol("n1"), world.enrol("n2")
     assert world.run(node="n1").synchronised == {one}
     assert world.run(node=two).synchronised == {two}
@@ -218,7 +218,7 @@ def test_one_node_is_brought_alone(world: World) -> None:
     assert world.run(node="n9").failed == {"n9"}
 
 
-def test_a_dry_run_tells_and_does_nothing(world: World) -> None:
+def test_a_dry_run_prints_and_does_nothing(world: World) -> None:
     gone, uuid = world.enrol("n1"), world.enrol("n2", "CUSTOM_A")
     world.run(node="n1")
     world.nodes.call("DELETE", "/v1/nodes/n1")
@@ -240,7 +240,7 @@ def test_a_dry_run_tells_and_does_nothing(world: World) -> None:
 
 @dataclasses.dataclass(slots=True)
 class Trouble:
-    """Something between the agent and Placement.
+    """A proxy between the agent and Placement.
 
     ``strike`` gets each request before Placement does. It answers with a status line,
     or lets the request through.
@@ -286,7 +286,7 @@ def test_one_failing_node_does_not_hold_up_the_others(
     assert world.run().failed == set()
 
 
-def test_a_lost_race_begins_that_node_anew(
+def test_after_a_lost_race_the_node_is_tried_again(
     world: World, application: "WSGIApplication"
 ) -> None:
     uuid = world.enrol("n1", "CUSTOM_A")
@@ -297,7 +297,7 @@ def test_a_lost_race_begins_that_node_anew(
         for last in ("inventories", "traits"):
             path = f"/resource_providers/{uuid}/{last}"
             if asked == f"PUT {path}" and last not in met:
-                # Somebody is faster.
+                # Another client is faster.
                 met.append(last)
                 world.placement.change_aggregates(uuid, lambda _: {new_uuid()})
 
@@ -307,7 +307,7 @@ def test_a_lost_race_begins_that_node_anew(
     assert (world.traits(uuid), world.inventories(uuid)) == ({"CUSTOM_A"}, gold())
 
 
-def test_a_race_that_is_lost_again_and_again_fails_that_node(
+def test_a_node_fails_after_repeatedly_lost_races(
     world: World, application: "WSGIApplication"
 ) -> None:
     uuid, other = world.enrol("n1", "CUSTOM_A"), world.enrol("n2")
@@ -347,7 +347,7 @@ def test_a_name_that_another_provider_has_fails_that_node(world: World) -> None:
     assert (tally.failed, tally.synchronised) == ({uuid}, {other})
 
 
-def test_what_an_outage_of_placement_kept_back_comes_later(
+def test_changes_held_up_by_an_outage_of_placement_come_later(
     world: World, application: "WSGIApplication"
 ) -> None:
     uuids = {world.enrol(f"n{number}", "CUSTOM_A") for number in range(5)}
@@ -360,7 +360,7 @@ def test_what_an_outage_of_placement_kept_back_comes_later(
     with serving(Trouble(application, strike)) as served:
         tally = world.run(url=served.url)
     assert tally.failed == tally.unanswered == uuids
-    # Nobody is asked five times who has not answered three times.
+    # After three requests without an answer, there is no fourth.
     assert len(asked) == 3
     world.nodes.call("DELETE", "/v1/nodes/n0")
     assert len(world.run().synchronised) == 4
@@ -368,11 +368,11 @@ def test_what_an_outage_of_placement_kept_back_comes_later(
 
 
 class Crash(BaseException):
-    """The agent is gone."""
+    """The agent has crashed."""
 
 
 def crash_before(world: World, write: int) -> None:
-    """Let an agent begin, and be gone before its so manieth write."""
+    """Let an agent run, and crash before its write with a given number."""
     said = []
 
     def say(text: str) -> None:
@@ -388,7 +388,7 @@ def crash_before(world: World, write: int) -> None:
 
 
 @pytest.mark.parametrize("write", [1, 3, 6])
-def test_what_a_crash_left_undone_is_done_later(world: World, write: int) -> None:
+def test_work_cut_short_by_a_crash_is_done_later(world: World, write: int) -> None:
     uuid = world.enrol("n1", "CUSTOM_A", "CUSTOM_B")
     crash_before(world, write)
     world.run()
@@ -397,7 +397,7 @@ def test_what_a_crash_left_undone_is_done_later(world: World, write: int) -> Non
 
 
 @pytest.mark.parametrize("write", [1, 2, 6])
-def test_what_a_crash_left_behind_is_known_for_the_agents_own(
+def test_a_provider_left_by_a_crash_still_belongs_to_the_agent(
     world: World, write: int
 ) -> None:
     uuid = world.enrol("n1", "CUSTOM_A", "CUSTOM_B")
@@ -449,7 +449,7 @@ def test_a_provider_whose_node_has_come_back_is_not_removed(world: World) -> Non
     assert world.placement.get_provider(uuid).uuid == uuid
 
 
-def test_nodes_that_are_not_understood_fail_alone(world: World) -> None:
+def test_nodes_that_cannot_be_parsed_fail_alone(world: World) -> None:
     uuid = world.enrol("n1")
 
     class Odd(BareMetal):
@@ -495,7 +495,7 @@ def test_two_agents_do_not_share_a_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "{}", '{"version": 2, "providers": []}']
 )
-def test_a_memory_that_is_not_understood_is_not_used(tmp_path: Path, text: str) -> None:
+def test_a_memory_that_cannot_be_parsed_is_not_used(tmp_path: Path, text: str) -> None:
     path = tmp_path / "state"
     path.write_text(text)
     with pytest.raises(memory.Unusable), memory.opened(path):

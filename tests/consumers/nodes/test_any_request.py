@@ -108,7 +108,7 @@ VERSIONS = st.one_of(
 
 @st.composite
 def requests(draw: st.DrawFn) -> webob.Request:
-    """Draw a request that is more or less like those of clients."""
+    """Draw a request that resembles those of clients."""
     path = draw(st.sampled_from(list(ROUTES)))
     method = draw(st.sampled_from(list(ROUTES[path])))
     ident = draw(st.one_of(st.sampled_from([NODE, "n1"]), TEXTS)) or "x"
@@ -128,7 +128,7 @@ def requests(draw: st.DrawFn) -> webob.Request:
 
 
 def prepare(application: "WSGIApplication") -> None:
-    """Make a node to ask about, if it is not there."""
+    """Create a node to ask about, if it does not exist."""
     nodes = Caller(application)
     body = {"driver": "fake-hardware", "uuid": NODE, "name": "n1"}
     nodes.call("POST", "/v1/nodes", body)

@@ -57,7 +57,7 @@ def test_one_command_serves_an_embedded_database(home: Path) -> None:
             assert json.load(answer) == {"status": "ok"}
 
 
-def test_nobody_else_is_served_without_authentication(
+def test_without_authentication_other_machines_are_not_served(
     capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
     assert command.main(["serve", "--port", "0", "--host", "0.0.0.0"]) == 1
@@ -81,7 +81,7 @@ def test_tables_are_made_by_a_command(
         database.engine.dispose()
 
 
-def test_a_configuration_that_is_broken_is_told_in_a_line(
+def test_a_broken_configuration_is_reported_in_one_line(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = home / "nodes.conf"
@@ -120,7 +120,7 @@ def sync(world: World, home: Path, *arguments: str) -> tuple[int, str, str]:
     return programs.run(SYNC, *urls, *arguments, home=home)
 
 
-def test_nodes_are_brought_to_placement_by_a_command(world: World, home: Path) -> None:
+def test_nodes_are_copied_to_placement_by_a_command(world: World, home: Path) -> None:
     uuid = world.enrol("n1", "CUSTOM_A")
     code, output, _ = sync(world, home, "--dry-run")
     assert (code, world.writes()) == (0, [])
@@ -176,7 +176,7 @@ def test_the_agent_is_configured_by_a_file(world: World, home: Path) -> None:
     assert json.loads((home / "mine").read_text())["providers"] == [uuid]
 
 
-def test_the_agent_goes_on_until_it_is_told_to_stop(world: World, home: Path) -> None:
+def test_the_agent_runs_until_it_is_stopped(world: World, home: Path) -> None:
     world.enrol("n1", "CUSTOM_A")
     urls = ["--nodes-url", world.nodes_service.url]
     urls += ["--placement-url", world.service.url, "--placement-token", "admin"]

@@ -58,7 +58,7 @@ def test_traits_filter_every_kind_of_list(
 @pytest.mark.parametrize(
     "name", ["traits", "not-traits", "traits-any", "not-traits-any"]
 )
-def test_a_filter_by_what_is_no_trait_is_refused(nodes: Caller, name: str) -> None:
+def test_a_filter_by_an_invalid_trait_is_refused(nodes: Caller, name: str) -> None:
     for value in (
         "",
         "custom_bad",
@@ -108,7 +108,7 @@ def test_pages_make_up_the_whole_list(nodes: Caller, key: str, direction: str) -
     whole = nodes.get(f"/v1/nodes?{query}")["nodes"]
     assert len(whole) == 5
     if key != "id":
-        # Nodes without a value come first; letters have the order of their codes.
+        # Nodes without a value come first; letters are sorted by their codes.
         values = [(node[key] is not None, str(node[key] or "")) for node in whole]
         assert values == sorted(values, reverse=direction == "desc")
     pages: list[Any] = []

@@ -76,7 +76,7 @@ def test_a_node_is_enrolled_and_shown(nodes: Caller) -> None:
     }
 
 
-def test_a_node_needs_no_more_than_a_driver(nodes: Caller) -> None:
+def test_a_node_needs_only_a_driver(nodes: Caller) -> None:
     node = nodes.call("POST", "/v1/nodes", {"driver": DRIVER}).document
     assert str(uuid.UUID(node["uuid"])) == node["uuid"]
     assert (node["name"], node["resource_class"]) == (None, None)
@@ -126,7 +126,7 @@ def test_a_bad_name_is_refused(nodes: Caller, name: str) -> None:
     assert (answer.status, nodes.names()) == (400, ["n1"])
 
 
-def test_what_is_unique_is_given_once(nodes: Caller) -> None:
+def test_unique_values_are_given_once(nodes: Caller) -> None:
     nodes.enrol("n1", uuid=UUID, instance_uuid=OTHER)
     nodes.enrol("N1")
     for taken in ({"name": "n1"}, {"uuid": UUID.upper()}, {"instance_uuid": OTHER}):
@@ -139,7 +139,7 @@ def test_what_is_unique_is_given_once(nodes: Caller) -> None:
         assert nodes.patch("n1", change).status == 200
 
 
-def test_a_patch_changes_what_it_says(nodes: Caller) -> None:
+def test_a_patch_changes_the_fields_it_names(nodes: Caller) -> None:
     nodes.enrol("n1", "CUSTOM_A", extra={"a": 1}, resource_class="gold")
     answer = nodes.patch(
         "n1",
@@ -228,7 +228,7 @@ def test_a_patch_is_a_list(nodes: Caller) -> None:
     assert nodes.patch("n1").document == before
 
 
-def test_a_patch_cannot_grow_a_node_beyond_measure(nodes: Caller) -> None:
+def test_a_patch_cannot_make_a_node_too_large(nodes: Caller) -> None:
     nodes.enrol("n1", extra={"a": "x" * 1000})
     double = [
         {"op": "copy", "from": "/extra", "path": f"/extra/{name}"} for name in "bc"
@@ -292,7 +292,7 @@ def test_a_node_that_is_not_in_use_is_removed(
     assert nodes.call("DELETE", "/v1/nodes/n1").status == 204
 
 
-def test_the_root_tells_of_the_versions(nodes: Caller) -> None:
+def test_the_root_lists_the_versions(nodes: Caller) -> None:
     document = nodes.call("GET", "/", version=None).document
     version = {
         "id": "v1",
@@ -342,7 +342,7 @@ def test_links_follow_the_request_or_the_public_endpoint(
     assert link.startswith("https://cloud.example/metal/v1/nodes?limit=1&marker=")
 
 
-def test_what_is_not_there_is_not_found(nodes: Caller) -> None:
+def test_unknown_nodes_are_not_found(nodes: Caller) -> None:
     for path in (
         "/v2",
         "/v1/cows",

@@ -1,4 +1,4 @@
-"""What there is to do until a provider says what its node says."""
+"""The steps that make a provider match its node."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -55,7 +55,7 @@ def texts(want: Wanted, have: Found) -> list[str]:
         ("größe", "CUSTOM_GR_E"),
     ],
 )
-def test_a_class_is_called_as_placement_likes_it(
+def test_a_class_gets_a_name_that_placement_accepts(
     resource_class: str, name: str
 ) -> None:
     assert plan.class_name(resource_class) == name
@@ -75,7 +75,7 @@ def test_a_class_is_called_as_placement_likes_it(
         ({"instance_uuid": UUID}, 1),
     ],
 )
-def test_a_node_that_cannot_be_given_out_is_reserved(
+def test_a_node_that_cannot_be_allocated_is_reserved(
     change: dict[str, Any], reserved: int
 ) -> None:
     want = plan.wanted_of({**FREE, **change})
@@ -142,7 +142,7 @@ def test_traits_that_differ_are_replaced() -> None:
     assert texts(wanted(), have) == ["set the traits to none"]
 
 
-def test_standard_traits_that_nobody_knows_are_left_out() -> None:
+def test_unknown_standard_traits_are_left_out() -> None:
     have = found("CUSTOM_A", known="CUSTOM_A")
     want = wanted("CUSTOM_A", "HW_NEW")
     assert plan.unknown_traits(want, have) == ["HW_NEW"]

@@ -1,4 +1,4 @@
-"""Writers of one node who meet: the limit holds, and nobody undoes what others did."""
+"""Concurrent writes of one node: the limit holds, and no write undoes another."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def patch(nodes: Caller, name: str) -> int:
     return nodes.patch("n1", change).status
 
 
-def test_50_is_the_most_however_many_add(nodes: Caller) -> None:
+def test_concurrent_additions_stop_at_50_traits(nodes: Caller) -> None:
     for before in (46, 49):
         nodes.enrol("n1", *MANY[:before])
         statuses = at_once([partial(add, nodes, trait) for trait in MANY[50:]])
@@ -50,7 +50,7 @@ def test_adding_and_replacing_come_one_after_the_other(nodes: Caller) -> None:
         writers: list[Callable[[], int]] = [replace, partial(add, nodes, MANY[57])]
         replaced, added = at_once(writers)
         found = set(nodes.traits("n1"))
-        # Whoever came last has the say; 51 there never are.
+        # The last write wins; there are never 51 traits.
         assert replaced == 200
         assert found == set(MANY[:50])
         assert added in (204, 400)

@@ -1,4 +1,4 @@
-"""The table of routes of the node service says what can be true."""
+"""The table of routes of the node service is consistent."""
 
 import inspect
 

@@ -30,13 +30,13 @@ def test_traits_are_replaced_added_and_removed(nodes: Caller) -> None:
         assert nodes.traits("n1") == []
 
 
-def test_a_trait_that_is_there_may_be_added_again(nodes: Caller) -> None:
+def test_an_existing_trait_may_be_added_again(nodes: Caller) -> None:
     nodes.enrol("n1", "CUSTOM_A")
     assert nodes.call("PUT", "/v1/nodes/n1/traits/CUSTOM_A").status == 204
     assert nodes.traits("n1") == ["CUSTOM_A"]
 
 
-def test_a_trait_that_is_not_there_cannot_be_removed(nodes: Caller) -> None:
+def test_a_missing_trait_cannot_be_removed(nodes: Caller) -> None:
     uuid = nodes.enrol("n1", "CUSTOM_A")
     answer = nodes.call("DELETE", "/v1/nodes/n1/traits/CUSTOM_B")
     assert answer.status == 404
@@ -80,7 +80,7 @@ def test_a_list_with_a_bad_name_is_refused_whole(nodes: Caller) -> None:
     "body",
     [{}, {"traits": "CUSTOM_A"}, {"traits": [1]}, [], {"traits": [], "more": 1}, b"{"],
 )
-def test_a_body_that_is_no_list_of_traits_is_refused(
+def test_a_body_other_than_a_list_of_traits_is_refused(
     nodes: Caller, body: object
 ) -> None:
     nodes.enrol("n1", "CUSTOM_A")
@@ -88,7 +88,7 @@ def test_a_body_that_is_no_list_of_traits_is_refused(
     assert nodes.traits("n1") == ["CUSTOM_A"]
 
 
-def test_the_longest_name_is_taken(nodes: Caller) -> None:
+def test_the_longest_name_is_accepted(nodes: Caller) -> None:
     name = "CUSTOM_" + "A" * 248
     nodes.enrol("n1", name)
     assert nodes.traits("n1") == [name]

@@ -1,4 +1,4 @@
-"""Versions: how one is asked for, and what changes with it."""
+"""Versions: how a request names one, and what it changes."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ def bounds(answer: Answer) -> dict[str, Any]:
         ),
     ],
 )
-def test_an_answer_tells_the_version_and_the_bounds(
+def test_an_answer_has_the_version_and_the_bounds(
     nodes: Caller, headers: dict[str, str], spoken: str
 ) -> None:
     for path in ("/", "/v1", "/v1/nodes", "/v1/nodes/none", "/v1/cow"):
@@ -69,7 +69,7 @@ def test_names_identify_nodes_from_1_5_on(nodes: Caller) -> None:
     assert nodes.get(f"/v1/nodes/{uuid}", version="1.1")["uuid"] == uuid
 
 
-def test_the_resource_class_is_there_from_1_21_on(nodes: Caller) -> None:
+def test_the_resource_class_is_shown_from_1_21_on(nodes: Caller) -> None:
     uuid = nodes.enrol("n1", resource_class="gold")
     path = f"/v1/nodes/{uuid}"
     assert "resource_class" not in nodes.get(path, version="1.20")

@@ -32,7 +32,7 @@ class World:
     def run(
         self, node: str | None = None, *, dry: bool = False, url: str | None = None
     ) -> Tally:
-        """Make a pass, as one of several processes after each other would."""
+        """Make a pass, as one of several processes that follow each other."""
         way = access.from_environment({}, url=url or self.service.url, token="admin")
         placement = Client(way, pause=lambda seconds: None)
         self.service.calls.clear()
@@ -44,7 +44,7 @@ class World:
             return agent.synchronise_one(node) if node else agent.synchronise_all()
 
     def enrol(self, name: str, *traits: str, **about: Any) -> str:
-        """Enrol a node that can be given out."""
+        """Enrol a node that can be allocated."""
         uuid = self.nodes.enrol(
             name, *traits, **{"resource_class": "baremetal.gold", **about}
         )
@@ -68,7 +68,7 @@ class World:
         return {uuid for each in found for uuid in each.allocations}
 
     def claim(self, uuid: str, consumer: str) -> None:
-        """Give the node of a provider to somebody."""
+        """Allocate the node of a provider to a consumer."""
         found = self.placement.list_candidates(f"resources={GOLD}:1").found
         [candidate] = [each for each in found if uuid in each.allocations]
         self.placement.claim(consumer, candidate, project_id="p", user_id="u")

@@ -1,7 +1,7 @@
-"""Somebody who takes slots, one lease for each, until there are none.
+"""A program that takes slots, one lease for each, until there are none.
 
-Run as a program, it is told the database of the service and where Placement is, and
-prints how many it got.
+Its arguments are the database of the service and the URL of Placement; it prints how
+many slots it got.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""A small cloud for tests: Placement in the process, a clock that is driven by hand.
+"""A small cloud for tests: Placement in the process, a clock that is set by hand.
 
-Whatever happens between the reservation service and Placement goes through ``Wire``,
-which can be cut, made slow, or tapped.
+All calls between the reservation service and Placement go through ``Wire``, which can
+be cut, slowed down, or tapped.
 """
 
 import dataclasses
@@ -51,7 +51,7 @@ RULES = Rules()
 
 
 class Clock:
-    """A clock that somebody drives."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.time = NOON
@@ -67,12 +67,12 @@ class Clock:
 
 
 class Killed(BaseException):
-    """The process ends here, without another word."""
+    """The process ends here, without any cleanup."""
 
 
 @dataclasses.dataclass
 class Response:
-    """What an application answered, in the form that a session has."""
+    """An application's answer, in the form that a session returns."""
 
     status_code: int
     headers: Any
@@ -119,7 +119,7 @@ class Wire:
 
     @contextmanager
     def cut(self) -> Iterator[None]:
-        """Let nothing through."""
+        """Let no call through."""
 
         def refuse(call: str) -> None:
             raise keystone.ConnectFailure(f"cannot connect for {call}")
@@ -137,7 +137,7 @@ def _dump(document: Any) -> bytes:
 
 @dataclasses.dataclass
 class Cloud:
-    """Placement with some hosts, and the reservation service beside it."""
+    """Placement with some hosts, and the reservation service on top of it."""
 
     world: World
     wire: Wire
@@ -266,12 +266,12 @@ class Cloud:
         return creation.create(self.world, order)
 
     def turn(self, *, advance: datetime.timedelta = datetime.timedelta()) -> None:
-        """Let the event loop take a turn, its first one: it looks at the hosts."""
+        """Let the event loop take its first turn, in which it checks the hosts."""
         self.clock.advance(advance)
         turn.Loop(self.world).turn()
 
     def run_due(self, *, advance: datetime.timedelta = datetime.timedelta()) -> None:
-        """Let the event loop take a turn, as most are."""
+        """Let the event loop take an ordinary turn."""
         self.clock.advance(advance)
         recovery.recover(self.world)
         turn.run_due(self.world)
@@ -298,7 +298,7 @@ class Cloud:
         return len(self.world.database.read(allocations.list_slots))
 
     def assert_consistent(self) -> None:
-        """Check that Placement has what the tables say that it has, and no more."""
+        """Check that Placement has exactly what the tables say."""
         classes: set[str] = set()
         unknown: set[str] = set()
         inventories: dict[str, dict[str, int]] = {}
@@ -310,7 +310,7 @@ class Cloud:
                     continue
                 classes.add(each.resource_class)
                 if each.status == state.Reservation.ERROR:
-                    # What was there when it failed, stays until the lease ends.
+                    # Whatever existed when it failed stays until the lease ends.
                     unknown.add(each.resource_class)
                 if each.status == state.Reservation.ACTIVE:
                     inventories[each.resource_class] = slots[each.id]
@@ -335,7 +335,7 @@ def new_uuid() -> str:
 def make_cloud(
     application: "WSGIApplication", database: Database, rules: Rules = RULES
 ) -> Cloud:
-    """Return a cloud without any host."""
+    """Return a cloud without hosts."""
     wire = Wire(application)
     clock = Clock()
     client = Client(Access(wire), pause=lambda seconds: None)  # type: ignore[arg-type]

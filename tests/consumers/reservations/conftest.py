@@ -1,4 +1,4 @@
-"""Databases of the reservation service, and clouds to reserve room of."""
+"""Databases of the reservation service, and clouds whose capacity can be reserved."""
 
 import shutil
 import uuid
@@ -28,7 +28,7 @@ FIRST_HOST = {
 
 @pytest.fixture(scope="session")
 def migrated_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Give the URL of a database with tables, and nothing in them."""
+    """Give the URL of a database with empty tables."""
     with backends.empty_database(tmp_path_factory.mktemp("reservations")) as url:
         database = backends.connect(url)
         SCHEMA.upgrade(database)
@@ -65,7 +65,7 @@ def books(books_url: str) -> Iterator[Database]:
 
 @pytest.fixture(autouse=True)
 def bugs(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Fail for what the event loop took for a bug, and went on after."""
+    """Fail if the event loop logged an unexpected exception."""
     yield
     found = [record for record in caplog.get_records("call") if record.exc_info]
     assert not found, found[0].exc_text

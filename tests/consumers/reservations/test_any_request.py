@@ -1,4 +1,4 @@
-"""Whatever a caller sends to the reservation API, the answer is no failure of ours."""
+"""No request to the reservation API causes an internal error."""
 
 import json
 import os
@@ -59,7 +59,7 @@ JUNK = st.recursive(
 
 
 def mostly(document: dict[str, Any], values: st.SearchStrategy[Any]) -> Any:
-    """Draw a document with some of its members left out, or with other values."""
+    """Draw a document with some members missing, or with other values."""
     return st.fixed_dictionaries(
         {},
         optional={
@@ -101,7 +101,7 @@ QUERIES = st.lists(
 
 @st.composite
 def requests(draw: st.DrawFn) -> webob.Request:
-    """Draw a request that is more or less like those of clients."""
+    """Draw a request that resembles those of clients."""
     path = draw(st.sampled_from(list(ROUTES)))
     method = draw(st.sampled_from([*ROUTES[path], "PUT", "POST"]))
     for parameter in ("lease_id", "identifier", "name", "flavor_id"):

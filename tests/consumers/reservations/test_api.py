@@ -32,7 +32,7 @@ LEASE: dict[str, Any] = {
 
 @pytest.fixture
 def visitor(cloud: Cloud) -> Visitor:
-    """Give an administrator, as everybody is without Keystone."""
+    """Give an administrator, which every client is without Keystone."""
     return Visitor(app.build(make_config(), cloud.world))
 
 
@@ -54,7 +54,7 @@ def create(visitor: Visitor, **members: Any) -> Any:
     return answer.document["lease"]
 
 
-def test_which_versions_there_are(visitor: Visitor) -> None:
+def test_the_list_of_versions(visitor: Visitor) -> None:
     for path in ("/", "/versions"):
         answer = visitor.call("GET", path)
         assert answer.status == 300
@@ -236,7 +236,7 @@ IMPOSSIBLE: list[tuple[Any, str]] = [
 ]
 
 
-def test_what_no_lease_can_be(visitor: Visitor, cloud: Cloud) -> None:
+def test_leases_that_are_refused(visitor: Visitor, cloud: Cloud) -> None:
     for body, named in IMPOSSIBLE:
         answer = visitor.call("POST", "/v1/leases", body)
         assert answer.status == 400, (body, answer)
@@ -245,7 +245,7 @@ def test_what_no_lease_can_be(visitor: Visitor, cloud: Cloud) -> None:
     assert cloud.classes() == set()
 
 
-def test_what_no_lease_can_become(visitor: Visitor) -> None:
+def test_updates_that_are_refused(visitor: Visitor) -> None:
     table: list[Any] = [
         {},
         {"status": "ACTIVE"},
@@ -271,7 +271,7 @@ def test_too_much_is_a_conflict(visitor: Visitor) -> None:
     assert visitor.get("/v1/leases") == {"leases": []}
 
 
-def test_placement_is_not_there(visitor: Visitor, cloud: Cloud) -> None:
+def test_placement_is_unreachable(visitor: Visitor, cloud: Cloud) -> None:
     made = create(visitor, start_date="now")
     with cloud.wire.cut():
         for method, path, body in (
@@ -289,7 +289,7 @@ def test_placement_is_not_there(visitor: Visitor, cloud: Cloud) -> None:
     assert visitor.call("DELETE", f"/v1/leases/{made['id']}").status == 204
 
 
-def test_what_placement_is_asked_carries_the_request_id(
+def test_requests_to_placement_carry_the_request_id(
     visitor: Visitor, cloud: Cloud
 ) -> None:
     cloud.wire.request_ids.clear()
@@ -349,7 +349,7 @@ def test_hosts_that_cannot_be_added(visitor: Visitor, cloud: Cloud) -> None:
     answer = visitor.call("POST", "/v1/os-hosts", {"name": "nosuch-9"})
     assert (answer.status, answer.message) == (404, "Host 'nosuch-9' not found!")
     assert visitor.call("POST", "/v1/os-hosts", {"name": "compute-1"}).status == 409
-    # A child is no host.
+    # A child is not a host.
     child = visitor.call("POST", "/v1/os-hosts", {"name": "blazar_compute-1"})
     assert child.status == 404
     root = cloud.make_host("compute-3")
@@ -366,12 +366,12 @@ def test_hosts_that_cannot_be_added(visitor: Visitor, cloud: Cloud) -> None:
         409,
         "Conflict on creating resource provider blazar_compute-3",
     )
-    # It was not ours to remove.
+    # It did not belong to the service.
     assert "blazar_compute-3" in cloud.children()
     assert "compute-3" not in cloud.pool()
 
 
-def test_what_cannot_be_said_of_a_host(visitor: Visitor) -> None:
+def test_capabilities_that_are_refused(visitor: Visitor) -> None:
     table: list[Any] = [
         {},
         {"name": ""},
@@ -389,13 +389,13 @@ def test_what_cannot_be_said_of_a_host(visitor: Visitor) -> None:
         assert visitor.call("POST", "/v1/os-hosts", body).status == 400
 
 
-def test_what_cannot_be_changed_of_a_host(visitor: Visitor) -> None:
+def test_changes_of_a_host_that_are_refused(visitor: Visitor) -> None:
     table: list[Any] = [{}, {"name": "x"}, {"vcpus": 9}, {"gpu": {}}]
     for body in table:
         assert visitor.call("PUT", "/v1/os-hosts/1", body).status == 400
 
 
-def test_hosts_that_are_not_there(visitor: Visitor) -> None:
+def test_unknown_hosts(visitor: Visitor) -> None:
     table: list[Any] = ["0", "9", "-1", "x", "9" * 40, "%D9%A3", "1.0"]
     for identifier in table:
         for method, body in (("GET", None), ("DELETE", None), ("PUT", {"gpu": "1"})):
@@ -421,7 +421,7 @@ def test_a_host_with_servers_stays(visitor: Visitor, cloud: Cloud) -> None:
     assert "blazar_compute-1" in cloud.children()
 
 
-def test_what_a_reservation_requires_is_not_taken_back(visitor: Visitor) -> None:
+def test_a_required_capability_cannot_be_removed(visitor: Visitor) -> None:
     visitor.call("PUT", "/v1/os-hosts/2", {"gpu": "True", "rack": "1"})
     wanted = {**RESERVATION, "resource_properties": '["==", "$gpu", "True"]'}
     create(visitor, reservations=[wanted])

@@ -1,4 +1,4 @@
-"""The accounting of slots, against a program that looks at every moment."""
+"""The accounting of slots, compared with a program that checks every moment."""
 
 import datetime
 from collections import Counter
@@ -44,12 +44,12 @@ HOLDINGS = st.builds(
 
 
 def is_used(interval: Interval, moment: int, cleaning: datetime.timedelta) -> bool:
-    """Tell whether a host is used in the minute that begins at a moment."""
+    """Return whether a host is used in the minute that begins at a moment."""
     return interval.start <= at(moment) < interval.end + cleaning
 
 
 def fits(host: Size, holdings: Sequence[Holding], cleaning: datetime.timedelta) -> bool:
-    """Look at every minute, and add up what every single slot takes."""
+    """Check every minute, adding up the amounts of every single slot."""
     for moment in MOMENTS:
         used = [0, 0, 0]
         for holding in holdings:
@@ -82,8 +82,8 @@ def test_free_slots_are_those_that_fit_at_every_moment(
     beside = [each for each in holdings if each.overlaps(interval, cleaning)]
     for count in range(1, 9):
         new = Holding(1, "new", interval, size, count)
-        # What is full without the new slots is full in their interval, or it is none
-        # of their business.
+        # A moment that is full without the new slots is full in their interval, or does
+        # not concern them.
         here = [clipped(each, interval, cleaning) for each in beside]
         assert (count <= free) == fits(host, [*here, new], cleaning)
 
@@ -91,7 +91,7 @@ def test_free_slots_are_those_that_fit_at_every_moment(
 def clipped(
     holding: Holding, interval: Interval, cleaning: datetime.timedelta
 ) -> Holding:
-    """Return as much of a holding as is in an interval and the cleaning after it."""
+    """Return the part of a holding within an interval and the cleaning after it."""
     start = max(holding.interval.start, interval.start)
     end = min(holding.interval.end, interval.end)
     return Holding(
@@ -139,7 +139,7 @@ def test_a_choice_is_found_exactly_if_there_is_one(
     st.integers(1, 9),
     AFFINITIES,
 )
-def test_what_is_held_is_kept(
+def test_held_slots_are_kept(
     counts: list[int], held: dict[int, int], amount: int, affinity: bool | None
 ) -> None:
     offers = [Offer(host_id, count) for host_id, count in enumerate(counts)]
@@ -190,7 +190,7 @@ def test_one_after_the_other_shares_a_slot() -> None:
     assert capacity.count_free(host, held, noon, host, cleaning) == 0
 
 
-def test_nothing_fits_beside_too_much() -> None:
+def test_nothing_fits_on_an_overcommitted_host() -> None:
     interval = Interval(at(0), at(5))
     held = [Holding(1, "one", interval, Size(1, 9, 0), 1)]
     assert capacity.count_free(Size(8, 8, 8), held, interval, Size(1, 0, 0)) == 0

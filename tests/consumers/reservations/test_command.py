@@ -1,4 +1,4 @@
-"""``placement-reservations``, as operators and web servers begin it."""
+"""``placement-reservations``, as operators and web servers start it."""
 
 import argparse
 import dataclasses
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(("options", "runs_events"), [([], 1), (["--no-events"], 0)])
-def test_events_are_run_unless_that_is_not_wanted(
+def test_events_are_run_unless_switched_off(
     monkeypatch: pytest.MonkeyPatch, options: list[str], runs_events: int
 ) -> None:
     begun: list[object] = []
@@ -38,7 +38,7 @@ def test_events_are_run_unless_that_is_not_wanted(
     assert len(begun) == runs_events
 
 
-def test_the_service_begins_with_the_event_loop() -> None:
+def test_the_service_starts_the_event_loop() -> None:
     assert command.PROGRAM.begin is app.begin_events
 
 

@@ -1,10 +1,10 @@
-"""Whatever happens in the middle of an operation, it ends as it should.
+"""Whatever fails in the middle of an operation, the operation ends as it should.
 
-Each operation is run again and again; each time something else goes wrong: at the first
-call to Placement, at the second, and so on, until it goes through undisturbed.
+Each operation is repeated; each time something else fails: the first call to Placement,
+the second, and so on, until it succeeds undisturbed.
 
-That is a lot: ``tox -e reservations`` does all of it. Otherwise the faults that leave
-something behind happen at one of the first calls, and at few that follow.
+That takes long: ``tox -e failures`` does all of it. Otherwise the faults that leave
+something behind happen at one of the first calls, and at a few of the others.
 """
 
 import datetime
@@ -21,11 +21,11 @@ from placement_foundation import errors
 from tests.consumers.reservations.cloud import DAY, HOUR, TODAY, Cloud, Killed
 
 EVERY_CALL = bool(os.environ.get("PLACEMENT_TEST_EVERY_CALL"))
-# So many calls lie between two that see a fault, unless each of them does.
+# So many calls lie between two faults, unless each call sees one.
 STRIDE = 16
 LONG = datetime.timedelta(minutes=15)
 
-# Breaks something in the course of a call, before or after it is carried out.
+# Breaks a call, before or after it is executed.
 Fault = Callable[[Cloud, str], None]
 
 
@@ -53,7 +53,7 @@ BREAKS = pytest.mark.parametrize("fault", FAULTS if EVERY_CALL else SUBTLE)
 
 @contextmanager
 def broken(cloud: Cloud, fault: str, at: int, *, stays: bool) -> Iterator[list[str]]:
-    """Let something go wrong at a call, and at all that follow if it ``stays`` so."""
+    """Make a call fail, and all calls after it if the fault ``stays``."""
     when, happen = FAULTS[fault]
     calls: list[str] = []
 
@@ -70,9 +70,9 @@ def broken(cloud: Cloud, fault: str, at: int, *, stays: bool) -> Iterator[list[s
 
 
 def disturb(cloud: Cloud, fault: str, work: Callable[[], object]) -> Iterator[bool]:
-    """Do something that goes wrong at each of its calls in turn.
+    """Repeat an operation with a fault at each of its calls in turn.
 
-    Yields after each time, with the question whether it was done all the same.
+    Yields after each repetition whether the operation was carried out all the same.
     """
     first = 1 if EVERY_CALL else 1 + list(FAULTS).index(fault)
     for at in range(first, 60, 1 if EVERY_CALL else STRIDE):
@@ -84,7 +84,7 @@ def disturb(cloud: Cloud, fault: str, work: Callable[[], object]) -> Iterator[bo
                     done = True
                 except (Killed, errors.Unavailable):
                     pass
-            # Whoever was killed is not heard of any more.
+            # A killed process does not renew its claims.
             yield done
         if len(calls) < at:
             return
@@ -113,7 +113,7 @@ def test_a_lease_is_made_or_was_never_there(cloud: Cloud, fault: str) -> None:
 
 
 @BREAKS
-def test_a_start_is_ended_by_whoever_finds_it(cloud: Cloud, fault: str) -> None:
+def test_an_abandoned_start_is_ended_by_any_process(cloud: Cloud, fault: str) -> None:
     leases: list[str] = []
 
     def work() -> None:
@@ -179,7 +179,7 @@ def test_an_outage_at_the_end_lasts_longer_than_patience(cloud: Cloud) -> None:
 
 
 @BREAKS
-def test_a_deletion_goes_on(cloud: Cloud, fault: str) -> None:
+def test_a_deletion_continues(cloud: Cloud, fault: str) -> None:
     leases: list[str] = []
 
     def prepare() -> None:
@@ -323,7 +323,7 @@ def test_placement_is_down_at_a_start(cloud: Cloud) -> None:
     assert cloud.inventories() == {}
 
 
-def test_a_lease_that_nobody_ended_is_deleted_all_the_same(cloud: Cloud) -> None:
+def test_a_lease_that_was_not_ended_is_deleted_all_the_same(cloud: Cloud) -> None:
     lease = cloud.order(9)
     cloud.clock.advance(DAY)
     with pytest.raises(Killed), broken(cloud, "killed after a call", 5, stays=False):

@@ -1,4 +1,4 @@
-"""Hosts that fail or shrink, and the leases that were promised their room."""
+"""Hosts that fail or shrink, and the leases with slots on them."""
 
 import datetime
 
@@ -11,7 +11,7 @@ DISABLED = "COMPUTE_STATUS_DISABLED"
 
 
 def condition(lease: Lease) -> tuple[bool, bool, bool]:
-    """Return whether it is degraded, lacks slots, and was moved."""
+    """Return whether a lease is degraded, lacks slots, and was moved."""
     (reservation,) = lease.reservations
     return lease.degraded, reservation.missing_resources, reservation.resources_changed
 
@@ -26,7 +26,7 @@ def set_traits(cloud: Cloud, name: str, *traits: str) -> None:
     assert cloud.placement.call("PUT", path, body).status == 200
 
 
-def test_what_has_not_started_moves_off_a_disabled_host(cloud: Cloud) -> None:
+def test_a_pending_lease_moves_off_a_disabled_host(cloud: Cloud) -> None:
     lease = cloud.order(5)
     assert cloud.slots(lease) == [1] * 5
     set_traits(cloud, "compute-1", DISABLED)
@@ -34,14 +34,14 @@ def test_what_has_not_started_moves_off_a_disabled_host(cloud: Cloud) -> None:
     assert cloud.slots(lease) == [2] * 5
     assert condition(cloud.lease(lease)) == (False, False, True)
     assert not cloud.host("compute-1").reservable
-    # Nothing new is promised of it either.
+    # No new slots on it are promised either.
     assert cloud.slots(cloud.order(3)) == [2] * 3
     cloud.turn(advance=DAY)
     assert cloud.status(lease) == "ACTIVE"
     cloud.assert_consistent()
 
 
-def test_what_has_started_is_degraded_until_the_host_is_back(cloud: Cloud) -> None:
+def test_a_started_lease_is_degraded_until_the_host_is_back(cloud: Cloud) -> None:
     lease = cloud.order(5)
     cloud.turn(advance=DAY)
     set_traits(cloud, "compute-1", DISABLED)
@@ -54,7 +54,7 @@ def test_what_has_started_is_degraded_until_the_host_is_back(cloud: Cloud) -> No
     assert cloud.host("compute-1").reservable
 
 
-def test_where_there_is_no_other_room_a_lease_waits_for_it(cloud: Cloud) -> None:
+def test_a_lease_without_other_room_waits_for_it(cloud: Cloud) -> None:
     lease = cloud.order(9)
     set_traits(cloud, "compute-2", DISABLED)
     cloud.turn()
@@ -107,7 +107,7 @@ def test_a_host_that_grows_promises_more(cloud: Cloud) -> None:
     assert cloud.slots(cloud.order(1)) == [1]
 
 
-def test_an_outage_of_placement_is_no_failure_of_hosts(cloud: Cloud) -> None:
+def test_an_outage_of_placement_is_not_a_failure_of_hosts(cloud: Cloud) -> None:
     lease = cloud.order(5)
     with cloud.wire.cut():
         cloud.turn()
@@ -115,7 +115,7 @@ def test_an_outage_of_placement_is_no_failure_of_hosts(cloud: Cloud) -> None:
     assert condition(cloud.lease(lease)) == (False, False, False)
 
 
-def test_hosts_are_looked_at_now_and_then(cloud: Cloud) -> None:
+def test_hosts_are_checked_from_time_to_time(cloud: Cloud) -> None:
     loop = Loop(cloud.world)
     looks: list[str] = []
     cloud.wire.after = looks.append

@@ -1,4 +1,4 @@
-"""Leases from their first to their last day."""
+"""Leases from their creation to their end."""
 
 import datetime
 
@@ -59,7 +59,7 @@ def test_the_slots_of_the_acceptance_table(cloud: Cloud) -> None:
     assert cloud.count_slots() == 9
 
 
-def test_what_is_free_is_promised_and_no_more(cloud: Cloud) -> None:
+def test_free_slots_are_promised_and_no_more(cloud: Cloud) -> None:
     cloud.order(5, size=Size(1, 1024, 10))
     cloud.order(2, False, size=Size(1, 128, 1))
     small = Size(1, 64, 1)
@@ -100,7 +100,7 @@ def test_one_lease_may_follow_another(cloud: Cloud) -> None:
     assert cloud.boot(second, whole)
 
 
-def test_hosts_are_chosen_by_what_is_required_of_them(cloud: Cloud) -> None:
+def test_hosts_are_chosen_by_requirements(cloud: Cloud) -> None:
     cloud.make_host("compute-3")
     cloud.register("compute-3", gpu="True")
     lease = cloud.order(1, properties='["==", "$gpu", "True"]')
@@ -115,7 +115,7 @@ def test_hosts_are_chosen_by_what_is_required_of_them(cloud: Cloud) -> None:
 # Times
 
 
-def test_what_was_missed_in_an_outage_is_done_after_it(cloud: Cloud) -> None:
+def test_events_missed_in_an_outage_are_run_after_it(cloud: Cloud) -> None:
     over = cloud.order(1)
     going_on = cloud.order(1, hours=100)
     cloud.turn(advance=3 * DAY)
@@ -125,7 +125,7 @@ def test_what_was_missed_in_an_outage_is_done_after_it(cloud: Cloud) -> None:
     cloud.assert_consistent()
 
 
-def test_nothing_is_done_before_its_time(cloud: Cloud) -> None:
+def test_no_event_is_run_before_its_time(cloud: Cloud) -> None:
     lease = cloud.order(1)
     cloud.turn(advance=DAY - MINUTE)
     assert cloud.status(lease) == "PENDING"
@@ -220,7 +220,7 @@ def test_everything_changes_before_the_start(cloud: Cloud) -> None:
     cloud.assert_consistent()
 
 
-def test_what_a_lease_cannot_become(cloud: Cloud) -> None:
+def test_updates_that_are_refused(cloud: Cloud) -> None:
     lease = cloud.order(3)
     interval = cloud.lease(lease).interval
     for wanted in (
@@ -280,7 +280,7 @@ def test_deleting_a_lease_frees_what_its_servers_hold(cloud: Cloud) -> None:
     cloud.assert_consistent()
 
 
-def test_a_reservation_provider_that_is_gone_is_made_again(cloud: Cloud) -> None:
+def test_a_missing_reservation_provider_is_created_again(cloud: Cloud) -> None:
     lease = cloud.order(1, properties='["==", "$hypervisor_hostname", "compute-2"]')
     child = cloud.children()["blazar_compute-2"]
     assert cloud.placement.call("DELETE", f"/resource_providers/{child}").status == 204

@@ -1,4 +1,4 @@
-"""The tables that the migrations make are those that the code knows."""
+"""The migrations create the tables that the models describe."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests import backends
 from tests.client import new_uuid
 
 
-def test_the_migrations_make_the_tables_of_the_models(tmp_path: Path) -> None:
+def test_the_migrations_create_the_tables_of_the_models(tmp_path: Path) -> None:
     with backends.empty_database(tmp_path) as url:
         database = backends.connect(url)
         assert SCHEMA.version(database) is None
@@ -27,7 +27,7 @@ def test_the_migrations_make_the_tables_of_the_models(tmp_path: Path) -> None:
         assert changes == []
 
 
-def test_the_command_makes_the_tables(tmp_path: Path) -> None:
+def test_the_command_creates_the_tables(tmp_path: Path) -> None:
     with backends.empty_database(tmp_path) as url:
         path = tmp_path / f"{new_uuid()}.conf"
         path.write_text(f"[database]\nconnection = {url}\n")

@@ -1,7 +1,7 @@
-"""Leases over time, against a model that does everything the obvious way.
+"""Leases over time, compared with a model that does everything the obvious way.
 
-The model looks at every hour of every host. Whatever is asked for in whatever order,
-the service promises what the model can, and refuses what it cannot.
+The model checks every hour of every host. Whatever requests come in whatever order, the
+service promises what the model can, and refuses what it cannot.
 """
 
 import datetime
@@ -35,7 +35,7 @@ PICKS = st.integers(0, 20)
 
 
 class Leases(RuleBasedStateMachine):
-    """Somebody who asks for this and that, while time goes by."""
+    """A user who sends requests of all kinds while time passes."""
 
     cloud: Cloud
 
@@ -58,7 +58,7 @@ class Leases(RuleBasedStateMachine):
     def used(
         self, host_id: int, hour: datetime.datetime, without: str | None = None
     ) -> int:
-        """Add up the processors that are promised of a host in an hour."""
+        """Add up the promised processors of a host in an hour."""
         return sum(
             each.wish.size.vcpus * self.held[each.id].count(host_id)
             for lease in self.all()

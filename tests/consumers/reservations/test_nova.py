@@ -1,4 +1,4 @@
-"""Compute by Nova: what openstacksdk is asked, against a stand-in that keeps books."""
+"""Nova as the compute service: openstacksdk against a stand-in that keeps records."""
 
 import dataclasses
 import importlib.util
@@ -17,7 +17,7 @@ pytestmark = [
         importlib.util.find_spec("openstack") is None,
         reason="openstacksdk comes with the extra nova: tox -e reservations",
     ),
-    # The library calls what it has deprecated itself.
+    # The library calls functions that it has deprecated itself.
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
 ]
@@ -27,7 +27,7 @@ FLAVOR = Flavor("8d2ac8d2-4bc8-4d57-8d9b-3ea6a6f2b001", Size(1, 512, 5), "CUSTOM
 
 @dataclasses.dataclass
 class Nova:
-    """The compute API, as much of it as is asked for."""
+    """The part of the compute API that the service uses."""
 
     hypervisors: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     servers: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)

@@ -21,7 +21,7 @@ policy_file = a file that does not exist.yaml
 
 
 class Person(Visitor):
-    """Somebody with a token."""
+    """A client with a token."""
 
     token = ""
 
@@ -31,7 +31,7 @@ class Person(Visitor):
 
 @pytest.fixture
 def people(cloud: Cloud, tmp_path: Path) -> Iterator[Any]:
-    """Give a function that makes somebody with roles in a project."""
+    """Give a function that makes a client with roles in a project."""
     with identity.running() as server:
         path = tmp_path / "placement-reservations.conf"
         path.write_text(CONFIGURATION + identity.options_of(server))

@@ -1,4 +1,4 @@
-"""Several who work on one database at once."""
+"""Several processes that use one database at once."""
 
 import sys
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_two_processes_promise_all_there_is_and_no_more(
 def test_each_event_is_run_once(cloud: Cloud) -> None:
     leases = [cloud.order(2) for _ in range(3)]
     child = cloud.children()["blazar_compute-1"]
-    # Each write that succeeds makes the next generation, however often it was tried.
+    # Each successful write increments the generation, however many attempts it took.
     before = cloud.placement.generation(child)
     cloud.clock.advance(DAY)
     at_once([cloud.run_due] * 4)
@@ -119,7 +119,7 @@ def test_a_host_is_not_removed_while_it_is_promised(cloud: Cloud) -> None:
     cloud.assert_consistent()
 
 
-def test_the_start_moves_while_others_look(cloud: Cloud) -> None:
+def test_the_start_moves_while_other_processes_look(cloud: Cloud) -> None:
     lease = cloud.order(2)
     cloud.clock.advance(DAY)
     later = Update(start=TODAY + DAY + HOUR)

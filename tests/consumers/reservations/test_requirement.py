@@ -1,4 +1,4 @@
-"""What may be required of hosts."""
+"""Requirements on hosts."""
 
 import json
 
@@ -52,7 +52,7 @@ def test_it_does_not_hold(text: str) -> None:
     assert not holds(text)
 
 
-def test_nothing_can_be_said_of_what_a_host_does_not_have() -> None:
+def test_no_comparison_with_a_missing_property_holds() -> None:
     for symbol in ("==", "!=", "<"):
         wanted = requirement.parse(f'["{symbol}", "$gpu", "x"]', KNOWN)
         assert not requirement.holds(wanted, {"vcpus": 1})

@@ -1,4 +1,4 @@
-"""A client of the reservation API, for tests that hold the application."""
+"""A client of the reservation API, for tests that call the application directly."""
 
 import dataclasses
 import json
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """What the service answered; the document is None where there is none."""
+    """An answer of the service; the document is None if there is none."""
 
     status: int
     document: Any
@@ -24,7 +24,7 @@ class Answer:
 
 
 class Visitor:
-    """Whoever sends requests to the service."""
+    """A client of the service."""
 
     def __init__(self, application: "WSGIApplication") -> None:
         self._application = application

@@ -18,7 +18,7 @@ TRAITS = {
 
 @dataclasses.dataclass(frozen=True)
 class Cloud:
-    """Somebody's cloud: the UUIDs of its providers by name, and a way to ask it."""
+    """A cloud: the UUIDs of its providers by name, and a client for it."""
 
     placement: Client
     uuids: dict[str, str]
@@ -56,7 +56,7 @@ def provide(
 
 
 def specs(text: str) -> dict[str, str]:
-    """Return what is written as key=value, one after the other."""
+    """Return extra specs from a text of key=value items."""
     return dict(each.split("=") for each in text.split())
 
 

@@ -102,7 +102,7 @@ def server_on_a_full_host(small_cloud: Cloud) -> str:
     return server
 
 
-def test_row_8_a_full_host_keeps_no_server_from_being_rebuilt(
+def test_row_8_a_full_host_does_not_prevent_a_rebuild(
     small_cloud: Cloud, service: Served, server_on_a_full_host: str
 ) -> None:
     service.calls.clear()
@@ -188,7 +188,7 @@ def test_row_12_the_same_image(small_cloud: Cloud, service: Served) -> None:
     assert service.calls == []
 
 
-# Beside the rows
+# Besides the rows
 
 
 def test_an_image_without_traits_is_not_looked_up(

@@ -39,7 +39,7 @@ FIRST, SECOND = (f"3f5b7d1c-6f8e-4c53-9c70-2a9d3c1f7e0{number}" for number in (1
 
 
 class Placement:
-    """A Placement with two hosts that answers claims as it is told."""
+    """A Placement with two hosts that answers claims as configured."""
 
     def __init__(self, *answers: tuple[int, Any]) -> None:
         self.answers = list(answers)
@@ -116,7 +116,7 @@ def test_the_first_candidate_is_claimed_as_it_came() -> None:
         ([FULL, LOST, DONE], [FIRST, SECOND, SECOND]),
     ],
 )
-def test_what_is_tried_after_a_refusal(answers: Any, tried: list[str]) -> None:
+def test_the_attempts_after_a_refusal(answers: Any, tried: list[str]) -> None:
     placement = Placement(*answers)
     assert placement.boot().host == tried[-1]
     assert placement.tried == tried
@@ -135,7 +135,7 @@ def test_another_claim_of_the_same_server_is_final() -> None:
     assert placement.tried == [FIRST]
 
 
-def test_another_refusal_is_told() -> None:
+def test_any_other_refusal_is_raised() -> None:
     with pytest.raises(BadInput, match="Placement refuses this: JSON does not"):
         Placement(WRONG).boot()
 
@@ -173,7 +173,7 @@ def test_a_server_that_holds_something_is_not_booted(
     assert "PUT" not in {call.method for call in service.calls}
 
 
-def test_of_two_who_boot_the_same_server_one_is_told(
+def test_of_two_clients_that_boot_one_server_one_fails(
     service: Served, small_cloud: Cloud
 ) -> None:
     server = new_server()
@@ -277,7 +277,7 @@ def test_the_reason_where_the_service_gives_one(
     assert why is None or why.document == document
 
 
-def test_no_answer_to_a_claim_is_not_taken_for_a_refusal() -> None:
+def test_a_claim_without_an_answer_does_not_count_as_refused() -> None:
     class Slow(Placement):
         def answer(self, environ: "WSGIEnvironment") -> tuple[int, Any]:
             status, document = super().answer(environ)

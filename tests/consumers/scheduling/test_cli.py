@@ -66,7 +66,7 @@ def isolated(value: str) -> list[str]:
 
 
 class Desk:
-    """A directory with a flavor and an image, and somebody who runs the command."""
+    """A directory with a flavor and an image, and a user of the command."""
 
     def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.directory = directory
@@ -162,7 +162,7 @@ def test_placement_cannot_be_asked(desk: Desk) -> None:
     assert "refused" in line
 
 
-def test_of_two_processes_that_boot_a_server_one_is_told(
+def test_of_two_processes_that_boot_a_server_one_fails(
     desk: Desk, small_cloud: Cloud, way: list[str]
 ) -> None:
     server = new_uuid()
@@ -196,7 +196,8 @@ def test_a_terminal_shows_a_table(
     ):
         os.close(theirs)
         shown = b""
-        # The end of a terminal that nobody else has open is an error on Linux.
+        # Linux reports an error at the end of a terminal that no other process has
+        # open.
         while chunk := read(ours):
             shown += chunk
     os.close(ours)
@@ -449,13 +450,13 @@ def test_a_patch_for_a_node(desk: Desk) -> None:
         ('{"vcpus": 1}', "the flavor has no memory_mb or ram"),
     ],
 )
-def test_a_file_that_is_no_flavor(desk: Desk, text: str, complaint: str) -> None:
+def test_a_file_that_is_not_a_flavor(desk: Desk, text: str, complaint: str) -> None:
     status, output, complaints = desk.run("query", "--flavor", desk.put("bad", text))
     assert (status, output) == (2, "")
     assert complaint in complaints
 
 
-def test_a_file_that_is_not_there(desk: Desk) -> None:
+def test_a_missing_file(desk: Desk) -> None:
     status, _, complaints = desk.run("query", "--flavor", "nowhere.json")
     assert status == 2
     assert complaints == "placement-request: nowhere.json: No such file or directory\n"
@@ -483,13 +484,13 @@ def test_an_option_that_is_wrong(
     assert complaint in desk.usage_error("query", *desk.wanted(), *arguments)
 
 
-def test_a_server_that_is_no_uuid(desk: Desk) -> None:
+def test_a_server_that_is_not_a_uuid(desk: Desk) -> None:
     who = ["--server", "web-1", "--project", "blue", "--user", "ann"]
     assert "'web-1' is not a UUID" in desk.usage_error("boot", *who, *desk.wanted())
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "soon", "inf"])
-def test_a_timeout_that_is_none(desk: Desk, seconds: str) -> None:
+def test_a_timeout_that_is_not_a_number(desk: Desk, seconds: str) -> None:
     wrong = ["--timeout", seconds]
     assert "number of seconds" in desk.usage_error("candidates", *desk.wanted(), *wrong)
 

@@ -1,4 +1,4 @@
-"""Random flavors and images: Placement reads what was meant, and refuses what we do."""
+"""Random flavors and images: Placement parses what was meant, and refuses the same."""
 
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,7 @@ rules = st.lists(
 
 @pytest.fixture
 def knowing(application: "WSGIApplication") -> Client:
-    """Give an application that knows the custom traits and classes."""
+    """Give an application with the custom traits and classes."""
     client = Client(application)
     for name in ("CUSTOM_A", "CUSTOM_B"):
         client.call("PUT", f"/traits/{name}")
@@ -85,7 +85,7 @@ def knowing(application: "WSGIApplication") -> Client:
 
 @settings(max_examples=100, deadline=None)
 @given(flavors, images, st.booleans(), st.none() | st.integers(1, 2000))
-def test_placement_reads_the_groups_that_were_meant(
+def test_placement_parses_the_groups_that_were_meant(
     flavor: Flavor, image: Image | None, volume_backed: bool, limit: int | None
 ) -> None:
     request = build(flavor, image, volume_backed=volume_backed, limit=limit)
@@ -112,7 +112,7 @@ def test_placement_reads_the_groups_that_were_meant(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(flavor=flavors, image=images, added=rules)
-def test_placement_refuses_exactly_what_is_refused_before(
+def test_placement_refuses_exactly_what_we_refuse(
     knowing: Client,
     flavor: Flavor,
     image: Image | None,

@@ -1,4 +1,4 @@
-"""The question that is made of a flavor and an image."""
+"""The request that is built from a flavor and an image."""
 
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -14,13 +14,13 @@ from placement_consumers.scheduling.request import build
 
 
 def sized(text: str, **extra_specs: str) -> Flavor:
-    """Return the flavor of vcpus/memory/root/ephemeral/swap."""
+    """Return the flavor with vcpus/memory/root/ephemeral/swap."""
     vcpus, memory_mb, root_gb, ephemeral_gb, swap_mb = map(int, text.split("/"))
     return Flavor(vcpus, memory_mb, root_gb, ephemeral_gb, swap_mb, extra_specs)
 
 
 def specs(text: str) -> dict[str, str]:
-    """Return what is written as key=value, one after the other."""
+    """Return extra specs from a text of key=value items."""
     return dict(each.split("=") for each in text.split())
 
 
@@ -150,7 +150,7 @@ def test_implicit_amounts(size: str, extra: str, expected: str) -> None:
         "quota:cpu_shares",
     ],
 )
-def test_other_keys_are_of_no_concern(key: str) -> None:
+def test_other_keys_are_ignored(key: str) -> None:
     asked = build(sized("1/0/0/0/0", **{key: "required"}), strict=True)
     assert (asked.warnings, asked.specs) == ((), ())
 
@@ -192,7 +192,7 @@ def test_a_warning_names_key_and_value(key: str, value: str, complaint: str) -> 
     assert caught.value.problems == (warning,)
 
 
-def test_all_warnings_are_told_at_once() -> None:
+def test_all_warnings_are_reported_at_once() -> None:
     written = sized("1/512/1/0/0", **specs(TABLE[-1][1]))
     with pytest.raises(BadInput) as caught:
         build(written, strict=True)
@@ -418,7 +418,7 @@ def test_extra_specs_as_text(text: str, expected: dict[str, str]) -> None:
         ),
     ],
 )
-def test_a_flavor_that_is_none(document: Any, complaints: list[str]) -> None:
+def test_a_document_that_is_not_a_flavor(document: Any, complaints: list[str]) -> None:
     with pytest.raises(BadInput) as caught:
         flavor.parse(document)
     assert len(caught.value.problems) == len(complaints)
@@ -444,7 +444,7 @@ def test_an_image_as_the_command_line_prints_it(document: Any) -> None:
 
 
 @pytest.mark.parametrize("document", [None, [], "x", {"properties": ["a"]}])
-def test_an_image_that_is_none(document: Any) -> None:
+def test_a_document_that_is_not_an_image(document: Any) -> None:
     with pytest.raises(BadInput, match="image"):
         image.parse(document)
 
