@@ -1,8 +1,8 @@
-// The public APIs, as the console asks them: always to the service it came from.
+// Requests to the public APIs, always of the service that served the console.
 
 import { expire, token } from "./session.ts";
 
-// The shapes that this program reads are those of this microversion.
+// The documents that this program parses are those of this microversion.
 const VERSION = "placement 1.39";
 
 /** The root of the service, which may be beneath a prefix. */
@@ -48,7 +48,7 @@ export async function get<T>(path: string, asked: Asked = {}): Promise<T> {
   return (await (await ask(path, asked)).json()) as T;
 }
 
-/** Send a request; cookies stay at home, so that nobody else's page can use them. */
+/** Send a request without cookies, so that pages of other sites cannot use them. */
 export async function send(path: string, request: RequestInit): Promise<Response> {
   try {
     return await fetch(new URL(path, ROOT), {
@@ -70,13 +70,13 @@ export async function failure(path: string, response: Response): Promise<Failure
     const [error] = (JSON.parse(text) as { errors: { title: string; detail: string }[] }).errors;
     if (error) detail = error.detail.trim() || error.title;
   } catch {
-    // Something in front of the service answered: its status says what there is.
+    // Something in front of the service answered: only its status is known.
   }
   const id = response.headers.get("x-openstack-request-id") ?? "";
   return new Failure(path, detail, response.status, id);
 }
 
-/** Read a document a line, each handed over as soon as it is there. */
+/** Read a document by lines, handing over each line as it arrives. */
 export async function readLines(
   path: string,
   take: (document: unknown) => void,
@@ -100,6 +100,6 @@ async function readOn(path: string, reader: ReadableStreamDefaultReader<string>)
     return await reader.read();
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Failure(path, "The answer broke off in the middle.");
+    throw new Failure(path, "The answer ended before it was complete.");
   }
 }

@@ -24,7 +24,7 @@ export function arrange(
   if (sort !== "name") {
     const sign = sort === "least" ? 1 : -1;
     const value = new Map(sorted.map((host) => [host, scale.valueOf(host) ?? -1]));
-    // The hosts come by name, and stay so among equals.
+    // The hosts are sorted by name, and equal ones stay in that order.
     sorted.sort((a, b) => sign * (value.get(a)! - value.get(b)!));
   }
   const blocks = new Map<string, Block>();
@@ -53,7 +53,7 @@ function labels(host: Host, group: string): string[] {
   return [""];
 }
 
-/** The first parts of a name; of a name in one part, what comes before its number. */
+/** The first parts of a name; if it has only one part, the text before its number. */
 export function prefix(name: string, parts: number): string {
   const ends = [...name.matchAll(/[-_.:]+/g)].map(({ index }) => index);
   if (parts <= ends.length) return name.slice(0, ends[parts - 1]);
@@ -73,7 +73,7 @@ export interface Layout {
   placed: Placed[];
   width: number;
   height: number;
-  /** Of a cell, with the gap after it. */
+  /** The size of a cell, including the gap after it. */
   pitch: { x: number; y: number };
   gap: number;
   tiles: boolean;
@@ -112,7 +112,7 @@ function one(blocks: readonly Block[], width: number, pitch: Pitch): Placed[] {
   return blocks.map((block) => ({ ...block, x: 0, y: 0, columns: columnsIn(width, pitch) }));
 }
 
-/** Put blocks of one width side by side, like books; a big one has a shelf of its own. */
+/** Put blocks of one width side by side, like books; a big one has its own shelf. */
 function shelve(blocks: readonly Block[], width: number, pitch: Pitch, tiles: boolean): Placed[] {
   const sizes = blocks.map(({ hosts }) => hosts.length).sort((a, b) => a - b);
   const usual = sizes[Math.floor(sizes.length / 2)]!;

@@ -17,7 +17,7 @@ export function explain(question: Question): string {
   return `placement-explain ${quote(render(question))}`;
 }
 
-/** None for what the command line client has no option for. */
+/** None for questions that the options of the command line client cannot express. */
 export function openstack(question: Question): string | null {
   const { groups, rootRequired, sameSubtree, policy, rest } = question;
   const isNumbered = groups.every(({ suffix }) => /^\d*$/.test(suffix));

@@ -11,7 +11,7 @@ export interface Inventory {
   step_size: number;
 }
 
-/** What a consumer has of one provider. */
+/** What a consumer has from one provider. */
 export interface Allocation {
   consumer: string;
   resources: Record<string, number>;
@@ -125,7 +125,7 @@ export function isIn(host: Host, aggregate: string): boolean {
   return host.providers.some(({ aggregates }) => aggregates.includes(aggregate));
 }
 
-/** A consumer with all that it has, wherever that is. */
+/** A consumer with everything that it has, from all providers. */
 export interface Consumer {
   uuid: string;
   project: string;

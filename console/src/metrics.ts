@@ -36,7 +36,7 @@ type Chosen = (labels: Record<string, string>) => boolean;
 
 const ALL: Chosen = () => true;
 
-/** The sum of a metric; null if there is none of that name. */
+/** The sum of a metric; null if there is no metric with that name. */
 export function total({ samples }: Reading, name: string, chosen: Chosen = ALL): number | null {
   const found = samples.filter((sample) => sample.name === name && chosen(sample.labels));
   return found.length ? found.reduce((sum, { value }) => sum + value, 0) : null;
@@ -46,7 +46,7 @@ export function isKnown({ samples }: Reading, name: string): boolean {
   return samples.some((sample) => sample.name.startsWith(name));
 }
 
-/** How often a second a counter went up. A service that was restarted began at 0. */
+/** The increments of a counter per second. After a restart, the service counts from 0. */
 export function rate(before: Reading, after: Reading, name: string, chosen?: Chosen): number {
   const now = total(after, name, chosen) ?? 0;
   const then = total(before, name, chosen) ?? 0;
@@ -54,7 +54,7 @@ export function rate(before: Reading, after: Reading, name: string, chosen?: Cho
   return seconds > 0 ? (now >= then ? now - then : now) / seconds : 0;
 }
 
-/** The time within which a part of the observations was, from a histogram's buckets. */
+/** The time below which a share of the observations lies, from a histogram's buckets. */
 export function quantile(
   before: Reading,
   after: Reading,

@@ -1,4 +1,4 @@
-// Readings of `/metrics` over the last minutes, taken while the console is looked at.
+// Readings of `/metrics` over the last minutes, taken while the console is visible.
 
 import { ask, type Failure } from "./api.ts";
 import { parse, type Reading } from "./metrics.ts";
@@ -25,7 +25,7 @@ async function take(): Promise<void> {
   }
 }
 
-/** Take readings from the first time on that somebody looks, whatever they look at next. */
+/** Take readings from the first visit on, whichever view is shown next. */
 export function watch(): void {
   if (timer) return;
   void take();

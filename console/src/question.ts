@@ -1,4 +1,4 @@
-// A request for resources: read from a query string or from a flavor, changed, written.
+// A request for resources: parsed from a query string or a flavor, changed, and written.
 
 export interface Group {
   suffix: string;
@@ -14,7 +14,7 @@ export interface Question {
   rootRequired: string[];
   policy: string;
   sameSubtree: string[];
-  /** What has no place in the form, as it was said. */
+  /** The parameters that have no place in the form, as given. */
   rest: [string, string][];
 }
 
@@ -45,7 +45,7 @@ export function parse(text: string): Question {
   return question;
 }
 
-/** A query is also found in a whole address, or in a `curl` command. */
+/** The query may be part of a whole URL, or of a `curl` command. */
 function strip(text: string): string {
   const query = text.trim().replace(/^[^?]*\?/, "");
   return query.split(/["'\s#]/)[0]!;
@@ -133,7 +133,7 @@ export function without(question: Question, text: string): Question {
   return next;
 }
 
-/** What is left of a term; that one of two will do goes with both of them. */
+/** What is left of a term without a value; terms that accept one of several go as a whole. */
 function lift(term: string, value: string): string[] {
   if (normal(term) === normal(value)) return [];
   if (!term.startsWith("!in:") || !value.startsWith("!")) return [term];
@@ -160,7 +160,7 @@ interface Told {
   largest?: number | undefined;
 }
 
-/** Return the term whose change would lift a constraint; none has no form of its own. */
+/** Return the term whose change would lift a constraint; null if there is none. */
 export function termOf({ kind, suffix = "", resource_class: name, value, largest }: Told): string | null {
   const values = Array.isArray(value) ? value.map(String) : [String(value ?? "")];
   const [only = ""] = values;
@@ -193,7 +193,7 @@ export function termOf({ kind, suffix = "", resource_class: name, value, largest
   }
 }
 
-// Flavors, as `openstack flavor show -f json` prints them and as the compute API has them.
+// Flavors, as `openstack flavor show -f json` prints them and as the compute API returns them.
 
 type Flavor = Record<string, unknown>;
 

@@ -57,7 +57,7 @@ export function go(target: string): void {
   dispatchEvent(new Event(MOVED));
 }
 
-/** Change what the address asks for; a step that is replaced is not gone back to. */
+/** Change what the address asks for; the back button skips a step that is replaced. */
 export function change(changes: Changes, how: "push" | "replace" = "push"): void {
   const { view, id, query } = here();
   const next = changed(query, changes).toString();

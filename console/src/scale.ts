@@ -1,4 +1,4 @@
-// What the colour of a host means: a number for each, in bins that the legend counts.
+// What the colour of a host means: a number for each host, in bins that the legend counts.
 
 import { consumers, free, has, isIn, type Host, type Sum } from "./fleet.ts";
 import { amount, count, isBinary, percent, plural, short } from "./unit.ts";
@@ -8,15 +8,15 @@ export type Kind = (typeof KINDS)[number];
 
 export interface Choice {
   kind: Kind;
-  /** The resource class, trait or aggregate that it is about. */
+  /** The resource class, trait or aggregate that the choice is about. */
   of: string;
-  /** How often the current question fits, by host. */
+  /** How many times the current question fits, by host. */
   fits?: ReadonlyMap<string, number> | undefined;
 }
 
 export interface Bin {
   label: string;
-  /** How strong its colour is, from 0 to 1; null is for hosts that it does not apply to. */
+  /** How strong its colour is, from 0 to 1; null for hosts to which it does not apply. */
   shade: number | null;
 }
 

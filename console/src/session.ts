@@ -1,4 +1,4 @@
-// Who is looking: a token of the identity service, kept for this tab only.
+// Who is signed in: a token of the identity service, kept for this tab only.
 
 import { Failure, failure, send } from "./api.ts";
 import { Source } from "./source.ts";
@@ -6,7 +6,7 @@ import { Source } from "./source.ts";
 const KEY = "placement-token";
 const PATH = "console/session";
 
-/** How the service lets people in; `none` asks nobody. */
+/** How users sign in; `none` means that they need not. */
 export type Door = "none" | "token" | "password";
 
 export interface Session {
@@ -31,14 +31,14 @@ export function isOpen({ door, token }: Session): boolean {
   return door !== null && (door === "none" || token !== "");
 }
 
-/** Ask the service how it lets people in. */
+/** Ask the service how users sign in. */
 export async function begin(): Promise<void> {
   session.change({ failure: null });
   try {
     const response = await send(PATH, { headers: { Accept: "application/json" } });
     if (!response.ok) throw await failure(PATH, response);
     const { sign_in: door } = (await response.json()) as { sign_in: Door };
-    // Where nobody is authenticated, everybody is believed to be the administrator.
+    // Without authentication, everybody counts as the administrator.
     session.change({ door, ...(door === "none" ? { token: "admin" } : {}) });
   } catch (error) {
     session.change({ failure: error as Failure });
@@ -73,7 +73,7 @@ export function signOut(): void {
   session.change({ token: "", expired: false });
 }
 
-/** The token is not worth anything any more: back to the sign-in. */
+/** The token is no longer valid: back to the sign-in. */
 export function expire(): void {
   if (session.value.door === "none") return;
   sessionStorage.removeItem(KEY);

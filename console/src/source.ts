@@ -1,4 +1,4 @@
-// A value that views follow.
+// A value that views subscribe to.
 
 import { useEffect, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-// The fleet as it was last read: once for all views, in parts as they are needed.
+// The fleet as last read: once for all views, in parts as they are needed.
 
 import { useEffect } from "preact/hooks";
 import { Failure, readLines } from "./api.ts";
@@ -10,7 +10,7 @@ const BASE = "inventories,usages,aggregates,generation,parent";
 
 export interface Store {
   fleet: Fleet | null;
-  /** Providers read so far, while that goes on. */
+  /** How many providers have been read, while reading goes on. */
   reading: number | null;
   failure: Failure | null;
   parts: ReadonlySet<Part>;
@@ -24,14 +24,14 @@ export const store = new Source<Store>(EMPTY);
 let wanted = new Set<Part>();
 let running: AbortController | null = null;
 
-/** Read everything anew; what is shown stays until the new is there. */
+/** Read everything again; the old fleet is shown until the new one is complete. */
 export function refresh(): Promise<void> {
   return readAfter(async (signal) => {
     store.change({ fleet: await readBase(signal), parts: new Set() });
   });
 }
 
-/** Do a reading, and then read the parts that are wanted; it ends what was read before. */
+/** Read the fleet, then the wanted parts; this cancels any earlier reading. */
 async function readAfter(begin: (signal: AbortSignal) => Promise<void>): Promise<void> {
   running?.abort();
   const { signal } = (running = new AbortController());
@@ -81,7 +81,7 @@ export function forget(): void {
   store.change(EMPTY);
 }
 
-/** Return the fleet with these parts of it, reading what is not there yet. */
+/** Return the fleet with these parts, reading those that are missing. */
 export function useFleet(...parts: Part[]): Store & { ready: boolean } {
   const state = useSource(store);
   const asked = parts.join();

@@ -1,4 +1,4 @@
-// Amounts as people read them: in units that fit, with the exact value at hand.
+// Amounts for people: in suitable units, with the exact value available.
 
 const BYTES = ["MiB", "GiB", "TiB", "PiB", "EiB"];
 const BITS = ["kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
@@ -41,7 +41,7 @@ export function amount(resourceClass: string, value: number): string {
   return `${count(significant(rest))}${NARROW}${scale.units[unit]}`;
 }
 
-/** The same to the last digit, for those who look closer: `262 144 MEMORY_MB`. */
+/** The same amount, exactly: `262 144 MEMORY_MB`. */
 export function exact(resourceClass: string, value: number): string {
   return `${count(value)} ${resourceClass}`;
 }
@@ -68,7 +68,7 @@ const AGES: [number, string][] = [
   [60, "minute"],
 ];
 
-/** How long ago that was, in its largest unit. */
+/** How long ago a time was, in its largest unit. */
 export function age(since: Date, now: Date): string {
   const seconds = Math.max(0, (now.getTime() - since.getTime()) / 1000);
   for (const [length, name] of AGES) {

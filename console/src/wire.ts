@@ -1,8 +1,8 @@
-// Documents of the APIs, read into values.
+// Documents of the APIs, parsed into values.
 
 import type { Allocation, Provider } from "./fleet.ts";
 
-/** What is read of a fleet when a view needs it, and not before. */
+/** The parts of a fleet that are read only when a view needs them. */
 export type Part = "traits" | "allocations";
 
 interface ProviderDocument {
@@ -44,7 +44,7 @@ export function readProvider(document: unknown): Provider {
   };
 }
 
-/** Give providers what was left out when they were read. */
+/** Add to providers the parts that were left out when they were read. */
 export function readParts(
   document: unknown,
   part: Part,
@@ -80,7 +80,7 @@ export interface Constraint {
   text: string;
   before: number;
   after: number;
-  /** Not there if the time ran out. */
+  /** Missing if the time ran out. */
   alone?: number;
   gain?: number;
   largest?: number;

@@ -46,7 +46,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Give the URL of a service with one of the clouds, which nobody changes."""
+    """Give the URL of a service with one of the clouds, which tests do not change."""
     urls: dict[str, str] = {}
     with contextlib.ExitStack() as stack:
 
@@ -63,12 +63,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 class Witness:
-    """Notes what no page of the console may do."""
+    """Records anything that a page of the console must not do."""
 
     def __init__(self, page: Any) -> None:
         self.errors: list[str] = []
         self.requests: list[str] = []
-        # What a test breaks on purpose, the browser tells as well.
+        # The browser also reports the failures that a test causes on purpose.
         self.expects_failures = False
         page.on("console", self._note)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -82,7 +82,7 @@ class Witness:
 
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Visit]:
-    """Give a way to open a page; at the end it must have been quiet and at home."""
+    """Give a way to open a page; the page must cause no errors or foreign requests."""
     with contextlib.ExitStack() as stack:
         witnesses: list[tuple[str, Witness]] = []
 

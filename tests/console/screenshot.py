@@ -23,12 +23,12 @@ VIEWS = {
     "names": "#/names?show=custom",
     "now": "#/now",
 }
-# What the plots of Now show was read in so many seconds.
+# The number of seconds over which the plots of Now take readings.
 SECONDS = 40
 
 
 def main() -> None:
-    """Look at each view, light and dark."""
+    """Take a picture of each view, light and dark."""
     INTO.mkdir(exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as directory,
@@ -56,7 +56,7 @@ def _take(page: Any, address: str, view: str, scheme: str) -> None:
 
 
 def _keep_busy(page: Any) -> None:
-    """Ask something now and then, so that there is something to see."""
+    """Send requests from time to time, so that there is something to see."""
     headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
     site = page.url.split("/console/")[0]
     for second in range(SECONDS):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 CHROMIUM = "/usr/bin/chromium"
-# The browser is to talk to nobody but the service.
+# The browser must send requests to the service only.
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -45,13 +45,13 @@ def filled(directory: Path, fill: Callable[[Database], Any]) -> Iterator[Databas
 
 
 def build(database: Database) -> "WSGIApplication":
-    """Return the service with its console, believing what callers say."""
+    """Return the service with its console, without authentication."""
     options = {("console", "enabled"): True, ("metrics", "enabled"): True}
     return app.build(make_config(options), database)
 
 
 def beneath(application: "WSGIApplication") -> "WSGIApplication":
-    """Put an application beneath a prefix, with nothing beside it."""
+    """Mount an application below a prefix, with nothing else around it."""
 
     def mounted(environment: "WSGIEnvironment", start_response: "StartResponse") -> Any:
         path = environment["PATH_INFO"]
@@ -67,7 +67,7 @@ def beneath(application: "WSGIApplication") -> "WSGIApplication":
 
 @contextlib.contextmanager
 def serving(application: "WSGIApplication") -> Iterator[str]:
-    """Serve an application on a port that is free; give its URL."""
+    """Serve an application on a free port; give its URL."""
     server = waitress.create_server(application, host="127.0.0.1", port=0, threads=4)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -81,7 +81,7 @@ def serving(application: "WSGIApplication") -> Iterator[str]:
 @contextlib.contextmanager
 def browsing() -> Iterator[Any]:
     """Give a browser."""
-    # Installed where the console is tested, and nowhere else.
+    # Installed only where the console is tested.
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -93,7 +93,7 @@ def browsing() -> Iterator[Any]:
 
 
 def run(page: Any, expression: str) -> Any:
-    """Return what an expression is in a page, which lets no text become a program."""
+    """Return the value of an expression in a page; no text in it can become code."""
     inspector = page.context.new_cdp_session(page)
     try:
         answer = inspector.send(
@@ -107,7 +107,7 @@ def run(page: Any, expression: str) -> Any:
 
 
 def settled(page: Any) -> None:
-    """Wait until a view shows what it is about."""
+    """Wait until a view shows its data."""
     page.wait_for_selector("main h1, main .state", state="attached")
     for moving in ("p.state[role=status]", ".busy", "button:text('reading')"):
         page.wait_for_selector(moving, state="detached", timeout=60_000)

@@ -1,4 +1,4 @@
-"""Ask: who serves a request, why nothing does, and what would help."""
+"""Ask: which hosts serve a request, why none does, and what would help."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from tests.console.conftest import Site, Visit
 from tests.console.test_views import check
 
 SERVED = "resources=VCPU:4,MEMORY_MB:8192&required=CUSTOM_DEMO_TRUSTED"
-# Of 8 cards a host gives one to each; nothing has so many processors besides.
+# Each claim takes one of a host's 8 cards; no host has this many processors as well.
 TOO_MUCH = "resources=VCPU:125,PGPU:1&required=CUSTOM_DEMO_TRUSTED"
 FLAVOR = {
     "vcpus": 2,
@@ -33,7 +33,7 @@ def verdict(page: Any) -> str:
     return str(page.locator(".number-line strong").inner_text()).replace("\u202f", " ")
 
 
-def test_who_serves_how_often_and_who_first(visit: Visit, site: Site) -> None:
+def test_the_hosts_the_count_and_the_first_candidates(visit: Visit, site: Site) -> None:
     page = ask(visit, site("demo"), SERVED)
     assert verdict(page).endswith("of 123 hosts serve it")
     assert "fits" in page.locator(".number-line").inner_text()
@@ -51,7 +51,7 @@ def test_who_serves_how_often_and_who_first(visit: Visit, site: Site) -> None:
     answered(page)
 
 
-def test_why_nothing_does_and_what_would_help(visit: Visit, site: Site) -> None:
+def test_why_no_host_serves_and_what_would_help(visit: Visit, site: Site) -> None:
     page = ask(visit, site("demo"), TOO_MUCH)
     assert verdict(page) == "No host serves it"
     assert "125" in page.locator(".verdict").inner_text()
@@ -131,7 +131,7 @@ def test_a_request_is_built_in_the_form(visit: Visit, site: Site) -> None:
     assert "group_policy=isolate" in box.input_value()
     answered(page)
     check(page)
-    form.get_by_role("button", name="Take off: has CUSTOM_DEMO_SSD").click()
+    form.get_by_role("button", name="Remove: has CUSTOM_DEMO_SSD").click()
     page.wait_for_selector(".token:has-text('CUSTOM_DEMO_SSD')", state="detached")
     assert "required" not in box.input_value()
 
@@ -150,10 +150,10 @@ def test_a_flavor_or_an_address_can_be_pasted(visit: Visit, site: Site) -> None:
     assert box.input_value() == SERVED
     box.fill("{")
     box.blur()
-    page.wait_for_selector("text=cannot be read")
+    page.wait_for_selector("text=is not valid")
 
 
-def test_a_wrong_question_is_told_as_the_api_tells_it(visit: Visit, site: Site) -> None:
+def test_a_wrong_question_shows_the_error_of_the_api(visit: Visit, site: Site) -> None:
     page = visit(site("demo"), "#/nowhere")
     page.witness.expects_failures = True
     query = quote("resources=CUSTOM_NOWHERE:1")

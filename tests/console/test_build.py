@@ -1,4 +1,4 @@
-"""The files that are served are those that the sources make."""
+"""The served files are those that the sources produce."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ from placement.console import page
 SOURCES = Path(__file__).parents[2] / "console"
 
 
-# What a name has of its content also depends on the directory of the sources.
+# The hash in a name also depends on the directory of the sources.
 HASH = re.compile(rb"-[A-Z0-9]{8}(?=\.(css|js|svg))")
 
 

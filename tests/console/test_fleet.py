@@ -1,4 +1,4 @@
-"""Fleet: what is drawn, filtered, walked on and kept in the address."""
+"""Fleet: how hosts are drawn, filtered and reached by keys; the view in the address."""
 
 import re
 from typing import Any
@@ -45,7 +45,7 @@ def test_all_hosts_are_drawn_with_totals_above(visit: Visit, site: Site) -> None
     assert "TiB of" in page.locator(".total", has_text="MEMORY_MB").inner_text()
 
 
-def test_the_mouse_is_told_the_numbers_and_opens_the_host(
+def test_the_mouse_shows_the_numbers_and_opens_the_host(
     visit: Visit, site: Site
 ) -> None:
     page = visit(site("flat"))
@@ -62,7 +62,7 @@ def test_the_mouse_is_told_the_numbers_and_opens_the_host(
     assert page.url.endswith(f"#/host/{uuid_of('host0')}")
 
 
-def test_the_keys_walk_and_open(visit: Visit, site: Site) -> None:
+def test_the_keys_move_and_open(visit: Visit, site: Site) -> None:
     page = visit(site("flat"))
     stage.settled(page)
     page.locator(".map").focus()
@@ -82,7 +82,7 @@ def test_the_keys_walk_and_open(visit: Visit, site: Site) -> None:
     page.wait_for_selector(".title:has-text('host49')")
 
 
-def test_the_keys_walk_through_groups(visit: Visit, site: Site) -> None:
+def test_the_keys_move_through_groups(visit: Visit, site: Site) -> None:
     size = {"width": 700, "height": 900}
     page = visit(site("demo"), "#/fleet?group=prefix:2", viewport=size)
     stage.settled(page)
@@ -178,12 +178,12 @@ def test_hosts_are_found_and_sorted(visit: Visit, site: Site) -> None:
         if "%" in text
     ]
     assert shares == sorted(shares, reverse=True)
-    page.get_by_label("Name has").fill("GPU")
+    page.get_by_label("Name contains").fill("GPU")
     page.wait_for_selector(".caption strong:text('of')")
     assert caption(page) == "20 of 123 hosts"
     assert "find=GPU" in page.url
-    page.get_by_label("Name has").fill("nothing is called so")
-    page.wait_for_selector("text=No host is like that.")
+    page.get_by_label("Name contains").fill("no such name")
+    page.wait_for_selector("text=No host matches.")
 
 
 def test_the_choice_is_an_address(visit: Visit, site: Site) -> None:
@@ -204,7 +204,7 @@ def test_the_choice_is_an_address(visit: Visit, site: Site) -> None:
     assert page.get_by_label("Colour by").input_value() == "consumers"
 
 
-def test_many_classes_and_the_ones_without_them(visit: Visit, site: Site) -> None:
+def test_many_classes_and_hosts_without_them(visit: Visit, site: Site) -> None:
     page = visit(site("demo"), "#/fleet?by=used&of=PGPU")
     stage.settled(page)
     missing = page.locator(".legend button", has_text="no PGPU")

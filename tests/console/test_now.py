@@ -1,4 +1,4 @@
-"""Now: what is told of the difference between readings of the metrics."""
+"""Now: the differences between readings of the metrics."""
 
 from typing import Any
 
@@ -51,19 +51,19 @@ def test_rates_and_times_are_those_since_the_last_reading(
         6 * float(shown["conflicts (409)"]), 0.05
     )
     text = page.locator("main").inner_text()
-    # What the service does not tell of is left out.
+    # Metrics that the service does not report are left out.
     assert "Transactions" not in text
     check(page)
     page.keyboard.press("f")
     page.wait_for_selector("canvas")
     page.clock.run_for(5_000)
     page.keyboard.press("w")
-    # It was read while something else was looked at.
+    # The readings went on while another view was shown.
     page.wait_for_selector(".plot")
     assert len(times) >= 3
 
 
-def test_metrics_that_are_not_known_are_no_error(visit: Visit, site: Site) -> None:
+def test_unknown_metrics_are_not_an_error(visit: Visit, site: Site) -> None:
     page = look(
         visit,
         site("flat"),
@@ -80,7 +80,7 @@ def test_metrics_that_are_off_can_be_switched_on(visit: Visit, site: Site) -> No
     check(page)
 
 
-def test_the_service_tells_what_is_shown(visit: Visit, site: Site) -> None:
+def test_the_service_reports_what_is_shown(visit: Visit, site: Site) -> None:
     page = visit(site("flat"), "#/now")
     page.wait_for_selector(".plot")
     titles = page.locator(".plot strong").all_inner_texts()

@@ -28,7 +28,7 @@ HOSTILE = [
 ]
 
 
-def test_what_is_read_is_told(visit: Visit, site: Site) -> None:
+def test_reading_shows_its_progress(visit: Visit, site: Site) -> None:
     page = visit(site("flat"), "#/nowhere")
     waiting: list[Any] = []
     page.route("**/ledger/v1/fleet*", lambda route: waiting.append(route))
@@ -51,7 +51,7 @@ def test_what_is_read_is_told(visit: Visit, site: Site) -> None:
         ("#/now", "**/metrics"),
     ],
 )
-def test_what_fails_is_told_and_tried_again(
+def test_a_failure_is_shown_and_tried_again(
     visit: Visit, site: Site, fragment: str, asked: str
 ) -> None:
     page = visit(site("flat"), "#/nowhere")
@@ -78,7 +78,7 @@ def test_what_fails_is_told_and_tried_again(
     told.wait_for(state="detached")
 
 
-def test_a_service_that_is_gone_is_told(visit: Visit, site: Site) -> None:
+def test_a_service_that_is_gone_is_reported(visit: Visit, site: Site) -> None:
     page = visit(site("flat"), "#/nowhere")
     page.witness.expects_failures = True
     page.route("**/ledger/v1/fleet*", lambda route: route.abort())
@@ -96,15 +96,12 @@ def server() -> Iterator[IdentityServer]:
 
 @pytest.fixture
 def guarded(server: IdentityServer, tmp_path: Path) -> Iterator[str]:
-    """Serve a cloud to those who have signed in."""
+    """Serve a cloud to users who have signed in."""
     path = tmp_path / "placement.conf"
     path.write_text(
-        CONFIGURATION.format(
-            url=server.url,
-            user=identity.SERVICE_USER,
-            password=identity.SERVICE_PASSWORD,
-        )
-        # Each request is to hear of a token that is gone.
+        CONFIGURATION
+        + identity.options_of(server)
+        # Every request checks whether its token has been revoked.
         + "token_cache_time = -1\n"
     )
     config = conf.read([], [str(path)])
@@ -122,7 +119,7 @@ def sign_in(page: Any, user: str, password: str) -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
-def test_who_signs_in_is_where_the_link_led(visit: Visit, guarded: str) -> None:
+def test_the_sign_in_leads_on_to_the_linked_page(visit: Visit, guarded: str) -> None:
     page = visit(guarded, f"#/host/{cloud.uuid_of('host3')}")
     page.wait_for_selector("button:text('Sign in')")
     check(page)
@@ -156,13 +153,13 @@ def test_a_token_that_expires_leads_to_the_sign_in_and_back(
     }
     page.witness.expects_failures = True
     page.get_by_role("button", name="Refresh").click()
-    page.wait_for_selector("text=you come back to where you were")
+    page.wait_for_selector("text=Sign in again to return")
     sign_in(page, "ann", PASSWORD["password"])
     page.wait_for_selector("canvas")
     assert page.get_by_label("Sort by").input_value() == "least"
 
 
-def test_a_token_will_do(visit: Visit, guarded: str, server: IdentityServer) -> None:
+def test_a_token_is_enough(visit: Visit, guarded: str, server: IdentityServer) -> None:
     page = visit(guarded)
     page.get_by_role("button", name="Use a token").click()
     page.get_by_label("Token").fill(server.add_token("admin"))
@@ -170,7 +167,7 @@ def test_a_token_will_do(visit: Visit, guarded: str, server: IdentityServer) -> 
     page.wait_for_selector("canvas")
 
 
-def test_who_may_not_look_is_told_so(visit: Visit, guarded: str) -> None:
+def test_a_user_without_rights_gets_an_error(visit: Visit, guarded: str) -> None:
     page = visit(guarded)
     page.witness.expects_failures = True
     sign_in(page, "bob", "secret of bob")
@@ -226,6 +223,6 @@ def test_hostile_names_are_text(visit: Visit, tmp_path: Path) -> None:
 
 
 def quote(text: str) -> str:
-    """Return a text as a selector has it."""
+    """Return a text as a selector quotes it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""Host, Consumers, Names, Now, and what all views have in common."""
+"""Host, Consumers, Names, Now, and the common parts of all views."""
 
 import json
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_an_inner_provider_is_shown_in_its_tree(visit: Visit, site: Site) -> Non
     assert "host3-numa1-nic" in page.locator(".box.chosen > header").inner_text()
 
 
-def test_what_shares_stands_beside(visit: Visit, site: Site) -> None:
+def test_sharing_providers_are_shown_next_to_the_tree(visit: Visit, site: Site) -> None:
     page = open_view(visit, site("shared"), f"#/host/{uuid_of('host3')}")
     beside = page.locator(".sharing").inner_text()
     assert "disk0" in beside
@@ -60,7 +60,7 @@ def test_what_shares_stands_beside(visit: Visit, site: Site) -> None:
     assert page.locator(".sharing").count() == 0
 
 
-def test_a_host_tells_reserved_ratio_and_who_uses_it(visit: Visit, site: Site) -> None:
+def test_a_host_shows_reserved_ratio_and_consumers(visit: Visit, site: Site) -> None:
     fragment = f"#/host/{cloud.uuid_of('demo-r00-compute03')}"
     page = open_view(visit, site("demo"), fragment)
     text = page.locator(".box").first.inner_text().replace("\u202f", " ")
@@ -92,7 +92,7 @@ def test_consumers_are_grouped_and_found(visit: Visit, site: Site) -> None:
     page = open_view(visit, site("demo"), "#/consumers")
     groups = page.locator("[aria-label='By project'] tbody tr")
     assert groups.count() == len(cloud.PROJECTS)
-    # Who holds most comes first.
+    # The consumer that holds most comes first.
     assert "demo-web" in groups.first.inner_text()
     groups.first.locator("a").click()
     page.wait_for_selector("h2:has-text('of demo-web')")
@@ -102,14 +102,14 @@ def test_consumers_are_grouped_and_found(visit: Visit, site: Site) -> None:
         page.get_by_label("Group by").select_option(by)
         page.wait_for_selector(f"[aria-label='By {by}'] >> text={label}")
     uuid = cloud.uuid_of("demo-r00-compute03-server1")
-    page.get_by_label("UUID, project or type has").fill(uuid)
+    page.get_by_label("UUID, project or type contains").fill(uuid)
     page.wait_for_selector("h2:has-text('1 consumer')")
     page.get_by_role("link", name=uuid).click()
     page.wait_for_selector("text=Where it is")
     assert "demo-r00-compute03" in page.locator("main").inner_text()
 
 
-def test_names_tell_what_nothing_uses(visit: Visit, site: Site) -> None:
+def test_names_show_which_are_unused(visit: Visit, site: Site) -> None:
     page = open_view(visit, site("demo"), "#/names")
     row = page.locator("tbody tr", has_text="HW_NUMA_ROOT").inner_text()
     assert row.split() == ["HW_NUMA_ROOT", "40"]
@@ -119,7 +119,7 @@ def test_names_tell_what_nothing_uses(visit: Visit, site: Site) -> None:
     page.get_by_label("What").select_option("classes")
     page.wait_for_selector("text=CUSTOM_DEMO_RETIRED_FPGA")
     page.get_by_label("Show").select_option("all")
-    page.get_by_label("Name has").fill("pgpu")
+    page.get_by_label("Name contains").fill("pgpu")
     page.wait_for_selector("a:text-is('PGPU')")
     page.get_by_role("link", name="PGPU", exact=True).click()
     page.wait_for_selector("canvas")
@@ -138,7 +138,7 @@ def test_axe_finds_nothing(visit: Visit, site: Site, view: str, scheme: str) -> 
 
 
 def check(page: Any) -> None:
-    """See that a page can be used by everybody."""
+    """Check that a page is accessible."""
     stage.run(page, AXE.read_text())
     tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
     options = json.dumps({"runOnly": tags})
@@ -166,7 +166,7 @@ def test_a_fresh_database_says_what_to_do(visit: Visit, site: Site) -> None:
     check(page)
     for fragment, told in (
         ("#/consumers", "Nothing is allocated"),
-        ("#/names", "No trait is like that"),
+        ("#/names", "No trait matches"),
         (f"#/host/{uuid_of('host0')}", "No provider has this UUID"),
     ):
         page = open_view(visit, site("empty"), fragment)
@@ -180,7 +180,7 @@ def test_the_keys_lead_everywhere(visit: Visit, site: Site) -> None:
         page.keyboard.press(key)
         page.wait_for_selector(f"h1:has-text('{heading}')", state="attached")
     page.keyboard.press("?")
-    assert "walk from host to host" in page.locator("dialog").inner_text()
+    assert "move from host to host" in page.locator("dialog").inner_text()
     check(page)
     page.keyboard.press("Escape")
     assert page.locator("dialog").is_hidden()
@@ -205,11 +205,11 @@ def test_the_first_stop_of_the_keyboard_skips_the_navigation(
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert stage.run(page, "document.activeElement.id") == "main"
-    # It is no other address.
+    # The address is the same.
     assert page.url.endswith("#/names")
 
 
-def test_it_is_read_again_when_wanted(visit: Visit, site: Site) -> None:
+def test_it_is_read_again_on_request(visit: Visit, site: Site) -> None:
     page = open_view(visit, site("flat"), "")
     asked = len(page.witness.requests)
     page.keyboard.press("r")

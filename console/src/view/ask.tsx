@@ -1,4 +1,4 @@
-// Ask: who serves a request, how often it fits, and if nothing does, why.
+// Ask: which hosts serve a request, how many times it fits, and if none serves, why.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Failure, get, ROOT } from "../api.ts";
@@ -11,7 +11,7 @@ import type { Candidates, Capacity, Constraint, Explanation, Near, Unmet } from 
 import { Copy, Failed, Length } from "./part.tsx";
 import { Chip, QuestionForm } from "./question.tsx";
 
-/** What is asked, and the world that it is asked of. */
+/** The question, and the changes to the cloud under which it is asked. */
 interface Asked {
   question: Question;
   /** The question with its what-ifs. */
@@ -74,7 +74,7 @@ function Paste({ text }: { text: string }) {
     try {
       change({ q: render(fromFlavor(given)), off: null }, "replace");
     } catch {
-      setWrong("This looks like JSON, but cannot be read as such.");
+      setWrong("This looks like JSON, but is not valid.");
     }
   };
   return (
@@ -98,7 +98,7 @@ function Paste({ text }: { text: string }) {
   );
 }
 
-/** Names for the fields of the form to complete. */
+/** Names that the fields of the form complete. */
 function KnownNames() {
   const [names, setNames] = useState<{ traits: string[]; classes: string[] }>({ traits: [], classes: [] });
   const { fleet } = useFleet();
@@ -110,7 +110,7 @@ function KnownNames() {
       get<{ resource_classes: { name: string }[] }>("resource_classes", { signal }),
     ]).then(
       ([{ traits }, { resource_classes: classes }]) => setNames({ traits, classes: classes.map(({ name }) => name) }),
-      // Without them it can still be typed.
+      // Without them, names can still be typed.
       () => {},
     );
     return () => control.abort();
@@ -182,7 +182,7 @@ interface Answers {
 
 const DELAY = 250;
 
-/** Put the question in its three ways; each answer is shown when it is there. */
+/** Ask the question in its three ways; each answer is shown as it arrives. */
 function useAnswers({ now, ignore, give }: Asked, times: number): [Answers, Failure | null, boolean] {
   const [answers, setAnswers] = useState<Answers>({});
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -278,7 +278,7 @@ function Verdict({ asked, capacity, explanation }: VerdictOf) {
       </p>
       {explanation && <p>{explanation.summary}</p>}
       {explanation && !explanation.complete && (
-        <p class="dim">The time ran out before all ways to change it were tried: there may be more.</p>
+        <p class="dim">The time ran out before all possible changes were tried: there may be more.</p>
       )}
       {serving > 0 && (
         <p>

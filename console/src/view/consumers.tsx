@@ -55,7 +55,7 @@ function List({ place: { query } }: { place: Place }) {
         {classes.length > 0 && (
           <Select label="Most of" value={name} options={classes} choose={(next) => change({ of: next })} />
         )}
-        <Field label="UUID, project or type has">
+        <Field label="UUID, project or type contains">
           <input
             type="search"
             value={find}
@@ -346,7 +346,7 @@ function ConsumerView({ uuid }: { uuid: string }) {
           )}
         </table>
       </div>
-      <h2>The same by command</h2>
+      <h2>On the command line</h2>
       <Copy text={`openstack resource provider allocation show ${uuid}`} label="the openstack command" />
     </>
   );
@@ -359,7 +359,7 @@ function NoConsumer({ uuid, again }: { uuid: string; again: () => void }) {
       <p>
         <code>{uuid}</code>
       </p>
-      <p>No allocation is of this consumer: it was never there, or has given everything back.</p>
+      <p>This consumer has no allocations: it never existed, or has given everything back.</p>
       <button type="button" onClick={again}>
         Look again
       </button>{" "}

@@ -36,11 +36,11 @@ export function FirstSteps() {
         A resource provider is whatever has something to give: a host, a card in it, a shared disk. Compute
         services make theirs by themselves when they start. By hand, make a host:
       </p>
-      <Copy text={create} label="the command that makes a host" />
+      <Copy text={create} label="the command that creates a host" />
       <p>Give it processors:</p>
       <Copy text={fill} label="the command that gives it processors" />
-      <p>Or fill the empty database with a cloud to look at, and take that away again later:</p>
-      <Copy text="placement-manage demo --hosts 1000" label="the command that makes a demonstration cloud" />
+      <p>Or fill the empty database with a cloud to look at, and remove it again later:</p>
+      <Copy text="placement-manage demo --hosts 1000" label="the command that creates a demonstration cloud" />
       <Copy text="placement-manage demo --remove" label="the command that removes it" />
       <p>
         <button type="button" onClick={() => void refresh()}>

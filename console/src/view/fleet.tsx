@@ -72,7 +72,7 @@ function parts({ kind, group }: Asked): Part[] {
   return needed;
 }
 
-const WHAT: Partial<Record<Kind, string>> = { consumers: "allocations", question: "how often it fits" };
+const WHAT: Partial<Record<Kind, string>> = { consumers: "allocations", question: "how many times it fits" };
 
 export function FleetView({ place }: { place: Place }) {
   const before = useFleet(...parts(read(place, null)));
@@ -104,7 +104,7 @@ interface Fits {
   failure?: Failure;
 }
 
-/** How often a question fits, by host. */
+/** How many times a question fits, by host. */
 function useFits(question: string): Fits & { asking: boolean } {
   const [answer, setAnswer] = useState<Fits>({ question: "" });
   useEffect(() => {
@@ -206,7 +206,7 @@ function Controls({ fleet, asked }: { fleet: Fleet; asked: Asked }) {
         <TraitField fleet={fleet} value={group.slice(6)} choose={(name) => change({ group: `trait:${name}` })} />
       )}
       <Select label="Sort by" value={sort} options={ORDERS} choose={(next) => change({ sort: next })} />
-      <Field label="Name has">
+      <Field label="Name contains">
         <input
           type="search"
           value={find}
@@ -310,9 +310,9 @@ function Picture({ fleet, asked, fits }: Pictured) {
             Show all
           </button>
         )}
-        {group === "aggregate" && <span class="dim">hosts of several aggregates are in each of them</span>}
+        {group === "aggregate" && <span class="dim">hosts in several aggregates appear in each of them</span>}
       </p>
-      {!hosts.length && <p class="state">No host is like that.</p>}
+      {!hosts.length && <p class="state">No host matches.</p>}
       {hosts.length > 0 && table && <Table blocks={blocks} scale={scale} fleet={fleet} />}
       {hosts.length > 0 && !table && <FleetMap blocks={blocks} scale={scale} named={shown} />}
     </>

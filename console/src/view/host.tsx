@@ -1,4 +1,4 @@
-// Host: its tree as nested boxes, what shares with it, and who uses it.
+// Host: its tree as nested boxes, the providers that share with it, and its consumers.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Failure, get, ROOT } from "../api.ts";
@@ -124,7 +124,7 @@ function Tree({ tree, sharing, root, chosen, again }: TreeOf) {
       </div>
       <Users tree={tree} />
       <section>
-        <h2>The same by command</h2>
+        <h2>On the command line</h2>
         <Commands root={root} />
       </section>
     </>

@@ -1,4 +1,4 @@
-// The fleet on a canvas: only what is in sight is drawn, so that its size is no matter.
+// The fleet on a canvas: only what is visible is drawn, so that its size does not matter.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cellAt, corner, hostAt, lay, step, type Block, type Cell, type Layout } from "../arrange.ts";
@@ -9,7 +9,7 @@ import { amount, count, percent } from "../unit.ts";
 
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 const STOPS = ["--ramp-low", "--ramp-middle", "--ramp-high"];
-// In a cell that is smaller than this a level is not seen, only its colour.
+// Cells that are smaller than this show only a colour, not a level.
 const LEVEL = 15;
 
 export function FleetMap({ blocks, scale, named }: { blocks: Block[]; scale: Scale; named: string }) {
@@ -65,7 +65,7 @@ export function FleetMap({ blocks, scale, named }: { blocks: Block[]; scale: Sca
       tabIndex={0}
       role="application"
       aria-roledescription="map of hosts"
-      aria-label={`${named}, coloured by ${scale.title}. Arrow keys walk, Enter opens a host.`}
+      aria-label={`${named}, coloured by ${scale.title}. Arrow keys move, Enter opens a host.`}
       style={{ height: `${Math.max(layout.height, 1)}px` }}
       onKeyDown={press}
       onBlur={() => setWalked(null)}
@@ -136,7 +136,7 @@ function Tip({ host, scale, x, y, left }: { host: Host; scale: Scale; x: number;
 
 type Ref<T> = { current: T | null };
 
-/** Draw when something changed, and when other cells come into sight. */
+/** Draw when something changed, and when other cells become visible. */
 function usePainting(
   frame: Ref<HTMLElement>,
   canvas: Ref<HTMLCanvasElement>,
@@ -258,7 +258,7 @@ class Painter {
     this.context.fillRect(x, y, width, height);
   }
 
-  /** What the scale does not apply to is crossed out, not coloured. */
+  /** Cells to which the scale does not apply are crossed out, not coloured. */
   private strike(x: number, y: number, width: number, height: number): void {
     const { context } = this;
     context.strokeStyle = this.named("--line-strong");
@@ -294,7 +294,7 @@ class Painter {
   }
 }
 
-/** Shorten a text that has no room, in the middle: names differ at their ends. */
+/** Shorten a text that is too long in the middle: names differ at their ends. */
 function cut(context: CanvasRenderingContext2D, text: string, width: number): string {
   if (context.measureText(text).width <= width) return text;
   const letters = [...text];

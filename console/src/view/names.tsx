@@ -56,7 +56,7 @@ export function NamesView({ place: { query } }: { place: Place }) {
       <form class="controls" onSubmit={(event) => event.preventDefault()}>
         <Select label="What" value={kind} options={KINDS} choose={(next) => change({ kind: next })} />
         <Select label="Show" value={show} options={SHOW} choose={(next) => change({ show: next })} />
-        <Field label="Name has">
+        <Field label="Name contains">
           <input
             type="search"
             value={find}
@@ -103,7 +103,7 @@ function List({ names, fleet, kind, show, find }: ListOf) {
   const largest = Math.max(1, ...rows.map(([, number]) => number));
   const what = kind === "traits" ? "trait" : "resource class";
   if (!rows.length) {
-    return <p class="state">{show === "unused" ? `Every custom ${what} is in use.` : `No ${what} is like that.`}</p>;
+    return <p class="state">{show === "unused" ? `Every custom ${what} is in use.` : `No ${what} matches.`}</p>;
   }
   return (
     <>

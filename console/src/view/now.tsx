@@ -79,13 +79,13 @@ const PANELS: Panel[] = [
     ],
   },
   {
-    title: "Refreshes of what is kept",
+    title: "Refreshes of the providers in memory",
     unit: "a second",
     needs: REFRESHES,
     lines: [["all", (before, after) => rate(before, after, REFRESHES)]],
   },
   {
-    title: "Time until what is kept is up to date",
+    title: "Time to refresh the providers in memory",
     unit: "ms",
     needs: STEPS,
     lines: [
@@ -110,7 +110,7 @@ export function NowView() {
   return (
     <>
       {failure && <Failed failure={failure} retry={again} />}
-      {!known.length && <p class="state">The service tells no metrics that the console knows.</p>}
+      {!known.length && <p class="state">The service reports no metrics that the console knows.</p>}
       <div class="panels">
         {known.map((panel) => (
           <PanelView key={panel.title} panel={panel} taken={taken} />
@@ -129,7 +129,7 @@ export function NowView() {
 function Off() {
   return (
     <p class="state">
-      The service tells no metrics. <code>[metrics] enabled = true</code> in its configuration switches them on.
+      The service reports no metrics. <code>[metrics] enabled = true</code> in its configuration switches them on.
     </p>
   );
 }

@@ -1,4 +1,4 @@
-// What several views show: bars, chips, states, text to copy.
+// Parts that several views share: bars, chips, states, text to copy.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -93,7 +93,7 @@ export function Copy({ text, label, shown = true }: { text: string; label: strin
   );
 }
 
-/** Browsers give a clipboard to pages of a secure origin only. */
+/** Browsers offer the clipboard only to pages of a secure origin. */
 async function place(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -71,7 +71,7 @@ function draw({ points }: Line, end: number, most: number): string {
   let pen = "M";
   const steps: string[] = [];
   for (const { at, value } of points) {
-    // Nothing was observed: the line is broken there.
+    // Nothing was observed: the line has a gap there.
     if (value === null) pen = "M";
     else {
       steps.push(`${pen}${x(at).toFixed(1)} ${y(value).toFixed(1)}`);

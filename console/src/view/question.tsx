@@ -1,4 +1,4 @@
-// The form of a question. It says what the query string says, and the other way round.
+// The form of a question. It follows the query string, and the query string follows it.
 
 import { useState } from "preact/hooks";
 import { copy, group, render, type Group, type Question } from "../question.ts";
@@ -10,7 +10,7 @@ interface Asking {
 }
 
 export function QuestionForm({ question: said, ask: tell }: Asking) {
-  // What is not filled in yet is in the form only: a query has no place for it.
+  // Empty fields exist only in the form: a query has no place for them.
   const [draft, setDraft] = useState(said);
   const question = render(draft) === render(said) ? draft : said;
   const ask = (next: Question) => {
@@ -192,12 +192,12 @@ function say(term: string, ways: readonly [string, string][]): string {
   return `${ways.find(([each]) => each === start)![1]} ${names}`;
 }
 
-/** Something that can be taken off again. */
+/** Something that can be removed again. */
 export function Chip({ text, drop }: { text: string; drop: () => void }) {
   return (
     <span class="token">
       {text}
-      <button type="button" class="off" onClick={drop} aria-label={`Take off: ${text}`}>
+      <button type="button" class="off" onClick={drop} aria-label={`Remove: ${text}`}>
         ×
       </button>
     </span>
@@ -236,7 +236,7 @@ function Together({ question, ask }: Asking) {
 function Root({ question, ask }: Asking) {
   return (
     <details open={question.rootRequired.length > 0}>
-      <summary>Of the host itself</summary>
+      <summary>The host itself</summary>
       <Terms
         label="Traits of the root"
         what="Trait of the root"

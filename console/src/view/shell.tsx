@@ -1,4 +1,4 @@
-// What surrounds the views: navigation, search, help, the age of what is shown.
+// The frame around the views: navigation, search, help, the age of the data.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -29,7 +29,7 @@ export function Shell() {
   const state = useSource(session);
   useEffect(() => void begin(), []);
   useEffect(() => {
-    // The next one to sign in may not see the same.
+    // The next user to sign in may not see the same.
     if (isOpen(state)) return;
     forget();
     stop();
@@ -186,7 +186,7 @@ function Search({ field }: { field: { current: HTMLInputElement | null } }) {
     if (!wanted) return;
     const exact = found.find(({ name }) => name.toLowerCase() === wanted) ?? (found.length === 1 ? found[0] : undefined);
     if (exact) go(address("host", exact.uuid));
-    // Whose it is, is known of providers only; the others are consumers.
+    // Only the UUIDs of providers are known; any other is a consumer's.
     else if (UUID.test(wanted)) go(address(!fleet || fleet.providers.has(wanted) ? "host" : "consumers", wanted));
     else go(address("fleet", "", { find: text.trim() }));
     setText("");
@@ -216,7 +216,7 @@ const KEYS: [string, string][] = [
   ["/", "search"],
   ...VIEWS.map(([, label, key]): [string, string] => [key, label]),
   ["r", "read the fleet again"],
-  ["← ↑ → ↓", "walk from host to host on the map"],
+  ["← ↑ → ↓", "move from host to host on the map"],
   ["Enter", "open the host"],
   ["Esc", "leave the map's cell, or this help"],
   ["?", "this help"],
@@ -235,8 +235,8 @@ function Help({ close }: { close: () => void }) {
         ])}
       </dl>
       <p>
-        On the fleet, each cell is a host, filled from below as far as what is asked for applies. A crossed cell has
-        nothing of it. The histogram above is a filter: choose any of its columns.
+        On the fleet, each cell is a host, filled from below according to the chosen colouring, which does not apply
+        to crossed cells. The histogram above is a filter: choose any of its columns.
       </p>
       <p>Every view, with its filters, is an address: send it to a colleague.</p>
       <button type="button" onClick={close}>

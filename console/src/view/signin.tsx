@@ -1,4 +1,4 @@
-// The sign-in: a token, or what the identity service gives one for.
+// The sign-in: a token, or what the identity service needs to issue one.
 
 import { useState } from "preact/hooks";
 import type { Failure } from "../api.ts";
@@ -44,7 +44,7 @@ export function SignIn() {
       <h1>Placement</h1>
       {expired && (
         <p role="alert">
-          The token is not valid, or no longer. Sign in again: you come back to where you were.
+          The token is not valid, or has expired. Sign in again to return to where you were.
         </p>
       )}
       <form onSubmit={submit}>
