@@ -32,8 +32,8 @@ SERVERS = {
 
 
 def connect(url: str) -> Database:
-    """Return the database of a URL, which must be there."""
-    # Tests wait for no server that is not there.
+    """Return the database with a URL, which must exist."""
+    # Tests do not wait for a missing server.
     return storage.connect(
         option.DatabaseSettings(url, max_retries=1, retry_interval=1)
     )
@@ -60,13 +60,13 @@ def empty_database(directory: Path) -> Iterator[str]:
 
 
 def make_placement(database: Database) -> None:
-    """Make the tables, and standard traits and resource classes."""
+    """Create the tables, and the standard traits and resource classes."""
     migration.SCHEMA.upgrade(database)
     standard_name.synchronise(database)
 
 
 def empty_placement(connection: sa.Connection) -> None:
-    """Remove all that tests have left."""
+    """Remove everything that tests have left."""
     providers = models.ResourceProvider
     connection.execute(
         sa.update(providers).values(root_provider_id=None, parent_provider_id=None)
@@ -83,10 +83,10 @@ def empty_placement(connection: sa.Connection) -> None:
 
 
 class Template:
-    """A database to start tests from: that of Placement, or of another service.
+    """A database to start tests from, for Placement or for another service.
 
-    :param make: makes what there is in the beginning
-    :param empty: leaves no more than that
+    :param make: creates the initial content
+    :param empty: removes everything else
     """
 
     def __init__(
@@ -111,10 +111,10 @@ class Template:
 
     @contextmanager
     def fresh(self, directory: Path) -> Iterator[Database]:
-        """Give a database as it was in the beginning.
+        """Give a database with its initial content.
 
-        For SQLite it is a file of its own, for a server the one of this process with
-        everything removed that tests before have left.
+        For SQLite it is a new file; for a server, the database of this process without
+        anything that earlier tests have left.
         """
         if KIND == "sqlite":
             path = directory / f"{uuid.uuid4().hex}.db"

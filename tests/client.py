@@ -1,4 +1,4 @@
-"""A client of the API, for tests that hold the application in their hands."""
+"""A client of the API, for tests that call the application directly."""
 
 import dataclasses
 import json
@@ -17,7 +17,7 @@ Amounts = Mapping[str, Mapping[str, int]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """What the service answered; the document is None where there is none."""
+    """An answer of the service; the document is None if there is none."""
 
     status: int
     document: Any
@@ -32,7 +32,7 @@ class Answer:
 
 
 class Client:
-    """An administrator who talks to an application."""
+    """An administrator's client of an application."""
 
     def __init__(self, application: "WSGIApplication") -> None:
         self._application = application
@@ -51,13 +51,13 @@ class Client:
         return Answer(response.status_int, document)
 
     def get(self, path: str) -> Any:
-        """Return the document at a path, which must be there."""
+        """Return the document at a path, which must exist."""
         answer = self.call("GET", path)
         assert answer.status == 200, answer
         return answer.document
 
     def make_provider(self, **totals: int) -> str:
-        """Make a root provider with inventories, and return its UUID."""
+        """Create a root provider with inventories, and return its UUID."""
         provider = str(uuid.uuid4())
         body: Any = {"uuid": provider, "name": provider}
         assert self.call("POST", "/resource_providers", body).status == 200
@@ -70,7 +70,7 @@ class Client:
         return provider
 
     def claim(self, consumer: str, amounts: Amounts, **about: Any) -> Answer:
-        """Replace what a consumer uses; it is a new one unless told otherwise."""
+        """Replace the allocations of a consumer, by default a new one."""
         return self.call("PUT", f"/allocations/{consumer}", wants(amounts, **about))
 
     def usages(self, provider: str) -> dict[str, int]:
@@ -88,7 +88,7 @@ def wants(
     user: str = "robot-7",
     consumer_type: str = "INSTANCE",
 ) -> dict[str, Any]:
-    """Return what a body says of one consumer, at the latest microversion."""
+    """Return the body of a request for one consumer, at the latest microversion."""
     return {
         "allocations": {
             provider: {"resources": dict(resources)}
@@ -102,5 +102,5 @@ def wants(
 
 
 def new_uuid() -> str:
-    """Return the UUID of somebody new."""
+    """Return a new UUID."""
     return str(uuid.uuid4())

@@ -32,5 +32,5 @@ def database(template: backends.Template, tmp_path: Path) -> Iterator[Database]:
 
 @pytest.fixture
 def application(database: Database) -> "WSGIApplication":
-    """Give the whole service on an empty database, believing what callers say."""
+    """Give the whole service on an empty database, without authentication."""
     return app.build(settings.make_config(), database)

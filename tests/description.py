@@ -1,4 +1,4 @@
-"""Replies held against the description of the API."""
+"""Checks replies against the description of the API."""
 
 import functools
 import gzip
@@ -21,7 +21,7 @@ ROUTER = Router(openapi.TABLE)
 
 @functools.cache
 def described(version: Version) -> Any:
-    """Return the description of the API, as it is read by others."""
+    """Return the description of the API, parsed from its JSON text."""
     return json.loads(json.dumps(openapi.describe(version)))
 
 
@@ -37,7 +37,7 @@ def resolve(document: Any, node: Any) -> Any:
 def validator(
     version: Version, path: str, method: str, status: str, media_type: str
 ) -> jsonschema.Draft202012Validator:
-    """Return what checks the documents of a reply."""
+    """Return a validator for the documents of a reply."""
     document = described(version)
     reply = document["paths"][path][method]["responses"][status]
     content = reply["content"][media_type]

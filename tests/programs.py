@@ -1,11 +1,11 @@
-"""Our commands, run as programs."""
+"""The project's commands, run as programs."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-# Options of a test reach a program through the environment only.
+# Tests pass options to a program through the environment only.
 INHERITED = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONWARNINGS")
 
 

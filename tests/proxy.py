@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 
 class Proxy:
-    """Passes bytes on to a server, as long as it is not told otherwise.
+    """Passes bytes on to a server, unless told otherwise.
 
-    ``silent`` connections stay open and carry nothing; without ``up`` there are none,
-    and no new one is accepted.
+    ``silent`` connections stay open and carry nothing; without ``up``, there are none,
+    and no new ones are accepted.
     """
 
     def __init__(self, server: tuple[str, int]) -> None:
@@ -26,7 +26,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def fail(self) -> None:
-        """Break all connections, and accept no other."""
+        """Break all connections, and accept no others."""
         self.up = False
         self.hang_up()
 
@@ -39,7 +39,7 @@ class Proxy:
                         end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """End it."""
+        """Stop it."""
         self._ended = True
         self.fail()
         self._listener.close()
@@ -89,7 +89,7 @@ class Proxy:
 
 @contextlib.contextmanager
 def before(server: tuple[str, int]) -> Iterator[Proxy]:
-    """Give a network before a server."""
+    """Give a proxy in front of a server."""
     proxy = Proxy(server)
     try:
         yield proxy

@@ -10,7 +10,7 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class Reading:
-    """What the metrics say, as Prometheus reads it."""
+    """The metrics as Prometheus parses them."""
 
     def __init__(self, text: str) -> None:
         self.values: dict[Key, float] = {
@@ -19,7 +19,7 @@ class Reading:
         }
 
     def get(self, name: str, **labels: str) -> float:
-        """Return the sum of all that have a name and some labels."""
+        """Return the sum over all metrics with a name and some labels."""
         wanted = set(labels.items())
         return sum(
             value

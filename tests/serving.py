@@ -1,4 +1,4 @@
-"""An application behind a real socket, and what it was asked there."""
+"""An application behind a real socket, which records its requests."""
 
 import dataclasses
 import threading
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call:
-    """A request: its path as it is meant, its query as it was sent."""
+    """A request: its decoded path, its query as sent."""
 
     method: str
     path: str
@@ -33,7 +33,7 @@ class Call:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Served:
-    """Where an application is, and what it was asked so far."""
+    """The URL of an application, and the requests so far."""
 
     url: str
     calls: list[Call] = dataclasses.field(default_factory=list)
@@ -47,7 +47,7 @@ class _Server(ThreadingMixIn, simple_server.WSGIServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a client that has gone; the application's errors are told."""
+        """Ignore clients that have gone; errors of the application are reported."""
 
 
 class _Handler(simple_server.WSGIRequestHandler):

@@ -7,7 +7,7 @@ from oslo_config import cfg
 from placement import conf
 
 DEFAULTS = {
-    # Tests connect by themselves.
+    # Tests open their own connections.
     ("placement_database", "connection"): "sqlite://",
     ("api", "auth_strategy"): "noauth2",
     ("oslo_policy", "policy_file"): "a file that does not exist.yaml",

@@ -1,4 +1,4 @@
-"""Which SQL statements are executed."""
+"""Records the SQL statements that are executed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +11,9 @@ from placement_foundation.storage import Database
 
 @contextmanager
 def statements(database: Database) -> Iterator[list[str]]:
-    """Give the list of the statements that are executed within, by their first words.
+    """Give a list of the statements executed in the block, by their first words.
 
-    One that is executed for several rows at once is listed once.
+    A statement that is executed for several rows at once is listed once.
     """
     executed: list[str] = []
 

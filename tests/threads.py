@@ -1,4 +1,4 @@
-"""Callers who meet."""
+"""Concurrent calls."""
 
 import threading
 from collections import Counter

@@ -1,8 +1,8 @@
-"""A game of known turns: what the ledger must look like after any number of them.
+"""A game of known turns: the ledger must look the same after the same turns.
 
-Some consumers share the processors of one of two providers. In most turns they all
-take another amount; in every third the reshaper moves everything to the other
-provider. Whoever finds the ledger between two turns has found it broken.
+Some consumers share the processors of one of two providers. In most turns they all take
+another amount; every third turn, the reshaper moves everything to the other provider. A
+reader that finds the ledger between two turns has found it broken.
 
 Run as a program, it plays until it is killed and prints each turn when it is done.
 """
@@ -25,7 +25,7 @@ AMOUNTS = 7
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ledger:
-    """What there is after a turn. Providers are those at home and abroad."""
+    """The state after a turn. Providers are those at home and abroad."""
 
     turn: int
     home: str
@@ -36,18 +36,18 @@ class Ledger:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Players:
-    """Who plays: two providers, the first of which has processors, and consumers."""
+    """The players: two providers, the first of which has processors, and consumers."""
 
     providers: tuple[str, str]
     consumers: Sequence[str]
 
     def after(self, turn: int) -> Ledger:
-        """Return what the rules say that there is after a turn."""
+        """Return the state that the rules require after a turn."""
         home, other = self.providers
         generations = {home: 1, other: 1}
         for number in range(1, turn + 1):
             if is_move(number):
-                # Filled, used and cleaned up; the old home is cleaned up only.
+                # Filled, used and cleaned up; the old home is only cleaned up.
                 generations[other] += 3
                 generations[home] += 1
                 home, other = other, home
@@ -63,7 +63,7 @@ class Players:
         )
 
     def found(self, connection: sa.Connection) -> Ledger:
-        """Return what there is, as far as the rules tell of it."""
+        """Return the actual state, as far as the rules describe it."""
         generations, inventories, consumers = {}, {}, {}
         for uuid in self.providers:
             provider = resource_provider.get_by_uuid(connection, uuid)

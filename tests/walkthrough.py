@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-# Where the pages say that the service is.
+# The address of the service on the pages.
 ADDRESS = "127.0.0.1:8778"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Told:
-    """A command of a page, and what the page says that it prints."""
+    """A command of a page, and the output that the page shows."""
 
     command: str
     output: str
@@ -51,7 +51,7 @@ def run(told: Sequence[Told], address: str, directory: Path) -> list[str]:
     :param address: host and port of the service, in place of those of the page
     :param directory: where they run
     """
-    # Each command is followed by a line that nothing else prints.
+    # Each command is followed by a line that no other command prints.
     script = "".join(f"{each.command}\necho ======\n" for each in told)
     done = subprocess.run(
         ["bash", "-c", script.replace(ADDRESS, address)],

@@ -1,7 +1,7 @@
 """The reservation service as the ``openstack reservation`` command line meets it.
 
-Placement and the service run as they are deployed: over HTTP, the service in processes
-of its own. ``tox -e reservations``.
+Placement and the service run as they are deployed: over HTTP, the service in its own
+processes. ``tox -e reservations``.
 """
 
 import contextlib
@@ -67,7 +67,7 @@ PATIENCE_SECONDS = 90
 
 
 class Terminal(Shell):
-    """A terminal in which somebody reserves room."""
+    """A terminal in which a user reserves room."""
 
     def __init__(self, url: str, home: Path) -> None:
         super().__init__(url, home)
@@ -80,20 +80,20 @@ class Terminal(Shell):
         self._batch.stdin.write(json.dumps(words) + "\n")
         self._batch.stdin.flush()
         done = Done(*json.loads(self._batch.stdout.readline()))
-        # What the client says of its own plugins is none of our business.
+        # What the client says about its own plugins does not concern us.
         lines = done.complaints.splitlines(keepends=True)
         ours = "".join(line for line in lines if "Could not load" not in line)
         return dataclasses.replace(done, complaints=ours)
 
     def ask(self, command: str, *arguments: str, version: str = "") -> Any:
-        """Return the table or record that a command prints, after what it tells."""
+        """Return the table or record that a command prints, after its messages."""
         done = self.run(command, *arguments, "-f", "json")
         assert not done.code, done
         return json.loads(re.sub(r"\A[^{\[]*", "", done.output))
 
 
 class Gate:
-    """The way to Placement; ``watch`` sees every call, ``closed`` lets none through."""
+    """A proxy in front of Placement; ``watch`` sees all calls, ``closed`` stops all."""
 
     def __init__(self, application: "WSGIApplication") -> None:
         self._application = application
@@ -113,7 +113,7 @@ class Gate:
 
 @dataclasses.dataclass
 class Site:
-    """Placement with two hosts, the service, and somebody who uses it."""
+    """Placement with two hosts, the service, and a user of it."""
 
     placement: Client
     gate: Gate
@@ -142,8 +142,7 @@ class Site:
         assert "Not enough hosts available" in done.complaints
         assert arguments[0] not in self.leases()
 
-    # What is looked at again and again is read without the client: that takes longer
-    # than most requests.
+    # Frequent checks do without the client, which takes longer than most requests.
 
     def leases(self) -> dict[str, str]:
         return {each["name"]: each["id"] for each in self.read("leases")["leases"]}
@@ -174,7 +173,7 @@ class Site:
         ]
 
     def inventory(self, resource_class: str) -> list[int]:
-        """Return what reservation providers have of a class, the largest first."""
+        """Return reservation providers' inventories of a class, the largest first."""
         found = []
         for child in self.children().values():
             path = f"/resource_providers/{child}/inventories"
@@ -222,7 +221,7 @@ class Site:
 
 
 def ask(method: str, url: str, body: Any = None) -> Any:
-    """Ask the service without the client; return what it answers."""
+    """Ask the service without the client; return its answer."""
     request = urllib.request.Request(
         url,
         data=None if body is None else json.dumps(body).encode(),
@@ -235,13 +234,13 @@ def ask(method: str, url: str, body: Any = None) -> Any:
 
 
 def in_a_while() -> str:
-    """Return the next full minute that leaves time to say something before."""
+    """Return the next full minute that leaves time for another command before it."""
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() + 60 + 20))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Started:
-    """A program that runs, and what it told when it began."""
+    """A running program, and what it printed when it started."""
 
     process: subprocess.Popen[bytes]
     told: str
@@ -324,8 +323,8 @@ def clean(site: Site) -> Iterator[Site]:
     assert site.classes() == []
 
 
-# The rows of the acceptance table, in their order. Each test begins where the one
-# before it has ended: with two hosts and no lease.
+# The rows of the acceptance table, in their order. Each test starts where the one
+# before it ended: with two hosts and no lease.
 
 
 def test_1_hosts(site: Site) -> None:
@@ -427,7 +426,7 @@ def test_10_a_lease_ends_by_itself(clean: Site) -> None:
     assert site.placement.get(f"/allocations/{server}")["allocations"] == {}
 
 
-def test_11_a_reservation_provider_is_made_again(clean: Site) -> None:
+def test_11_a_reservation_provider_is_created_again(clean: Site) -> None:
     site = clean
     child = site.children()["blazar_compute-2"]
     path = f"/resource_providers/{child}"
@@ -492,12 +491,12 @@ def test_14_two_processes_run_each_event_once(clean: Site) -> None:
             assert not done.code, done
         for name in names:
             site.wait_for(name, "ACTIVE")
-    # Each write that succeeds makes the next generation, however often it was tried.
+    # Each successful write increments the generation, however many attempts it took.
     assert site.placement.generation(child) == before + 3
 
 
-def test_a_process_that_is_killed_is_made_up_for(clean: Site) -> None:
-    """In the middle of a start: the loop of the other process ends what it began."""
+def test_another_process_ends_the_work_of_a_killed_one(clean: Site) -> None:
+    """In the middle of a start: the other process ends what the first began."""
     site = clean
     assert not site.reserve("survivor", *FIRST_WEEK, amount=12).code
     lease_id = site.leases()["survivor"]
@@ -505,7 +504,7 @@ def test_a_process_that_is_killed_is_made_up_for(clean: Site) -> None:
     words = ("serve", "--port", "0", "--workers", "1")
     with running(site.configuration, *words) as other:
         lease = f"{other.url}/v1/leases/{lease_id}"
-        # Who has an answer knows that there is a process to kill.
+        # An answer shows that there is a process to kill.
         assert ask("GET", lease)["lease"]["status"] == "PENDING"
         (worker,) = children_of(other.process.pid)
 
@@ -518,7 +517,7 @@ def test_a_process_that_is_killed_is_made_up_for(clean: Site) -> None:
         site.gate.watch = kill
         with contextlib.suppress(OSError):
             ask("PUT", lease, {"start_date": "now"})
-        # It may be the loop that begins the start, within its interval.
+        # The loop may begin the start, within its interval.
         began = killed.wait(60)
         site.gate.watch = lambda call: None
     assert began
@@ -532,7 +531,7 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for child in found.split()]
 
 
-def test_the_hosts_go_as_they_came(clean: Site) -> None:
+def test_the_hosts_are_removed(clean: Site) -> None:
     site = clean
     for name in ("compute-1", "compute-2"):
         assert not site.terminal.run("host delete", name).code

@@ -1,4 +1,4 @@
-"""The node service as its real clients meet it: ``tox -e baremetal``.
+"""The node service as its real clients use it: ``tox -e baremetal``.
 
 The ``openstack baremetal`` command line, and the library openstacksdk.
 """
@@ -25,13 +25,13 @@ pytestmark = [
 ]
 
 PROGRAM = "placement_consumers.nodes.cmd.nodes"
-# What the client asks for by itself, and what it may be told to ask for.
+# The version that the client asks for by default, and one that it can be told to use.
 VERSIONS = ("", "1.37")
 STATES = "provision_state"
 
 
 class Terminal(Shell):
-    """A terminal in which somebody looks after nodes."""
+    """A terminal in which a user manages nodes."""
 
     def __init__(self, url: str, home: Path) -> None:
         super().__init__(url, home)
@@ -52,13 +52,13 @@ class Terminal(Shell):
         return super().ask(command, *arguments, version=version)
 
     def say(self, command: str, *arguments: str, version: str = "") -> str:
-        """Return what a command prints that is no table."""
+        """Return the output of a command that does not print a table."""
         done = self.run(command, *arguments, version=version)
         assert (done.code, done.complaints) == (0, ""), done
         return done.output.strip()
 
     def complaint(self, command: str, *arguments: str, version: str = "") -> str:
-        """Return what a command complains of."""
+        """Return the error message of a command."""
         done = self.run(command, *arguments, version=version)
         assert done.code == 1, done
         return done.complaints
@@ -147,7 +147,7 @@ def test_pages_of_a_list(shell: Terminal, node: str) -> None:
     assert [row["name"] for row in rows] == ["n1", "n2"]
     rows = shell.ask("node list", "--marker", rows[-1]["uuid"])
     assert [row["name"] for row in rows] == ["n3"]
-    # The client sorts what it has got.
+    # The client sorts the nodes that it has received.
     rows = shell.ask("node list", "--sort", "name:desc")
     assert [row["name"] for row in rows] == ["n3", "n2", "n1"]
     rows = shell.ask("node list", "--resource-class", "baremetal.gold")
@@ -213,7 +213,7 @@ def test_other_changes(shell: Terminal, node: str) -> None:
     assert row["name"] == "fake-hardware"
 
 
-# What the library says of itself.
+# Deprecation warnings of the library itself.
 @pytest.mark.filterwarnings("ignore:::openstack")
 def test_the_library(shell: Terminal, tmp_path: Path) -> None:
     import openstack

@@ -10,14 +10,14 @@ from tests import walkthrough
 pytestmark = pytest.mark.client
 
 PAGE = Path(__file__).parents[2] / "docs" / "placement-nodes.rst"
-# Where the page says that the node service is.
+# The address of the node service on the page.
 ADDRESS = "127.0.0.1:6385"
 
 
-def test_the_example_goes_as_told(
+def test_the_example_works_as_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Here the agent remembers what is its own.
+    # The agent records its own providers here.
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with (
         walkthrough.serving(tmp_path, "placement-api") as placement,

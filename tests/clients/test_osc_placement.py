@@ -1,4 +1,4 @@
-"""The service as the ``openstack`` command line meets it: ``tox -e clients``."""
+"""The service as the ``openstack`` command line uses it: ``tox -e clients``."""
 
 import dataclasses
 import importlib.util
@@ -62,7 +62,7 @@ class Done:
 
 
 class Shell:
-    """A terminal in which somebody uses the command line client."""
+    """A terminal in which a user runs the command line client."""
 
     def __init__(self, url: str, home: Path) -> None:
         self.options = [
@@ -103,7 +103,7 @@ class Shell:
         return json.loads(done.output)
 
     def fail(self, command: str, *arguments: str, version: str = LATEST) -> str:
-        """Return what a command complains of."""
+        """Return the error message of a command."""
         done = self.run(command, *arguments, version=version)
         assert done.code == 1, done
         return done.complaints
@@ -123,7 +123,7 @@ class Shell:
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     home = tmp_path_factory.mktemp("home")
     log = home / "log"
-    # A pipe that nobody reads would fill up and hold the service.
+    # A pipe that is not read would fill up and block the service.
     with log.open("w") as output:
         service = subprocess.Popen(
             [sys.executable, "-m", "placement.cmd.api", "--port", "0"],
@@ -141,7 +141,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 def wait_for_url(service: subprocess.Popen[bytes], log: Path) -> str:
-    """Return where the service says that it is."""
+    """Return the URL that the service prints."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline and service.poll() is None:
         announced = re.search(r"served at (http://[^/ ]+)/", log.read_text())
@@ -204,7 +204,7 @@ def test_traits(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("version", [OLDEST, "1.13", "1.20", LATEST])
-def test_a_provider_from_its_first_to_its_last_day(shell: Shell, version: str) -> None:
+def test_a_provider_from_creation_to_deletion(shell: Shell, version: str) -> None:
     uuid = new_uuid()
     arguments = [f"first {uuid}", "--uuid", uuid]
     made = shell.ask("resource provider create", *arguments, version=version)
@@ -427,7 +427,7 @@ def test_parts_of_allocations_are_removed(shell: Shell, version: str) -> None:
     assert left == {provider: {"DISK_GB": 1}, other: {"VCPU": 1, "DISK_GB": 1}}
     assert unset("--provider", other) == {provider: {"DISK_GB": 1}}
     if version == "1.12":
-        # It expects to be told whose the allocations are that it has just deleted.
+        # It expects to get the owner of the allocations that it has just deleted.
         shell.do("resource provider allocation delete", consumer, version=version)
     else:
         done = shell.run(

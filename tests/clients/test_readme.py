@@ -17,14 +17,14 @@ PROGRAM = Path(sys.executable).with_name("placement-api")
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """Give the address of a service on an embedded database of its own."""
+    """Give the address of a service with its own embedded database."""
     with walkthrough.serving(tmp_path, "placement-api") as address:
         with urllib.request.urlopen(f"http://{address}/", timeout=30) as root:
             assert root.status == 200
         yield address
 
 
-# What is shown of other programs is not run here.
+# Commands of other programs are not run here.
 @pytest.mark.parametrize(
     ("page", "programs"),
     [
@@ -33,7 +33,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         ("docs/why-nothing-fits.rst", None),
     ],
 )
-def test_a_page_goes_as_told(
+def test_a_page_works_as_written(
     page: str, programs: str | None, address: str, tmp_path: Path
 ) -> None:
     commands = [

@@ -78,7 +78,7 @@ def serving(
     url = f"http://127.0.0.1:{port}"
     home = directory / application.split(".")[0]
     home.mkdir()
-    # Keystone looks at the arguments of its process, so gunicorn gets none.
+    # Keystone parses the arguments of its process, so gunicorn gets none.
     (home / "gunicorn.conf.py").write_text(
         SERVER.format(port=port, application=application)
     )
@@ -163,7 +163,7 @@ def placement(keystone: str, directory: Path) -> Iterator[str]:
 
 
 def log_in(keystone: str, user: str, **scope: Any) -> session.Session:
-    """Return a session of a user, for a project named ``project_name`` or else."""
+    """Return a session of a user, for the project ``project_name`` or another scope."""
     if "project_name" in scope:
         scope["project_domain_name"] = "Default"
     return session.Session(
@@ -178,7 +178,7 @@ def log_in(keystone: str, user: str, **scope: Any) -> session.Session:
 
 
 class Cloud:
-    """What there is in Keystone, made by its administrator."""
+    """The users and projects in Keystone, created by its administrator."""
 
     def __init__(self, keystone: str, placement: str) -> None:
         self._keystone = keystone
@@ -212,7 +212,7 @@ class Cloud:
         self._admin.put(f"{where}/users/{user}/roles/{self._role(role)}")
 
     def revoke(self, token: str) -> None:
-        """Make a token worthless."""
+        """Revoke a token."""
         self._admin.delete("/auth/tokens", headers={"X-Subject-Token": token})
 
     def _role(self, name: str) -> str:
@@ -267,7 +267,7 @@ def test_the_service_is_found_in_the_catalog(keystone: str, cloud: Cloud) -> Non
     assert (endpoint.min_microversion, endpoint.max_microversion) == ((1, 0), (1, 39))
 
 
-def test_a_service_makes_and_deletes_a_provider(
+def test_a_service_creates_and_deletes_a_provider(
     keystone: str, cloud: Cloud, ask: Ask
 ) -> None:
     who = log_in(keystone, "placement", project_name="service")
@@ -283,7 +283,7 @@ def test_an_administrator_may_ask(keystone: str, cloud: Cloud, ask: Ask) -> None
     assert ask(who, "/resource_providers").status_code == 200
 
 
-def test_a_reader_sees_the_usages_of_the_own_project_only(
+def test_a_reader_sees_only_the_usages_of_the_own_project(
     keystone: str, cloud: Cloud, ask: Ask, name: str
 ) -> None:
     cloud.add_user(name, "reader", "mine")
@@ -310,7 +310,7 @@ def test_an_administrator_of_something_else_may_nothing(
     assert ask(who, "/traits").status_code == 200
 
 
-def test_a_revoked_token_that_nobody_has_used_is_refused(
+def test_a_revoked_token_that_was_never_used_is_refused(
     keystone: str, placement: str, cloud: Cloud
 ) -> None:
     who = log_in(keystone, "admin", project_name="admin")

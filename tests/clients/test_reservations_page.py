@@ -10,11 +10,11 @@ from tests import walkthrough
 pytestmark = pytest.mark.client
 
 PAGE = Path(__file__).parents[2] / "docs" / "placement-reservations.rst"
-# Where the page says that the reservation service is.
+# The address of the reservation service on the page.
 ADDRESS = "127.0.0.1:1234"
 
 
-def test_the_example_goes_as_told(tmp_path: Path) -> None:
+def test_the_example_works_as_written(tmp_path: Path) -> None:
     configuration = tmp_path / "placement-reservations.conf"
     with walkthrough.serving(tmp_path, "placement-api") as placement:
         configuration.write_text(f"[placement]\nendpoint = http://{placement}\n")
