@@ -1,4 +1,4 @@
-"""Settings of Sphinx: ``tox -e docs``."""
+"""Settings for Sphinx: ``tox -e docs``."""
 
 import sys
 from importlib import metadata
@@ -15,7 +15,7 @@ release = metadata.version("placement-server")
 extensions = [
     "oslo_config.sphinxext",
     "oslo_policy.sphinxext",
-    # Pages of the manual, and the descriptions of the API: reference.py, beside this.
+    # Manual pages, and the descriptions of the API: reference.py, next to this file.
     "reference",
 ]
 man_pages = reference.MAN_PAGES

@@ -26,14 +26,14 @@ QUERY = "resources=VCPU:16,MEMORY_MB:32768&required=CUSTOM_TRUSTED,!CUSTOM_RETIR
 COMMAND = f"placement-explain '{QUERY}'"
 WIDTH = 110
 
-# A viewer that draws the picture loads nothing from anywhere.
+# A viewer that draws the picture loads nothing from elsewhere.
 FORMAT = re.sub(
     r"@font-face \{\{.*?\}\}", "", _export_format.CONSOLE_SVG_FORMAT, flags=re.S
 )
 
 
 def hosts() -> Iterator[Node]:
-    """Yield hosts, some of them trusted, some on their way out, more or less in use."""
+    """Yield hosts, some of them trusted, some being retired, more or less in use."""
     for number in range(1, 61):
         traits = ["HW_CPU_X86_VMX"]
         if number % 5 < 2:
@@ -45,13 +45,13 @@ def hosts() -> Iterator[Node]:
             None,
             {"VCPU": 64, "MEMORY_MB": 262_144, "DISK_GB": 4_000},
             traits=tuple(traits),
-            # Each of four consumers has as much.
+            # Each of four consumers has the same amount.
             used={"VCPU": 13 + number % 3, "MEMORY_MB": 8_192 * (4 + number % 3)},
         )
 
 
 def draw(database: Database) -> str:
-    """Return the picture, of an explanation by a service on an empty database."""
+    """Return the picture of an explanation, by a service on an empty database."""
     cloud.plant(database, hosts())
     ask = client.in_process(database)
     _, document = ask("GET", f"/ledger/v1/explanation?{QUERY}", None)
@@ -67,7 +67,7 @@ def draw(database: Database) -> str:
 
 
 def main() -> None:
-    """Draw the pictures into the files that the documentation shows."""
+    """Write the pictures to the files that the documentation shows."""
     database = storage.connect(DatabaseSettings("sqlite://"))
     migration.SCHEMA.upgrade(database)
     standard_name.synchronise(database)

@@ -1,7 +1,7 @@
-"""What the documentation takes from the programs themselves.
+"""The parts of the documentation that are generated from the programs.
 
-A page of the manual for each command, made from its help, and the descriptions of the
-API with something to browse them in, which needs no network.
+These are a manual page for each command, made from its help, and the descriptions of
+the API with a viewer that needs no network.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ from placement import openapi
 from placement.microversion import VERSIONS
 from placement_foundation.version import Version
 
-# The arguments whose help a page shows, beside that of the command.
+# The arguments whose help a page shows in addition to that of the command.
 HELPS = {
     "placement-api": [],
     "placement-explain": [],
@@ -78,14 +78,14 @@ VIEWER = """<!doctype html>
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Write what is taken from the programs, when Sphinx begins and ends."""
+    """Write what is generated from the programs, when Sphinx begins and ends."""
     app.connect("builder-inited", write_manual)
     app.connect("build-finished", write_viewer)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def write_manual(app: Any) -> None:
-    """Write a page for each command: its help, and that of what is in it."""
+    """Write a page for each command, with its help and that of its subcommands."""
     place = Path(app.srcdir) / "man"
     place.mkdir(exist_ok=True)
     for name, helps in HELPS.items():
@@ -98,13 +98,13 @@ def write_manual(app: Any) -> None:
             parts.append(f"::\n\n{shown}")
         text = "\n".join(parts)
         page = place / f"{name}.rst"
-        # What did not change is not read again.
+        # Sphinx does not read unchanged files again.
         if not page.exists() or page.read_text() != text:
             page.write_text(text)
 
 
 def help_of(command: str) -> str:
-    """Return what a command says when it is asked for help."""
+    """Return the help of a command."""
     name, *words = command.split()
     done = subprocess.run(  # noqa: S603
         [Path(sys.executable).with_name(name), *words, "--help"],
@@ -117,7 +117,7 @@ def help_of(command: str) -> str:
 
 
 def write_viewer(app: Any, failure: Exception | None) -> None:
-    """Write the descriptions of the API, and what shows them in a browser."""
+    """Write the descriptions of the API, and a viewer for the browser."""
     if failure or app.builder.format != "html":
         return
     place = Path(app.outdir) / "openapi"
@@ -131,14 +131,14 @@ def write_viewer(app: Any, failure: Exception | None) -> None:
     newest_first = [str(Version(*version)) for version in reversed(VERSIONS)]
     for name in newest_first:
         document = json.dumps(openapi.describe(openapi.BY_NAME[name]))
-        # A script can be read from a file as well, a document could not.
+        # A browser loads a script even from a local file, but not a document.
         (place / f"{name}.js").write_text(f"const described = {document};\n")
         (place / f"{name}.json").write_text(document)
     options = "".join(f"<option>{name}</option>" for name in newest_first)
     (place / "index.html").write_text(VIEWER.replace("OPTIONS", options))
 
 
-# A command without a page is a mistake that shows when this is imported.
+# A command without a page is an error that is found when this is imported.
 COMMANDS = {
     entry.name
     for entry in metadata.distribution("placement-server").entry_points

@@ -279,7 +279,7 @@ def prepare_database(
         try:
             _fill(program, config, database, migrate)
         finally:
-            # The processes to come open connections of their own.
+            # The server processes will open their own connections.
             database.rest()
     except command.TROUBLE as exc:
         raise Unusable(

@@ -135,7 +135,7 @@ def print_openapi(config: cfg.ConfigOpts) -> int:
 def _parse_version(text: str) -> Version:
     if text not in openapi.BY_NAME:
         raise ValueError(
-            f"{text!r} is no microversion; they go from {MINIMUM} to {MAXIMUM}, and "
+            f"{text!r} is not a microversion; they go from {MINIMUM} to {MAXIMUM}, and "
             f"'{openapi.LATEST}' is the newest"
         )
     return openapi.BY_NAME[text]

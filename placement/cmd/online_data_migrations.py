@@ -85,7 +85,7 @@ def _run_all(database: Database, repairs: Mapping[str, Repair]) -> int:
 def _run_batch(
     database: Database, repairs: Mapping[str, Repair], limit: int
 ) -> tuple[dict[str, int], bool]:
-    """Run repairs until the limit is used up, each in a transaction of its own.
+    """Run repairs until the limit is used up, each in its own transaction.
 
     :returns: how many rows each repair that ran has repaired, keyed by name; and
         whether any failed

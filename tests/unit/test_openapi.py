@@ -170,4 +170,4 @@ def test_the_command_knows_no_other_microversion(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert manage.main(["openapi", "--microversion", "1.40"]) == 1
-    assert "'1.40' is no microversion" in capsys.readouterr().err
+    assert "'1.40' is not a microversion" in capsys.readouterr().err
