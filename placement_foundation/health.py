@@ -1,4 +1,4 @@
-"""Whether a process lives, and whether it is ready to serve.
+"""Whether a process is alive, and whether it is ready to serve.
 
 Both pages are open to anonymous callers, and give no more than a word for each check.
 """

@@ -117,19 +117,19 @@ def delete_each(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reading(Generic[T]):
-    """What was read in a transaction that goes on until it is closed."""
+    """The result of a transaction that stays open until ``close`` is called."""
 
     value: T
     close: Callable[[], None]
 
 
 def notes(connection: sa.Connection) -> dict[Any, Any]:
-    """Return what is noted about the transaction that a connection is in.
+    """Return the notes on the transaction that a connection is in.
 
     The notes begin as a copy of ``Database.info`` and end with the transaction: another
-    attempt finds nothing of this one. They are an option of the ``Connection``, since
-    each transaction has one of its own; ``Connection.info`` would go back to the pool
-    and be found by the next transaction.
+    attempt does not find them. They are an execution option, since each transaction has
+    its own ``Connection``; ``Connection.info`` would go back to the pool, and the next
+    transaction would find it.
     """
     noted: dict[Any, Any] = connection.get_execution_options()[NOTES]
     return noted

@@ -92,7 +92,7 @@ def list_by_consumer(connection: sa.Connection, uuid: str) -> Shares:
 
 
 def list_by_provider(connection: sa.Connection, provider_id: int) -> Shares:
-    """Return what is used of a provider, in the order of consumer and class ids."""
+    """Return the allocations against a provider, ordered by consumer and class id."""
     return _shares(
         _load(connection, models.Allocation.resource_provider_id == provider_id)
     )

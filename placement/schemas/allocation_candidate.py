@@ -412,9 +412,9 @@ def render(answer: Answer, view: View) -> Json:
 class _Writer:
     """Writes candidates as text.
 
-    That of a candidate depends on its slots, on which of its picks are the same
-    provider, and else on nothing but UUIDs. So one candidate of each pattern is
-    rendered, and the text of the others has other UUIDs in the same places.
+    The text of a candidate depends only on its slots, on which of its picks are the
+    same provider, and on UUIDs. So one candidate of each pattern is rendered, and the
+    text of the others has different UUIDs in the same places.
     """
 
     def __init__(self, version: Version) -> None:
@@ -431,9 +431,9 @@ class _Writer:
         return form % tuple([providers[number].uuid for number in numbers])
 
     def _form(self, candidate: Candidate) -> tuple[str, Sequence[int]]:
-        """Return the text with places for UUIDs, and whose they are, in their order.
+        """Return the text with placeholders for UUIDs, and the picks they stand for.
 
-        A place has the number of the pick that it is for.
+        Picks are given by number, in the order of the placeholders.
         """
         nameless = {
             provider: replace(provider, uuid=f"<{number}>")

@@ -193,7 +193,7 @@ def _parse_aggregates(
 
 
 def parse_in_tree(value: str) -> str:
-    """Return the UUID that ``in_tree`` names, as it is spelled.
+    """Return the UUID in ``in_tree``, as it is spelled.
 
     :raises BadRequest: the value is not a UUID in any spelling
     """

@@ -121,7 +121,7 @@ QUERIES = ByVersion(
 
 
 def parse(body: Json, parsers: Mapping[str, Parser]) -> Asked:
-    """Return what is asked.
+    """Return the question in a body, and the changes to the cloud.
 
     :raises BadRequest: the query is wrong
     """
