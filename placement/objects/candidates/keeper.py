@@ -136,9 +136,8 @@ class Keeper:
             current = base
         else:
             current = self._publish(base, self._catch_up(connection, base, heads))
-        if self._clock() >= self._next_look and not self._is_complete(
-            connection, current
-        ):
+        must_look = self._clock() >= self._next_look
+        if must_look and not self._is_complete(connection, current):
             return None
         return current.forest
 
