@@ -2,6 +2,14 @@
 
 ::
 
+    from placement_consumers import client
+
+    placement = client.from_config(config)              # an oslo.config [placement]
+    placement = client.from_environment(url=..., token=...)    # or OS_* variables
+
+    found = placement.list_candidates("resources=VCPU:1")
+    placement.change_traits(provider, lambda traits: traits | {"CUSTOM_GOLD"})
+
 Every operation names the lowest microversion that it needs, and sends that one unless
 another is given; it never sends "latest". A refusal is raised as an exception, one for
 each kind (``BadRequest``, ``Unauthorized``, ``Forbidden``, ``NotFound``,
@@ -11,19 +19,6 @@ there are ``get``, ``put``, ``post`` and ``delete``.
 
 A client keeps one session, with its connections and its token: create one for a process
 and share it. ``for_request`` returns the same client on behalf of one inbound request.
-
-    found = placement.list_candidates("resources=VCPU:1")
-    placement.change_traits(provider, lambda traits: traits | {"CUSTOM_GOLD"})
-
-Every operation names the lowest microversion that it needs, and sends that one unless
-it is told another; none is ever "latest". What Placement refuses is raised, one
-exception for each kind (``BadRequest``, ``Unauthorized``, ``Forbidden``, ``NotFound``,
-``NotSupported``, ``Conflict``, ``Unavailable``, ``Timeout``, all of them
-``PlacementError``), with status, code, detail and request id. What is not here is a
-path away: ``get``, ``put``, ``post`` and ``delete`` take any.
-
-A client keeps one session, with its connections and its token: make one for a process
-and share it. ``for_request`` gives the same client on behalf of one inbound request.
 """
 
 import copy

@@ -122,7 +122,7 @@ def _claim(placement: Client, server: Server, candidate: Candidate) -> bool:
             # Another client's claim came first: of all conflicts, this one is final.
             if "consumer generation conflict" in exc.detail:
                 raise ServerTaken(
-                    f"server {server.uuid} is not booted: somebody else has booted it "
+                    f"server {server.uuid} is not booted: another client has booted it "
                     "at the same time"
                 ) from exc
             raise

@@ -130,7 +130,7 @@ def test_no_candidate_has_room_any_more() -> None:
 
 def test_another_claim_of_the_same_server_is_final() -> None:
     placement = Placement(TAKEN)
-    with pytest.raises(ServerTaken, match="somebody else has booted it"):
+    with pytest.raises(ServerTaken, match="another client has booted it"):
         placement.boot()
     assert placement.tried == [FIRST]
 
@@ -193,7 +193,7 @@ def test_of_two_clients_that_boot_one_server_one_fails(
             return str(exc)
 
     ended = at_once([attempt, attempt])
-    (told,) = [each for each in ended if "somebody else has booted it" in each]
+    (told,) = [each for each in ended if "another client has booted it" in each]
     (host,) = set(ended) - {told}
     held = small_cloud.placement.get_allocations(server.uuid).by_provider
     assert held == {host: {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 10}}
