@@ -69,6 +69,23 @@ class Client:
         assert self.call("PUT", path, body).status == 200
         return provider
 
+    def boot(self, query: str) -> str | None:
+        """Claim the first candidate for a new consumer, and return its UUID, if any."""
+        answer = self.get(f"/allocation_candidates?{query}")
+        for candidate in answer["allocation_requests"]:
+            server = new_uuid()
+            body = {
+                **candidate,
+                "project_id": "blue",
+                "user_id": "ann",
+                "consumer_generation": None,
+                "consumer_type": "INSTANCE",
+            }
+            path = f"/allocations/{server}"
+            assert self.call("PUT", path, body).status == 204
+            return server
+        return None
+
     def claim(self, consumer: str, amounts: Amounts, **about: Any) -> Answer:
         """Replace the allocations of a consumer, by default a new one."""
         return self.call("PUT", f"/allocations/{consumer}", wants(amounts, **about))

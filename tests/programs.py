@@ -1,12 +1,28 @@
 """The project's commands, run as programs."""
 
 import os
+import re
 import subprocess
 import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 # Tests pass options to a program through the environment only.
 INHERITED = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONWARNINGS")
+PATIENCE_SECONDS = 60
+
+
+def unconfigure(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """Make this process see a machine without any configuration."""
+    for name in list(os.environ):
+        if name.startswith("OS_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
 
 
 def environment(home: Path, connection: str | None = None) -> dict[str, str]:
@@ -38,3 +54,41 @@ def run(
     process = start(module, *arguments, home=home, connection=connection)
     output, error_output = process.communicate(timeout=60)
     return process.returncode, output, error_output
+
+
+@contextmanager
+def serving(
+    module: str, *arguments: str, home: Path, variables: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Run a service on a free port, and give its URL.
+
+    Its output goes to the file ``service.log`` in ``home``: a pipe that is not read
+    would fill up and block the service.
+
+    :param variables: its environment; None means that of an unconfigured machine
+    """
+    log = home / "service.log"
+    with (
+        log.open("w") as output,
+        subprocess.Popen(
+            [sys.executable, "-m", module, *arguments, "--port", "0"],
+            env=environment(home) if variables is None else dict(variables),
+            stdout=output,
+            stderr=output,
+        ) as process,
+    ):
+        try:
+            yield _announced(process, log)
+        finally:
+            process.terminate()
+
+
+def _announced(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Return the URL that a service prints when it starts."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until and process.poll() is None:
+        found = re.search(r"served at (http://[^/ ]+)/", log.read_text())
+        if found:
+            return found[1]
+        time.sleep(0.1)
+    raise RuntimeError(f"the service does not start: {log.read_text()}")

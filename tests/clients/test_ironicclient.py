@@ -5,8 +5,6 @@ The ``openstack baremetal`` command line, and the library openstacksdk.
 
 import importlib.util
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests import programs
-from tests.clients.test_osc_placement import Done, Shell, wait_for_url
+from tests.clients.test_osc_placement import Done, Shell
 
 pytestmark = [
     pytest.mark.client,
@@ -71,21 +69,10 @@ class Terminal(Shell):
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     home = tmp_path_factory.mktemp("home")
-    log = home / "log"
-    with log.open("w") as output:
-        service = subprocess.Popen(
-            [sys.executable, "-m", PROGRAM, "serve", "--port", "0", "--workers", "1"],
-            env=programs.environment(home),
-            stdout=output,
-            stderr=output,
-        )
-    try:
-        shell = Terminal(wait_for_url(service, log), home)
+    with programs.serving(PROGRAM, "serve", "--workers", "1", home=home) as url:
+        shell = Terminal(url, home)
         yield shell
         shell.close()
-    finally:
-        service.terminate()
-        service.wait(timeout=30)
 
 
 @pytest.fixture

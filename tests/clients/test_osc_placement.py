@@ -4,10 +4,8 @@ import dataclasses
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,33 +120,10 @@ class Shell:
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     home = tmp_path_factory.mktemp("home")
-    log = home / "log"
-    # A pipe that is not read would fill up and block the service.
-    with log.open("w") as output:
-        service = subprocess.Popen(
-            [sys.executable, "-m", "placement.cmd.api", "--port", "0"],
-            env=programs.environment(home),
-            stdout=output,
-            stderr=output,
-        )
-    try:
-        shell = Shell(wait_for_url(service, log), home)
+    with programs.serving("placement.cmd.api", home=home) as url:
+        shell = Shell(url, home)
         yield shell
         shell.close()
-    finally:
-        service.terminate()
-        service.wait(timeout=30)
-
-
-def wait_for_url(service: subprocess.Popen[bytes], log: Path) -> str:
-    """Return the URL that the service prints."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline and service.poll() is None:
-        announced = re.search(r"served at (http://[^/ ]+)/", log.read_text())
-        if announced:
-            return announced[1]
-        time.sleep(0.1)
-    raise TimeoutError(log.read_text())
 
 
 def column(table: list[dict[str, Any]], name: str) -> set[Any]:

@@ -1,6 +1,5 @@
 """What ``placement-api`` refuses to serve, and how it says so."""
 
-import os
 import socket
 import stat
 from collections.abc import Iterator
@@ -21,11 +20,7 @@ BELIEVING = ["[api]", "auth_strategy = noauth2"]
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a machine without any configuration."""
-    for name in list(os.environ):
-        if name.startswith("OS_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    programs.unconfigure(monkeypatch, tmp_path)
     return tmp_path
 
 

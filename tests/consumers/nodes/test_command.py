@@ -1,7 +1,6 @@
 """``placement-nodes`` and ``placement-nodes-sync``, as an operator meets them."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -25,11 +24,7 @@ SYNC = "placement_consumers.nodes.cmd.nodes_sync"
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a machine without any configuration."""
-    for name in list(os.environ):
-        if name.startswith("OS_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    programs.unconfigure(monkeypatch, tmp_path)
     return tmp_path
 
 

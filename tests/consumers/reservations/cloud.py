@@ -213,20 +213,7 @@ class Cloud:
             f"resources=VCPU:{size.vcpus},MEMORY_MB:{size.memory_mb},"
             f"DISK_GB:{size.disk_gb},{reservation.resource_class}:1"
         )
-        answer = self.placement.get(f"/allocation_candidates?{query}")
-        for candidate in answer["allocation_requests"]:
-            server = new_uuid()
-            body = {
-                **candidate,
-                "project_id": "blue",
-                "user_id": "ann",
-                "consumer_generation": None,
-                "consumer_type": "INSTANCE",
-            }
-            path = f"/allocations/{server}"
-            assert self.placement.call("PUT", path, body).status == 204
-            return server
-        return None
+        return self.placement.boot(query)
 
     # The reservation service
 
