@@ -12,7 +12,7 @@ from tests import backends
 
 @pytest.fixture
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out what is asked every few seconds, whatever a request is."""
+    """Leave out the queries that are sent every few seconds, whatever the request."""
     monkeypatch.setattr(keeper, "LOOK_EVERY", 1e9)
 
 

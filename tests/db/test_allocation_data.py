@@ -53,7 +53,7 @@ def test_a_record_without_allocations_counts_for_generations(
     assert client.get(f"/allocations/{consumer}")["consumer_generation"] == 1
 
 
-def test_a_record_without_allocations_is_not_there_to_be_deleted(
+def test_a_record_without_allocations_cannot_be_deleted(
     client: Client, database: Database
 ) -> None:
     provider, consumer = client.make_provider(VCPU=10), new_uuid()
@@ -62,7 +62,7 @@ def test_a_record_without_allocations_is_not_there_to_be_deleted(
     assert client.call("DELETE", f"/allocations/{consumer}").status == 404
 
 
-def test_a_record_without_allocations_goes_when_it_is_to_have_none(
+def test_writing_no_allocations_removes_a_record_without_any(
     client: Client, database: Database
 ) -> None:
     provider, consumer = client.make_provider(VCPU=10), new_uuid()
@@ -107,7 +107,7 @@ def test_allocations_without_a_time_are_of_now(
     assert client.get(f"/resource_providers/{provider}/allocations")["allocations"]
 
 
-def test_allocations_of_who_has_no_user_count_and_are_not_shown(
+def test_allocations_of_a_consumer_without_a_user_count_and_are_hidden(
     client: Client, database: Database
 ) -> None:
     provider, consumer = client.make_provider(VCPU=10), new_uuid()
@@ -132,7 +132,7 @@ def leave_without_record(client: Client, database: Database, provider: str) -> s
     return consumer
 
 
-def test_allocations_of_who_has_no_record_are_replaced(
+def test_allocations_of_a_consumer_without_a_record_are_replaced(
     client: Client, database: Database
 ) -> None:
     provider = client.make_provider(VCPU=10)
@@ -147,7 +147,7 @@ def test_allocations_of_who_has_no_record_are_replaced(
     assert document["consumer_generation"] == 1
 
 
-def test_allocations_of_who_has_no_record_go_when_there_are_to_be_none(
+def test_writing_none_removes_allocations_without_a_record(
     client: Client, database: Database
 ) -> None:
     provider = client.make_provider(VCPU=10)
@@ -159,7 +159,7 @@ def test_allocations_of_who_has_no_record_go_when_there_are_to_be_none(
     assert client.generation(provider) == 3
 
 
-def test_of_writers_of_who_has_no_record_one_replaces_its_allocations(
+def test_of_concurrent_writers_one_replaces_allocations_without_a_record(
     client: Client, database: Database
 ) -> None:
     provider = client.make_provider(VCPU=10)

@@ -1,4 +1,4 @@
-"""Writers of allocations who meet: a claim that fits does not conflict."""
+"""Concurrent writers of allocations: a claim that fits does not conflict."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -76,7 +76,7 @@ def test_of_writers_with_the_same_generation_one_wins(client: Client) -> None:
     assert document["consumer_generation"] == 2
 
 
-def test_of_writers_who_make_the_same_consumer_one_wins(client: Client) -> None:
+def test_of_writers_that_create_the_same_consumer_one_wins(client: Client) -> None:
     provider = client.make_provider(VCPU=WRITERS)
     consumer = new_uuid()
     everything = {provider: {"VCPU": WRITERS}}
@@ -117,7 +117,7 @@ def test_losers_leave_nothing_behind(client: Client, database: Database) -> None
     assert names == [winner]
 
 
-def test_a_refused_writer_takes_nothing_from_who_came_meanwhile(
+def test_a_refused_writer_removes_nothing_written_meanwhile(
     client: Client,
 ) -> None:
     provider = client.make_provider(VCPU=10)
@@ -275,7 +275,7 @@ def test_swaps_on_a_full_provider_succeed(client: Client) -> None:
 
 
 def test_a_claim_and_a_smaller_inventory_take_turns(client: Client) -> None:
-    """Whoever comes second meets what the first one has done."""
+    """The second of the two sees what the first has done."""
     provider = client.make_provider(VCPU=10)
     path = f"/resource_providers/{provider}/inventories/VCPU"
     shrink = {"resource_provider_generation": 1, "total": 5}
@@ -287,7 +287,7 @@ def test_a_claim_and_a_smaller_inventory_take_turns(client: Client) -> None:
         return client.claim(new_uuid(), {provider: {"VCPU": 10}})
 
     claimed, shrunk = at_once([claim, remove])
-    # Shrinking after the claim is told a new generation; before it, there is no room.
+    # Shrinking after the claim sees a new generation; before it, there is no room.
     assert (claimed.status, shrunk.status) in [(204, 409), (409, 200)]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Scene:
-    """A consumer on two providers, and what is done to it."""
+    """A consumer on two providers, and the operations on it."""
 
     def __init__(self, client: Client) -> None:
         self.client = client

@@ -23,7 +23,7 @@ def test_a_body_may_name_very_many_consumers(client: Client) -> None:
     assert client.call("POST", "/allocations", claims).status == 204
 
 
-def test_a_body_may_name_very_many_providers_that_are_not_there(
+def test_a_body_may_name_very_many_unknown_providers(
     client: Client,
 ) -> None:
     amounts = {new_uuid(): {"VCPU": 1} for _ in range(MANY)}
@@ -32,7 +32,7 @@ def test_a_body_may_name_very_many_providers_that_are_not_there(
     assert next(iter(amounts)) in answer.detail
 
 
-def test_a_body_may_name_very_many_classes_that_are_not_there(client: Client) -> None:
+def test_a_body_may_name_very_many_unknown_classes(client: Client) -> None:
     provider = client.make_provider(VCPU=1)
     amounts = {provider: {f"CUSTOM_{number}": 1 for number in range(MANY)}}
     answer = client.claim(new_uuid(), amounts)

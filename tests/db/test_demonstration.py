@@ -208,9 +208,7 @@ def test_the_command_fills_the_database_that_the_service_brings(
 @pytest.mark.parametrize(
     "arguments", [[], ["--hosts", "0"], ["--hosts", "many"], ["--hosts", "100001"]]
 )
-def test_the_command_must_be_told_what_to_do(
-    embedded: Path, arguments: list[str]
-) -> None:
+def test_the_command_needs_an_action(embedded: Path, arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         manage.main(["demo", *arguments])
     assert refused.value.code == 2

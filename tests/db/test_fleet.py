@@ -1,4 +1,4 @@
-"""The fleet, against what the Placement API tells of one provider after the other."""
+"""The fleet, compared with the calls of the Placement API about each provider."""
 
 import gzip
 import json
@@ -37,7 +37,7 @@ def ask(application: "WSGIApplication", **headers: str) -> webob.Response:
 
 
 def as_told_elsewhere(client: Client, listed: Any) -> dict[str, Any]:
-    """Return what the calls about one provider say of it, as the fleet says it."""
+    """Return the results of the calls about one provider, in the form of the fleet."""
     here = f"/resource_providers/{listed['uuid']}"
     inventories = client.get(f"{here}/inventories")["inventories"]
     allocations = client.get(f"{here}/allocations")["allocations"]
@@ -59,7 +59,7 @@ def as_told_elsewhere(client: Client, listed: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", cloud.KINDS)
-def test_it_tells_what_the_calls_about_each_provider_tell(
+def test_it_agrees_with_the_calls_about_each_provider(
     kind: str, client: Client, database: Database
 ) -> None:
     cloud.plant(database, cloud.KINDS[kind](3))
@@ -73,7 +73,7 @@ def test_it_tells_what_the_calls_about_each_provider_tell(
         assert by_uuid[each["uuid"]] == as_told_elsewhere(client, each)
 
 
-def test_inventories_are_told_to_the_last_digit(client: Client) -> None:
+def test_inventories_are_shown_to_the_last_digit(client: Client) -> None:
     provider = client.make_provider(VCPU=8)
     body = {
         "resource_provider_generation": 1,
@@ -135,7 +135,7 @@ def test_the_lines_are_the_providers(
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson"])
-def test_it_is_compressed_for_those_who_like_that(
+def test_it_is_compressed_for_clients_that_accept_it(
     application: "WSGIApplication", database: Database, media_type: str
 ) -> None:
     cloud.plant(database, cloud.flat(3))
@@ -151,7 +151,7 @@ def test_it_is_compressed_for_those_who_like_that(
         assert json.loads(unpacked)["providers"] == plain.json["providers"]
 
 
-def test_a_consumer_that_is_not_recorded_is_no_hindrance(
+def test_a_consumer_without_a_record_does_no_harm(
     client: Client, database: Database
 ) -> None:
     provider, typeless, stray = client.make_provider(VCPU=8), new_uuid(), new_uuid()
@@ -209,7 +209,7 @@ def test_lines_need_no_more_memory_for_more_providers(
     application: "WSGIApplication", database: Database
 ) -> None:
     cloud.plant(database, cloud.flat(900))
-    # What is remembered for good is not what this is about.
+    # Caches that grow only once are not the subject of this test.
     assert sum(map(len, provider_lines(application))) > 1_800_000
     tracemalloc.start()
     assert sum(map(len, provider_lines(application))) > 1_800_000
@@ -235,7 +235,7 @@ def test_what_is_written_meanwhile_is_not_seen(
 
 
 @pytest.mark.parametrize("taken", [0, 1])
-def test_the_transaction_ends_with_a_caller_who_goes(
+def test_the_transaction_ends_when_the_caller_disconnects(
     application: "WSGIApplication", database: Database, taken: int
 ) -> None:
     cloud.plant(database, cloud.flat(300))

@@ -33,7 +33,7 @@ from tests.statements import statements
 
 
 class Clock:
-    """A clock that stands still, unless it is told otherwise."""
+    """A clock that stands still, unless it is moved."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -93,7 +93,7 @@ def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
     writer = Writer(rng, [one.client, other.client])
     for step in range(60):
         act = writer.write()
-        # Every request looks whether others write: nobody must be suspected.
+        # Every request checks whether others write, even without a reason.
         one.clock.now += 2 * keeper.LOOK_EVERY
         for _ in range(2):
             question = writer.question()
@@ -177,7 +177,7 @@ def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) ->
     assert len(executed) <= UNCHANGED
 
 
-def test_a_forked_process_goes_on_with_what_was_loaded(instances: Instances) -> None:
+def test_a_forked_process_continues_with_what_was_loaded(instances: Instances) -> None:
     one, writer = instances.start(), instances.start()
     host, other = (writer.client.make_provider(VCPU=8) for _ in range(2))
     assert free_hosts(one) == {host, other}
@@ -220,7 +220,7 @@ def associate(connection: sa.Connection) -> None:
 
 
 @pytest.mark.parametrize("write", [give_back_silently, raise_generation, associate])
-def test_what_others_write_without_telling_is_noticed_within_seconds(
+def test_unannounced_writes_of_others_are_noticed_within_seconds(
     write: Callable[[sa.Connection], None],
     instances: Instances,
     caplog: pytest.LogCaptureFixture,
@@ -327,7 +327,7 @@ def test_a_provider_that_moves_leaves_one_tree_and_is_in_the_other(
     assert one.keeper.is_keeping
 
 
-# The begin of a transaction, and the newest tokens.
+# The start of a transaction, and the newest tokens.
 UNCHANGED = 2
 
 
@@ -359,7 +359,7 @@ def test_however_many_trees_have_changed_it_takes_as_many_statements_as_for_one(
     assert counts[0] == counts[1] <= UNCHANGED + 5
 
 
-def test_who_is_told_of_success_sees_it_at_any_instance_while_others_write(
+def test_a_caller_sees_its_write_at_any_instance_while_others_write(
     instances: Instances,
 ) -> None:
     one, other = instances.start(), instances.start()
@@ -397,7 +397,7 @@ def test_claims_on_different_hosts_do_not_wait_for_each_other(
     instances: Instances,
 ) -> None:
     one, other = instances.start(), instances.start()
-    # They are in one shard, so they would wait if it were told of before the end.
+    # They are in one shard, so they would wait if it were announced before the end.
     hosts = [one.client.make_provider(VCPU=8) for _ in range(stamp.SHARDS + 1)]
     first, last = hosts[0], hosts[-1]
     answers: list[int] = []

@@ -143,7 +143,7 @@ class TestUsage:
         assert output.err.startswith("usage: placement-manage")
         assert "error: " in output.err
 
-    def test_a_wrong_category_is_told_the_right_ones(
+    def test_a_wrong_category_gets_a_list_of_the_right_ones(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert refusal("nonsense") == 2
@@ -215,7 +215,7 @@ class TestConfiguration:
             "[placement_database]\n"
         )
 
-    def test_a_missing_connection_is_named_to_who_asks_nothing(
+    def test_a_missing_connection_is_named_even_without_a_command(
         self, tmp_path: Path
     ) -> None:
         code, output, error = programs.run(MODULE, home=tmp_path)
@@ -287,7 +287,7 @@ class TestDatabase:
         assert manage.main(["db", "version"]) == 0
         assert capsys.readouterr() == (f"{legacy.TABLES}\nNone\n", "")
 
-    def test_a_revision_that_nobody_knows_is_told(
+    def test_an_unknown_revision_is_reported(
         self, empty_url: str, tmp_path: Path
     ) -> None:
         code, output, error = programs.run(
@@ -297,9 +297,7 @@ class TestDatabase:
         assert error.endswith("Can't locate revision identified by 'feed'\n")
         assert "Traceback" not in error
 
-    def test_who_wants_to_know_more_is_told_more(
-        self, empty_url: str, tmp_path: Path
-    ) -> None:
+    def test_debugging_shows_more(self, empty_url: str, tmp_path: Path) -> None:
         arguments = ["--debug", "db", "stamp", "feed"]
         _, _, error = programs.run(
             MODULE, *arguments, home=tmp_path, connection=empty_url
@@ -313,7 +311,7 @@ class TestDatabase:
     @pytest.mark.parametrize(
         "url", ["foo", "oracle://a/b", "postgresql+psycopg://u@127.0.0.1:1/x"]
     )
-    def test_a_database_that_cannot_be_used_is_told_in_one_line(
+    def test_an_unusable_database_is_reported_in_one_line(
         self, nowhere: None, tmp_path: Path, url: str, action: str, code: int
     ) -> None:
         told = programs.run(MODULE, "db", action, home=tmp_path, connection=url)
@@ -321,7 +319,7 @@ class TestDatabase:
         (line,) = told[2].splitlines()
         assert line.startswith("placement-manage: ")
 
-    def test_a_migration_that_fails_is_told(
+    def test_a_failed_migration_is_reported(
         self, empty_url: str, empty: Database, tmp_path: Path
     ) -> None:
         migration.SCHEMA.upgrade(empty, legacy.TABLES)
@@ -432,7 +430,7 @@ class TestOnlineDataMigrations:
         )
         assert "LookupError: out of order" in caplog.text
 
-    def test_a_failure_beside_progress_is_told_the_next_time(
+    def test_a_failure_besides_progress_is_reported_the_next_time(
         self, broken: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(*_arguments: object) -> int:

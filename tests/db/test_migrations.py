@@ -73,7 +73,7 @@ def is_at_head(database: Database) -> bool:
 
 
 def is_shared(name: str | None, kind: str, parents: object) -> bool:
-    """Tell whether something is of the schema that OpenStack Placement has, too."""
+    """Return whether an object also belongs to the schema of OpenStack Placement."""
     own = (models.FOREST_STAMPS.name, migration.OWN.version_table)
     return kind != "table" or name not in own
 
@@ -143,7 +143,7 @@ def test_the_lock_on_the_migration_is_taken_once_and_let_go(
     assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
 
 
-def test_a_revision_that_nobody_knows_stops_the_migration(empty: Database) -> None:
+def test_an_unknown_revision_stops_the_migration(empty: Database) -> None:
     migration.SCHEMA.upgrade(empty, legacy.CONSUMERS)
     legacy.fill(empty)
     with empty.engine.begin() as connection:
@@ -233,7 +233,7 @@ def test_stamp_works_on_a_database_that_never_had_a_version(
     assert is_at_head(empty)
 
 
-def test_stamp_replaces_a_revision_that_nobody_knows(empty: Database) -> None:
+def test_stamp_replaces_an_unknown_revision(empty: Database) -> None:
     migration.SCHEMA.upgrade(empty)
     with empty.engine.begin() as connection:
         legacy.execute(connection, "UPDATE alembic_version SET version_num = 'feed'")
@@ -241,7 +241,7 @@ def test_stamp_replaces_a_revision_that_nobody_knows(empty: Database) -> None:
     assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
 
 
-def test_stamp_refuses_a_revision_that_nobody_knows(empty: Database) -> None:
+def test_stamp_refuses_an_unknown_revision(empty: Database) -> None:
     migration.SCHEMA.upgrade(empty)
     with pytest.raises(util.CommandError, match="revision identified by 'feed'"):
         migration.SCHEMA.stamp(empty, "feed")

@@ -139,7 +139,7 @@ def rename(connection: sa.Connection) -> None:
     connection.execute(RENAME)
 
 
-def test_who_waits_for_a_lock_too_long_is_told(
+def test_waiting_too_long_for_a_lock_is_an_error(
     prepared: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage, "PATIENCE", 1)
@@ -181,7 +181,7 @@ def test_a_statement_that_takes_too_long_is_ended(prepared: Database) -> None:
         database.read(lambda connection: connection.execute(sa.text(slow)))
 
 
-def test_a_pool_without_a_free_connection_is_no_fault_of_ours(
+def test_a_pool_without_a_free_connection_is_not_a_bug(
     prepared: Database,
 ) -> None:
     if backends.KIND == "sqlite":
@@ -262,7 +262,7 @@ class TestNetwork:
         assert getattr(cut_off, kind)(work) == 1
         assert len(attempts) == 2
 
-    def test_a_connection_that_breaks_again_is_told(
+    def test_a_connection_that_breaks_again_is_reported(
         self, network: Proxy, cut_off: Database
     ) -> None:
         attempts: list[int] = []
@@ -290,7 +290,7 @@ class TestNetwork:
             cut_off.write(work)
         assert len(attempts) == 1
 
-    def test_a_server_that_is_away_is_told_and_found_again(
+    def test_a_missing_server_is_reported_and_found_again(
         self, network: Proxy, cut_off: Database
     ) -> None:
         network.fail()
@@ -353,7 +353,7 @@ class TestNetwork:
         with opened(dataclasses.replace(settings, max_retries=-1)) as database:
             assert database.read(count) == 1
 
-    def test_a_start_does_not_ask_again_who_is_refused(
+    def test_a_refused_start_is_not_tried_again(
         self,
         settings: option.DatabaseSettings,
         caplog: pytest.LogCaptureFixture,
@@ -444,7 +444,7 @@ def test_what_servers_say_is_understood(
     [KeyError(1290), OSError(28, "no space"), wrapped(Refusal(1054, "no such column"))],
     ids=str,
 )
-def test_bugs_of_ours_are_no_trouble_of_the_database(exc: Exception) -> None:
+def test_bugs_of_ours_are_not_blamed_on_the_database(exc: Exception) -> None:
     assert not trouble.is_unavailable(exc)
     assert not trouble.is_lost_race(exc)
     assert not trouble.is_unstorable(exc)

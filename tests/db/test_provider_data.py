@@ -150,7 +150,7 @@ def test_projects_and_users_are_found_letter_by_letter(client: Client) -> None:
 
 # Other databases than SQLite let no reference dangle.
 @pytest.mark.parametrize("root", [None, 12345] if backends.KIND == "sqlite" else [None])
-def test_a_provider_without_a_root_is_not_there(
+def test_a_provider_without_a_root_is_not_found(
     client: Client, database: Database, root: int | None
 ) -> None:
     hidden, child = new_uuid(), client.make_provider()
@@ -277,7 +277,7 @@ class _Interference:
             connection.execute(self._statement)
 
 
-def test_a_lost_race_for_traits_is_told(client: Client, database: Database) -> None:
+def test_a_lost_race_for_traits_is_reported(client: Client, database: Database) -> None:
     provider = client.make_provider()
     path = f"{PROVIDERS}/{provider}/traits"
     body = {"resource_provider_generation": 1, "traits": ["HW_NUMA_ROOT"]}

@@ -1,4 +1,4 @@
-"""Writers of providers, and of what belongs to them, who meet."""
+"""Concurrent writers of providers, and of what belongs to them."""
 
 import random
 from collections.abc import Callable
@@ -104,7 +104,7 @@ def test_writers_of_different_things_share_the_generations(client: Client) -> No
     assert client.generation(provider) == 1
 
 
-def test_writers_who_send_no_generation_all_win(client: Client) -> None:
+def test_writers_that_send_no_generation_all_win(client: Client) -> None:
     (provider,) = grow(client, None)
     classes = ["VCPU", "MEMORY_MB", "DISK_GB", "VGPU", "PCPU", "FPGA", "PGPU"]
     path = f"{PROVIDERS}/{provider}/inventories"
@@ -263,7 +263,7 @@ def test_moves_of_many_leave_trees(client: Client) -> None:
     check_trees(client)
 
 
-def test_a_child_of_who_is_moving_finds_its_root(client: Client) -> None:
+def test_a_child_of_a_moving_provider_finds_its_root(client: Client) -> None:
     for _ in range(ROUNDS):
         _, moving, _, there = grow(client, None, "0", "1", None)
         children = [new_uuid() for _ in range(3)]

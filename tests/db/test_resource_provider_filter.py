@@ -24,7 +24,7 @@ RATIOS = [0.1, 0.3, 0.7, 1.0, 1.1, 1.5, 2.3, 16.0, 3.4e38]
 
 @dataclasses.dataclass(slots=True)
 class Host:
-    """A provider as it was told to be."""
+    """A provider as described by the test."""
 
     uuid: str
     root: str
@@ -34,7 +34,7 @@ class Host:
     used: dict[str, int]
 
     def passes(self, filters: Filters) -> bool:
-        """Tell whether a provider is asked for, in the words of the API."""
+        """Return whether a provider matches a filter, in the words of the API."""
         return (
             filters.name in (None, self.uuid)
             and filters.uuid in (None, self.uuid)

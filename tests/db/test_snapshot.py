@@ -135,7 +135,7 @@ def search(connection: sa.Connection, request: model.Request) -> set[oracle.Foun
     loaded = everything(connection, words, relevant.roots)
     found = list(engine.search(loaded, request))
     for candidate in found:
-        # Whole trees of who gives something are there to tell about.
+        # Whole trees of the providers that give something are there for the summaries.
         for giver in candidate.givers():
             assert giver in loaded.homes[giver.uuid].members
     return {as_found(candidate) for candidate in found}

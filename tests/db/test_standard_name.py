@@ -92,7 +92,7 @@ def test_names_that_left_the_libraries_stay(
     assert after == before
 
 
-def test_a_class_whose_id_is_taken_is_left_out_and_told_of(
+def test_a_class_whose_id_is_taken_is_left_out_and_reported(
     migrated: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     with migrated.engine.begin() as connection:

@@ -159,7 +159,7 @@ class TestSources:
         monkeypatch.setattr(sys, "argv", ["uwsgi", "--config-file", "nonsense"])
         assert connection(conf.read_for_service()) == "environment://"
 
-    def test_options_and_groups_that_nobody_knows_are_ignored(self, home: Path) -> None:
+    def test_unknown_options_and_groups_are_ignored(self, home: Path) -> None:
         write(
             home / "placement.conf",
             placement_database__connection="home://",
@@ -191,7 +191,7 @@ class TestRefusals:
             conf.read_for_service()
         assert "option connection in group [placement_database]" in str(refusal.value)
 
-    def test_a_server_that_imports_it_is_told(self, tmp_path: Path) -> None:
+    def test_a_server_that_imports_it_gets_the_error(self, tmp_path: Path) -> None:
         importing = subprocess.run(
             [sys.executable, "-c", "import placement.wsgi.api"],
             env=programs.environment(tmp_path),

@@ -48,7 +48,7 @@ class Scene:
             amounts = {leaf: dict.fromkeys(self.names, 1)}
             self.claim(amounts, f"project of {self.root}")
         self.generation = self.client.generation(self.leaves[0])
-        # One that nobody uses, and one that has nothing.
+        # One that is not used, and one that has nothing.
         self.unused, self.empty, self.elsewhere = new_uuid(), new_uuid(), new_uuid()
         for provider in (self.unused, self.empty, self.elsewhere):
             self.add(provider, None)

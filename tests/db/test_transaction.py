@@ -1,4 +1,4 @@
-"""What a transaction begins with, and what it leaves behind."""
+"""How a transaction begins, and what it leaves behind."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ COUNT = sa.select(sa.func.count(models.Trait.id)).where(
 
 @pytest.fixture(autouse=True)
 def info(database: Database, monkeypatch: pytest.MonkeyPatch) -> dict[object, object]:
-    """Give what is remembered about the database: nothing yet."""
+    """Give the dictionary of remembered facts about the database, still empty."""
     monkeypatch.setattr(database, "info", {})
     return database.info
 

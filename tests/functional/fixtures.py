@@ -117,7 +117,7 @@ class CrossOrigin(fixture.GabbiFixture):  # type: ignore[misc]
 
 
 class BehindProxy(fixture.GabbiFixture):  # type: ignore[misc]
-    """A proxy in front tells where the request came from."""
+    """A proxy in front says where the request came from."""
 
     def start_fixture(self) -> None:
         reconfigure({("oslo_middleware", "enable_proxy_headers_parsing"): True})
@@ -211,7 +211,7 @@ class SharedDisk(fixture.GabbiFixture):  # type: ignore[misc]
 
 
 class AtMostTwoCandidates(SharedDisk):
-    """The same, with an operator who lets two allocation candidates be generated."""
+    """The same, with at most two allocation candidates generated."""
 
     def start_fixture(self) -> None:
         super().start_fixture()
@@ -219,7 +219,7 @@ class AtMostTwoCandidates(SharedDisk):
 
 
 class AtMostNoCandidates(SharedDisk):
-    """The same, with an operator who lets none be generated, which lets one."""
+    """The same, with a limit of no candidates generated, which allows one."""
 
     def start_fixture(self) -> None:
         super().start_fixture()
@@ -266,7 +266,7 @@ class NumaHost(fixture.GabbiFixture):  # type: ignore[misc]
 
 
 class FewPicks(NumaHost):
-    """The same, with an operator who lets each tree be looked at once only."""
+    """The same, with a budget that allows only one look at each tree."""
 
     def start_fixture(self) -> None:
         super().start_fixture()

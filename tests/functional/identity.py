@@ -1,4 +1,4 @@
-"""An identity service for tests: it issues one token, and knows those it is told of."""
+"""An identity service for tests: it issues tokens, and validates those it knows."""
 
 import datetime
 import http.server
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Who the placement service is to the identity service.
+# The credentials of the placement service.
 SERVICE_USER, SERVICE_PASSWORD = "placement", "secret of the service"
 HOUR = datetime.timedelta(hours=1)
 PROJECT_DOMAIN = {"id": "domain-of-projects", "name": "Projects"}
@@ -114,7 +114,7 @@ class IdentityHandler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Tell the version of the API, or what a token is worth."""
+        """Return the version of the API, or the document of a token."""
         if self.server.failing:
             self._answer(503, {"error": {"code": 503, "message": "out of order"}})
         elif self.path.rstrip("/") in ("", "/v3"):

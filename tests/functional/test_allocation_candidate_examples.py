@@ -21,14 +21,14 @@ NAMESPACE = uuid.UUID("5d1a4e3c-6f2b-4a77-9c11-0d8e7a6b5c4d")
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 LATEST = "1.39"
 
-# What is taken: (provider, class, amount). Who serves: (suffix, providers).
+# The allocations: (provider, class, amount). The mappings: (suffix, providers).
 Taken = frozenset[tuple[str, str, int]]
 Serving = frozenset[tuple[str, frozenset[str]]] | None
 
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """A question and what is to be answered; the status alone if it is an error."""
+    """A question and its expected answer; only the status if it is an error."""
 
     query: str
     version: str

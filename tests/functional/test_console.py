@@ -34,7 +34,7 @@ policy_file = a file that does not exist.yaml
 
 
 def caller(application: "WSGIApplication") -> Send:
-    """Return a function that sends a request, from this machine unless told."""
+    """Return a function that sends a request, by default from this machine."""
 
     def send(path: str, method: str = "GET", **options: Any) -> webob.Response:
         address = options.pop("address", "127.0.0.1")
@@ -74,7 +74,7 @@ def sign_in(send: Send, document: Any, **headers: str) -> webob.Response:
     return send("/console/session", "POST", body=body, headers=headers)
 
 
-def test_it_is_off_unless_somebody_wants_it(application: "WSGIApplication") -> None:
+def test_it_is_off_by_default(application: "WSGIApplication") -> None:
     assert not make_config().console.enabled
     headers = {"X-Auth-Token": "admin"}
     assert caller(application)("/console/", headers=headers).status_int == 404
@@ -103,7 +103,7 @@ def test_what_may_change_is_asked_for_again(send: Send) -> None:
     assert send("/console/", headers={"If-None-Match": '"x"'}).status_int == 200
 
 
-def test_files_are_compressed_for_those_who_can_read_that(send: Send) -> None:
+def test_files_are_compressed_for_clients_that_accept_it(send: Send) -> None:
     plain = send("/console/licences.txt")
     small = send("/console/licences.txt", headers={"Accept-Encoding": "br, gzip"})
     assert "content-encoding" not in plain.headers
@@ -113,7 +113,7 @@ def test_files_are_compressed_for_those_who_can_read_that(send: Send) -> None:
     assert b"preact" in plain.body
 
 
-def test_nothing_is_loaded_from_elsewhere_and_nobody_frames_it(send: Send) -> None:
+def test_nothing_is_loaded_from_elsewhere_and_no_site_frames_it(send: Send) -> None:
     for name in page.load():
         headers = send(f"/console/{name}").headers
         policy = headers["content-security-policy"].split("; ")
@@ -173,7 +173,7 @@ def test_the_api_is_as_closed_as_ever(guarded: Send, send: Send) -> None:
     assert guarded("/console/").status_int == 200
 
 
-def test_nobody_signs_in_where_everybody_is_believed(send: Send) -> None:
+def test_without_authentication_there_is_no_sign_in(send: Send) -> None:
     for address in ("127.0.0.1", "::1"):
         response = send("/console/session", address=address)
         assert response.json == {"sign_in": "none"}
@@ -199,7 +199,7 @@ def test_a_password_gives_a_token_that_the_api_takes(
     assert guarded("/resource_providers", headers=headers).status_int == 200
 
 
-def test_the_identity_service_is_told_the_domains(
+def test_the_identity_service_gets_the_domains(
     guarded: Send, server: IdentityServer
 ) -> None:
     domains = {"user_domain": "People", "project_domain": "Work"}
@@ -220,7 +220,7 @@ def test_a_wrong_password_is_refused(guarded: Send) -> None:
     assert "a guess" not in response.text
 
 
-def test_trouble_of_the_identity_service_is_told_as_such(
+def test_failures_of_the_identity_service_are_reported_as_such(
     guarded: Send, server: IdentityServer
 ) -> None:
     server.failing = True

@@ -1,4 +1,4 @@
-"""The API's behaviour, as the stories in gabbits/ tell it."""
+"""The API's behaviour, as the stories in gabbits/ describe it."""
 
 import unittest
 from pathlib import Path
@@ -14,7 +14,7 @@ STORIES = sorted(path.stem for path in GABBITS.glob("*.yaml"))
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_the_story_goes_as_told(story: str, database: Database) -> None:
+def test_the_story_works_as_written(story: str, database: Database) -> None:
     fixtures.set_stage(database)
     result = unittest.TestResult()
     suite = load(story)

@@ -1,4 +1,4 @@
-"""Whether a process lives, and is ready: what probes are told."""
+"""Whether a process lives, and is ready: the answers to probes."""
 
 import logging
 import threading
@@ -52,7 +52,7 @@ def test_paths_like_these_are_still_unknown(application: "WSGIApplication") -> N
         assert response.json["errors"][0]["title"] == "Not Found"
 
 
-def test_who_lives_asks_nobody(
+def test_liveness_asks_no_other_service(
     application: "WSGIApplication", database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -116,7 +116,7 @@ def test_nothing_leaks_of_a_database_that_is_away(
     assert "db.secret.example" in caplog.text
 
 
-def test_probes_wait_for_no_database_that_hangs(
+def test_probes_do_not_wait_for_a_hanging_database(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(health, "PATIENCE", 0.01)

@@ -50,7 +50,7 @@ def test_a_version_that_does_not_exist(application: "WSGIApplication") -> None:
     assert len(answer.body) < ANSWER
 
 
-def test_a_version_is_told_once(application: "WSGIApplication") -> None:
+def test_a_version_is_named_once(application: "WSGIApplication") -> None:
     answer = ask(application, openstack_api_version="placement pony.horse")
     assert answer.json["errors"][0]["detail"].count("pony.horse") == 1
     assert "invalid version string: pony.horse; " in answer.json["errors"][0]["detail"]
@@ -93,7 +93,7 @@ def test_many_faults_in_a_body(application: "WSGIApplication") -> None:
 
 
 class Unread(io.RawIOBase):
-    """A body that nobody may read."""
+    """A body that must not be read."""
 
     def readable(self) -> bool:
         return True
@@ -134,7 +134,7 @@ def test_a_body_of_unknown_size_is_read_so_far(
     assert answer.status_int == status
 
 
-def test_a_server_is_told_how_large_a_body_may_be(database: Database) -> None:
+def test_a_server_gets_the_largest_size_of_a_body(database: Database) -> None:
     assert getattr(limited(database, 17), "largest_body", None) == 17
 
 
@@ -185,7 +185,7 @@ def test_a_control_character_cannot_end_a_line_of_the_log(
     assert "%85next%9B31m" in caplog.text
 
 
-def test_a_role_of_the_singular_header_is_none(
+def test_a_role_in_the_singular_header_is_ignored(
     application: "WSGIApplication",
 ) -> None:
     for user, status in (("user", 403), ("admin", 200)):
@@ -205,7 +205,7 @@ def test_half_a_name_that_a_database_cannot_hold_is_no_news(
 
 
 @pytest.mark.parametrize(("strategy", "count"), [("noauth2", 1), ("keystone", 0)])
-def test_who_believes_everybody_says_so_once(
+def test_a_service_without_authentication_says_so_once(
     database: Database, caplog: pytest.LogCaptureFixture, strategy: str, count: int
 ) -> None:
     config = settings.make_config({("api", "auth_strategy"): strategy})

@@ -123,7 +123,7 @@ def test_strangers_are_sent_to_the_identity_service(
     }
 
 
-def test_strangers_are_told_nothing_of_their_microversion(call: Send) -> None:
+def test_strangers_learn_nothing_about_their_microversion(call: Send) -> None:
     response = call("/traits", OpenStack_API_Version="placement 9.9")
     assert response.status_code == 401
     assert "openstack-api-version" not in response.headers
@@ -139,7 +139,7 @@ def test_the_refusal_carries_a_request_id(call: Send) -> None:
     assert call("/traits").headers["x-openstack-request-id"].startswith("req-")
 
 
-def test_an_expired_token_is_no_token(call: Send, server: IdentityServer) -> None:
+def test_an_expired_token_counts_as_none(call: Send, server: IdentityServer) -> None:
     expired = server.add_token("admin", lifetime=-datetime.timedelta(minutes=1))
     response = call("/traits", expired)
     assert response.status_code == 401
@@ -229,7 +229,7 @@ def test_roles_cannot_be_forged(call: Send, server: IdentityServer) -> None:
     assert call("/usages?project_id=mine", token, **FORGED).status_code == 200
 
 
-def test_a_forged_identity_is_no_token(call: Send) -> None:
+def test_a_forged_identity_does_not_count_as_a_token(call: Send) -> None:
     assert call("/resource_providers", **FORGED).status_code == 401
 
 
@@ -248,7 +248,7 @@ def test_a_scope_cannot_be_hidden(call: Send, server: IdentityServer) -> None:
         assert response.status_code == 403
 
 
-def test_a_service_may_send_its_own_token_beside(
+def test_a_service_may_send_its_own_token_as_well(
     call: Send, server: IdentityServer
 ) -> None:
     token, beside = server.add_token("admin"), server.add_token("service")

@@ -1,4 +1,4 @@
-"""What the service tells of itself at ``/metrics``."""
+"""The metrics that the service reports at ``/metrics``."""
 
 import os
 import signal
@@ -102,7 +102,7 @@ def test_no_label_grows_with_what_is_asked(
     assert reading.labelled("method") <= telemetry.METHODS | {"other"}
 
 
-def test_claims_are_counted_by_what_became_of_them(
+def test_claims_are_counted_by_outcome(
     counting: "WSGIApplication", asking: client.Client
 ) -> None:
     provider = asking.make_provider(VCPU=4)
@@ -124,7 +124,7 @@ def test_claims_are_counted_by_what_became_of_them(
     assert change.get(claims) == 5
 
 
-def test_a_search_tells_what_it_looked_at_and_how_long_its_steps_took(
+def test_a_search_records_its_work_and_the_time_of_its_steps(
     counting: "WSGIApplication", asking: client.Client
 ) -> None:
     for _ in range(3):
@@ -200,7 +200,7 @@ policy_file = a file that does not exist.yaml
 """
 
 
-def test_with_an_identity_service_it_is_for_those_who_may_read_the_fleet(
+def test_with_an_identity_service_readers_of_the_fleet_may_see_it(
     database: Database, tmp_path: Path
 ) -> None:
     path = tmp_path / "placement.conf"
@@ -329,7 +329,7 @@ class Service:
         return [int(pid) for pid in children.read_text().split()]
 
     def counted(self, pid: int) -> bool:
-        """Tell whether a process has counted requests."""
+        """Return whether a process has counted requests."""
         environment = Path(f"/proc/{pid}/fd")
         return any(
             os.readlink(entry).endswith(f"counter_{pid}.db")
@@ -374,7 +374,7 @@ def test_the_numbers_are_those_of_all_processes_even_of_one_that_died(
     assert after.get("placement_database_connections_in_use") == 0
 
 
-def test_an_address_that_is_taken_is_told_in_one_line(
+def test_an_address_that_is_taken_is_reported_in_one_line(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -390,7 +390,7 @@ def test_an_address_that_is_taken_is_told_in_one_line(
             assert told in line
 
 
-def test_what_is_kept_tells_its_size_and_what_was_read_for_it(
+def test_the_providers_in_memory_report_their_size_and_reads(
     counting: "WSGIApplication", asking: client.Client
 ) -> None:
     path = "/allocation_candidates?resources=VCPU:1"

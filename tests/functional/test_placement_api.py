@@ -64,7 +64,7 @@ def test_a_policy_that_cannot_be_parsed(
 ) -> None:
     write(home / "policy.yaml", "]: [")
     assert "the policy cannot be used" in refuse(capsys)
-    # It was told before anything was made.
+    # It was reported before anything was created.
     assert not (home / "data").exists()
 
 
@@ -133,7 +133,7 @@ def test_an_option_of_keystone_that_cannot_be_used(
     assert "memcache_security_strategy" in refuse(capsys)
 
 
-def test_a_file_that_is_no_database(
+def test_a_file_that_is_not_a_database(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(home / "garbage.db", "garbage" * 100)
@@ -142,7 +142,7 @@ def test_a_file_that_is_no_database(
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "many"])
-def test_a_number_of_processes_that_is_none(
+def test_an_invalid_number_of_processes(
     capsys: pytest.CaptureFixture[str], count: str
 ) -> None:
     with pytest.raises(SystemExit):
@@ -160,7 +160,7 @@ def every_option() -> Iterator[tuple[str, cfg.Opt]]:
     [pair for pair in every_option() if isinstance(pair[1].type, types.Number)],
     ids=lambda value: getattr(value, "name", value),
 )
-def test_a_number_that_is_none(
+def test_an_invalid_number(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     group: str,

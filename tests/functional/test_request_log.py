@@ -54,7 +54,7 @@ def test_a_request_is_one_line(
     ]
 
 
-def test_its_start_is_a_line_for_those_who_debug(
+def test_its_start_is_a_line_for_debugging(
     application: "WSGIApplication", caplog: pytest.LogCaptureFixture
 ) -> None:
     ask(application, "/traits")
@@ -79,7 +79,7 @@ def test_a_version_that_was_not_agreed_on_is_a_dash(
     assert "status: 406" in line
 
 
-def test_so_it_is_for_who_is_not_let_in(
+def test_the_same_goes_for_refused_callers(
     application: "WSGIApplication", caplog: pytest.LogCaptureFixture
 ) -> None:
     webob.Request.blank("/traits").get_response(application)
@@ -151,7 +151,7 @@ def test_a_line_of_json_has_fields(
     }
 
 
-def test_no_line_tells_of_the_request_before(
+def test_no_line_shows_the_request_before(
     application: "WSGIApplication", caplog: pytest.LogCaptureFixture
 ) -> None:
     ask(application, "/", x_openstack_request_id=INBOUND)

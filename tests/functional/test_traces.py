@@ -79,7 +79,7 @@ def test_a_request_is_a_span_with_its_steps_beneath(
     assert parent(spans["load"]) == transaction.span_id
 
 
-def test_the_trace_of_the_caller_goes_on(
+def test_the_trace_of_the_caller_continues(
     application: "WSGIApplication", exporter: InMemorySpanExporter
 ) -> None:
     ask(application, "/traits", traceparent=f"00-{TRACE}-{CALLER}-01")
@@ -90,14 +90,14 @@ def test_the_trace_of_the_caller_goes_on(
 
 
 @pytest.mark.parametrize("header", ["cow", f"00-{TRACE}-{'0' * 16}-01", ""])
-def test_a_header_that_makes_no_sense_begins_a_new_one(
+def test_a_malformed_header_starts_a_new_trace(
     application: "WSGIApplication", exporter: InMemorySpanExporter, header: str
 ) -> None:
     assert ask(application, "/traits", traceparent=header)[0] == 200
     assert by_name(exporter)["GET /traits"].parent is None
 
 
-def test_an_answer_that_says_no_is_no_error(
+def test_a_refusal_is_not_an_error(
     application: "WSGIApplication", exporter: InMemorySpanExporter
 ) -> None:
     ask(application, "/resource_providers/cow")
@@ -153,7 +153,7 @@ def test_the_environment_switches_it_on(
     assert tracing.is_wanted(environment) is wanted
 
 
-def test_what_is_not_installed_is_told_and_not_missed(
+def test_a_library_that_is_not_installed_is_reported_and_not_needed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     tracing.switch_on({"OTEL_TRACES_EXPORTER": "cow"})

@@ -95,7 +95,7 @@ def status(answer: bytes) -> int:
     ],
     ids=["silent", "half a header", "half a body", "half a chunk", "reads nothing"],
 )
-def test_others_are_served_beside_slow_clients(port: int, begin: bytes) -> None:
+def test_slow_clients_do_not_hold_up_others(port: int, begin: bytes) -> None:
     with contextlib.ExitStack() as clients:
         for _ in range(SLOW):
             client = clients.enter_context(connect(port))
@@ -225,7 +225,7 @@ def is_closed(client: socket.socket) -> bool:
         (b"PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\n.", "BODY_SECONDS"),
     ],
 )
-def test_who_takes_too_long_is_hung_up_on(
+def test_clients_that_take_too_long_are_disconnected(
     loop: Loop, monkeypatch: pytest.MonkeyPatch, begin: bytes, limit: str
 ) -> None:
     with connect(loop.port) as client:

@@ -20,7 +20,7 @@ from tests.stress.world import Service, Unanswered
 
 pytestmark = pytest.mark.galera
 
-# What each provider has, and how long claims go on.
+# The inventory of each provider, and how many seconds claims are made.
 TOTAL = 1000
 SECONDS = 24
 

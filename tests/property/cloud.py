@@ -13,7 +13,7 @@ AGGREGATES = tuple(str(uuid.UUID(int=number)) for number in (1, 2, 3))
 
 
 class Writer:
-    """Somebody who changes a cloud through one of several instances, at random."""
+    """A writer that changes a cloud through one of several instances, at random."""
 
     def __init__(self, rng: random.Random, clients: list[Client]) -> None:
         self.rng = rng

@@ -41,7 +41,7 @@ class Provider:
 
 @dataclasses.dataclass
 class Consumer:
-    """A consumer who uses something."""
+    """A consumer with allocations."""
 
     generation: int
     project: str
@@ -168,7 +168,7 @@ class Ledger:
                     raise Refused(409, "invalid")
 
     def _add(self, draft: "Ledger", claim: Claim) -> None:
-        """Let a consumer in, if it fits beside those who are in already."""
+        """Add a consumer, if it fits besides those already there."""
         for provider, amounts in claim.amounts.items():
             for name, amount in amounts.items():
                 inventory = self.providers[provider].inventories.get(name)

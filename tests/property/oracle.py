@@ -12,7 +12,7 @@ from typing import TypeAlias
 from placement.search import model
 from tests.property.forest import Node
 
-# What is taken, by provider and class, and who serves each group, by suffix.
+# The allocations, by provider and class, and the providers of each group, by suffix.
 Found: TypeAlias = tuple[
     frozenset[tuple[str, str, int]], frozenset[tuple[str, frozenset[str]]]
 ]
@@ -46,7 +46,7 @@ def is_member(node: Node, group: model.Group) -> bool:
 def may_give(
     forest: list[Node], node: Node, name: str, group: model.Group, anchor: Node
 ) -> bool:
-    """Tell whether the group without suffix may take a class from a provider."""
+    """Return whether the group without suffix may take a class from a provider."""
     home = node.root is anchor
     return (
         fits(node, name, group.resources[name])
@@ -173,7 +173,7 @@ def _gives_once_per_tree(total: Counter[tuple[Node, str]]) -> bool:
 def summarised(
     forest: list[Node], request: model.Request, returned: set[Found]
 ) -> set[str]:
-    """Return the names of the providers that an answer tells about."""
+    """Return the names of the providers with a summary in an answer."""
     givers = {name for taken, _ in returned for name, _, _ in taken}
     if not request.nested:
         return givers

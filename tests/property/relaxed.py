@@ -17,7 +17,7 @@ from tests.property.forest import Node
 
 Constraint: TypeAlias = tuple[str, str | None, Any, str | None]
 Kept: TypeAlias = frozenset[Constraint]
-# Who serves a group, and what is taken: provider, class, amount, whether its unit
+# The providers of a group, and what is taken: provider, class, amount, whether its unit
 # matters.
 Choice: TypeAlias = tuple[set[Node], list[tuple[Node, str, int, bool]]]
 
@@ -240,7 +240,7 @@ class BruteForce:
         givers = {node for node, _, _, _ in taken}
         return self.request.nested or len({n.root for n in givers}) == len(givers)
 
-    # What an explanation tells.
+    # The content of an explanation.
 
     def funnel(self) -> list[tuple[int, int]]:
         passing = {root.name for root in self.roots}
@@ -342,7 +342,7 @@ class BruteForce:
         return max(lacks)
 
     def meets(self, root: Node, constraint: Constraint) -> bool:
-        """Tell whether a host meets a constraint, whatever else is asked."""
+        """Return whether a host meets a constraint, whatever else is asked."""
         kind, suffix, _, name = constraint
         one = {constraint}
         if kind.startswith("root_"):

@@ -1,4 +1,4 @@
-"""How often a request could be claimed, against every order of claims."""
+"""How many times a request could be claimed, compared with every order of claims."""
 
 import dataclasses
 import random
@@ -143,7 +143,7 @@ def test_a_shared_pool_is_counted_once() -> None:
     }
 
 
-def test_it_stops_where_it_is_told_to() -> None:
+def test_it_stops_at_its_limit() -> None:
     endless = forest.Inventory(2**30, allocation_ratio=1000.0)
     cloud = [
         forest.Node("a", None, {"VCPU": endless}, frozenset(), frozenset()),

@@ -96,7 +96,7 @@ def use(rng: random.Random, tree: model.Tree) -> model.Tree:
 
 
 def collides(tree: model.Tree, others: dict[int, model.Tree]) -> bool:
-    """Tell whether a member has the UUID of another tree's."""
+    """Return whether a member has the UUID of a member of another tree."""
     uuids = {member.uuid for other in others.values() for member in other.members}
     return any(member.uuid in uuids for member in tree.members)
 

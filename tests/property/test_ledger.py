@@ -40,7 +40,7 @@ sizes = st.builds(
     allocation_ratio=st.sampled_from([0.57, 1.0, 1.5]),
 )
 inventories = st.dictionaries(st.sampled_from(CLASSES), sizes, max_size=3)
-# Now and then a provider or class that nobody knows.
+# From time to time an unknown provider or class.
 amounts = st.dictionaries(
     st.sampled_from([*PROVIDERS * 3, NOBODY]),
     st.dictionaries(
@@ -155,7 +155,7 @@ class Comparison(stateful.RuleBasedStateMachine):
 
     @stateful.rule(provider=st.sampled_from(PROVIDERS), data=st.data())
     def resize(self, provider: str, data: st.DataObject) -> None:
-        """Change inventories below what is used as well, and remove none."""
+        """Change inventories, even below what is used, and remove none."""
         known = self.ledger.providers[provider].inventories
         self.set_inventories(provider, {name: data.draw(sizes) for name in known})
 
@@ -195,7 +195,7 @@ class Comparison(stateful.RuleBasedStateMachine):
 
     @stateful.rule()
     def move_everything(self) -> None:
-        """Reshape as operators do: what is used moves along to another provider."""
+        """Reshape as operators do: allocations move along to another provider."""
         home, other = PROVIDERS[:2]
         moving = self.ledger.providers[home].inventories
         claims = [

@@ -1,4 +1,4 @@
-"""What would be, against what is when it has been done."""
+"""What-ifs, compared with the state after the change has been made."""
 
 import random
 from typing import TYPE_CHECKING, Any
@@ -74,7 +74,7 @@ class Cloud:
             self.consumers.append(consumer)
 
     def random_change(self, uuid: str, *, fresh: bool = False) -> Any:
-        """Return what is to be different about a provider, as a body has it."""
+        """Return a change of a provider, as a body describes it."""
         rng = self.rng
         used = {} if fresh else self.client.usages(uuid)
         inventories: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What is told of a consumer can be sent back as it stands."""
+"""The document of a consumer can be sent back as it is."""
 
 import re
 import string
@@ -102,7 +102,7 @@ def test_before_1_12_answers_and_requests_differ(
 
 
 @pytest.mark.parametrize("version", [Version(*each) for each in VERSIONS])
-def test_nothing_but_emptiness_is_told_of_nobody(version: Version) -> None:
+def test_an_unknown_consumer_has_an_empty_document(version: Version) -> None:
     assert wire.render_consumer([], View(version)) == {"allocations": {}}
 
 

@@ -22,7 +22,7 @@ CLASSES = ("VCPU", "MEMORY_MB")
 
 
 class Actor:
-    """A user of the service, who knows what its own consumers have."""
+    """A user of the service, which knows the allocations of its own consumers."""
 
     def __init__(self, service: Service, world: World, number: int, seed: int) -> None:
         self.events: list[Event] = []
@@ -108,7 +108,7 @@ class Actor:
         self.events.append(Event("look", started, ended, 200, seen=seen, used=used))
 
     def change_inventories(self) -> None:
-        """Let a provider have more or less, no matter what is used of it."""
+        """Give a provider more or less, however much of it is used."""
         provider = self._chance.choice(self._world.changing)
         body = inventories(
             self._generation(provider), self._chance.randint(SMALL, LARGE)
@@ -129,7 +129,7 @@ class Actor:
         self._learn(event)
 
     def move_house(self) -> None:
-        """Move everything between two providers that nobody else uses."""
+        """Move everything between two providers that no other actor uses."""
         home, other = self._home, self._other
         uuid = self._any_own()
         first = self._own_write(uuid, {home: {"VCPU": 1, "MEMORY_MB": 2}})

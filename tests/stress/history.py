@@ -109,7 +109,7 @@ def _answers(events: Iterable[Event]) -> Iterator[str]:
 
 
 def _generations_over_time(events: Iterable[Event]) -> Iterator[str]:
-    """Check that who asks later never sees an older generation."""
+    """Check that a later reader never sees an older generation."""
     seen = defaultdict(list)
     for event in events:
         for uuid, generation in event.seen.items():
@@ -134,7 +134,7 @@ def _usages(world: World, events: Iterable[Event]) -> Iterator[str]:
 
 
 def _story(uuid: str, events: Iterable[Event], final: Any) -> Iterator[str]:
-    """Check that the writes of a consumer can have come one after the other.
+    """Check that the writes of a consumer can have happened one after the other.
 
     Each generation is left as often as it is reached, once more or less only where the
     story begins and ends.

@@ -1,4 +1,4 @@
-"""Stress from its beginning to its verdict."""
+"""A stress run, from its start to its verdict."""
 
 import contextlib
 import dataclasses

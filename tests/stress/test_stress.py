@@ -33,7 +33,7 @@ def test_a_service_under_stress_keeps_its_word(tmp_path: Path) -> None:
 
 
 class Book:
-    """A service that can be read only: one host, used by who."""
+    """A service that can only be read: one host, used by given consumers."""
 
     def __init__(self, generation: int, documents: dict[str, Any]) -> None:
         self.documents = documents
@@ -49,7 +49,7 @@ class Book:
 
 
 def used(generation: int, provider_generation: int = 2) -> Book:
-    """Return a service where who has two processors."""
+    """Return a service in which given consumers have two processors each."""
     return Book(
         provider_generation,
         {
@@ -106,7 +106,7 @@ def test_what_was_refused_and_is_there_is_found() -> None:
     assert faults(used(1), claim(0, None, 409))
 
 
-def test_a_change_that_no_generation_tells_of_is_found() -> None:
+def test_a_change_without_a_new_generation_is_found() -> None:
     (fault,) = faults(used(1, 1), claim(0, None))
     assert "host has generation 1 after 1 changes" in fault
 
@@ -140,7 +140,7 @@ def test_more_in_use_than_there_ever_was_is_found() -> None:
     assert faults(used(1), claim(0, None), read) == ["21 of VCPU was used of host"]
 
 
-def test_usages_that_are_no_sum_are_found() -> None:
+def test_usages_that_are_not_a_sum_are_found() -> None:
     service = used(1)
     service.documents[f"/resource_providers/{HOST}/usages"]["usages"]["VCPU"] = 3
     (fault,) = faults(service, claim(0, None))

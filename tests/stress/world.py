@@ -1,4 +1,4 @@
-"""Where the stress takes place: providers of a few kinds, and who uses them."""
+"""The world of the stress test: providers of a few kinds, and their consumers."""
 
 import dataclasses
 import http.client
@@ -35,7 +35,7 @@ class Service:
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Return the status and the document of an answer.
 
-        :raises Unanswered: there is none
+        :raises Unanswered: there is no answer
         """
         headers = {
             "x-auth-token": "admin",
@@ -96,7 +96,7 @@ class World:
 
 
 def create(service: Service, processes: int) -> World:
-    """Make a new world, beside whatever the service knows already."""
+    """Create a new world, besides whatever the service has already."""
     world = World(
         steady=_uuids(4),
         changing=_uuids(2),

@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 PROGRAMS = Path(sys.executable).parent
-# What a caller may rely on: no failure of ours, and nothing that is not described.
+# What callers may rely on: no internal errors, and no undocumented answers.
 CHECKS = [
     "not_a_server_error",
     "status_code_conformance",
@@ -37,7 +37,7 @@ MICROVERSIONS = ["1.10", "1.39"]
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a service is that nobody has used before."""
+    """The URL of a new service."""
     home = tmp_path_factory.mktemp("home")
     options = ("--port", "0", "--workers", "1")
     service = programs.start("placement.cmd.api", *options, home=home)
@@ -91,7 +91,7 @@ def test_each_description_is_one_of_openapi(tmp_path: Path) -> None:
     assert done.stdout.count(": OK") == len(paths)
 
 
-def test_a_broken_description_is_none(tmp_path: Path) -> None:
+def test_a_broken_description_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "1.39")
     document = json.loads(path.read_text())
     del document["info"]["version"]

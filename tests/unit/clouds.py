@@ -79,7 +79,7 @@ def roots(candidates: Iterable[engine.Candidate]) -> list[str]:
 
 
 def cluster(classes: int, providers: int, traits: Iterable[str]) -> model.Snapshot:
-    """Return a host with some providers of each class, who have one trait each."""
+    """Return a host with some providers of each class, with one trait each."""
     names = {
         f"{number}-{which}": f"C{number}"
         for number in range(classes)

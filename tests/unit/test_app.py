@@ -87,7 +87,7 @@ def operation(**kwargs: Any) -> Operation:
     return Operation(**options)
 
 
-def test_a_bug_of_ours_is_told_in_neutral_words(
+def test_a_bug_of_ours_is_reported_in_neutral_words(
     serve: Callable[..., webob.Response], caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(call: Call[Any]) -> Reply:
@@ -248,7 +248,7 @@ def test_caching_headers_come_with_their_version(
 
 
 @pytest.mark.parametrize("length", ["", "0", "-5"])
-def test_a_length_of_nothing_is_no_body(
+def test_an_empty_length_means_no_body(
     serve: Callable[..., webob.Response], length: str
 ) -> None:
     environ = {"CONTENT_LENGTH": length, "CONTENT_TYPE": "application/json"}

@@ -1,4 +1,4 @@
-"""Bodies become documents: what is read, and what is said of those that are wrong."""
+"""How bodies become documents, and the errors for those that are wrong."""
 
 import pytest
 

@@ -77,7 +77,7 @@ def test_the_largest_ratios_are_numbers_like_others(ratio: float) -> None:
 def test_what_is_overcommitted_may_stay_so_and_not_get_worse(
     amount: int, fits: bool
 ) -> None:
-    """Two consumers have 7 each of what has shrunk to 10."""
+    """Two consumers have 7 each of an inventory that has shrunk to 10."""
     stocks, wanted = {CPU: Stock(10, used=14)}, claims({"host": {"VCPU": amount}})
     if fits:
         check_room(wanted, stocks, {CPU: 7})
@@ -85,7 +85,7 @@ def test_what_is_overcommitted_may_stay_so_and_not_get_worse(
         assert "exceed the capacity" in refusal(wanted, stocks, {CPU: 7})
 
 
-def test_nobody_else_gets_what_is_overcommitted() -> None:
+def test_no_other_consumer_gets_what_is_overcommitted() -> None:
     stocks = {CPU: Stock(10, used=14)}
     assert "exceed the capacity" in refusal(claims({"host": {"VCPU": 1}}), stocks)
 
@@ -102,7 +102,7 @@ def test_overcommitment_excuses_no_constraint() -> None:
     assert "violate inventory constraints" in reason
 
 
-def test_constraints_are_told_before_capacity() -> None:
+def test_constraints_are_reported_before_capacity() -> None:
     stocks = {CPU: Stock(10, max_unit=5)}
     reason = refusal(claims({"host": {"VCPU": 1000}}), stocks)
     assert reason == (
@@ -112,13 +112,13 @@ def test_constraints_are_told_before_capacity() -> None:
     )
 
 
-def test_the_first_item_that_does_not_fit_is_told() -> None:
+def test_the_first_item_that_does_not_fit_is_reported() -> None:
     stocks = {CPU: Stock(1), DISK: Stock(1)}
     wanted = claims({"host": {"DISK_GB": 1}}, {"host": {"DISK_GB": 1, "VCPU": 5}})
     assert "'DISK_GB'" in refusal(wanted, stocks)
 
 
-def test_a_provider_without_any_class_of_the_request_is_told_first() -> None:
+def test_a_provider_without_any_class_of_the_request_comes_first() -> None:
     wanted = claims(
         {"host": {"VCPU": 1000}}, {"other": {"DISK_GB": 1}}, {"third": {"VCPU": 1}}
     )
@@ -128,7 +128,7 @@ def test_a_provider_without_any_class_of_the_request_is_told_first() -> None:
     )
 
 
-def test_an_inventory_that_only_one_item_lacks_is_told_in_its_turn() -> None:
+def test_an_inventory_that_only_one_item_lacks_comes_in_its_turn() -> None:
     stocks = {CPU: Stock(10)}
     assert refusal(claims({"host": {"VCPU": 1, "DISK_GB": 1}}), stocks) == (
         "Unable to allocate inventory: Inventory for 'DISK_GB' on resource provider "

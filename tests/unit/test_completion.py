@@ -54,6 +54,6 @@ def test_bash_completes_the_arguments(
 
 
 @pytest.mark.parametrize("command", WORDS)
-def test_zsh_is_told_how(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_zsh_gets_a_script(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(command, "--shell_completion", "zsh")
     assert capsys.readouterr().out.startswith("autoload -U +X bashcompinit")

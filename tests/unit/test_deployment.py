@@ -68,7 +68,7 @@ def test_what_the_service_does_not_need_it_may_not_do() -> None:
     assert "RestrictNamespaces=true" in unit
 
 
-def test_apache_takes_chunks_and_shows_nobody_his_token() -> None:
+def test_apache_accepts_chunks_and_keeps_tokens_secret() -> None:
     text = (DEPLOY / "apache.conf").read_text()
     assert "WSGIChunkedRequest On" in text
     assert "TraceEnable Off" in text
@@ -87,14 +87,14 @@ def test_the_files_are_installed() -> None:
     assert "deploy/*" in parser["options.data_files"]["share/placement"]
 
 
-def test_the_newcomer_is_told_of_each_target() -> None:
+def test_each_target_is_documented() -> None:
     text = (DEPLOY.parent / "Makefile").read_text()
     (phony,) = (line for line in text.splitlines() if line.startswith(".PHONY"))
     for target in set(phony.split()[1:]) - {"help"}:
         assert f"make {target} " in text
 
 
-def test_the_guide_tells_of_each_metric() -> None:
+def test_the_guide_lists_each_metric() -> None:
     guide = (DEPLOY.parent / "docs" / "monitoring.rst").read_text()
     for measure in telemetry.MEASURES:
         assert f"``{metrics.PREFIX}{measure.name}" in guide

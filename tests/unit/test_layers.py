@@ -68,7 +68,7 @@ LAYERS = {
         {"completion", "garbage", "quotation"},
     ],
 }
-# Who may use a library: webob is HTTP, jsonschema the wire, and so on.
+# Which modules may use a library: webob is HTTP, jsonschema the wire, and so on.
 LIBRARIES = {
     "orjson": {"json_text"},
     "webob": {"application", "middleware", "refusal"},

@@ -11,7 +11,7 @@ LITERALS = sorted(set(re.findall(r"``(.+?)``", MAP, re.DOTALL)))
 PATHS = [text for text in LITERALS if "/" in text]
 NAMES = [text for text in LITERALS if re.fullmatch(r"[A-Za-z_]{3,}", text)]
 COMMANDS = re.findall(r"``tox -e (\w+)", MAP)
-# What is said to be beside a package, or not to be there at all.
+# Modules that the map says are next to a package, or do not exist.
 PLACES = [ROOT, ROOT / "placement_consumers"]
 SOURCES = [
     path

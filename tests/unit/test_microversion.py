@@ -44,7 +44,7 @@ def test_a_header_asks_for_a_version(
 @pytest.mark.parametrize(
     "text", ["LATEST", "pony.horse", "1.2.3", "1", "1.", "1.5 extra"]
 )
-def test_some_texts_are_no_version(text: str) -> None:
+def test_some_texts_are_not_versions(text: str) -> None:
     with pytest.raises(Malformed, match=f"invalid version string: {text}; "):
         negotiate({"openstack-api-version": f"placement {text}"})
 

@@ -1,4 +1,4 @@
-"""The description of the API says all, and only what is there."""
+"""The description of the API is complete, and contains nothing else."""
 
 import json
 from typing import Any
@@ -110,7 +110,7 @@ def test_the_microversion_is_asked_for() -> None:
     assert header["schema"] == {"const": "placement 1.7"}
 
 
-def test_what_a_handler_raises_is_told_with_its_code() -> None:
+def test_errors_that_a_handler_raises_are_described_with_their_codes() -> None:
     name = "PUT /resource_providers/{uuid}/inventories"
     new = operations(NEWEST)[name]["responses"]["409"]["description"]
     assert "out of date (`placement.concurrent_update`)" in new
@@ -166,7 +166,7 @@ def test_the_command_prints_what_the_service_answers(
     assert printed == description.described(Version(1, 7))
 
 
-def test_the_command_knows_no_other_microversion(
+def test_the_command_refuses_other_microversions(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert manage.main(["openapi", "--microversion", "1.40"]) == 1

@@ -159,7 +159,7 @@ def test_overriding_admin_api_changes_nothing(files: Files) -> None:
     assert not admits(files.enforcer(), asking("operator"), LIST)
 
 
-def test_nobody_can_override_the_scope(files: Files) -> None:
+def test_the_scope_cannot_be_overridden(files: Files) -> None:
     files.write(files.file, f'"{LIST}": "@"')
     decides = files.enforcer()
     assert admits(decides, asking(), LIST)
@@ -252,7 +252,7 @@ def test_a_file_without_checks_stops_the_start(files: Files, text: str) -> None:
 
 
 @pytest.mark.parametrize("place", ["file", "directory"])
-def test_a_broken_file_changes_nothing_and_is_told_once(
+def test_a_broken_file_changes_nothing_and_is_reported_once(
     files: Files, place: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken = files.file if place == "file" else files.directory / "10.yaml"

@@ -28,7 +28,7 @@ def test_a_value_is_kept_and_then_found_out_anew() -> None:
     assert value.get() == "second"
 
 
-def test_one_thread_finds_out_for_all_who_wait() -> None:
+def test_one_thread_finds_out_for_all_that_wait() -> None:
     begun, go = threading.Event(), threading.Event()
     found: list[str] = []
 
@@ -52,7 +52,7 @@ def test_one_thread_finds_out_for_all_who_wait() -> None:
     assert (got, found) == (["value"] * 5, ["found"])
 
 
-def test_nobody_waits_for_longer_than_the_limit() -> None:
+def test_no_thread_waits_longer_than_the_limit() -> None:
     clock, go = Clock(), threading.Event()
     threads: list[threading.Thread] = []
 

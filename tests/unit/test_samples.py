@@ -20,7 +20,7 @@ ETC = Path(__file__).parents[2] / "etc"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Service:
-    """A service: its options and rules, where its samples are, and what is in them."""
+    """A service: its options and rules, the paths of its samples, and their content."""
 
     conf: ModuleType
     policy: ModuleType

@@ -24,7 +24,7 @@ from tests.unit.clouds import (
     tree,
 )
 
-# A share that is spent by anything but a walk that goes straight to an answer.
+# A share that is spent by any walk that does not go straight to an answer.
 NO_SHARE = Limits(per_anchor=1, total=10_000)
 NOTHING = Limits(per_anchor=1, total=1)
 
@@ -73,7 +73,7 @@ def test_a_search_that_is_ended_does_not_say_that_nothing_fits() -> None:
     assert tally.hardest(3) == ["1b", "2n"]
 
 
-def test_each_tree_is_looked_at_once_beside_the_budget() -> None:
+def test_each_tree_is_searched_once_besides_the_budget() -> None:
     trees = [small_host("hard"), *(large_host(f"easy{n}") for n in range(5))]
     found, tally = ask(model.snapshot_of(trees), PAIRS, limits=NOTHING)
     assert {f"easy{n}" for n in range(5)} <= set(roots(found))

@@ -252,7 +252,7 @@ def explain(cloud: str, query: str) -> report.Report:
         ),
     ],
 )
-def test_the_reason_is_told_at_once(
+def test_the_reason_is_reported_at_once(
     cloud: str, query: str, summary: str, change: str | None
 ) -> None:
     told = explain(cloud, query)
@@ -297,7 +297,7 @@ def test_each_constraint_is_a_sentence() -> None:
 
 
 def test_what_is_left_out_is_not_finished() -> None:
-    """The funnel is told whatever the time; the rest as far as it goes."""
+    """The funnel is always given; the rest as far as the time allows."""
     parse = allocation_candidate.QUERY.at(Version(1, 39))
     assert parse
     request = parse(query_string.decode("resources=VCPU:40")).request

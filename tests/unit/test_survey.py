@@ -60,5 +60,5 @@ def test_hosts_that_are_alike_are_asked_once(monkeypatch: pytest.MonkeyPatch) ->
     assert told.complete
     assert 0 < told.serves < told.hosts == 2000
     assert len(told.near or ()) == 100
-    # One question for each kind and each number that is told would be more.
+    # One question for each kind and each reported number would be more.
     assert trees < 2**6 * 3 * len(told.figures)
