@@ -32,7 +32,11 @@ class Meter(telemetry.Observer):
 
     def __init__(self) -> None:
         import prometheus_client
+        from prometheus_client import values
 
+        # Imported by another library before there was a directory, it would keep the
+        # numbers of each process in its memory.
+        values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
         registry = prometheus_client.CollectorRegistry()
         self._told: Mapping[Measure, Callable[[float, Mapping[str, str]], None]] = {
             measure: _teller(_make(measure, registry), measure)

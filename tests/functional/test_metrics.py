@@ -174,6 +174,23 @@ def test_connections_are_counted_while_they_are_used(
     assert read(counting).get("placement_database_connections") >= 1
 
 
+IMPORTED_EARLIER = """
+import prometheus_client
+from placement_foundation import metrics, telemetry
+metrics.switch_on()
+telemetry.tell(telemetry.TRANSACTION_RETRIES, cause="lost_race")
+print(metrics.render().decode())
+"""
+
+
+def test_another_library_may_have_imported_the_client_of_prometheus_before() -> None:
+    environment = {**os.environ}
+    environment.pop(metrics.DIRECTORY, None)
+    program = [sys.executable, "-c", IMPORTED_EARLIER]
+    written = subprocess.check_output(program, env=environment, text=True)
+    assert Reading(written).get("placement_transaction_retries_total") == 1
+
+
 def test_nothing_of_it_is_there_unless_it_is_wanted(
     application: "WSGIApplication",
 ) -> None:
