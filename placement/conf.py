@@ -105,7 +105,7 @@ PLACEMENT_OPTIONS = [
         "keep_forest",
         default=True,
         help="Whether each process keeps all resource providers in memory between "
-        "requests and brings them up to date for each. This takes about 5 kB per host. "
+        "requests and brings them up to date for each. This takes about 3 kB per host. "
         "Without it the answers are the same, but take longer.",
     ),
 ]
