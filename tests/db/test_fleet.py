@@ -209,7 +209,7 @@ def test_lines_need_no_more_memory_for_more_providers(
     application: "WSGIApplication", database: Database
 ) -> None:
     cloud.plant(database, cloud.flat(900))
-    # Caches that grow only once are not the subject of this test.
+    # The first run fills caches that are kept for good; they do not count here.
     assert sum(map(len, provider_lines(application))) > 1_800_000
     tracemalloc.start()
     assert sum(map(len, provider_lines(application))) > 1_800_000

@@ -93,7 +93,7 @@ def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
     writer = Writer(rng, [one.client, other.client])
     for step in range(60):
         act = writer.write()
-        # Every request checks whether others write, even without a reason.
+        # So much later that every request checks whether others write.
         one.clock.now += 2 * keeper.LOOK_EVERY
         for _ in range(2):
             question = writer.question()
