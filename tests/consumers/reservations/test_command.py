@@ -5,6 +5,7 @@ import dataclasses
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -77,7 +78,9 @@ def test_servers_import_the_service(tmp_path: Path) -> None:
         database.engine.dispose()
 
 
-def test_make_serves_with_the_program_that_is_installed() -> None:
+def test_make_serves_with_the_program_that_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     done = subprocess.run(
         ["make", "-n", "serve-reservations", "ARGS=--port 0"],
         cwd=ROOT,
@@ -89,4 +92,12 @@ def test_make_serves_with_the_program_that_is_installed() -> None:
     program, *words = shlex.split(line)
     assert words == ["serve", "--port", "0"]
     (found,) = metadata.entry_points(group="console_scripts", name=Path(program).name)
-    assert found.load() is command.main
+    asked: list[Sequence[str]] = []
+
+    def run(arguments: Sequence[str]) -> int:
+        asked.append(arguments)
+        return 0
+
+    monkeypatch.setattr(command, "main", run)
+    assert found.load()(words) == 0
+    assert asked == [words]
