@@ -95,6 +95,7 @@ TABLE: Table = {
         "GET": Operation(
             handler=always(show_document),
             policy=None,
+            static=True,
             query=always(Parser(_parse, QUERY)),
             reply=always(_render),
             newest_by_default=True,

@@ -5,17 +5,20 @@ import sys
 from collections.abc import Sequence
 
 EXTRA = "placement-server[consumers]"
+# The exit status of a command-line client that got no answer from Placement: for it, 1
+# means that no host is valid.
+NO_ANSWER = 3
 OURS = ("placement_consumers", "placement_foundation")
 
 
 def request(arguments: Sequence[str] | None = None) -> int:
     """Run ``placement-request``; return the exit status."""
-    return _run("placement-request", "scheduling.cli", arguments)
+    return _run("placement-request", "scheduling.cli", arguments, NO_ANSWER)
 
 
 def explain(arguments: Sequence[str] | None = None) -> int:
     """Run ``placement-explain``; return the exit status."""
-    return _run("placement-explain", "explaining.cli", arguments)
+    return _run("placement-explain", "explaining.cli", arguments, NO_ANSWER)
 
 
 def nodes(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +36,13 @@ def reservations(arguments: Sequence[str] | None = None) -> int:
     return _run("placement-reservations", "reservations.cmd.reservations", arguments)
 
 
-def _run(program: str, module: str, arguments: Sequence[str] | None) -> int:
+def _run(
+    program: str, module: str, arguments: Sequence[str] | None, unable: int = 1
+) -> int:
+    """Run the command of a module.
+
+    :param unable: the exit status if a library is missing
+    """
     try:
         command = importlib.import_module(f"placement_consumers.{module}")
     except ModuleNotFoundError as exc:
@@ -45,6 +54,6 @@ def _run(program: str, module: str, arguments: Sequence[str] | None) -> int:
             f'pip install "{EXTRA}"',
             file=sys.stderr,
         )
-        return 1
+        return unable
     status: int = command.main(arguments)
     return status

@@ -228,8 +228,10 @@ class Application:
         # A request that is sure to fail needs no lock.
         reading = request.method == READING or operation.changes_nothing or asked.fault
         run = self._database.read if reading else self._database.write
+        # Nor does it need a connection, if the path names nothing that is stored.
+        alone = operation.static or (asked.fault and not operation.subject)
         with telemetry.outcome(operation.counted):
-            reply = work(None) if operation.static else run(work)
+            reply = work(None) if alone else run(work)
         return _render(request, operation, _done(reply), version)
 
     def _check_policy(self, request: webob.Request, operation: Operation) -> None:

@@ -36,7 +36,10 @@ class Meter(telemetry.Observer):
 
         # Imported by another library before there was a directory, it would keep the
         # numbers of each process in its memory.
-        values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
+        if values.ValueClass is values.MutexValue:
+            # Never replaced once it uses files: two classes would overwrite each
+            # other's entries in the same files.
+            values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
         registry = prometheus_client.CollectorRegistry()
         self._told: Mapping[Measure, Callable[[float, Mapping[str, str]], None]] = {
             measure: _teller(_make(measure, registry), measure)

@@ -419,6 +419,7 @@ class _Writer:
 
     def __init__(self, version: Version) -> None:
         self._version = version
+        self._met: set[Hashable] = set()
         self._forms: dict[Hashable, tuple[str, Sequence[int]]] = {}
 
     def write(self, candidate: Candidate) -> str:
@@ -426,6 +427,10 @@ class _Writer:
         slots, providers = candidate
         pattern = slots, tuple(map(providers.index, providers))
         if pattern not in self._forms:
+            if pattern not in self._met:
+                # A form takes as long as five candidates, and many are needed once.
+                self._met.add(pattern)
+                return self._text(candidate)
             self._forms[pattern] = self._form(candidate)
         form, numbers = self._forms[pattern]
         return form % tuple([providers[number].uuid for number in numbers])
@@ -442,9 +447,12 @@ class _Writer:
         like = Candidate(
             candidate.slots, tuple(map(nameless.__getitem__, candidate.providers))
         )
-        text = json_text.encode(_render_candidate(like, self._version)).decode()
+        text = self._text(like)
         numbers = [int(number) for number in PLACE.findall(text)]
         return PLACE.sub("%s", text.replace("%", "%%")), numbers
+
+    def _text(self, candidate: Candidate) -> str:
+        return json_text.encode(_render_candidate(candidate, self._version)).decode()
 
 
 def _render_candidate(candidate: Candidate, version: Version) -> Json:

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from placement.search import assignment, plan, rules, schedule
@@ -218,9 +218,8 @@ class Anchors:
         self._rules = [rules.rules_of(want) for want in search.plan.wants]
         self._anchor_rules = [rules.anchor_rules_of(want) for want in search.plan.wants]
         self._free = not rules.pick_rules(search.plan, 0)
-        self._attached = functools.cache(self._attached_that_suit)
+        self._attached = _attached_that_suit(snapshot, search, self._rules)
         self._sharing = frozenset(snapshot.sharing)
-        self._suits = functools.cache(self._suits_anywhere)
         self._met: set[tuple[frozenset[Provider], ...]] = set()
 
     def trees_that_suit(self) -> Iterator[Tree]:
@@ -301,24 +300,6 @@ class Anchors:
             applying = tuple(rule for rule in applying if rule != rules.is_member)
         return rules.select(tree.members, want, applying, self._search.tally.refuse)
 
-    def _attached_that_suit(
-        self, number: int, aggregates: frozenset[str]
-    ) -> list[Provider]:
-        """Return the providers that share with a tree and suit a want.
-
-        :param aggregates: the aggregates of the tree
-        """
-        return [
-            provider
-            for provider in self._snapshot.sharing_with(aggregates)
-            if self._suits(number, provider)
-        ]
-
-    def _suits_anywhere(self, number: int, provider: Provider) -> bool:
-        """Return whether a provider of another tree suits, the same at every anchor."""
-        want, refuse = self._search.plan.wants[number], self._search.tally.refuse
-        return bool(rules.select((provider,), want, self._rules[number], refuse))
-
     def _wanted(self, domains: Domains) -> int:
         """Return the bits that the picks must have together and may lack."""
         plan = self._search.plan
@@ -349,3 +330,31 @@ class Anchors:
             return sharing in self._met
         self._met.add(sharing)
         return False
+
+
+def _attached_that_suit(
+    snapshot: Snapshot, search: Search, rules_of: Sequence[Sequence[rules.ProviderRule]]
+) -> Callable[[int, frozenset[str]], list[Provider]]:
+    """Return a function that finds the providers that share with a tree and suit.
+
+    It takes the number of a want and the aggregates of the tree, and remembers what it
+    has found. A cached method would do the same, but its object would refer to itself
+    and so keep the snapshot in memory until the garbage collector runs, which is rare.
+
+    :param rules_of: the rules of each want, by its number
+    """
+
+    @functools.cache
+    def suits(number: int, provider: Provider) -> bool:
+        want, refuse = search.plan.wants[number], search.tally.refuse
+        return bool(rules.select((provider,), want, rules_of[number], refuse))
+
+    @functools.cache
+    def attached(number: int, aggregates: frozenset[str]) -> list[Provider]:
+        return [
+            provider
+            for provider in snapshot.sharing_with(aggregates)
+            if suits(number, provider)
+        ]
+
+    return attached

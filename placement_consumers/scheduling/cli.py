@@ -350,11 +350,9 @@ def _parser() -> argparse.ArgumentParser:
     candidates = commands.add_parser(
         "candidates",
         parents=[wanted, rules, way],
-        help="Print the hosts that can take the server: what it would take from which "
-        "providers, and which request groups these serve. Nothing is claimed.",
-        description="Print the hosts that can take the server: what it would take of "
-        "which providers, and which groups of the request these serve. Nothing is "
-        "claimed.",
+        help="print the hosts that can take the server",
+        description="Print the hosts that can take the server: what it would take from "
+        "which providers, and which request groups these serve. Nothing is claimed.",
     )
     candidates.set_defaults(run=show_candidates)
 

@@ -11,12 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from placement_consumers.client import Json, Misconfigured, PlacementError
+from placement_consumers.console_script import NO_ANSWER
 
 # Wide enough to keep every line in a pipe unfolded.
 PIPE_WIDTH = 100_000
-# Placement gave: Exit statuses: Placement gave no answer; what a shell reports for
-# Ctrl-C.
-NO_ANSWER = 3
+# The exit status that a shell reports for Ctrl-C.
 INTERRUPTED = 130
 
 

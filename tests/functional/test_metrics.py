@@ -191,6 +191,31 @@ def test_another_library_may_have_imported_the_client_of_prometheus_before() -> 
     assert Reading(written).get("placement_transaction_retries_total") == 1
 
 
+SHARED_EARLIER = """
+import os
+import prometheus_client
+theirs = prometheus_client.Counter("theirs", "Counted by another library.", ["kind"])
+theirs.labels("one").inc()
+from placement_foundation import metrics, telemetry
+metrics.switch_on()
+if not os.fork():
+    telemetry.tell(telemetry.SEARCHES_CUT)
+    theirs.labels("one").inc()
+    telemetry.tell(telemetry.TRANSACTION_RETRIES, cause="lost_race")
+    os._exit(0)
+os.wait()
+print(metrics.render().decode())
+"""
+
+
+def test_another_library_may_write_to_the_same_files(tmp_path: Path) -> None:
+    environment = {**os.environ, metrics.DIRECTORY: str(tmp_path)}
+    program = [sys.executable, "-c", SHARED_EARLIER]
+    written = subprocess.check_output(program, env=environment, text=True)
+    assert Reading(written).get("theirs_total") == 2
+    assert Reading(written).get("placement_transaction_retries_total") == 1
+
+
 def test_nothing_of_it_is_there_unless_it_is_wanted(
     application: "WSGIApplication",
 ) -> None:

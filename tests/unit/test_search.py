@@ -4,6 +4,7 @@ Work is counted, not timed: how often a pick was made, and how often it was aske
 whether enough is left.
 """
 
+import gc
 import itertools
 import random
 
@@ -284,6 +285,18 @@ def test_amounts_beyond_any_inventory_fit_nowhere() -> None:
 def test_refusals_are_counted_by_rule() -> None:
     _, tally = ask(hosts(2, [ONE, FULL]), model.Request(groups(2)))
     assert tally.refusals == {"fits": 4, "leaves_room": 2}
+
+
+def test_a_search_leaves_nothing_to_the_garbage_collector() -> None:
+    # It runs rarely in a service, and each search has the whole forest.
+    snapshot, request = hosts(2, [ONE, FULL]), model.Request(groups(2))
+    gc.collect()
+    gc.disable()
+    try:
+        ask(snapshot, request)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_a_root_that_does_not_suit_is_counted() -> None:

@@ -40,7 +40,8 @@ def proceed(world: World, claim: Claim) -> None:
     """Continue the start of a lease, which is claimed for that."""
     lease_id = leases.id_of(claim.subject)
     try:
-        execution.run(world, claim, world.database.read(lambda s: _plan(s, lease_id)))
+        plan = world.database.read(lambda connection: _plan(connection, lease_id))
+        execution.run(world, claim, plan)
     except (*execution.FAILURES, execution.StillInUse) as exc:
         LOG.error("lease %s does not start: %s", lease_id, exc)
         outcome = state.Lease.ERROR, state.Reservation.ERROR, state.Event.ERROR

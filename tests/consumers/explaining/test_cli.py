@@ -15,8 +15,8 @@ import pytest
 
 from benchmarks import cloud
 from docs import picture
+from placement_consumers.console_script import NO_ANSWER
 from placement_consumers.explaining import cli
-from placement_consumers.scheduling import output
 from placement_foundation.storage import Database
 from tests.serving import Served, serving
 
@@ -151,7 +151,7 @@ def test_a_bad_command_is_reported(
 
 
 def test_a_missing_answer_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([SERVED, "--url", "http://127.0.0.1:9"]) == output.NO_ANSWER
+    assert cli.main([SERVED, "--url", "http://127.0.0.1:9"]) == NO_ANSWER
     assert "Placement could not be asked" in capsys.readouterr().err
 
 
@@ -166,7 +166,7 @@ def test_a_service_without_the_ledger_api_has_no_answer(
 
     with serving(elsewhere) as served:
         arguments = [SERVED, "--host", "a", "--url", served.url, "--token", "admin"]
-        assert cli.main(arguments) == output.NO_ANSWER
+        assert cli.main(arguments) == NO_ANSWER
     assert "not here" in capsys.readouterr().err
 
 
