@@ -214,8 +214,8 @@ class Database:
         """
         return self._retried(self._begin_reading_once, work, attempts=3)
 
-    def write(self, work: Callable[[sa.Connection], T], *, attempts: int = 10) -> T:
-        """Run ``work`` until it commits, at most ``attempts`` times.
+    def write(self, work: Callable[[sa.Connection], T], *, attempts: int = 20) -> T:
+        """Run ``work`` until it commits, at most ``attempts`` times in ``PATIENCE``.
 
         ``work`` is called again from the start, so it must take everything it needs
         from the connection and keep nothing between two calls.
