@@ -1,6 +1,7 @@
 """Synthetic clouds, the same each time, written straight into a database."""
 
 import dataclasses
+import functools
 import itertools
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,6 +11,7 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.objects.candidates import vocabulary
+from placement.objects.candidates.vocabulary import Vocabulary
 from placement.search.model import SHARING
 from placement_foundation.storage import Database
 
@@ -141,19 +143,36 @@ def _in_use(node: Node) -> Node:
 def plant(database: Database, nodes: Iterable[Node]) -> int:
     """Store a cloud in a database without providers; return how many it has."""
     listed = list(nodes)
-    database.write(lambda connection: _Planter(connection, listed).plant())
+    database.write(lambda connection: _plant(connection, listed))
     return len(listed)
+
+
+def _plant(connection: sa.Connection, nodes: list[Node]) -> None:
+    names = itertools.chain.from_iterable(node.traits for node in nodes)
+    custom = dict.fromkeys(name for name in names if name.startswith("CUSTOM_"))
+    _insert(connection, models.Trait, ({"name": name} for name in custom))
+    _Planter(connection, nodes, vocabulary.load(connection)).plant()
+
+
+def _insert(
+    connection: sa.Connection,
+    table: type[models.Base],
+    rows: Iterable[Mapping[str, Any]],
+) -> None:
+    remaining = iter(rows)
+    while chunk := list(itertools.islice(remaining, CHUNK)):
+        connection.execute(sa.insert(table), chunk)
 
 
 class _Planter:
     """Turns nodes into rows."""
 
-    def __init__(self, connection: sa.Connection, nodes: list[Node]) -> None:
-        self._connection = connection
+    def __init__(
+        self, connection: sa.Connection, nodes: list[Node], known: Vocabulary
+    ) -> None:
+        self._insert = functools.partial(_insert, connection)
         self._nodes = nodes
         self._ids = {node.name: number for number, node in enumerate(nodes, 1)}
-        self._add_traits()
-        known = vocabulary.load(connection)
         self._classes = known.class_ids
         self._traits = known.trait_ids
         self._standard = [
@@ -193,22 +212,6 @@ class _Planter:
                 for name in node.aggregates
             ),
         )
-
-    def _insert(
-        self, table: type[models.Base], rows: Iterable[Mapping[str, Any]]
-    ) -> None:
-        remaining = iter(rows)
-        while chunk := list(itertools.islice(remaining, CHUNK)):
-            self._connection.execute(sa.insert(table), chunk)
-
-    def _add_traits(self) -> None:
-        custom = dict.fromkeys(
-            name
-            for node in self._nodes
-            for name in node.traits
-            if name.startswith("CUSTOM_")
-        )
-        self._insert(models.Trait, ({"name": name} for name in custom))
 
     def _provider(self, node: Node) -> dict[str, Any]:
         root = node.name.split("-")[0]

@@ -152,32 +152,23 @@ def _in_use(database: Database) -> int:
     return pool.checkedout()
 
 
-def test_a_write_may_lose_many_races_before_it_wins(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("losses", "written"), [(19, 1), (20, 0)])
+def test_a_write_that_loses_races_is_given_up_after_twenty(
+    database: Database, monkeypatch: pytest.MonkeyPatch, losses: int, written: int
 ) -> None:
     monkeypatch.setattr(storage, "_pause", lambda attempt: 0.0)
-    lost: list[sa.Connection] = []
+    attempts: list[sa.Connection] = []
 
-    def lose_often(connection: sa.Connection) -> None:
-        if len(lost) < 19:
-            lost.append(connection)
+    def lose(connection: sa.Connection) -> None:
+        attempts.append(connection)
+        if len(attempts) <= losses:
             raise LostRaceError
         connection.execute(ADD)
 
-    database.write(lose_often)
-    assert count(database) == 1
-
-
-def test_a_write_that_loses_every_race_is_given_up(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(storage, "_pause", lambda attempt: 0.0)
-    lost: list[sa.Connection] = []
-
-    def lose(connection: sa.Connection) -> None:
-        lost.append(connection)
-        raise LostRaceError
-
-    with pytest.raises(errors.ConcurrentUpdate):
+    if written:
         database.write(lose)
-    assert len(lost) == 20
+    else:
+        with pytest.raises(errors.ConcurrentUpdate):
+            database.write(lose)
+    assert count(database) == written
+    assert len(attempts) == 20
