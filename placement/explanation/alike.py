@@ -55,7 +55,6 @@ class _Eye:
     def __init__(self, snapshot: Snapshot, request: Request, exactly: bool) -> None:
         groups = request.groups
         self._exactly = exactly
-        self._snapshot = snapshot
         self._amounts = _amounts_by_class(groups)
         self._traits = frozenset().union(
             *(group.forbidden.union(*group.required) for group in groups)

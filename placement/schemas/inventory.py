@@ -9,10 +9,9 @@ from placement import errors
 from placement.objects import resource_class
 from placement.objects.inventory import FIELDS
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
-from placement.search.model import Inventory
+from placement.search.model import LARGEST_AMOUNT, Inventory
 from placement_foundation.schema import (
     INTEGER,
-    POSITIVE_INT,
     Json,
     Schema,
     View,
@@ -26,15 +25,17 @@ from placement_foundation.version import Version
 # The largest that every database can store; MariaDB has single precision.
 LARGEST_RATIO = 3.40282e38
 
+AMOUNT = {"type": "integer", "minimum": 1, "maximum": LARGEST_AMOUNT}
+
 # An inventory, keyed by its class or next to it. The generation in it counts only
 # when exactly one inventory is changed.
 PROPERTIES: Mapping[str, Json] = {
     "resource_provider_generation": {"type": "integer"},
-    "total": POSITIVE_INT,
-    "reserved": {**POSITIVE_INT, "minimum": 0},
-    "min_unit": POSITIVE_INT,
-    "max_unit": POSITIVE_INT,
-    "step_size": POSITIVE_INT,
+    "total": AMOUNT,
+    "reserved": {**AMOUNT, "minimum": 0},
+    "min_unit": AMOUNT,
+    "max_unit": AMOUNT,
+    "step_size": AMOUNT,
     "allocation_ratio": {
         "type": "number",
         "minimum": -LARGEST_RATIO,

@@ -306,8 +306,6 @@ class Anchors:
         wanted = plan.bound - 1
         if self._distinct and self._sharing and self._have_met(domains):
             wanted |= plan.bound
-        if not wanted:
-            return wanted
         for slot, domain in zip(plan.slots, domains, strict=True):
             if not wanted:
                 break

@@ -67,7 +67,7 @@ class Stock(Inventory):
 
     def fits(self, amount: int) -> bool:
         """Return whether an amount can be allocated: it suits, and there is room."""
-        return self.min_unit <= amount <= self.room and amount % self.step_size == 0
+        return amount <= self.room and self.suits(amount)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
