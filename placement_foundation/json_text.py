@@ -6,6 +6,7 @@ surrogates. See docs/decisions/json.rst.
 """
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -24,6 +25,23 @@ def encode(document: Json) -> bytes:
         # No document of a renderer contains itself, so nothing checks for that.
         text = json.dumps(document, check_circular=False, default=_parse)
         return text.encode("ascii")
+
+
+def enclose(
+    opening: bytes, items: Iterable[Sequence[bytes]], closing: bytes
+) -> Written:
+    """Return encoded items between brackets. Each item is given in pieces.
+
+    All pieces are copied once, as there may be megabytes of them.
+    """
+    pieces = [opening]
+    for item in items:
+        pieces += item
+        pieces.append(b",")
+    if len(pieces) > 1:
+        del pieces[-1]
+    pieces.append(closing)
+    return Written(b"".join(pieces))
 
 
 def _parse(part: Any) -> Json:

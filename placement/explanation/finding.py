@@ -37,7 +37,7 @@ class Verdict:
 
 def judge(asked: Survey, trees: Sequence[Tree]) -> list[dict[Constraint, Verdict]]:
     """Return the verdict on each constraint, for each host."""
-    meeting: list[dict[Constraint, list[Provider]]] = [{} for _ in trees]
+    meeting: list[dict[Constraint, Sequence[Provider]]] = [{} for _ in trees]
     for constraint in asked.relaxations.constraints:
         if constraint.suffix is not None:
             found = asked.meeting(constraint, list(trees))
@@ -61,7 +61,7 @@ def _verdict(
     asked: Survey,
     tree: Tree,
     constraint: Constraint,
-    meeting: Mapping[Constraint, list[Provider]],
+    meeting: Mapping[Constraint, Sequence[Provider]],
 ) -> Verdict:
     if constraint.kind in OF_ROOT:
         wanted = constraint.kind == "root_required"
@@ -81,7 +81,7 @@ def _verdict(
 def _closest(
     constraint: Constraint,
     providers: Sequence[Provider],
-    meeting: Mapping[Constraint, list[Provider]],
+    meeting: Mapping[Constraint, Sequence[Provider]],
 ) -> Provider:
     """Return the provider that meets most of what its group asks for.
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from placement.explanation.alike import Kind, kinds_of
 from placement.explanation.constraint import Constraint, Relaxations, Set
@@ -101,11 +101,11 @@ class Survey:
 
     def meeting(
         self, constraint: Constraint, trees: list[Tree]
-    ) -> list[list[Provider]]:
+    ) -> list[Sequence[Provider]]:
         """Return the providers that meet a constraint of a group, for each tree."""
         request = self._bare(constraint)
         found = engine.domains(self.snapshot, request, trees)
-        return [domains[0] if domains else [] for domains in found]
+        return [domains[0] if domains else () for domains in found]
 
     def reach(self, tree: Tree) -> list[Provider]:
         """Return the providers of a tree, and those that share with it."""

@@ -1,9 +1,8 @@
 """Resource providers: what has resources, and how they form trees."""
 
-import dataclasses
 import datetime
 from collections.abc import Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -32,8 +31,7 @@ BELONGINGS = (
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ResourceProvider:
+class ResourceProvider(NamedTuple):
     """A resource provider as the ledger knows it; ``modified`` is in UTC."""
 
     id: int
@@ -46,8 +44,7 @@ class ResourceProvider:
     root_id: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Locked:
+class Locked(NamedTuple):
     """A locked provider, in its state since its row was locked."""
 
     id: int
@@ -303,6 +300,5 @@ def bump(connection: sa.Connection, providers: Iterable[P]) -> dict[str, P]:
     changed = list(providers)
     record_change(connection, changed, bump=True)
     return {
-        each.uuid: dataclasses.replace(each, generation=each.generation + 1)
-        for each in changed
+        each.uuid: each._replace(generation=each.generation + 1) for each in changed
     }

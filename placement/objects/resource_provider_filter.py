@@ -1,6 +1,7 @@
 """Which resource providers to list: filters, as SQL."""
 
 import dataclasses
+import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from placement.objects import (
 from placement.objects.candidates.forest import Forest
 from placement.objects.candidates.vocabulary import Vocabulary
 from placement.objects.resource_provider import ResourceProvider
+from placement.search import plan, rules
 from placement.search.model import (
     LARGEST_AMOUNT,
     Group,
@@ -28,6 +30,7 @@ from placement.search.model import (
     Stock,
     Tree,
 )
+from placement.search.tally import Tally
 from placement_foundation import storage
 
 Condition = sa.ColumnElement[bool]
@@ -53,7 +56,7 @@ class Filters:
     forbidden_aggregates: frozenset[str] = frozenset()
     resources: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
-    def accepts(self, provider: ResourceProvider) -> bool:
+    def accepts(self, provider: ResourceProvider | Provider) -> bool:
         """Return whether a provider has exactly the name and UUID in the filters."""
         return (self.name is None or provider.name == self.name) and (
             self.uuid is None or provider.uuid == self.uuid
@@ -111,46 +114,29 @@ def _list_in_forest(forest: Forest, filters: Filters) -> list[ResourceProvider]:
         member_of=tuple(filters.aggregates),
         not_member_of=filters.forbidden_aggregates,
     )
-    trees: Iterable[Tree] = forest.relevant(Request((group,))).trees
+    trees: Collection[Tree] = forest.relevant(Request((group,))).trees
     named = {uuid for uuid in (filters.uuid, filters.in_tree) if uuid is not None}
     if named:
         homes = {forest.home(uuid) for uuid in named}
         trees = [home for home in homes if home and len(homes) == 1]
-    passing = [
-        _as_listed(provider, tree)
-        for tree in trees
-        for provider in tree.members
-        if _passes(provider, filters)
-    ]
-    return sorted(passing, key=lambda provider: provider.id)
-
-
-def _passes(provider: Provider, filters: Filters) -> bool:
-    return (
-        filters.name in (None, provider.name)
-        and filters.uuid in (None, provider.uuid)
-        and not any(each.isdisjoint(provider.traits) for each in filters.traits)
-        and filters.forbidden_traits.isdisjoint(provider.traits)
-        and not any(each.isdisjoint(provider.aggregates) for each in filters.aggregates)
-        and filters.forbidden_aggregates.isdisjoint(provider.aggregates)
-        and all(
-            name in provider.stocks and provider.stocks[name].fits(amount)
-            for name, amount in filters.resources.items()
+    (want,) = plan.wants_of(group, forest.everything)
+    members = [member for tree in trees for member in tree.members]
+    passing = rules.select(members, want, rules.rules_of(want), Tally().refuse)
+    root_ids = {tree.root.uuid: tree.root.id for tree in trees}
+    return [
+        ResourceProvider(
+            provider.id,
+            provider.uuid,
+            provider.name,
+            provider.generation,
+            provider.parent_uuid,
+            provider.root_uuid,
+            provider.modified,
+            root_ids[provider.root_uuid],
         )
-    )
-
-
-def _as_listed(provider: Provider, tree: Tree) -> ResourceProvider:
-    return ResourceProvider(
-        provider.id,
-        provider.uuid,
-        provider.name,
-        provider.generation,
-        provider.parent_uuid,
-        provider.root_uuid,
-        provider.modified,
-        tree.root.id,
-    )
+        for provider in sorted(passing, key=operator.attrgetter("id"))
+        if filters.accepts(provider)
+    ]
 
 
 def _named(connection: sa.Connection, filters: Filters) -> list[Condition]:

@@ -469,7 +469,7 @@ def _render_summaries(answer: Answer, view: View) -> Json:
     resources = RESOURCES.at(view.version) or _requested_resources
     if resources is _all_resources:
         written = (_write_summary(provider, names) for provider in answer.providers)
-        return Written(b"{" + b",".join(map(b"".join, written)) + b"}")
+        return json_text.enclose(b"{", written, b"}")
     return {
         provider.uuid: _summary(provider, names, resources(provider, answer))
         for provider in answer.providers

@@ -1,6 +1,7 @@
 """Resource providers on the wire."""
 
 import functools
+import operator
 import uuid
 from collections.abc import Iterable
 
@@ -165,12 +166,13 @@ def render_providers(providers: Iterable[ResourceProvider], view: View) -> Json:
     Their links differ only in the UUID, so they are encoded once.
     """
     names = known(FIELDS, view.version)
+    values = operator.attrgetter(*names)
     links = json_text.encode(_links(UUID_GOES_HERE, view))
     place = json_text.encode(UUID_GOES_HERE)[1:-1]
-    written = []
+    rendered = []
     for provider in providers:
-        fields = json_text.encode({name: getattr(provider, name) for name in names})
+        fields = dict(zip(names, values(provider), strict=True))
         uuid_text = json_text.encode(provider.uuid)[1:-1]
-        mine = links.replace(place, uuid_text)
-        written.append(b'%b,"links":%b}' % (fields[:-1], mine))
-    return {"resource_providers": Written(b"[%b]" % b",".join(written))}
+        fields["links"] = Written(links.replace(place, uuid_text))
+        rendered.append(fields)
+    return {"resource_providers": rendered}

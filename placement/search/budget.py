@@ -38,7 +38,7 @@ class Budget:
     @property
     def is_used_up(self) -> bool:
         """Whether there is nothing left to share out."""
-        return self._left <= 0
+        return self._left == 0
 
     def begin_turn(self, free: int) -> bool:
         """Give an anchor its share, in addition to its free picks.
@@ -46,7 +46,7 @@ class Budget:
         :returns: whether that is anything at all
         """
         self._free = free
-        self._allowed = self.turn = free + max(0, min(self._share, self._left))
+        self._allowed = self.turn = free + min(self._share, self._left)
         return self._allowed > 0
 
     def end_turn(self, answer: int) -> int:
@@ -55,8 +55,10 @@ class Budget:
         :returns: how many free picks the anchor still has
         """
         spent = self._allowed - self.turn + answer
-        self._left -= max(0, spent - self._free)
-        return max(0, self._free - spent)
+        if spent <= self._free:
+            return self._free - spent
+        self._left = max(0, self._left - (spent - self._free))
+        return 0
 
     def enlarge_share(self) -> None:
         """Give hard anchors more for their next turn."""

@@ -142,7 +142,7 @@ def serving(
 
 def domains(
     snapshot: Snapshot, request: Request, trees: Iterable[Tree]
-) -> Iterator[list[list[Provider]]]:
+) -> Iterator[list[Sequence[Provider]]]:
     """Yield the providers that may be picked for each slot, for each tree as anchor.
 
     Each provider is considered by itself: whether picks go together is not checked. A
@@ -197,6 +197,40 @@ def is_served(
     return found is not None or tally.exhausted
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Offer:
+    """A want, and the rules about what an anchor can offer for it.
+
+    ``anchor_rules`` are about the anchor, ``provider_rules`` about each provider, and
+    ``member_rules`` about those of a tree that is a member as a whole, if that matters.
+    """
+
+    number: int
+    want: Want
+    anchor_rules: tuple[rules.ProviderRule, ...]
+    provider_rules: tuple[rules.ProviderRule, ...]
+    member_rules: tuple[rules.ProviderRule, ...] | None
+
+    @classmethod
+    def of(cls, number: int, want: Want) -> "_Offer":
+        """Return what to look for to serve a want, given its number."""
+        applying = rules.rules_of(want)
+        spared = tuple(rule for rule in applying if rule != rules.is_member)
+        return cls(
+            number,
+            want,
+            anchor_rules=rules.anchor_rules_of(want),
+            provider_rules=applying,
+            member_rules=spared if want.spreads and want.member_of else None,
+        )
+
+    def rules_in(self, tree: Tree) -> tuple[rules.ProviderRule, ...]:
+        """Return the rules about the providers of a tree."""
+        if self.member_rules is not None and rules.is_member(tree.root, self.want):
+            return self.member_rules
+        return self.provider_rules
+
+
 class Anchors:
     """The anchors of one search, and the domains of the slots at each.
 
@@ -211,28 +245,33 @@ class Anchors:
         *,
         distinct: bool = True,
     ) -> None:
-        self._distinct = distinct
         self._snapshot = snapshot
         self._request = request
         self._search = search
-        self._rules = [rules.rules_of(want) for want in search.plan.wants]
-        self._anchor_rules = [rules.anchor_rules_of(want) for want in search.plan.wants]
-        self._free = not rules.pick_rules(search.plan, 0)
-        self._attached = _attached_that_suit(snapshot, search, self._rules)
         self._sharing = frozenset(snapshot.sharing)
+        self._offers = [
+            _Offer.of(number, want) for number, want in enumerate(search.plan.wants)
+        ]
+        self._want_of_slot = [slot.want for slot in search.plan.slots]
+        self._attached = _attached_that_suit(snapshot, search, self._offers)
+        # What constrains several picks: rules about pairs, and bits of all of them.
+        self._is_free = not rules.pick_rules(search.plan, 0)
+        self._bits = search.plan.bound - 1
+        self._may_repeat = distinct and bool(self._sharing)
         self._met: set[tuple[frozenset[Provider], ...]] = set()
 
     def trees_that_suit(self) -> Iterator[Tree]:
         """Yield the trees whose root may be an anchor."""
+        request, search = self._request, self._search
         trees: Sequence[Tree] = self._snapshot.trees
-        if self._search.shuffle:
-            trees = self._search.shuffle.sample(trees, len(trees))
+        if search.shuffle:
+            trees = search.shuffle.sample(trees, len(trees))
         for tree in trees:
-            self._search.tally.anchors += 1
-            if rules.suits_root(tree.root, self._request):
+            search.tally.anchors += 1
+            if rules.suits_root(tree.root, request):
                 yield tree
             else:
-                self._search.tally.refuse(rules.suits_root)
+                search.tally.refuse(rules.suits_root)
 
     def serves(self, tree: Tree) -> bool | None:
         """Return whether an anchor has a candidate; None if its share is too small."""
@@ -243,21 +282,19 @@ class Anchors:
             return True
         return False if anchor.is_exhausted else None
 
-    def domains(self, tree: Tree) -> list[list[Provider]]:
+    def domains(self, tree: Tree) -> list[Sequence[Provider]]:
         """Return the providers for each slot; nothing if a slot has none."""
         if not rules.suits_root(tree.root, self._request):
             return []
-        by_want = self._domains(tree) or []
-        return by_want and [by_want[slot.want] for slot in self._search.plan.slots]
+        return self._domains(tree) or []
 
     def results(self, tree: Tree) -> Iterator[Picks | None]:
         """Return the picks of all candidates at an anchor, each once; None to pause."""
-        by_want = self._domains(tree)
-        if by_want is None:
+        domains = self._domains(tree)
+        if domains is None:
             return iter(())
-        domains = [by_want[slot.want] for slot in self._search.plan.slots]
-        wanted = self._wanted(domains)
-        if self._free and not wanted:
+        wanted = self._wanted(domains) if self._bits or self._may_repeat else 0
+        if self._is_free and not wanted:
             # No constraint is about more than one pick.
             return itertools.product(*self._shuffled(domains))
         return assignment.assign(self._search, tree.root, domains, wanted)
@@ -267,44 +304,44 @@ class Anchors:
             return domains
         return [self._search.shuffle.sample(each, len(each)) for each in domains]
 
-    def _domains(self, tree: Tree) -> list[list[Provider]] | None:
-        """Return the domain of each want; None if one is empty."""
-        domains = []
-        for number, want in enumerate(self._search.plan.wants):
-            if self._anchor_rules[number] and not self._admits(number, want, tree.root):
+    def _domains(self, tree: Tree) -> list[Sequence[Provider]] | None:
+        """Return the providers for each slot; None if a slot has none."""
+        refuse, by_want = self._search.tally.refuse, []
+        for offer in self._offers:
+            if offer.anchor_rules and not self._admits(offer, tree.root):
                 return None
-            domain = self._members_for(number, want, tree)
+            domain = rules.select(
+                tree.members, offer.want, offer.rules_in(tree), refuse
+            )
             if self._sharing:
-                domain += [
-                    provider
-                    for provider in self._attached(number, tree.aggregates)
-                    if provider.root_uuid != tree.root.uuid
-                ]
+                domain = self._with_attached(domain, offer, tree)
             if not domain:
                 return None
-            domains.append(domain)
-        return domains
+            by_want.append(domain)
+        return [by_want[number] for number in self._want_of_slot]
 
-    def _admits(self, number: int, want: Want, anchor: Provider) -> bool:
+    def _with_attached(
+        self, domain: Sequence[Provider], offer: _Offer, tree: Tree
+    ) -> Sequence[Provider]:
+        """Return a domain with the providers of other trees that share with a tree."""
+        attached = self._attached(offer.number, tree.aggregates)
+        if not attached:
+            return domain
+        here = tree.root.uuid
+        return [*domain, *(each for each in attached if each.root_uuid != here)]
+
+    def _admits(self, offer: _Offer, anchor: Provider) -> bool:
         """Return whether an anchor permits any pick at all for a want."""
-        for rule in self._anchor_rules[number]:
-            if not rule(anchor, want):
+        for rule in offer.anchor_rules:
+            if not rule(anchor, offer.want):
                 self._search.tally.refuse(rule)
                 return False
         return True
 
-    def _members_for(self, number: int, want: Want, tree: Tree) -> list[Provider]:
-        """Return the members of a tree that suit a want."""
-        applying = self._rules[number]
-        if want.spreads and want.member_of and rules.is_member(tree.root, want):
-            applying = tuple(rule for rule in applying if rule != rules.is_member)
-        return rules.select(tree.members, want, applying, self._search.tally.refuse)
-
     def _wanted(self, domains: Domains) -> int:
         """Return the bits that the picks must have together and may lack."""
-        plan = self._search.plan
-        wanted = plan.bound - 1
-        if self._distinct and self._sharing and self._have_met(domains):
+        plan, wanted = self._search.plan, self._bits
+        if self._may_repeat and self._have_met(domains):
             wanted |= plan.bound
         for slot, domain in zip(plan.slots, domains, strict=True):
             if not wanted:
@@ -323,15 +360,20 @@ class Anchors:
         Then all their combinations come up there, and here some pick must be a provider
         that serves only this tree.
         """
-        sharing = tuple(map(self._sharing.intersection, domains))
-        if sharing in self._met or not all(sharing):
-            return sharing in self._met
-        self._met.add(sharing)
+        sharing = []
+        for domain in domains:
+            sharing.append(self._sharing.intersection(domain))
+            if not sharing[-1]:
+                return False
+        combinations = tuple(sharing)
+        if combinations in self._met:
+            return True
+        self._met.add(combinations)
         return False
 
 
 def _attached_that_suit(
-    snapshot: Snapshot, search: Search, rules_of: Sequence[Sequence[rules.ProviderRule]]
+    snapshot: Snapshot, search: Search, offers: Sequence[_Offer]
 ) -> Callable[[int, frozenset[str]], list[Provider]]:
     """Return a function that finds the providers that share with a tree and suit.
 
@@ -339,13 +381,13 @@ def _attached_that_suit(
     has found. A cached method would do the same, but its object would refer to itself
     and so keep the snapshot in memory until the garbage collector runs, which is rare.
 
-    :param rules_of: the rules of each want, by its number
+    :param offers: the wants and their rules, by number
     """
 
     @functools.cache
     def suits(number: int, provider: Provider) -> bool:
-        want, refuse = search.plan.wants[number], search.tally.refuse
-        return bool(rules.select((provider,), want, rules_of[number], refuse))
+        offer, refuse = offers[number], search.tally.refuse
+        return bool(rules.select((provider,), offer.want, offer.provider_rules, refuse))
 
     @functools.cache
     def attached(number: int, aggregates: frozenset[str]) -> list[Provider]:

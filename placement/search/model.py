@@ -145,6 +145,11 @@ class Provider:
         """Whether it serves the trees that have an aggregate in common with it."""
         return SHARING in self.traits
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is the only member of its tree."""
+        return self.position == 0 and self.end == 1
+
     def covers(self, other: "Provider") -> bool:
         """Return whether this is the other provider, or an ancestor of it."""
         return (

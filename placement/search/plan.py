@@ -121,7 +121,7 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
     needs = [
         (group.suffix, want)
         for group in request.groups
-        for want in _wants(group, snapshot)
+        for want in wants_of(group, snapshot)
     ]
     distinct = dict.fromkeys(want for _, want in needs)
     wants = {want: number for number, want in enumerate(distinct)}
@@ -181,7 +181,7 @@ def _spreads(group: Group) -> bool:
     return not group.suffix and len(group.resources) > 1
 
 
-def _wants(group: Group, snapshot: Snapshot) -> Iterator[Want]:
+def wants_of(group: Group, snapshot: Snapshot) -> Iterator[Want]:
     """Yield the wants of a group, one for each slot."""
     root_uuid = None
     if group.in_tree is not None and (group.resources or group.relaxed):

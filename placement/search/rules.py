@@ -93,20 +93,17 @@ def select(
     want: Want,
     rules: Iterable[ProviderRule],
     refuse: Callable[[ProviderRule, int], None],
-) -> list[Provider]:
+) -> Sequence[Provider]:
     """Return the providers that suit a want.
 
     :param refuse: called with a rule and the number of providers that it has excluded
     """
-    suitable = list(providers)
     for rule in rules:
-        left = [provider for provider in suitable if rule(provider, want)]
-        if len(left) < len(suitable):
-            refuse(rule, len(suitable) - len(left))
-            if not left:
-                return left
-        suitable = left
-    return suitable
+        suitable = [provider for provider in providers if rule(provider, want)]
+        if len(suitable) < len(providers):
+            refuse(rule, len(providers) - len(suitable))
+        providers = suitable
+    return providers
 
 
 def suits_root(root: Provider, request: Request) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 
-from placement.search.budget import FREE_PICKS
 from placement.search.search import Picks, Search
 
 
@@ -12,10 +11,12 @@ class Anchor:
     :param results: yields the picks of each answer, and None to pause
     """
 
+    __slots__ = ("_budget", "_free", "_results", "is_exhausted")
+
     def __init__(self, results: Iterator[Picks | None], search: Search) -> None:
         self._results = results
-        self._search = search
-        self._free = FREE_PICKS * len(search.plan.slots)
+        self._budget = search.budget
+        self._free = search.free_picks
         self.is_exhausted = False
 
     def take_turn(self) -> Picks | None:
@@ -23,7 +24,7 @@ class Anchor:
 
         The picks of an answer are counted in addition to those that led to it.
         """
-        budget = self._search.budget
+        budget = self._budget
         if not budget.begin_turn(self._free):
             return None
         try:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Collection, Hashable
 from typing import TypeAlias
 
-from placement.search.budget import Budget, Limits
+from placement.search.budget import FREE_PICKS, Budget, Limits
 from placement.search.model import Provider
 from placement.search.plan import Plan
 from placement.search.symmetry import Numbers
@@ -50,8 +50,8 @@ class Nogoods:
 class Search:
     """One search: its plan, its order, its budget, and what it has learned so far.
 
-    ``unsatisfiable`` has the canonical forms of anchors that had no answer, ``nogoods``
-    those of nodes.
+    ``free_picks`` are how many each anchor has. ``unsatisfiable`` has the canonical
+    forms of anchors that had no answer, ``nogoods`` those of nodes.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Search:
         self.shuffle = shuffle
         self.tally = tally or Tally()
         self.budget = Budget(limits or Limits())
+        self.free_picks = FREE_PICKS * len(plan.slots)
         self.numbers: Numbers = {}
         self.nogoods = Nogoods()
         self.unsatisfiable: set[Hashable] = set()

@@ -109,5 +109,5 @@ def _list_summarised(
     if not request.nested:
         yield from givers
         return
-    for root_uuid in dict.fromkeys(giver.root_uuid for giver in givers):
-        yield from snapshot.homes[root_uuid].members
+    for root_uuid, giver in {giver.root_uuid: giver for giver in givers}.items():
+        yield from (giver,) if giver.is_alone else snapshot.homes[root_uuid].members
