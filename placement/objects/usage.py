@@ -100,7 +100,8 @@ def _count_consumers(by_user: bool) -> sa.Select[*tuple[Any, ...]]:
     :param by_user: whether only those of one user are counted
     """
     row = models.Consumer
-    uses = sa.exists().where(models.Allocation.consumer_id == row.uuid)
+    # Without the literal, SQLite would read whole rows of the table.
+    uses = sa.exists(1).where(models.Allocation.consumer_id == row.uuid)
     counted = (
         sa.select(row.consumer_type_id, sa.func.count().label("count"))
         .where(_owned(by_user), uses)

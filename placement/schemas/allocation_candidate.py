@@ -137,9 +137,10 @@ def parse(pairs: Pairs, form: Form) -> Question:
 def _check(pairs: Pairs, form: Form) -> None:
     """Check names and values: the last value of each, and the limit that counts."""
     query_string.check(pairs, form.schema)
-    for value in query_string.values(pairs, "limit")[:1]:
+    limits = query_string.values(pairs, "limit")
+    if len(limits) > 1:
         others = [(name, other) for name, other in pairs if name != "limit"]
-        query_string.check([*others, ("limit", value)], form.schema)
+        query_string.check([*others, ("limit", limits[0])], form.schema)
 
 
 def _parse_limit(values: list[str]) -> int | None:

@@ -1,10 +1,12 @@
 """All that one search needs, in a fixed number of queries."""
 
 import datetime
+import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
+from sqlalchemy import orm
 
 from placement.db import models
 from placement.objects import inventory
@@ -26,7 +28,7 @@ Former: TypeAlias = Callable[[str], Provider | None]
 
 
 class _Row(NamedTuple):
-    """A provider as it is stored."""
+    """A provider as it is stored; traits and aggregates are joined into texts."""
 
     id: int
     uuid: str
@@ -35,20 +37,8 @@ class _Row(NamedTuple):
     name: str
     generation: int
     modified: datetime.datetime | None
-
-
-def _joined(associations: sa.Select[Any], text: Any) -> sa.Select[Any]:
-    """Select what providers are associated with, joined into one text for each.
-
-    With one row for each association there would be many times as many rows.
-
-    :param associations: selects from the table of associations, joined as needed
-    """
-    provider_id = associations.selected_columns.resource_provider_id
-    query = associations.with_only_columns(
-        provider_id, sa.func.aggregate_strings(text, SEPARATOR)
-    )
-    return query.where(text.is_not(None)).group_by(provider_id).order_by(provider_id)
+    traits: str | None
+    aggregates: str | None
 
 
 _provider, _inventory = models.ResourceProvider, models.Inventory
@@ -73,32 +63,61 @@ _STOCKS = sa.select(
     *[getattr(_inventory, name) for name in inventory.FIELDS],
     inventory.USED,
 ).order_by(_inventory.resource_provider_id, _inventory.resource_class_id)
-_TRAITS = _joined(sa.select(_trait), sa.cast(_trait.trait_id, sa.String(20)))
-_AGGREGATES = _joined(
-    sa.select(_aggregate).join(
-        models.Aggregate, models.Aggregate.id == _aggregate.aggregate_id
-    ),
-    models.Aggregate.uuid,
+# What providers are associated with, joined into one text for each: with one row for
+# each association there would be many times as many rows.
+_TRAITS = sa.select(
+    sa.func.aggregate_strings(sa.cast(_trait.trait_id, sa.String(20)), SEPARATOR)
+)
+_AGGREGATES = (
+    sa.select(sa.func.aggregate_strings(models.Aggregate.uuid, SEPARATOR))
+    .select_from(_aggregate)
+    .join(models.Aggregate, models.Aggregate.id == _aggregate.aggregate_id)
+    .where(models.Aggregate.uuid.is_not(None))
 )
 
 
+def _of_each(
+    joined: sa.Select[Any], provider_id: orm.InstrumentedAttribute[int]
+) -> sa.Select[Any]:
+    """Select joined texts with the id of the provider, for all providers."""
+    return joined.add_columns(provider_id).group_by(provider_id)
+
+
+def _of_one(
+    joined: sa.Select[Any], provider_id: orm.InstrumentedAttribute[int]
+) -> sa.ScalarSelect[Any]:
+    """Select the joined text of the provider in the outer query."""
+    return joined.where(provider_id == _provider.id).scalar_subquery()
+
+
 class _Queries(NamedTuple):
-    """The queries. They are built once: building takes longer than running them."""
+    """The queries. They are built once: building takes longer than running them.
+
+    For few providers, one statement for all that belongs to them is fastest; for all
+    of them, one for each table.
+    """
 
     providers: sa.Executable
     stocks: sa.Executable
-    traits: sa.Executable
-    aggregates: sa.Executable
+    traits: sa.Executable | None = None
+    aggregates: sa.Executable | None = None
 
 
-_OF_ALL = _Queries(_PROVIDERS, _STOCKS, _TRAITS, _AGGREGATES)
+_OF_ALL = _Queries(
+    _PROVIDERS,
+    _STOCKS,
+    _of_each(_TRAITS, _trait.resource_provider_id),
+    _of_each(_AGGREGATES, _aggregate.resource_provider_id),
+)
 _listed = _provider.root_provider_id.in_(sa.bindparam("root_ids", expanding=True))
-_members = sa.select(_provider.id).where(_listed)
 _OF_SOME = _Queries(
-    _PROVIDERS.where(_listed),
-    _STOCKS.where(_inventory.resource_provider_id.in_(_members)),
-    _TRAITS.where(_trait.resource_provider_id.in_(_members)),
-    _AGGREGATES.where(_aggregate.resource_provider_id.in_(_members)),
+    _PROVIDERS.add_columns(
+        _of_one(_TRAITS, _trait.resource_provider_id),
+        _of_one(_AGGREGATES, _aggregate.resource_provider_id),
+    ).where(_listed),
+    _STOCKS.where(
+        _inventory.resource_provider_id.in_(sa.select(_provider.id).where(_listed))
+    ),
 )
 
 
@@ -143,8 +162,8 @@ class _Loader:
         """Return the trees by the ids of their roots."""
         rows = self._load_providers()
         stocks = self._load_stocks()
-        traits = self._load_traits()
-        aggregates = self._load_aggregates()
+        parse_traits = functools.cache(self._parse_traits)
+        parse_aggregates = functools.cache(_parse_aggregates)
         trees = {}
         for members in model.walk({key: row.parent_id for key, row in rows.items()}):
             root = rows[members[0][0]]
@@ -155,7 +174,7 @@ class _Loader:
                 parent_uuid = (
                     None if row.parent_id is None else rows[row.parent_id].uuid
                 )
-                names, having = traits.get(provider_id, _NO_TRAITS)
+                names, having = parse_traits(row.traits)
                 provider = Provider(
                     row.uuid,
                     parent_uuid,
@@ -163,7 +182,7 @@ class _Loader:
                     stocks.get(provider_id, {}),
                     names,
                     having,
-                    aggregates.get(provider_id, _NO_TRAITS[1]),
+                    parse_aggregates(row.aggregates),
                     position,
                     end,
                     row.id,
@@ -177,7 +196,12 @@ class _Loader:
 
     def _load_providers(self) -> dict[int, _Row]:
         """Return the providers keyed by id, in this order."""
-        rows = {row[0]: _Row(*row) for row in self._rows(self._queries.providers)}
+        found = self._rows(self._queries.providers)
+        if self._queries.traits is not None and self._queries.aggregates is not None:
+            traits = {key: text for text, key in self._rows(self._queries.traits)}
+            members = {key: text for text, key in self._rows(self._queries.aggregates)}
+            found = [(*row, traits.get(row.id), members.get(row.id)) for row in found]
+        rows = {row[0]: _Row(*row) for row in found}
         # Providers without a root are not part of the API.
         return {key: row for key, row in rows.items() if row.root_id in rows}
 
@@ -196,29 +220,18 @@ class _Loader:
                 stocks.setdefault(provider_id, {})[classes[class_id]] = stock
         return stocks
 
-    def _load_traits(self) -> dict[int, _Traits]:
-        """Return the traits by id of the provider."""
-        known: dict[str, _Traits] = {}
-        traits = {}
-        for provider_id, joined in self._rows(self._queries.traits):
-            if joined not in known:
-                names = self._vocabulary.in_order(map(int, joined.split(SEPARATOR)))
-                known[joined] = names, frozenset(names)
-            traits[provider_id] = known[joined]
-        return traits
-
-    def _load_aggregates(self) -> dict[int, frozenset[str]]:
-        """Return the UUIDs of the aggregates by id of the provider."""
-        known: dict[str, frozenset[str]] = {}
-        aggregates = {}
-        for provider_id, joined in self._rows(self._queries.aggregates):
-            if joined not in known:
-                known[joined] = frozenset(joined.split(SEPARATOR))
-            aggregates[provider_id] = known[joined]
-        return aggregates
+    def _parse_traits(self, joined: str | None) -> _Traits:
+        if joined is None:
+            return _NO_TRAITS
+        names = self._vocabulary.in_order(map(int, joined.split(SEPARATOR)))
+        return names, frozenset(names)
 
     def _rows(self, query: sa.Executable) -> Sequence[Any]:
         return self._connection.execute(query, self._parameters).all()
+
+
+def _parse_aggregates(joined: str | None) -> frozenset[str]:
+    return frozenset(joined.split(SEPARATOR)) if joined else frozenset()
 
 
 def _like(provider: Provider, former: Provider | None) -> Provider:
