@@ -8,7 +8,7 @@ what has changed since, and notices if the database was restored.
 import collections
 import secrets
 import weakref
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -32,16 +32,12 @@ _row = models.FOREST_STAMPS.c
 # The key of the changes to record, among the notes on a transaction.
 _CHANGES = "changes"
 _newest = (
-    sa.select(_row.shard, sa.func.substr(_row.changes, 1, TOKEN_LENGTH).label("token"))
+    sa.select(sa.func.substr(_row.changes, 1, TOKEN_LENGTH).label("token"))
     .order_by(_row.shard)
     .subquery()
 )
 # Statements are built once: building takes longer than running them.
-_HEADS = sa.select(
-    sa.func.aggregate_strings(
-        sa.cast(_newest.c.shard, sa.String(10)) + ":" + _newest.c.token, ","
-    )
-)
+_HEADS = sa.select(sa.func.aggregate_strings(_newest.c.token, ","))
 _CHANGES_OF_ALL = sa.select(_row.shard, _row.changes).order_by(_row.shard)
 _CHANGES_OF_SOME = _CHANGES_OF_ALL.where(
     _row.shard.in_(sa.bindparam("shards", expanding=True))
@@ -120,10 +116,16 @@ def load_heads(connection: sa.Connection) -> str:
     return _guarded(connection, _HEADS).scalar() or ""
 
 
-def differing(one: str, other: str) -> set[int]:
-    """Return the shards whose tokens differ between two moments."""
-    differing = set(one.split(",")).symmetric_difference(other.split(","))
-    return {int(each.split(":")[0]) for each in differing if each}
+def differing(seen: Mapping[int, str], heads: str) -> set[int]:
+    """Return the shards that have changed.
+
+    :param seen: the changes of each shard, as they were listed at another moment
+    :param heads: the newest tokens, in any order
+    """
+    tokens = set(heads.split(","))
+    return {
+        shard for shard, changes in seen.items() if changes[:TOKEN_LENGTH] not in tokens
+    }
 
 
 def load_changes(

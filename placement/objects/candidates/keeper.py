@@ -173,7 +173,7 @@ class Keeper:
 
     def _catch_up(self, connection: sa.Connection, base: _Kept, heads: str) -> _Kept:
         """Return the kept forest, with everything that differs read again."""
-        shards = stamp.differing(base.heads, heads)
+        shards = stamp.differing(base.seen, heads)
         seen = stamp.load_changes(connection, shards)
         words = base.forest.vocabulary
         if stamp.NAMES in shards:
