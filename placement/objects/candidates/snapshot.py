@@ -2,7 +2,7 @@
 
 import datetime
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
@@ -22,13 +22,14 @@ MOST_LISTED_ROOTS = 500
 # The names of traits, in the order of the vocabulary and as a set.
 _Traits: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
 _NO_TRAITS: _Traits = ((), frozenset())
+_NO_AGGREGATES: frozenset[str] = frozenset()
 
 # Finds the former state of a provider, by UUID; None if it did not exist.
 Former: TypeAlias = Callable[[str], Provider | None]
 
 
 class _Row(NamedTuple):
-    """A provider as it is stored; traits and aggregates are joined into texts."""
+    """A provider as it is stored."""
 
     id: int
     uuid: str
@@ -37,8 +38,6 @@ class _Row(NamedTuple):
     name: str
     generation: int
     modified: datetime.datetime | None
-    traits: str | None
-    aggregates: str | None
 
 
 _provider, _inventory = models.ResourceProvider, models.Inventory
@@ -79,8 +78,9 @@ _AGGREGATES = (
 def _of_each(
     joined: sa.Select[Any], provider_id: orm.InstrumentedAttribute[int]
 ) -> sa.Select[Any]:
-    """Select joined texts with the id of the provider, for all providers."""
-    return joined.add_columns(provider_id).group_by(provider_id)
+    """Select the id and the joined text of each provider that has one."""
+    columns = joined.with_only_columns(provider_id, *joined.selected_columns)
+    return columns.group_by(provider_id)
 
 
 def _of_one(
@@ -112,8 +112,8 @@ _OF_ALL = _Queries(
 _listed = _provider.root_provider_id.in_(sa.bindparam("root_ids", expanding=True))
 _OF_SOME = _Queries(
     _PROVIDERS.add_columns(
-        _of_one(_TRAITS, _trait.resource_provider_id),
-        _of_one(_AGGREGATES, _aggregate.resource_provider_id),
+        _of_one(_TRAITS, _trait.resource_provider_id).label("traits"),
+        _of_one(_AGGREGATES, _aggregate.resource_provider_id).label("aggregates"),
     ).where(_listed),
     _STOCKS.where(
         _inventory.resource_provider_id.in_(sa.select(_provider.id).where(_listed))
@@ -160,10 +160,8 @@ class _Loader:
 
     def trees(self) -> dict[int, Tree]:
         """Return the trees by the ids of their roots."""
-        rows = self._load_providers()
+        rows, traits, aggregates = self._load_providers()
         stocks = self._load_stocks()
-        parse_traits = functools.cache(self._parse_traits)
-        parse_aggregates = functools.cache(_parse_aggregates)
         trees = {}
         for members in model.walk({key: row.parent_id for key, row in rows.items()}):
             root = rows[members[0][0]]
@@ -174,7 +172,7 @@ class _Loader:
                 parent_uuid = (
                     None if row.parent_id is None else rows[row.parent_id].uuid
                 )
-                names, having = parse_traits(row.traits)
+                names, having = traits.get(provider_id, _NO_TRAITS)
                 provider = Provider(
                     row.uuid,
                     parent_uuid,
@@ -182,7 +180,7 @@ class _Loader:
                     stocks.get(provider_id, {}),
                     names,
                     having,
-                    parse_aggregates(row.aggregates),
+                    aggregates.get(provider_id, _NO_AGGREGATES),
                     position,
                     end,
                     row.id,
@@ -194,16 +192,27 @@ class _Loader:
             trees[root.id] = tree_of(providers)
         return trees
 
-    def _load_providers(self) -> dict[int, _Row]:
-        """Return the providers keyed by id, in this order."""
+    def _load_providers(
+        self,
+    ) -> tuple[dict[int, _Row], dict[int, _Traits], dict[int, frozenset[str]]]:
+        """Return the providers, their traits and their aggregates, each by id."""
         found = self._rows(self._queries.providers)
-        if self._queries.traits is not None and self._queries.aggregates is not None:
-            traits = {key: text for text, key in self._rows(self._queries.traits)}
-            members = {key: text for text, key in self._rows(self._queries.aggregates)}
-            found = [(*row, traits.get(row.id), members.get(row.id)) for row in found]
-        rows = {row[0]: _Row(*row) for row in found}
-        # Providers without a root are not part of the API.
-        return {key: row for key, row in rows.items() if row.root_id in rows}
+        rows = {row[0]: _Row._make(row[: len(_Row._fields)]) for row in found}
+        if self._queries.traits is None or self._queries.aggregates is None:
+            traits: Iterable[Any] = ((row.id, row.traits) for row in found)
+            aggregates: Iterable[Any] = ((row.id, row.aggregates) for row in found)
+        else:
+            traits = self._rows(self._queries.traits)
+            aggregates = self._rows(self._queries.aggregates)
+        # Many providers have the same, and share the values to save memory.
+        parse_traits = functools.cache(self._parse_traits)
+        parse_aggregates = functools.cache(_parse_aggregates)
+        return (
+            # Providers without a root are not part of the API.
+            {key: row for key, row in rows.items() if row.root_id in rows},
+            {key: parse_traits(text) for key, text in traits if text},
+            {key: parse_aggregates(text) for key, text in aggregates if text},
+        )
 
     def _load_stocks(self) -> dict[int, dict[str, Stock]]:
         """Return the inventories, and what is used of them, by id of the provider."""
@@ -220,9 +229,7 @@ class _Loader:
                 stocks.setdefault(provider_id, {})[classes[class_id]] = stock
         return stocks
 
-    def _parse_traits(self, joined: str | None) -> _Traits:
-        if joined is None:
-            return _NO_TRAITS
+    def _parse_traits(self, joined: str) -> _Traits:
         names = self._vocabulary.in_order(map(int, joined.split(SEPARATOR)))
         return names, frozenset(names)
 
@@ -230,8 +237,8 @@ class _Loader:
         return self._connection.execute(query, self._parameters).all()
 
 
-def _parse_aggregates(joined: str | None) -> frozenset[str]:
-    return frozenset(joined.split(SEPARATOR)) if joined else frozenset()
+def _parse_aggregates(joined: str) -> frozenset[str]:
+    return frozenset(joined.split(SEPARATOR))
 
 
 def _like(provider: Provider, former: Provider | None) -> Provider:
