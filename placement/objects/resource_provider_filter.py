@@ -1,4 +1,4 @@
-"""Which resource providers to list: filters, as SQL."""
+"""Which resource providers to list: filters, in the kept forest or as SQL."""
 
 import dataclasses
 import operator
@@ -28,7 +28,6 @@ from placement.search.model import (
     Provider,
     Request,
     Stock,
-    Tree,
 )
 from placement.search.tally import Tally
 from placement_foundation import storage
@@ -114,13 +113,16 @@ def _list_in_forest(forest: Forest, filters: Filters) -> list[ResourceProvider]:
         member_of=tuple(filters.aggregates),
         not_member_of=filters.forbidden_aggregates,
     )
-    trees: Collection[Tree] = forest.relevant(Request((group,))).trees
     named = {uuid for uuid in (filters.uuid, filters.in_tree) if uuid is not None}
     if named:
         homes = {forest.home(uuid) for uuid in named}
         trees = [home for home in homes if home and len(homes) == 1]
+    else:
+        trees = list(forest.relevant(Request((group,))).trees)
     (want,) = plan.wants_of(group, forest.everything)
-    members = [member for tree in trees for member in tree.members]
+    members = [
+        member for tree in trees for member in tree.members if filters.accepts(member)
+    ]
     passing = rules.select(members, want, rules.rules_of(want), Tally().refuse)
     root_ids = {tree.root.uuid: tree.root.id for tree in trees}
     return [
@@ -135,7 +137,6 @@ def _list_in_forest(forest: Forest, filters: Filters) -> list[ResourceProvider]:
             root_ids[provider.root_uuid],
         )
         for provider in sorted(passing, key=operator.attrgetter("id"))
-        if filters.accepts(provider)
     ]
 
 

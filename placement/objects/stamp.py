@@ -20,6 +20,7 @@ from placement_foundation import storage, trouble
 SHARDS = 256
 # The row for the names of traits and resource classes.
 NAMES = SHARDS
+ROWS = SHARDS + 1
 # A list of changes is cut off after this many characters.
 LONGEST = 500
 TOKEN_BYTES = 6
@@ -38,6 +39,8 @@ _newest = (
 )
 # Statements are built once: building takes longer than running them.
 _HEADS = sa.select(sa.func.aggregate_strings(_newest.c.token, ","))
+# How long the tokens of all shards are together, with the commas between them.
+_HEADS_LENGTH = ROWS * (TOKEN_LENGTH + 1) - 1
 _CHANGES_OF_ALL = sa.select(_row.shard, _row.changes).order_by(_row.shard)
 _CHANGES_OF_SOME = _CHANGES_OF_ALL.where(
     _row.shard.in_(sa.bindparam("shards", expanding=True))
@@ -69,7 +72,7 @@ def note_names(connection: sa.Connection) -> None:
 
 def note_everything(connection: sa.Connection) -> None:
     """Record, when this commits, that everything may have changed."""
-    _noted(connection).update({(shard, ALL): None for shard in range(SHARDS + 1)})
+    _noted(connection).update({(shard, ALL): None for shard in range(ROWS)})
 
 
 def _noted(connection: sa.Connection) -> dict[tuple[int, str], None]:
@@ -111,9 +114,13 @@ def are_there(connection: sa.Connection) -> bool:
     return True
 
 
-def load_heads(connection: sa.Connection) -> str:
-    """Return the newest token of each shard, joined into one text."""
-    return _guarded(connection, _HEADS).scalar() or ""
+def load_heads(connection: sa.Connection) -> str | None:
+    """Return the newest token of each shard, joined into one text.
+
+    None means that rows are missing: the changes of their shards are not recorded.
+    """
+    heads = _guarded(connection, _HEADS).scalar() or ""
+    return heads if len(heads) == _HEADS_LENGTH else None
 
 
 def differing(seen: Mapping[int, str], heads: str) -> set[int]:

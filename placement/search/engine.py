@@ -254,7 +254,7 @@ class Anchors:
         ]
         self._want_of_slot = [slot.want for slot in search.plan.slots]
         self._attached = _attached_that_suit(snapshot, search, self._offers)
-        # What constrains several picks: rules about pairs, and bits of all of them.
+        # What constrains several picks: rules, and bits that they have together.
         self._is_free = not rules.pick_rules(search.plan, 0)
         self._bits = search.plan.bound - 1
         self._may_repeat = distinct and bool(self._sharing)

@@ -263,6 +263,36 @@ def test_without_its_table_the_service_works_and_says_once_that_it_keeps_nothing
         assert instance.keeper.is_keeping
 
 
+@pytest.mark.parametrize("lost", [stamp.ROWS // 2, stamp.ROWS])
+def test_while_rows_are_missing_nothing_is_kept(
+    lost: int, instances: Instances, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, other = instances.start(), instances.start()
+    hosts = [other.client.make_provider(VCPU=8)]
+    assert free_hosts(one) == set(hosts)
+    is_lost = models.FOREST_STAMPS.c.shard < lost
+    query = sa.select(models.FOREST_STAMPS).where(is_lost)
+    rows = one.database.read(
+        lambda connection: [row._asdict() for row in connection.execute(query)]
+    )
+    gone = sa.delete(models.FOREST_STAMPS).where(is_lost)
+    one.database.write(lambda connection: connection.execute(gone))
+    late = instances.start()
+    try:
+        for instance in (one, late) * 2:
+            hosts.append(other.client.make_provider(VCPU=8))
+            assert free_hosts(instance) == set(hosts)
+            assert not instance.keeper.is_keeping
+        assert caplog.text.count("forest_stamps lacks rows") == 2
+    finally:
+        back = sa.insert(models.FOREST_STAMPS)
+        one.database.write(lambda connection: connection.execute(back, rows))
+    for instance in (one, late) * 2:
+        hosts.append(other.client.make_provider(VCPU=8))
+        assert free_hosts(instance) == set(hosts)
+        assert instance.keeper.is_keeping
+
+
 @pytest.mark.parametrize("most_listed", [2, 500])
 def test_many_changes_at_once_are_all_seen(
     most_listed: int, instances: Instances, monkeypatch: pytest.MonkeyPatch

@@ -122,11 +122,15 @@ class Keeper:
 
     def load(self, connection: sa.Connection) -> Forest | None:
         """Return the forest as the transaction sees it; None if it is not kept."""
-        if self._is_off or not self._is_possible(connection):
+        if self._is_off:
             return None
         # Taken before the transaction reads anything, so its snapshot is a later one.
         base = self._kept
-        heads = stamp.load_heads(connection)
+        heads = self._load_heads(connection)
+        if heads is None:
+            # Changes from now on are not recorded, so it would be wrong later.
+            self._forget()
+            return None
         if base is None:
             with self._loading:
                 base = self._kept or self._publish(
@@ -141,17 +145,30 @@ class Keeper:
             return None
         return current.forest
 
-    def _is_possible(self, connection: sa.Connection) -> bool:
-        if stamp.are_there(connection):
-            return True
+    def _forget(self) -> None:
+        self._kept = None
+        telemetry.tell(telemetry.FOREST_TREES, 0)
+
+    def _load_heads(self, connection: sa.Connection) -> str | None:
+        """Return the newest tokens of changes; None if changes are not recorded."""
+        if not stamp.are_there(connection):
+            self._complain("is missing", ": run placement-manage db sync")
+            return None
+        heads = stamp.load_heads(connection)
+        if heads is None:
+            self._complain("lacks rows")
+        return heads
+
+    def _complain(self, fault: str, remedy: str = "") -> None:
+        """Log once that the table cannot be used."""
         if not self._has_complained:
             self._has_complained = True
             LOG.warning(
-                "the table %s is missing, so nothing is kept between requests: run "
-                "placement-manage db sync",
+                "the table %s %s, so nothing is kept between requests%s",
                 models.FOREST_STAMPS.name,
+                fault,
+                remedy,
             )
-        return False
 
     def _publish(self, base: _Kept | None, fresh: _Kept) -> _Kept:
         """Keep a new forest, unless there is a newer one; return it in any case."""
@@ -206,8 +223,8 @@ class Keeper:
         self._next_look = after + max(LOOK_EVERY, REST * (after - before))
         if difference == current.difference:
             return True
-        self._is_off, self._kept = True, None
-        telemetry.tell(telemetry.FOREST_TREES, 0)
+        self._is_off = True
+        self._forget()
         LOG.warning(
             "another service writes to this database, so nothing is kept between "
             "requests until this process is started again"

@@ -42,7 +42,7 @@ class _Row(NamedTuple):
 
 _provider, _inventory = models.ResourceProvider, models.Inventory
 _trait, _aggregate = models.ResourceProviderTrait, models.ResourceProviderAggregate
-# The queries for all providers, each with its column for the provider.
+# The queries for all providers.
 _PROVIDERS = (
     sa.select(
         _provider.id,
@@ -80,7 +80,7 @@ def _of_each(
 ) -> sa.Select[Any]:
     """Select the id and the joined text of each provider that has one."""
     columns = joined.with_only_columns(provider_id, *joined.selected_columns)
-    return columns.group_by(provider_id)
+    return columns.group_by(provider_id).order_by(provider_id)
 
 
 def _of_one(
@@ -93,21 +93,22 @@ def _of_one(
 class _Queries(NamedTuple):
     """The queries. They are built once: building takes longer than running them.
 
-    For few providers, one statement for all that belongs to them is fastest; for all
-    of them, one for each table.
+    ``associations`` are those for traits and for aggregates. For few providers, it is
+    faster to read both with the providers: then there are none.
     """
 
     providers: sa.Executable
     stocks: sa.Executable
-    traits: sa.Executable | None = None
-    aggregates: sa.Executable | None = None
+    associations: tuple[sa.Executable, sa.Executable] | None = None
 
 
 _OF_ALL = _Queries(
     _PROVIDERS,
     _STOCKS,
-    _of_each(_TRAITS, _trait.resource_provider_id),
-    _of_each(_AGGREGATES, _aggregate.resource_provider_id),
+    (
+        _of_each(_TRAITS, _trait.resource_provider_id),
+        _of_each(_AGGREGATES, _aggregate.resource_provider_id),
+    ),
 )
 _listed = _provider.root_provider_id.in_(sa.bindparam("root_ids", expanding=True))
 _OF_SOME = _Queries(
@@ -198,12 +199,13 @@ class _Loader:
         """Return the providers, their traits and their aggregates, each by id."""
         found = self._rows(self._queries.providers)
         rows = {row[0]: _Row._make(row[: len(_Row._fields)]) for row in found}
-        if self._queries.traits is None or self._queries.aggregates is None:
-            traits: Iterable[Any] = ((row.id, row.traits) for row in found)
-            aggregates: Iterable[Any] = ((row.id, row.aggregates) for row in found)
+        traits: Iterable[Any]
+        aggregates: Iterable[Any]
+        if self._queries.associations:
+            traits, aggregates = map(self._rows, self._queries.associations)
         else:
-            traits = self._rows(self._queries.traits)
-            aggregates = self._rows(self._queries.aggregates)
+            traits = ((row.id, row.traits) for row in found)
+            aggregates = ((row.id, row.aggregates) for row in found)
         # Many providers have the same, and share the values to save memory.
         parse_traits = functools.cache(self._parse_traits)
         parse_aggregates = functools.cache(_parse_aggregates)
