@@ -148,7 +148,7 @@ class Provider:
     @property
     def is_alone(self) -> bool:
         """Whether it is the only member of its tree."""
-        return self.position == 0 and self.end == 1
+        return self.end == 1
 
     def covers(self, other: "Provider") -> bool:
         """Return whether this is the other provider, or an ancestor of it."""
