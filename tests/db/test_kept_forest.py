@@ -4,6 +4,7 @@ Two instances of the service work on one database, each with what it keeps, and 
 one that keeps nothing.
 """
 
+import functools
 import os
 import random
 import threading
@@ -30,6 +31,7 @@ from tests import backends, settings
 from tests.client import Client, new_uuid
 from tests.property.cloud import AGGREGATES, Writer
 from tests.statements import statements
+from tests.threads import at_once
 
 
 class Clock:
@@ -418,6 +420,44 @@ def test_a_caller_sees_its_write_at_any_instance_while_others_write(
     assert not faults
     assert free_hosts(one) == free_hosts(other) == set(hosts)
     assert one.keeper.is_keeping
+
+
+def test_an_answer_is_that_of_a_moment_while_it_was_asked(
+    instances: Instances,
+) -> None:
+    one, other, writer = (instances.start() for _ in range(3))
+    hosts = [writer.client.make_provider(VCPU=8) for _ in range(5)]
+    consumer, moves = fill(writer, hosts[0]), 40
+    begun, ended = [0], [0]
+    over = threading.Event()
+
+    def move() -> None:
+        # Always from one tree to another: at each moment one host is taken.
+        try:
+            for step in range(1, moves + 1):
+                begun.append(step)
+                amounts = {hosts[step % len(hosts)]: {"VCPU": 8}}
+                moved = writer.client.claim(consumer, amounts, generation=step)
+                assert moved.status == 204
+                ended.append(step)
+        finally:
+            over.set()
+
+    def watch(instance: Instance) -> None:
+        while not over.is_set():
+            first = ended[-1]
+            found = free_hosts(instance)
+            steps = range(first, begun[-1] + 1)
+            assert found in [
+                set(hosts) - {hosts[step % len(hosts)]} for step in steps
+            ], steps
+
+    calls: list[Callable[[], None]] = [move]
+    calls += [functools.partial(watch, each) for each in (one, other) * 2]
+    at_once(calls)
+    assert ended[-1] == moves
+    assert one.keeper.is_keeping
+    assert other.keeper.is_keeping
 
 
 @pytest.mark.skipif(
