@@ -24,7 +24,7 @@ from placement.objects.consumer import WantedConsumer
 from placement.schemas import allocation_candidate as wire
 from placement.search import model
 from placement.search.model import SHARING
-from placement_foundation import query_string
+from placement_foundation import query_string, storage
 from placement_foundation.storage import Database
 from placement_foundation.version import Version
 from tests import backends, settings
@@ -201,6 +201,21 @@ def test_a_forked_process_continues_with_what_was_loaded(instances: Instances) -
     assert os.waitpid(child, 0)[1] == 0
     assert free_hosts(one) == {other}
     assert one.keeper.is_keeping
+
+
+def test_the_service_loads_the_forest_when_it_starts(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So a server that forks afterwards shares the memory.
+    writer, database = instances.start(), backends.connect(instances.url)
+    host = writer.client.make_provider(VCPU=8)
+    monkeypatch.setattr(storage, "connect", lambda settings: database)
+    client = Client(app.start(settings.make_config()))
+    assert database.info[keeper.KEEPER].is_keeping
+    with statements(database) as executed:
+        assert client.get(HOSTS)["provider_summaries"].keys() == {host}
+    assert len(executed) <= UNCHANGED
+    database.engine.dispose()
 
 
 def give_back_silently(connection: sa.Connection) -> None:
