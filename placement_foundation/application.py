@@ -5,7 +5,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import routes
 import sqlalchemy as sa
@@ -94,6 +94,13 @@ class Router:
         return route.name, parameters
 
 
+class _Place(NamedTuple):
+    """What a path is for: the operations by method, and the parameters in it."""
+
+    methods: Mapping[str, Operation]
+    parameters: dict[str, str]
+
+
 class Application:
     """A service: takes each request through the steps, and turns errors into answers.
 
@@ -121,8 +128,9 @@ class Application:
         request = webob.Request(environment)
         version = None
         try:
-            version = self._negotiate(request)
-            response = self._serve(request, version)
+            place = self._find(request)
+            version = self._negotiate(request, place)
+            response = self._serve(request, version, place)
         except errors.ServiceError as error:
             self._tell_outage(error)
             response = self._service.refuse(request, error, version)
@@ -156,9 +164,9 @@ class Application:
             exc_info=cause if in_full else None,
         )
 
-    def _negotiate(self, request: webob.Request) -> Version:
+    def _negotiate(self, request: webob.Request, place: _Place | None) -> Version:
         options = {}
-        if self._is_newest_by_default(request):
+        if place and any(row.newest_by_default for row in place.methods.values()):
             options["newest_by_default"] = True
         try:
             version = self._service.negotiate(request.headers, **options)
@@ -169,32 +177,27 @@ class Application:
         request.environ[middleware.VERSION_KEY] = str(version)
         return version
 
-    def _find(
-        self, request: webob.Request
-    ) -> tuple[Mapping[str, Operation], dict[str, str]]:
-        """Return the methods of the requested path, and the parameters in it.
-
-        :raises NotFound: no row of the table matches the path
-        """
-        template, parameters = self._router.find(_path(request))
-        telemetry.name_operation(template)
-        return self._service.routes[template], parameters
-
-    def _is_newest_by_default(self, request: webob.Request) -> bool:
+    def _find(self, request: webob.Request) -> _Place | None:
+        """Return the requested place; None if no row of the table matches the path."""
         try:
-            methods, _ = self._find(request)
+            template, parameters = self._router.find(_path(request))
         except errors.NotFound:
-            return False
-        return any(operation.newest_by_default for operation in methods.values())
+            return None
+        telemetry.name_operation(template)
+        return _Place(self._service.routes[template], parameters)
 
-    def _serve(self, request: webob.Request, version: Version) -> webob.Response:
+    def _serve(
+        self, request: webob.Request, version: Version, place: _Place | None
+    ) -> webob.Response:
         _check_sizes(request)
         _check_body_headers(request)
-        methods, parameters = self._find(request)
-        operation = methods.get(request.method)
+        if place is None:
+            raise errors.NotFound("")
+        parameters = place.parameters
+        operation = place.methods.get(request.method)
         if operation is None:
             raise errors.MethodNotAllowed(
-                "The method specified is not allowed for this resource.", methods
+                "The method specified is not allowed for this resource.", place.methods
             )
         handler = _check_gates(request, operation, version)
         self._check_policy(request, operation)

@@ -5,6 +5,7 @@ what the database finds is compared again here.
 """
 
 import dataclasses
+import functools
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -125,8 +126,18 @@ def ids_by_text(
     """Return the ids of rows keyed by their text, one of those given, in id order."""
     wanted = {text for text in texts if is_searchable(text)}
     found: dict[str, int] = {}
+    query = _ids_query(id_column, text_column)
     for chunk in storage.chunks(sorted(wanted)):
-        query = sa.select(text_column, id_column).where(text_column.in_(chunk))
-        rows = connection.execute(query.order_by(id_column))
+        rows = connection.execute(query, {"texts": chunk})
         found.update({text: row_id for text, row_id in rows if text in wanted})
     return found
+
+
+@functools.cache
+def _ids_query(
+    id_column: orm.InstrumentedAttribute[int],
+    text_column: orm.InstrumentedAttribute[Any],
+) -> sa.Select[*tuple[Any, ...]]:
+    """Return the query for texts and ids; ``texts`` is its parameter."""
+    listed = text_column.in_(sa.bindparam("texts", expanding=True))
+    return sa.select(text_column, id_column).where(listed).order_by(id_column)

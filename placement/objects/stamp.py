@@ -6,6 +6,7 @@ what has changed since, and notices if the database was restored.
 """
 
 import collections
+import dataclasses
 import secrets
 import weakref
 from collections.abc import Collection, Iterable, Mapping
@@ -37,8 +38,10 @@ _newest = (
     .order_by(_row.shard)
     .subquery()
 )
+# Part of the text of the statement: as a parameter it would be put there each time.
+_comma: Any = sa.literal_column("','")
 # Statements are built once: building takes longer than running them.
-_HEADS = sa.select(sa.func.aggregate_strings(_newest.c.token, ","))
+_HEADS = sa.select(sa.func.aggregate_strings(_newest.c.token, _comma))
 # How long the tokens of all shards are together, with the commas between them.
 _HEADS_LENGTH = ROWS * (TOKEN_LENGTH + 1) - 1
 _CHANGES_OF_ALL = sa.select(_row.shard, _row.changes).order_by(_row.shard)
@@ -114,6 +117,48 @@ def are_there(connection: sa.Connection) -> bool:
     return True
 
 
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """The lists of changes at one moment.
+
+    ``changes`` has the list of each shard, ``shards`` each shard by its newest token.
+    """
+
+    changes: Mapping[int, str]
+    shards: Mapping[str, int]
+
+    def differing(self, heads: str) -> set[int]:
+        """Return the shards that have changed.
+
+        :param heads: the newest tokens at another moment, in any order
+        """
+        gone = self.shards.keys() - heads.split(",")
+        return {self.shards[token] for token in gone}
+
+    def replace(self, changes: Mapping[int, str]) -> "Seen":
+        """Return the lists with some of them replaced, by shard."""
+        shards = dict(self.shards)
+        for shard in changes:
+            shards.pop(self.changes[shard][:TOKEN_LENGTH], None)
+        return Seen({**self.changes, **changes}, {**shards, **_by_token(changes)})
+
+    def is_older(self, other: "Seen") -> bool:
+        """Return whether a list of the other one goes back to this one's."""
+        gone = self.shards.keys() - other.shards.keys()
+        return any(
+            token in other.changes[self.shards[token]][TOKEN_LENGTH:] for token in gone
+        )
+
+
+def seen_of(changes: Mapping[int, str]) -> Seen:
+    """Return what is known of the lists of all shards, given by shard."""
+    return Seen(changes, _by_token(changes))
+
+
+def _by_token(changes: Mapping[int, str]) -> dict[str, int]:
+    return {listed[:TOKEN_LENGTH]: shard for shard, listed in changes.items()}
+
+
 def load_heads(connection: sa.Connection) -> str | None:
     """Return the newest token of each shard, joined into one text.
 
@@ -121,18 +166,6 @@ def load_heads(connection: sa.Connection) -> str | None:
     """
     heads = _guarded(connection, _HEADS).scalar() or ""
     return heads if len(heads) == _HEADS_LENGTH else None
-
-
-def differing(seen: Mapping[int, str], heads: str) -> set[int]:
-    """Return the shards that have changed.
-
-    :param seen: the changes of each shard, as they were listed at another moment
-    :param heads: the newest tokens, in any order
-    """
-    tokens = set(heads.split(","))
-    return {
-        shard for shard, changes in seen.items() if changes[:TOKEN_LENGTH] not in tokens
-    }
 
 
 def load_changes(
@@ -162,11 +195,6 @@ def changed_between(one: str, other: str) -> set[int] | None:
                 break
             roots.update(map(int, listed))
     return None
-
-
-def is_older(one: str, other: str) -> bool:
-    """Return whether one list of changes of a shard is older than another."""
-    return one[:TOKEN_LENGTH] in other[TOKEN_LENGTH:]
 
 
 def _guarded(

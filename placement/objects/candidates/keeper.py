@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -20,6 +20,7 @@ from placement.objects.candidates import (
 from placement.objects.candidates.fingerprint import Fingerprint
 from placement.objects.candidates.forest import Forest
 from placement.objects.candidates.vocabulary import Vocabulary
+from placement.objects.stamp import Seen
 from placement.search.model import Request
 from placement_foundation import storage, telemetry
 from placement_foundation.storage import Database
@@ -89,7 +90,7 @@ class _Kept:
     __slots__ = ("difference", "forest", "heads", "seen")
 
     def __init__(
-        self, grown: Forest, heads: str, seen: dict[int, str], difference: Fingerprint
+        self, grown: Forest, heads: str, seen: Seen, difference: Fingerprint
     ) -> None:
         self.forest = grown
         self.heads = heads
@@ -173,14 +174,14 @@ class Keeper:
     def _publish(self, base: _Kept | None, fresh: _Kept) -> _Kept:
         """Keep a new forest, unless there is a newer one; return it in any case."""
         with self._replacing:
-            if self._kept is base and not (base and _is_older(fresh, base)):
+            if self._kept is base and not (base and fresh.seen.is_older(base.seen)):
                 self._kept = fresh
                 telemetry.tell(telemetry.FOREST_TREES, fresh.forest.size)
         return fresh
 
     def _load_all(self, connection: sa.Connection, heads: str) -> _Kept:
         telemetry.tell(telemetry.FOREST_REFRESHES, extent="all")
-        seen = stamp.load_changes(connection)
+        seen = stamp.seen_of(stamp.load_changes(connection))
         words = vocabulary.load(connection)
         grown = forest.forest_of(words, snapshot.load(connection, words))
         difference = fingerprint.between(
@@ -190,12 +191,12 @@ class Keeper:
 
     def _catch_up(self, connection: sa.Connection, base: _Kept, heads: str) -> _Kept:
         """Return the kept forest, with everything that differs read again."""
-        shards = stamp.differing(base.seen, heads)
-        seen = stamp.load_changes(connection, shards)
+        shards = base.seen.differing(heads)
+        changes = stamp.load_changes(connection, shards)
         words = base.forest.vocabulary
         if stamp.NAMES in shards:
             words = vocabulary.load(connection)
-        changed = _changed_roots(base, shards, seen)
+        changed = _changed_roots(base, changes)
         if changed is None or _are_renamed(base.forest.vocabulary, words):
             return self._load_all(connection, heads)
         telemetry.tell(telemetry.FOREST_REFRESHES, extent="changes")
@@ -203,7 +204,7 @@ class Keeper:
         return _Kept(
             base.forest.replace(words, changed, trees),
             heads,
-            {**base.seen, **seen},
+            base.seen.replace(changes),
             base.difference,
         )
 
@@ -232,24 +233,13 @@ class Keeper:
         return False
 
 
-def _is_older(one: _Kept, other: _Kept) -> bool:
-    """Return whether one forest is older than the other."""
-    return any(
-        stamp.is_older(seen, other.seen[shard])
-        for shard, seen in one.seen.items()
-        if seen is not other.seen.get(shard, seen)
-    )
-
-
-def _changed_roots(
-    base: _Kept, shards: Iterable[int], seen: dict[int, str]
-) -> set[int] | None:
+def _changed_roots(base: _Kept, changes: Mapping[int, str]) -> set[int] | None:
     """Return the roots of the trees that differ; None if they cannot be listed."""
     roots: set[int] = set()
-    for shard in shards:
+    for shard, listed in changes.items():
         if shard == stamp.NAMES:
             continue
-        changed = stamp.changed_between(base.seen.get(shard, ""), seen[shard])
+        changed = stamp.changed_between(base.seen.changes[shard], listed)
         if changed is None:
             return None
         roots |= changed
