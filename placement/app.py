@@ -11,7 +11,7 @@ from placement import conf, errors, microversion, openapi, policy
 from placement.console import site as console
 from placement.db import migration
 from placement.monitoring import site as monitoring
-from placement.objects import standard_name
+from placement.objects import kept_usage, standard_name
 from placement.objects.candidates import keeper
 from placement_foundation import middleware, page, refusal, storage, tracing
 from placement_foundation.application import Application, Service
@@ -109,6 +109,7 @@ def _assemble(
     settings = conf.settings(config)
     if settings.keep_forest:
         keeper.keep(connected)
+        kept_usage.keep(connected)
     application: WSGIApplication = Application(SERVICE, connected, settings, enforcer)
     around = SURROUNDINGS
     if config.console.enabled:

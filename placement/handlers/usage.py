@@ -1,6 +1,6 @@
 """Usages, of a provider and of a project."""
 
-from placement.objects import clock, usage
+from placement.objects import clock, kept_usage, usage
 from placement.objects.resource_provider import ResourceProvider
 from placement.operation import Call
 from placement.schemas import usage as wire
@@ -17,7 +17,9 @@ def list_provider_usages(call: Call[ResourceProvider]) -> Reply:
 def list_usages(call: Call[None]) -> Reply:
     """Show what a project uses, by the types of its consumers."""
     owner: wire.Owner = call.query
-    usages = usage.by_consumer_type(call.connection, owner.project_id, owner.user_id)
+    usages = kept_usage.by_consumer_type(
+        call.connection, owner.project_id, owner.user_id
+    )
     if owner.consumer_type == wire.ALL_TYPES and usages:
         usages = {wire.ALL_TYPES: usage.total(usages.values())}
     elif owner.consumer_type is not None:

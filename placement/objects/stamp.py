@@ -127,13 +127,28 @@ class Seen:
     changes: Mapping[int, str]
     shards: Mapping[str, int]
 
-    def differing(self, heads: str) -> set[int]:
+    def differing(self, tokens: Iterable[str]) -> set[int]:
         """Return the shards that have changed.
 
-        :param heads: the newest tokens at another moment, in any order
+        :param tokens: the newest tokens at another moment, in any order
         """
-        gone = self.shards.keys() - heads.split(",")
+        gone = self.shards.keys() - tokens
         return {self.shards[token] for token in gone}
+
+    def changed_roots(self, other: "Seen", most: int) -> set[int] | None:
+        """Return the roots of the trees that differ; None if they cannot be listed.
+
+        Either moment may be the earlier one.
+
+        :param most: how many can be listed
+        """
+        roots: set[int] = set()
+        for shard in self.differing(other.shards) - {NAMES}:
+            changed = changed_between(self.changes[shard], other.changes[shard])
+            if changed is None:
+                return None
+            roots |= changed
+        return roots if len(roots) <= most else None
 
     def replace(self, changes: Mapping[int, str]) -> "Seen":
         """Return the lists with some of them replaced, by shard."""
@@ -144,9 +159,9 @@ class Seen:
 
     def is_older(self, other: "Seen") -> bool:
         """Return whether a list of the other one goes back to this one's."""
-        gone = self.shards.keys() - other.shards.keys()
         return any(
-            token in other.changes[self.shards[token]][TOKEN_LENGTH:] for token in gone
+            self.changes[shard][:TOKEN_LENGTH] in other.changes[shard][TOKEN_LENGTH:]
+            for shard in self.differing(other.shards)
         )
 
 
@@ -160,7 +175,7 @@ def _by_token(changes: Mapping[int, str]) -> dict[str, int]:
 
 
 def load_heads(connection: sa.Connection) -> str | None:
-    """Return the newest token of each shard, joined into one text.
+    """Return the newest token of each shard, joined by commas into one text.
 
     None means that rows are missing: the changes of their shards are not recorded.
     """

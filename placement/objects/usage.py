@@ -48,7 +48,7 @@ def by_consumer_type(
 
     Consumers without a type are under ``UNKNOWN_TYPE``.
     """
-    owner = _find_owner(connection, project_id, user_id)
+    owner = find_owner(connection, project_id, user_id)
     if owner is None:
         return {}
     rows = connection.execute(_count_consumers(user_id is not None), owner)
@@ -64,7 +64,7 @@ def by_consumer_type(
     return {kind: Usage(count, amounts[kind]) for kind, count in counts.items()}
 
 
-def _find_owner(
+def find_owner(
     connection: sa.Connection, project_id: str, user_id: str | None
 ) -> dict[str, int] | None:
     """Return the ids of a project, and of a user if given; None if one is unknown."""
@@ -82,7 +82,7 @@ def _find_owner(
     return {**owner, "user": users[user_id]} if users else None
 
 
-def _owned(by_user: bool) -> sa.ColumnElement[bool]:
+def owned(by_user: bool) -> sa.ColumnElement[bool]:
     """Return the condition for consumers of a project, or of a user in it.
 
     The ids are parameters of the statement: ``project`` and ``user``.
@@ -104,7 +104,7 @@ def _count_consumers(by_user: bool) -> sa.Select[*tuple[Any, ...]]:
     uses = sa.exists(1).where(models.Allocation.consumer_id == row.uuid)
     counted = (
         sa.select(row.consumer_type_id, sa.func.count().label("count"))
-        .where(_owned(by_user), uses)
+        .where(owned(by_user), uses)
         .group_by(row.consumer_type_id)
         .subquery()
     )
@@ -135,7 +135,7 @@ def _sum_amounts(by_user: bool, by_type: bool) -> sa.Select[*tuple[Any, ...]]:
         )
         .select_from(row)
         .join(taken, taken.consumer_id == row.uuid)
-        .where(_owned(by_user))
+        .where(owned(by_user))
         .group_by(*types, taken.resource_class_id)
         .subquery()
     )

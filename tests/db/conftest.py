@@ -1,4 +1,4 @@
-"""Databases to migrate."""
+"""Databases to migrate, and instances that share a database."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 from placement.objects.candidates import keeper
 from placement_foundation.storage import Database
 from tests import backends
+from tests.instances import Instances
 
 
 @pytest.fixture
@@ -29,3 +30,11 @@ def empty(empty_url: str) -> Iterator[Database]:
     database = backends.connect(empty_url)
     yield database
     database.engine.dispose()
+
+
+@pytest.fixture
+def instances(database: Database) -> Iterator[Instances]:
+    instances = Instances(database)
+    yield instances
+    for each in instances.all:
+        each.close()

@@ -9,7 +9,7 @@ import os
 import random
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from placement import app
 from placement.db import migration, models
-from placement.objects import allocation, stamp
+from placement.objects import allocation, kept_usage, stamp
 from placement.objects.candidates import forest, keeper, snapshot, vocabulary
 from placement.objects.claim import Claim
 from placement.objects.consumer import WantedConsumer
@@ -25,70 +25,21 @@ from placement.schemas import allocation_candidate as wire
 from placement.search import model
 from placement.search.model import SHARING
 from placement_foundation import query_string, storage
-from placement_foundation.storage import Database
 from placement_foundation.version import Version
 from tests import backends, settings
 from tests.client import Client, new_uuid
+from tests.instances import Instance, Instances, ask
 from tests.property.cloud import AGGREGATES, Writer
 from tests.statements import statements
 from tests.threads import at_once
 
 
-class Clock:
-    """A clock that stands still, unless it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Instance:
-    """An instance of the service with its own connections, and what it keeps."""
-
-    def __init__(self, url: str, *, keeps: bool = True) -> None:
-        self.database = backends.connect(url)
-        options = {("placement", "keep_forest"): keeps}
-        self.client = Client(app.build(settings.make_config(options), self.database))
-        self.clock = Clock()
-        if keeps:
-            keeper.keep(self.database, self.clock)
-
-    @property
-    def keeper(self) -> keeper.Keeper:
-        found = self.database.info[keeper.KEEPER]
-        assert isinstance(found, keeper.Keeper)
-        return found
-
-    def close(self) -> None:
-        self.database.engine.dispose()
-
-
-class Instances:
-    """Instances on one database, which are closed at the end."""
-
-    def __init__(self, database: Database) -> None:
-        self.url = database.engine.url.render_as_string(hide_password=False)
-        self.all: list[Instance] = []
-
-    def start(self, *, keeps: bool = True) -> Instance:
-        self.all.append(Instance(self.url, keeps=keeps))
-        return self.all[-1]
-
-
-@pytest.fixture
-def instances(database: Database) -> Iterator[Instances]:
-    instances = Instances(database)
-    yield instances
-    for each in instances.all:
-        each.close()
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
-    seed: int, instances: Instances
+    seed: int, instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # So accounts of new projects are made soon, and made again.
+    monkeypatch.setattr(kept_usage, "AGAIN", 1)
     one, other = instances.start(), instances.start()
     plain = instances.start(keeps=False)
     rng = random.Random(seed)
@@ -97,20 +48,14 @@ def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
         act = writer.write()
         # So much later that every request checks whether others write.
         one.clock.now += 2 * keeper.LOOK_EVERY
-        for _ in range(2):
-            question = writer.question()
+        questions = [writer.question() for _ in range(2)]
+        for question in questions + writer.questions_about_usages():
             expected = ask(plain, question)
             for instance in (one, other):
                 assert ask(instance, question) == expected, (step, act, question)
-    assert one.keeper.is_keeping
-    assert other.keeper.is_keeping
-
-
-def ask(instance: Instance, question: str) -> Any:
-    """Return the document of an answer, or what an error says."""
-    answer = instance.client.call("GET", question)
-    assert answer.status in (200, 400), answer
-    return answer.document if answer.status == 200 else answer.detail
+    for instance in (one, other):
+        assert instance.keeper.is_keeping
+        assert len(instance.accounts), "no usages were kept"
 
 
 HOSTS = "/allocation_candidates?resources=VCPU:1"

@@ -9,6 +9,8 @@ from tests.client import Client, wants
 
 STANDARD = ("VCPU", "DISK_GB")
 TRAITS = ("CUSTOM_T1", "CUSTOM_T2", "CUSTOM_T3", "HW_NUMA_ROOT", SHARING)
+# Who consumes: projects, users, types of consumers.
+OWNERS = (("team-blue", "team-red"), ("robot-7", "robot-8"), ("INSTANCE", "MIGRATION"))
 AGGREGATES = tuple(str(uuid.UUID(int=number)) for number in (1, 2, 3))
 
 
@@ -134,8 +136,14 @@ class Writer:
         self.call("PUT", path, aggregates if version == "1.18" else body, version)
 
     def amounts(self) -> dict[str, dict[str, int]]:
-        some = self.rng.sample(self.providers, min(len(self.providers), 2))
-        return {each: {self.rng.choice(STANDARD): 1} for each in some}
+        count = min(len(self.providers), self.rng.choice([1, 1, 2]))
+        some = self.rng.sample(self.providers, count)
+        return {
+            each: {self.rng.choice(STANDARD): self.rng.choice([1, 2])} for each in some
+        }
+
+    def owner(self) -> list[str]:
+        return [self.rng.choice(names) for names in OWNERS]
 
     def claim(self) -> None:
         consumer = str(uuid.uuid4())
@@ -144,13 +152,13 @@ class Writer:
             consumer = self.rng.choice(self.consumers)
             document = self.clients[0].get(f"/allocations/{consumer}")
             generation = document.get("consumer_generation")
-        body = wants(self.amounts(), generation)
+        body = wants(self.amounts(), generation, *self.owner())
         if self.call("PUT", f"/allocations/{consumer}", body).status == 204:
             self.consumers.append(consumer)
 
     def claim_several(self) -> None:
         consumers = [str(uuid.uuid4()) for _ in range(2)]
-        body = {each: wants(self.amounts()) for each in consumers}
+        body = {each: wants(self.amounts(), None, *self.owner()) for each in consumers}
         if self.call("POST", "/allocations", body).status == 204:
             self.consumers += consumers
 
@@ -188,6 +196,12 @@ class Writer:
 
     def delete_trait(self) -> None:
         self.call("DELETE", f"/traits/{self.rng.choice(TRAITS[:3])}")
+
+    def questions_about_usages(self) -> list[str]:
+        """Return the paths of the usages of every project, and of a user in each."""
+        projects, users, _ = OWNERS
+        whole = [f"/usages?project_id={project}" for project in projects]
+        return whole + [f"{each}&user_id={users[0]}" for each in whole]
 
     def question(self) -> str:
         """Return the path of a question."""

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -35,10 +35,33 @@ LOOK_EVERY = 3
 REST = 50
 
 
-def load_kept(connection: sa.Connection) -> Forest | None:
-    """Return the forest as the transaction sees it; None if it is not kept."""
+class Kept:
+    """A forest, with the lists of changes that it has seen and their newest tokens.
+
+    ``difference`` is by how much the fingerprint of the database exceeds the forest's.
+    """
+
+    __slots__ = ("difference", "forest", "heads", "seen")
+
+    def __init__(
+        self, grown: Forest, heads: str, seen: Seen, difference: Fingerprint
+    ) -> None:
+        self.forest = grown
+        self.heads = heads
+        self.seen = seen
+        self.difference = difference
+
+
+def see(connection: sa.Connection) -> Kept | None:
+    """Return what is kept, as the transaction sees it; None if nothing is."""
     keeper: Keeper | None = storage.notes(connection).get(KEEPER)
     return keeper.load(connection) if keeper else None
+
+
+def load_kept(connection: sa.Connection) -> Forest | None:
+    """Return the forest as the transaction sees it; None if it is not kept."""
+    kept = see(connection)
+    return kept.forest if kept else None
 
 
 @telemetry.timed("load")
@@ -81,23 +104,6 @@ def _read(connection: sa.Connection, request: Request | None) -> Forest:
     return forest.forest_of(words, snapshot.load(connection, words, roots))
 
 
-class _Kept:
-    """A forest, with the lists of changes that it has seen and their newest tokens.
-
-    ``difference`` is by how much the fingerprint of the database exceeds the forest's.
-    """
-
-    __slots__ = ("difference", "forest", "heads", "seen")
-
-    def __init__(
-        self, grown: Forest, heads: str, seen: Seen, difference: Fingerprint
-    ) -> None:
-        self.forest = grown
-        self.heads = heads
-        self.seen = seen
-        self.difference = difference
-
-
 class Keeper:
     """Keeps the forest of one database.
 
@@ -109,7 +115,7 @@ class Keeper:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._kept: _Kept | None = None
+        self._kept: Kept | None = None
         self._has_complained = False
         self._is_off = False
         self._next_look = clock() + LOOK_EVERY
@@ -121,7 +127,7 @@ class Keeper:
         """Whether there is a forest, and it is trusted."""
         return self._kept is not None
 
-    def load(self, connection: sa.Connection) -> Forest | None:
+    def load(self, connection: sa.Connection) -> Kept | None:
         """Return the forest as the transaction sees it; None if it is not kept."""
         if self._is_off:
             return None
@@ -144,7 +150,7 @@ class Keeper:
         must_look = self._clock() >= self._next_look
         if must_look and not self._is_complete(connection, current):
             return None
-        return current.forest
+        return current
 
     def _forget(self) -> None:
         self._kept = None
@@ -171,7 +177,7 @@ class Keeper:
                 remedy,
             )
 
-    def _publish(self, base: _Kept | None, fresh: _Kept) -> _Kept:
+    def _publish(self, base: Kept | None, fresh: Kept) -> Kept:
         """Keep a new forest, unless there is a newer one; return it in any case."""
         with self._replacing:
             if self._kept is base and not (base and fresh.seen.is_older(base.seen)):
@@ -179,7 +185,7 @@ class Keeper:
                 telemetry.tell(telemetry.FOREST_TREES, fresh.forest.size)
         return fresh
 
-    def _load_all(self, connection: sa.Connection, heads: str) -> _Kept:
+    def _load_all(self, connection: sa.Connection, heads: str) -> Kept:
         telemetry.tell(telemetry.FOREST_REFRESHES, extent="all")
         seen = stamp.seen_of(stamp.load_changes(connection))
         words = vocabulary.load(connection)
@@ -187,28 +193,28 @@ class Keeper:
         difference = fingerprint.between(
             fingerprint.load(connection), fingerprint.of_forest(grown)
         )
-        return _Kept(grown, heads, seen, difference)
+        return Kept(grown, heads, seen, difference)
 
-    def _catch_up(self, connection: sa.Connection, base: _Kept, heads: str) -> _Kept:
+    def _catch_up(self, connection: sa.Connection, base: Kept, heads: str) -> Kept:
         """Return the kept forest, with everything that differs read again."""
-        shards = base.seen.differing(heads)
-        changes = stamp.load_changes(connection, shards)
+        shards = base.seen.differing(heads.split(","))
+        seen = base.seen.replace(stamp.load_changes(connection, shards))
         words = base.forest.vocabulary
         if stamp.NAMES in shards:
             words = vocabulary.load(connection)
-        changed = _changed_roots(base, changes)
+        changed = base.seen.changed_roots(seen, snapshot.MOST_LISTED_ROOTS)
         if changed is None or _are_renamed(base.forest.vocabulary, words):
             return self._load_all(connection, heads)
         telemetry.tell(telemetry.FOREST_REFRESHES, extent="changes")
         trees = snapshot.load(connection, words, changed, base.forest.provider)
-        return _Kept(
+        return Kept(
             base.forest.replace(words, changed, trees),
             heads,
-            base.seen.replace(changes),
+            seen,
             base.difference,
         )
 
-    def _is_complete(self, connection: sa.Connection, current: _Kept) -> bool:
+    def _is_complete(self, connection: sa.Connection, current: Kept) -> bool:
         """Return whether the forest has all changes in the database.
 
         If not, some program writes without recording its changes, and nothing is kept
@@ -231,19 +237,6 @@ class Keeper:
             "requests until this process is started again"
         )
         return False
-
-
-def _changed_roots(base: _Kept, changes: Mapping[int, str]) -> set[int] | None:
-    """Return the roots of the trees that differ; None if they cannot be listed."""
-    roots: set[int] = set()
-    for shard, listed in changes.items():
-        if shard == stamp.NAMES:
-            continue
-        changed = stamp.changed_between(base.seen.changes[shard], listed)
-        if changed is None:
-            return None
-        roots |= changed
-    return roots if len(roots) <= snapshot.MOST_LISTED_ROOTS else None
 
 
 def _are_renamed(before: Vocabulary, after: Vocabulary) -> bool:

@@ -1,0 +1,326 @@
+"""What projects use, kept between requests.
+
+It is kept in shares, one for each tree in which a project uses something, so that only
+the shares of trees that have changed are read again.
+"""
+
+import collections
+import dataclasses
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import sqlalchemy as sa
+
+from placement.db import models
+from placement.objects import usage
+from placement.objects.candidates import keeper
+from placement.objects.candidates.keeper import Kept
+from placement.objects.candidates.snapshot import MOST_LISTED_ROOTS
+from placement.objects.consumer import UNKNOWN_TYPE
+from placement.objects.stamp import Seen
+from placement.objects.usage import Usage
+from placement_foundation import storage
+from placement_foundation.storage import Database
+
+# The key of the accounts, among the notes on a transaction.
+ACCOUNTS = "accounts"
+# How many accounts are kept, and how many allocations they have together: those of the
+# owners that were asked about last.
+MOST_OWNERS = 256
+MOST_ALLOCATIONS = 100_000
+# How many allocations are read to bring an account up to date. With more, letting the
+# database sum up takes no longer.
+MOST_READ = 1000
+# How many requests about an owner the database answers before an account is made, which
+# takes longer; and how many after an account could not be brought up to date.
+FIRST, AGAIN = 1, 50
+
+# A type of consumers, and the id of a resource class.
+Kind: TypeAlias = tuple[str, int]
+
+
+class Owner(NamedTuple):
+    """A project, or a user in a project."""
+
+    project_id: str
+    user_id: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Share:
+    """What an owner uses of one tree.
+
+    ``types`` are the types of the consumers, by id; ``size`` is the number of their
+    allocations.
+    """
+
+    types: Mapping[int, str]
+    amounts: Mapping[Kind, int]
+    size: int
+
+
+NOTHING = Share({}, {}, 0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Account:
+    """What an owner uses, in all and of each tree. It never changes.
+
+    ``ids`` are those of the project and the user; ``seen`` says at which moment.
+    ``shares`` are by id of the root. ``spread`` is in how many of them a consumer is,
+    by its id; ``counts`` are numbers of consumers, by type.
+    """
+
+    ids: Mapping[str, int]
+    seen: Seen
+    shares: Mapping[int, Share]
+    spread: Mapping[int, int]
+    counts: Mapping[str, int]
+    amounts: Mapping[Kind, int]
+    size: int
+
+    def replace(
+        self, seen: Seen, root_ids: Iterable[int], fresh: Mapping[int, Share]
+    ) -> "Account":
+        """Return the account with some shares replaced.
+
+        :param root_ids: the roots of the trees whose shares are removed
+        :param fresh: the shares to put in their place, by the ids of their roots
+        """
+        shares, spread, size = dict(self.shares), dict(self.spread), self.size
+        counts = collections.Counter(self.counts)
+        amounts = collections.Counter(self.amounts)
+        for root_id in root_ids:
+            share = shares.pop(root_id, NOTHING)
+            size -= share.size
+            amounts.subtract(share.amounts)
+            for consumer, kind in share.types.items():
+                spread[consumer] -= 1
+                if not spread[consumer]:
+                    del spread[consumer]
+                    counts[kind] -= 1
+        for root_id, share in fresh.items():
+            shares[root_id] = share
+            size += share.size
+            amounts.update(share.amounts)
+            for consumer, kind in share.types.items():
+                counts[kind] += consumer not in spread
+                spread[consumer] = spread.get(consumer, 0) + 1
+        return Account(self.ids, seen, shares, spread, +counts, +amounts, size)
+
+    def usages(self, classes: Mapping[int, str]) -> dict[str, Usage]:
+        """Return the usages by consumer type.
+
+        :param classes: the names of resource classes, by id
+        """
+        amounts: dict[str, dict[str, int]] = {kind: {} for kind in sorted(self.counts)}
+        for kind, class_id in sorted(self.amounts):
+            amounts[kind][classes[class_id]] = self.amounts[kind, class_id]
+        return {kind: Usage(self.counts[kind], each) for kind, each in amounts.items()}
+
+
+def by_consumer_type(
+    connection: sa.Connection, project_id: str, user_id: str | None = None
+) -> dict[str, Usage]:
+    """Return the usages of a project, or of a user in it, by consumer type.
+
+    Consumers without a type are under ``UNKNOWN_TYPE``.
+    """
+    accounts: Accounts | None = storage.notes(connection).get(ACCOUNTS)
+    if accounts is not None:
+        usages = accounts.load(connection, Owner(project_id, user_id))
+        if usages is not None:
+            return usages
+    return usage.by_consumer_type(connection, project_id, user_id)
+
+
+def keep(database: Database) -> None:
+    """Keep usages of a database from now on, in this process, if its forest is kept."""
+    database.info[ACCOUNTS] = Accounts()
+
+
+class Accounts:
+    """The accounts of the owners that were asked about last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # The longest unused is first.
+        self._kept: collections.OrderedDict[Owner, Account] = collections.OrderedDict()
+        self._size = 0
+        # How many requests the database will answer, for owners without an account.
+        self._waits: collections.OrderedDict[Owner, int] = collections.OrderedDict()
+
+    def __len__(self) -> int:
+        """Return how many accounts there are."""
+        return len(self._kept)
+
+    def load(self, connection: sa.Connection, owner: Owner) -> dict[str, Usage] | None:
+        """Return what an owner uses, by consumer type; None if that is not kept."""
+        base = self._find(owner)
+        if base is None and self._must_wait(owner):
+            return None
+        current = keeper.see(connection)
+        fresh = _renew(connection, owner, base, current) if current else None
+        self._replace(owner, base, fresh)
+        if current is None or fresh is None:
+            return None
+        return fresh.usages(current.forest.vocabulary.classes)
+
+    def _find(self, owner: Owner) -> Account | None:
+        with self._lock:
+            if owner in self._kept:
+                self._kept.move_to_end(owner)
+            return self._kept.get(owner)
+
+    def _must_wait(self, owner: Owner) -> bool:
+        with self._lock:
+            left = self._waits.pop(owner, FIRST)
+            self._wait(owner, max(left - 1, 0))
+            return left > 0
+
+    def _wait(self, owner: Owner, requests: int) -> None:
+        self._waits[owner] = requests
+        if len(self._waits) > MOST_OWNERS:
+            self._waits.popitem(last=False)
+
+    def _replace(
+        self, owner: Owner, base: Account | None, fresh: Account | None
+    ) -> None:
+        """Keep an account instead of another one, unless there is a newer one."""
+        with self._lock:
+            if self._kept.get(owner) is not base or fresh is base:
+                return
+            if fresh is None:
+                self._wait(owner, AGAIN)
+            elif base and fresh.seen.is_older(base.seen):
+                return
+            if base:
+                del self._kept[owner]
+                self._size -= base.size
+            if fresh:
+                self._kept[owner] = fresh
+                self._size += fresh.size
+            while len(self._kept) > MOST_OWNERS or self._size > MOST_ALLOCATIONS:
+                self._size -= self._kept.popitem(last=False)[1].size
+
+
+_provider, _consumer = models.ResourceProvider, models.Consumer
+_allocation, _type = models.Allocation, models.ConsumerType
+# The allocations of trees, those of other owners included: few of them are read, so the
+# database must not first look for all that the owner has.
+_listed = (
+    sa.select(
+        _provider.root_provider_id.label("root_id"),
+        _allocation.consumer_id,
+        _allocation.resource_class_id,
+        _allocation.used,
+    )
+    .join(_allocation, _allocation.resource_provider_id == _provider.id)
+    .where(_provider.root_provider_id.in_(sa.bindparam("root_ids", expanding=True)))
+    .limit(sa.bindparam("most"))
+    .subquery()
+)
+
+
+def _of_all(by_user: bool) -> sa.Select[*tuple[Any, ...]]:
+    """Return the query for the allocations of an owner."""
+    return (
+        sa.select(
+            _provider.root_provider_id,
+            _consumer.id,
+            _type.name,
+            _allocation.resource_class_id,
+            _allocation.used,
+        )
+        .select_from(_consumer)
+        .join(_allocation, _allocation.consumer_id == _consumer.uuid)
+        .outerjoin(_provider, _provider.id == _allocation.resource_provider_id)
+        .outerjoin(_type, _type.id == _consumer.consumer_type_id)
+        .where(usage.owned(by_user))
+        .limit(sa.bindparam("most"))
+    )
+
+
+def _of_some(by_user: bool) -> sa.Select[*tuple[Any, ...]]:
+    """Return the query for the allocations of trees, without consumers of others."""
+    own = (_consumer.uuid == _listed.c.consumer_id) & usage.owned(by_user)
+    return (
+        sa.select(
+            _listed.c.root_id,
+            _consumer.id,
+            _type.name,
+            _listed.c.resource_class_id,
+            _listed.c.used,
+        )
+        .select_from(_listed)
+        .outerjoin(_consumer, own)
+        .outerjoin(_type, _type.id == _consumer.consumer_type_id)
+    )
+
+
+# Built once: building takes longer than running them.
+_OF_ALL = {by_user: _of_all(by_user) for by_user in (False, True)}
+_OF_SOME = {by_user: _of_some(by_user) for by_user in (False, True)}
+
+
+def _renew(
+    connection: sa.Connection, owner: Owner, base: Account | None, current: Kept
+) -> Account | None:
+    """Return an account as the transaction sees it; None if it cannot be kept."""
+    if base is None:
+        return _read(connection, owner, current)
+    if base.seen is current.seen:
+        return base
+    return _follow(connection, base, current)
+
+
+def _read(connection: sa.Connection, owner: Owner, current: Kept) -> Account | None:
+    """Return the account of an owner; None if it is too large, or there is no owner."""
+    ids = usage.find_owner(connection, *owner)
+    if ids is None:
+        return None
+    parameters = {**ids, "most": MOST_ALLOCATIONS + 1}
+    rows = connection.execute(_OF_ALL["user" in ids], parameters).all()
+    # Changes of providers without a root are not recorded.
+    if len(rows) > MOST_ALLOCATIONS or any(row[0] is None for row in rows):
+        return None
+    nothing = Account(ids, current.seen, {}, {}, {}, {}, 0)
+    return nothing.replace(current.seen, (), _shares_of(rows))
+
+
+def _follow(connection: sa.Connection, base: Account, current: Kept) -> Account | None:
+    """Return an account with the changes since; None if they are too many."""
+    root_ids = base.seen.changed_roots(current.seen, MOST_LISTED_ROOTS)
+    if root_ids is None:
+        return None
+    rows: Sequence[Any] = ()
+    if root_ids:
+        query = _OF_SOME["user" in base.ids]
+        parameters = {
+            **base.ids,
+            "root_ids": sorted(root_ids),
+            "most": MOST_READ + 1,
+        }
+        rows = connection.execute(query, parameters).all()
+    if len(rows) > MOST_READ:
+        return None
+    own = [row for row in rows if row.id is not None]
+    return base.replace(current.seen, root_ids, _shares_of(own))
+
+
+def _shares_of(rows: Iterable[Any]) -> dict[int, Share]:
+    """Return shares by id of the root."""
+    types: dict[int, dict[int, str]] = {}
+    amounts: dict[int, dict[Kind, int]] = {}
+    sizes: dict[int, int] = {}
+    for root_id, consumer_id, name, class_id, used in rows:
+        kind = name or UNKNOWN_TYPE
+        types.setdefault(root_id, {})[consumer_id] = kind
+        sums = amounts.setdefault(root_id, {})
+        sums[kind, class_id] = sums.get((kind, class_id), 0) + used
+        sizes[root_id] = sizes.get(root_id, 0) + 1
+    return {
+        root_id: Share(types[root_id], amounts[root_id], size)
+        for root_id, size in sizes.items()
+    }

@@ -1,0 +1,276 @@
+"""What is kept of the usages of projects gives the same answers as the database.
+
+That holds after random writes, too: see test_kept_forest.py.
+"""
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from placement.db import models
+from placement.objects import kept_usage
+from tests.client import Client, new_uuid, wants
+from tests.instances import Instance, Instances, ask
+from tests.statements import statements
+from tests.threads import at_once
+
+PROJECT = "project"
+USAGES = f"/usages?project_id={PROJECT}"
+# The start of a transaction, and the newest tokens.
+UNCHANGED = 2
+# What the forest needs to be brought up to date.
+CHANGED = UNCHANGED + 3
+
+
+def take(client: Client, *hosts: str, **attributes: Any) -> str:
+    """Let a consumer of the project take 1 VCPU of hosts; return the consumer."""
+    consumer = attributes.pop("consumer", None) or new_uuid()
+    amounts = {host: {"VCPU": 1} for host in hosts}
+    body = wants(amounts, **{"project": PROJECT, **attributes})
+    assert client.call("PUT", f"/allocations/{consumer}", body).status == 204
+    return consumer
+
+
+def used(instance: Instance, kind: str = "INSTANCE") -> tuple[int, int]:
+    """Return how many consumers of a type use how many VCPU, as an instance says."""
+    found = instance.client.get(USAGES)["usages"].get(kind, {})
+    return found.get("consumer_count", 0), found.get("VCPU", 0)
+
+
+def ask_until_kept(instance: Instance, question: str = USAGES) -> None:
+    for _ in range(kept_usage.FIRST + 1):
+        ask(instance, question)
+    assert len(instance.accounts)
+
+
+def test_what_has_not_changed_is_not_read_again(instances: Instances) -> None:
+    one = instances.start()
+    host = one.client.make_provider(VCPU=8)
+    for _ in range(3):
+        take(one.client, host)
+    ask_until_kept(one)
+    with statements(one.database) as executed:
+        assert used(one) == (3, 3)
+    assert len(executed) <= UNCHANGED
+
+
+def test_however_many_trees_have_changed_their_shares_take_one_statement(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    hosts = [other.client.make_provider(VCPU=8) for _ in range(20)]
+    take(other.client, *hosts)
+    ask_until_kept(one)
+    counts = []
+    for some in (hosts[:1], hosts[1:]):
+        for host in some:
+            take(other.client, host)
+        with statements(one.database) as executed:
+            used(one)
+        counts.append(len(executed))
+    assert used(one) == (21, 40)
+    assert counts[0] == counts[1] <= CHANGED + 1
+
+
+def test_a_consumer_of_several_trees_counts_once(instances: Instances) -> None:
+    one, other = instances.start(), instances.start()
+    hosts = [other.client.make_provider(VCPU=8) for _ in range(3)]
+    consumer = take(other.client, *hosts)
+    ask_until_kept(one)
+    assert used(one) == (1, 3)
+    take(other.client, hosts[0], consumer=consumer, generation=1)
+    assert used(one) == (1, 1)
+    take(other.client, *hosts[1:], consumer=consumer, generation=2)
+    assert used(one) == (1, 2)
+    other.client.call("DELETE", f"/allocations/{consumer}")
+    assert used(one) == (0, 0)
+    assert one.client.get(USAGES) == {"usages": {}}
+
+
+def test_a_consumer_takes_its_usages_to_another_owner_and_type(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    hosts = [other.client.make_provider(VCPU=8) for _ in range(2)]
+    consumer = take(other.client, *hosts)
+    take(other.client, hosts[0], user="another", consumer_type="MIGRATION")
+    questions = [USAGES, f"{USAGES}&user_id=another", "/usages?project_id=elsewhere"]
+    for question in questions:
+        ask_until_kept(one, question)
+    plain = instances.start(keeps=False)
+    changes: list[dict[str, Any]] = [
+        {"user": "another"},
+        {"consumer_type": "MIGRATION"},
+        {"project": "elsewhere"},
+        {},
+    ]
+    for generation, attributes in enumerate(changes, start=1):
+        take(
+            other.client,
+            *hosts,
+            consumer=consumer,
+            generation=generation,
+            **attributes,
+        )
+        for question in questions:
+            assert ask(one, question) == ask(plain, question)
+    assert (used(one), used(one, "MIGRATION")) == ((1, 2), (1, 1))
+
+
+def test_a_provider_takes_its_usages_to_another_tree(instances: Instances) -> None:
+    one, other = instances.start(), instances.start()
+    host, root = (other.client.make_provider(VCPU=8) for _ in range(2))
+    consumer = take(other.client, host)
+    take(other.client, host, root)
+    ask_until_kept(one)
+    for parent in (root, None):
+        body = {"name": host, "parent_provider_uuid": parent}
+        path = f"/resource_providers/{host}"
+        assert other.client.call("PUT", path, body).status == 200
+        assert used(one) == (2, 3)
+    other.client.call("DELETE", f"/allocations/{consumer}")
+    assert used(one) == (1, 2)
+
+
+def test_a_renamed_class_has_its_new_name(instances: Instances) -> None:
+    one, other = instances.start(), instances.start()
+    assert other.client.call("PUT", "/resource_classes/CUSTOM_OLD").status == 201
+    host = other.client.make_provider(CUSTOM_OLD=8)
+    body = wants({host: {"CUSTOM_OLD": 1}}, project=PROJECT)
+    assert other.client.call("PUT", f"/allocations/{new_uuid()}", body).status == 204
+    ask_until_kept(one)
+    path, name = "/resource_classes/CUSTOM_OLD", {"name": "CUSTOM_NEW"}
+    assert other.client.call("PUT", path, name, "1.6").status == 200
+    amounts = {"consumer_count": 1, "CUSTOM_NEW": 1}
+    assert one.client.get(USAGES) == {"usages": {"INSTANCE": amounts}}
+
+
+def test_a_database_that_was_restored_is_noticed(instances: Instances) -> None:
+    one = instances.start()
+    host = one.client.make_provider(VCPU=8)
+    take(one.client, host)
+    tables: Any = (models.Allocation.__table__, models.Consumer.__table__)
+    with one.database.engine.begin() as connection:
+        backup = {
+            table: connection.execute(sa.select(table)).mappings().all()
+            for table in (*tables, models.FOREST_STAMPS)
+        }
+    take(one.client, host)
+    ask_until_kept(one)
+    assert used(one) == (2, 2)
+    with one.database.engine.begin() as connection:
+        for table, rows in backup.items():
+            connection.execute(sa.delete(table))
+            connection.execute(sa.insert(table), [dict(row) for row in rows])
+    assert used(one) == (1, 1)
+
+
+def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) -> None:
+    one, writer = instances.start(), instances.start()
+    host = writer.client.make_provider(VCPU=8)
+    take(writer.client, host)
+    ask_until_kept(one)
+
+    def look_late(connection: sa.Connection) -> Any:
+        # The moment of this transaction is that of its first statement.
+        connection.execute(sa.text("SELECT count(*) FROM traits"))
+        take(writer.client, host)
+        assert used(one) == (2, 2)
+        return kept_usage.by_consumer_type(connection, PROJECT)
+
+    late = one.database.read(look_late)["INSTANCE"]
+    assert (late.consumer_count, late.amounts) == (1, {"VCPU": 1})
+    with statements(one.database) as executed:
+        assert used(one) == (2, 2)
+    assert len(executed) <= UNCHANGED, "what is kept goes back in time"
+
+
+def test_an_answer_is_that_of_a_moment_while_it_was_asked(
+    instances: Instances,
+) -> None:
+    one, other, writer = (instances.start() for _ in range(3))
+    hosts = [writer.client.make_provider(VCPU=100) for _ in range(5)]
+    take(writer.client, hosts[0])
+    for instance in (one, other):
+        ask_until_kept(instance)
+    begun, ended, claims = [1], [1], 30
+    over = threading.Event()
+
+    def claim() -> None:
+        try:
+            for number in range(1, claims + 1):
+                begun.append(number + 1)
+                take(writer.client, hosts[number % len(hosts)])
+                ended.append(number + 1)
+        finally:
+            over.set()
+
+    def watch(instance: Instance) -> None:
+        while not over.is_set():
+            first = ended[-1]
+            count, amount = used(instance)
+            assert first <= count == amount <= begun[-1]
+
+    calls: list[Callable[[], None]] = [claim]
+    calls += [functools.partial(watch, each) for each in (one, other) * 2]
+    at_once(calls)
+    assert used(one) == used(other) == (claims + 1, claims + 1)
+
+
+def test_while_the_forest_is_not_trusted_nothing_is_kept(instances: Instances) -> None:
+    one = instances.start()
+    host = one.client.make_provider(VCPU=8)
+    take(one.client, host)
+    ask_until_kept(one)
+    one.database.write(
+        lambda connection: connection.execute(sa.delete(models.Allocation))
+    )
+    assert used(one) == (1, 1)
+    one.clock.now += 10
+    assert used(one) == (0, 0)
+    assert not len(one.accounts)
+
+
+@pytest.mark.parametrize("limit", ["MOST_READ", "MOST_ALLOCATIONS"])
+def test_the_database_sums_up_what_is_too_much_to_read(
+    limit: str, instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = instances.start(), instances.start()
+    host = other.client.make_provider(VCPU=80)
+    for _ in range(3):
+        take(other.client, host)
+        ask(one, USAGES)
+    assert len(one.accounts) == 1
+    monkeypatch.setattr(kept_usage, limit, 3)
+    for number in range(4, 8):
+        # Those of other projects count as well: they have to be read.
+        take(other.client, host, project=PROJECT if number < 6 else "another")
+        assert used(one) == (min(number, 5),) * 2
+        assert len(one.accounts) == 0
+    monkeypatch.undo()
+    for _ in range(kept_usage.AGAIN):
+        assert used(one) == (5, 5)
+    assert len(one.accounts) == 1
+
+
+def test_accounts_of_owners_that_nobody_asks_about_go(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_usage, "MOST_OWNERS", 2)
+    one = instances.start()
+    host = one.client.make_provider(VCPU=8)
+    projects = [f"project{number}" for number in range(3)]
+    questions = [f"/usages?project_id={project}" for project in projects]
+    for project in projects:
+        take(one.client, host, project=project)
+    for question in questions:
+        ask_until_kept(one, question)
+    assert len(one.accounts) == 2
+    for question, most in zip(reversed(questions), (UNCHANGED, UNCHANGED, 9), strict=True):
+        with statements(one.database) as executed:
+            assert ask(one, question)["usages"]["INSTANCE"]["VCPU"] == 1
+        assert len(executed) <= most

@@ -1,0 +1,66 @@
+"""Instances of the service that work on one database, for tests of what is kept."""
+
+from typing import Any
+
+from placement import app
+from placement.objects import kept_usage
+from placement.objects.candidates import keeper
+from placement_foundation.storage import Database
+from tests import backends, settings
+from tests.client import Client
+
+
+class Clock:
+    """A clock that stands still, unless it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Instance:
+    """An instance of the service with its own connections, and what it keeps."""
+
+    def __init__(self, url: str, *, keeps: bool = True) -> None:
+        self.database = backends.connect(url)
+        options = {("placement", "keep_forest"): keeps}
+        self.client = Client(app.build(settings.make_config(options), self.database))
+        self.clock = Clock()
+        if keeps:
+            keeper.keep(self.database, self.clock)
+
+    @property
+    def keeper(self) -> keeper.Keeper:
+        found = self.database.info[keeper.KEEPER]
+        assert isinstance(found, keeper.Keeper)
+        return found
+
+    @property
+    def accounts(self) -> kept_usage.Accounts:
+        found = self.database.info[kept_usage.ACCOUNTS]
+        assert isinstance(found, kept_usage.Accounts)
+        return found
+
+    def close(self) -> None:
+        self.database.engine.dispose()
+
+
+class Instances:
+    """Instances on one database, which are closed at the end."""
+
+    def __init__(self, database: Database) -> None:
+        self.url = database.engine.url.render_as_string(hide_password=False)
+        self.all: list[Instance] = []
+
+    def start(self, *, keeps: bool = True) -> Instance:
+        self.all.append(Instance(self.url, keeps=keeps))
+        return self.all[-1]
+
+
+def ask(instance: Instance, question: str) -> Any:
+    """Return the document of an answer, or what an error says."""
+    answer = instance.client.call("GET", question)
+    assert answer.status in (200, 400), answer
+    return answer.document if answer.status == 200 else answer.detail
