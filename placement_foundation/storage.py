@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import random
 import threading
 import time
@@ -89,17 +90,32 @@ def lock_rows(
     They are locked, and returned, in the order of their ids. Others may still add rows
     that refer to them.
 
-    :param columns: the columns to read from each row once it is locked
+    :param columns: the columns to read from each row once it is locked, always by the
+        same query
     :param key: the primary key of the table
     :param values: values of the key, or of the column that rows are found ``by``
     """
-    query = columns.where((key if by is None else by).in_(values)).order_by(key)
+    query = _locking(columns, key, key if by is None else by)
+    return connection.execute(query, {"wanted": list(values)}).all()
+
+
+@functools.lru_cache
+def _locking(
+    columns: sa.Select[*tuple[Any, ...]],
+    key: orm.InstrumentedAttribute[int],
+    by: orm.InstrumentedAttribute[Any],
+) -> sa.Select[*tuple[Any, ...]]:
+    """Return the query for ``lock_rows``, built once: that takes longer than to run it.
+
+    The values are its parameter ``wanted``.
+    """
+    query = columns.where(by.in_(sa.bindparam("wanted", expanding=True))).order_by(key)
     query = query.with_for_update(key_share=True)
     for dialect in ("mysql", "mariadb"):
         # Without the hint it may read the whole of a small table, and wait for each row
         # on the way that another transaction has locked.
         query = query.with_hint(key.class_, "FORCE INDEX (PRIMARY)", dialect)
-    return connection.execute(query).all()
+    return query
 
 
 def delete_each(
@@ -110,9 +126,12 @@ def delete_each(
     # on the way that another transaction has locked.
     rows = [{"wanted": value} for value in values]
     if rows:
-        delete = sa.delete(column.parent.class_)
-        delete = delete.where(column == sa.bindparam("wanted"))
-        connection.execute(delete, rows)
+        connection.execute(_deletion(column), rows)
+
+
+@functools.cache
+def _deletion(column: orm.InstrumentedAttribute[Any]) -> sa.Delete:
+    return sa.delete(column.parent.class_).where(column == sa.bindparam("wanted"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

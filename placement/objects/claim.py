@@ -17,6 +17,22 @@ from placement_foundation import storage
 # The UUID of a provider and the name of a resource class.
 Place: TypeAlias = tuple[str, str]
 
+_stored = models.Inventory
+# Built once: building takes longer than running it.
+_STOCKS = (
+    sa.select(
+        _stored.resource_provider_id,
+        _stored.resource_class_id,
+        inventory.USED,
+        *[getattr(_stored, name) for name in inventory.FIELDS],
+    )
+    .where(
+        _stored.resource_provider_id.in_(sa.bindparam("providers", expanding=True)),
+        _stored.resource_class_id.in_(sa.bindparam("classes", expanding=True)),
+    )
+    .order_by(_stored.id)
+)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
@@ -56,21 +72,10 @@ def load_stocks(
     """
     uuids = {provider.id: provider.uuid for provider in providers}
     names = {class_id: name for name, class_id in class_ids.items()}
-    stored = models.Inventory
     stocks: dict[Place, Stock] = {}
     for chunk in storage.chunks(uuids):
-        query = (
-            sa.select(
-                stored.resource_provider_id,
-                stored.resource_class_id,
-                inventory.USED,
-                *[getattr(stored, name) for name in inventory.FIELDS],
-            )
-            .where(stored.resource_provider_id.in_(chunk))
-            .where(stored.resource_class_id.in_(names))
-            .order_by(stored.id)
-        )
-        rows: Iterable[Any] = connection.execute(query)
+        parameters = {"providers": chunk, "classes": list(names)}
+        rows: Iterable[Any] = connection.execute(_STOCKS, parameters)
         for provider_id, class_id, amount, *fields in rows:
             place = uuids[provider_id], names[class_id]
             stocks[place] = Stock.of(Inventory(*fields), int(amount))

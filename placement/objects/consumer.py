@@ -63,6 +63,17 @@ class Record:
     attributes: Attributes
 
 
+# What is read of consumers under a lock.
+_LOCKED = sa.select(
+    models.Consumer.id,
+    models.Consumer.uuid,
+    models.Consumer.generation,
+    models.Consumer.project_id,
+    models.Consumer.user_id,
+    models.Consumer.consumer_type_id,
+)
+
+
 def lock(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Record]:
     """Lock the consumers that exist, in the order of their ids; return them by UUID.
 
@@ -70,15 +81,7 @@ def lock(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Record]
     locked consumer stay as they are.
     """
     row = models.Consumer
-    columns = sa.select(
-        row.id,
-        row.uuid,
-        row.generation,
-        row.project_id,
-        row.user_id,
-        row.consumer_type_id,
-    )
-    rows = exact_text.lock_by_text(connection, columns, row.id, row.uuid, uuids)
+    rows = exact_text.lock_by_text(connection, _LOCKED, row.id, row.uuid, uuids)
     records = {
         uuid: Record(row_id, uuid, number, Attributes(*attributes))
         for uuid, (row_id, _, number, *attributes) in rows.items()

@@ -7,7 +7,7 @@ what the database finds is compared again here.
 import dataclasses
 import functools
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -74,6 +74,12 @@ def lock_by_text(
     return locked
 
 
+# A primary key, and a text.
+_Columns: TypeAlias = tuple[
+    orm.InstrumentedAttribute[int], orm.InstrumentedAttribute[str]
+]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
     """Texts in a column, for which the ids of rows are wanted."""
@@ -99,22 +105,36 @@ def ids_by_texts(
         ]
     found: list[dict[str, int]] = [{} for _ in every]
     wanted = [set(filter(is_searchable, each.texts)) for each in every]
-    query: Any = sa.union_all(
-        *(
-            sa.select(
-                sa.literal_column(str(number)),
-                each.id_column,
-                # Tables made by another service may have other character sets.
-                sa.cast(each.text_column, sa.String(255)),
-            ).where(each.text_column.in_(sorted(texts)))
-            for number, (each, texts) in enumerate(zip(every, wanted, strict=True))
-            if texts
-        )
-    )
-    for number, row_id, text in connection.execute(query):
+    some = [number for number, texts in enumerate(wanted) if texts]
+    columns = [(every[number].id_column, every[number].text_column) for number in some]
+    texts = {
+        f"texts{place}": sorted(wanted[number]) for place, number in enumerate(some)
+    }
+    for place, row_id, text in connection.execute(_union(tuple(columns)), texts):
+        number = some[place]
         if text in wanted[number]:
             found[number][text] = row_id
     return found
+
+
+@functools.cache
+def _union(columns: tuple[_Columns, ...]) -> sa.CompoundSelect[*tuple[Any, ...]]:
+    """Return the query for ids and texts of several tables, with the table's place.
+
+    It is built once: building takes longer than running it. Its parameters are the
+    texts, as ``texts0`` and so on.
+    """
+    return sa.union_all(
+        *(
+            sa.select(
+                sa.literal_column(str(place)),
+                id_column,
+                # Tables made by another service may have other character sets.
+                sa.cast(text_column, sa.String(255)),
+            ).where(text_column.in_(sa.bindparam(f"texts{place}", expanding=True)))
+            for place, (id_column, text_column) in enumerate(columns)
+        )
+    )
 
 
 def ids_by_text(

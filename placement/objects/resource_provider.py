@@ -91,6 +91,16 @@ PROVIDERS = (
 )
 
 
+# What is read of providers under a lock.
+_LOCKED = sa.select(
+    models.ResourceProvider.id,
+    models.ResourceProvider.uuid,
+    models.ResourceProvider.generation,
+    models.ResourceProvider.root_provider_id,
+).where(sa.exists().where(Root.id == models.ResourceProvider.root_provider_id))
+_IDS = sa.select(models.ResourceProvider.id)
+
+
 def list_where(
     connection: sa.Connection, *conditions: sa.ColumnElement[bool]
 ) -> list[ResourceProvider]:
@@ -133,9 +143,7 @@ def lock_by_uuids(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, 
     They are locked in the order of their ids. Unknown ones are left out.
     """
     row, wanted = models.ResourceProvider, set(uuids)
-    columns = sa.select(row.id, row.uuid, row.generation, row.root_provider_id)
-    columns = columns.where(sa.exists().where(Root.id == row.root_provider_id))
-    rows = exact_text.lock_by_text(connection, columns, row.id, row.uuid, wanted)
+    rows = exact_text.lock_by_text(connection, _LOCKED, row.id, row.uuid, wanted)
     locked = {uuid: Locked(*values) for uuid, values in rows.items()}
     # A provider that was moved to a new tree while we waited has a root that did not
     # exist when the statement started. A new statement sees it.
@@ -157,7 +165,7 @@ def lock_by_ids(
     providers = []
     for chunk in storage.chunks(sorted(ids)):
         row = models.ResourceProvider
-        storage.lock_rows(connection, sa.select(row.id), row.id, chunk)
+        storage.lock_rows(connection, _IDS, row.id, chunk)
         # Only a statement that starts after the lock is granted sees what the previous
         # holder committed.
         providers += list_where(connection, row.id.in_(chunk))
