@@ -105,10 +105,7 @@ def _locking(
     key: orm.InstrumentedAttribute[int],
     by: orm.InstrumentedAttribute[Any],
 ) -> sa.Select[*tuple[Any, ...]]:
-    """Return the query for ``lock_rows``, built once: that takes longer than to run it.
-
-    The values are its parameter ``wanted``.
-    """
+    """Return the query for ``lock_rows``; the values are its parameter ``wanted``."""
     query = columns.where(by.in_(sa.bindparam("wanted", expanding=True))).order_by(key)
     query = query.with_for_update(key_share=True)
     for dialect in ("mysql", "mariadb"):

@@ -10,6 +10,14 @@ from placement.objects import association, exact_text, resource_provider
 from placement.objects.resource_provider import ResourceProvider
 from placement_foundation import storage
 
+_member = models.ResourceProviderAggregate
+_BY_PROVIDER = (
+    sa.select(models.Aggregate.uuid)
+    .join(_member, _member.aggregate_id == models.Aggregate.id)
+    .where(_member.resource_provider_id == sa.bindparam("provider"))
+    .order_by(models.Aggregate.id)
+)
+
 
 def ids_by_uuid(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID; unknown ones are left out."""
@@ -20,16 +28,8 @@ def ids_by_uuid(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, in
 
 def list_by_provider(connection: sa.Connection, provider_id: int) -> list[str]:
     """Return the UUIDs of the aggregates that a provider is in, oldest first."""
-    query = (
-        sa.select(models.Aggregate.uuid)
-        .join(
-            models.ResourceProviderAggregate,
-            models.ResourceProviderAggregate.aggregate_id == models.Aggregate.id,
-        )
-        .where(models.ResourceProviderAggregate.resource_provider_id == provider_id)
-        .order_by(models.Aggregate.id)
-    )
-    return [uuid for uuid in connection.execute(query).scalars() if uuid]
+    rows = connection.execute(_BY_PROVIDER, {"provider": provider_id})
+    return [uuid for uuid in rows.scalars() if uuid]
 
 
 def replace_all(

@@ -82,8 +82,41 @@ class Held:
     rows: Sequence[Row]
 
 
-# The columns of a ``Row``, after the id of the consumer's record. Built once: building
-# takes longer than running it.
+_SHARES = (
+    sa.select(
+        models.Consumer.uuid,
+        models.Project.external_id,
+        models.User.external_id,
+        models.ConsumerType.name,
+        models.Consumer.generation,
+        models.ResourceProvider.uuid.label("provider_uuid"),
+        models.ResourceProvider.generation.label("provider_generation"),
+        models.ResourceClass.name.label("class_name"),
+        models.Allocation.used,
+        models.Allocation.created_at,
+    )
+    .join(models.Consumer, models.Consumer.uuid == models.Allocation.consumer_id)
+    .join(models.Project, models.Project.id == models.Consumer.project_id)
+    .join(models.User, models.User.id == models.Consumer.user_id)
+    .outerjoin(
+        models.ConsumerType,
+        models.ConsumerType.id == models.Consumer.consumer_type_id,
+    )
+    .join(
+        models.ResourceProvider,
+        models.ResourceProvider.id == models.Allocation.resource_provider_id,
+    )
+    .join(
+        models.ResourceClass,
+        models.ResourceClass.id == models.Allocation.resource_class_id,
+    )
+    .order_by(models.Consumer.id, models.ResourceProvider.id, models.ResourceClass.id)
+)
+_OF_CONSUMER = _SHARES.where(models.Consumer.uuid == sa.bindparam("consumer"))
+_OF_PROVIDER = _SHARES.where(
+    models.Allocation.resource_provider_id == sa.bindparam("provider")
+)
+# The columns of a ``Row``, after the id of the consumer's record.
 _ROWS = (
     sa.select(
         models.Consumer.id,
@@ -112,16 +145,14 @@ def list_by_consumer(connection: sa.Connection, uuid: str) -> Shares:
     """Return what a consumer uses, in the order of provider and class ids."""
     if not exact_text.is_searchable(uuid):
         return _shares([])
-    rows = _load(connection, models.Consumer.uuid == uuid)
+    rows = connection.execute(_OF_CONSUMER, {"consumer": uuid}).all()
     # MariaDB also finds UUIDs that differ in case.
     return _shares([row for row in rows if row.uuid == uuid])
 
 
 def list_by_provider(connection: sa.Connection, provider_id: int) -> Shares:
     """Return the allocations against a provider, ordered by consumer and class id."""
-    return _shares(
-        _load(connection, models.Allocation.resource_provider_id == provider_id)
-    )
+    return _shares(connection.execute(_OF_PROVIDER, {"provider": provider_id}).all())
 
 
 def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
@@ -255,45 +286,6 @@ def delete_all(connection: sa.Connection, consumer_uuid: str) -> None:
     _delete(connection, held.rows)
     consumer.remove(connection, held.consumers.values())
     resource_provider.record_change(connection, held.providers.values(), bump=False)
-
-
-def _load(
-    connection: sa.Connection, condition: sa.ColumnElement[bool]
-) -> Sequence[Any]:
-    query = (
-        sa.select(
-            models.Consumer.uuid,
-            models.Project.external_id,
-            models.User.external_id,
-            models.ConsumerType.name,
-            models.Consumer.generation,
-            models.ResourceProvider.uuid.label("provider_uuid"),
-            models.ResourceProvider.generation.label("provider_generation"),
-            models.ResourceClass.name.label("class_name"),
-            models.Allocation.used,
-            models.Allocation.created_at,
-        )
-        .join(models.Consumer, models.Consumer.uuid == models.Allocation.consumer_id)
-        .join(models.Project, models.Project.id == models.Consumer.project_id)
-        .join(models.User, models.User.id == models.Consumer.user_id)
-        .outerjoin(
-            models.ConsumerType,
-            models.ConsumerType.id == models.Consumer.consumer_type_id,
-        )
-        .join(
-            models.ResourceProvider,
-            models.ResourceProvider.id == models.Allocation.resource_provider_id,
-        )
-        .join(
-            models.ResourceClass,
-            models.ResourceClass.id == models.Allocation.resource_class_id,
-        )
-        .where(condition)
-        .order_by(
-            models.Consumer.id, models.ResourceProvider.id, models.ResourceClass.id
-        )
-    )
-    return connection.execute(query).all()
 
 
 def _shares(rows: Sequence[Any]) -> Shares:

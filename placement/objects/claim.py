@@ -18,7 +18,6 @@ from placement_foundation import storage
 Place: TypeAlias = tuple[str, str]
 
 _stored = models.Inventory
-# Built once: building takes longer than running it.
 _STOCKS = (
     sa.select(
         _stored.resource_provider_id,

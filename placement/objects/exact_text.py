@@ -41,8 +41,15 @@ def find_by_text(
     """
     if not is_searchable(text):
         return None
-    rows = connection.execute(query.where(column == text))
+    rows = connection.execute(_query_by_text(query, column), {"text": text})
     return next((row for row in rows if getattr(row, column.key) == text), None)
+
+
+@functools.lru_cache
+def _query_by_text(
+    query: sa.Select[*tuple[Any, ...]], column: orm.InstrumentedAttribute[str]
+) -> sa.Select[*tuple[Any, ...]]:
+    return query.where(column == sa.bindparam("text"))
 
 
 def lock_by_text(
@@ -121,8 +128,7 @@ def ids_by_texts(
 def _union(columns: tuple[_Columns, ...]) -> sa.CompoundSelect[*tuple[Any, ...]]:
     """Return the query for ids and texts of several tables, with the table's place.
 
-    It is built once: building takes longer than running it. Its parameters are the
-    texts, as ``texts0`` and so on.
+    Its parameters are the texts, as ``texts0`` and so on.
     """
     return sa.union_all(
         *(

@@ -43,10 +43,7 @@ def bump(
 
 @functools.cache
 def _update(row: type[models.Consumer | models.ResourceProvider]) -> sa.Update:
-    """Return the statement that changes rows by their ``ids``, if they are ``known``.
-
-    It is built once: building takes longer than running it.
-    """
+    """Return the statement that changes rows by their ``ids``, if they are ``known``."""
     both = sa.tuple_(row.id, row.generation)
     return (
         sa.update(row)

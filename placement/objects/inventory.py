@@ -34,6 +34,22 @@ USED: sa.ScalarSelect[Any] = (
 )
 
 
+_BY_PROVIDER = (
+    sa.select(
+        models.ResourceClass.name,
+        models.ResourceClass.id,
+        sa.func.coalesce(models.Inventory.updated_at, models.Inventory.created_at),
+        *[getattr(models.Inventory, name) for name in FIELDS],
+    )
+    .join(
+        models.ResourceClass,
+        models.ResourceClass.id == models.Inventory.resource_class_id,
+    )
+    .where(models.Inventory.resource_provider_id == sa.bindparam("provider"))
+    .order_by(models.ResourceClass.id)
+)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Record:
     """An inventory as it is stored; ``modified`` is in UTC."""
@@ -53,23 +69,10 @@ def list_by_provider(
 
 def load_by_provider(connection: sa.Connection, provider_id: int) -> dict[str, Record]:
     """Return the inventory records of a provider by class name, in class id order."""
-    query = (
-        sa.select(
-            models.ResourceClass.name,
-            models.ResourceClass.id,
-            sa.func.coalesce(models.Inventory.updated_at, models.Inventory.created_at),
-            *[getattr(models.Inventory, name) for name in FIELDS],
-        )
-        .join(
-            models.ResourceClass,
-            models.ResourceClass.id == models.Inventory.resource_class_id,
-        )
-        .where(models.Inventory.resource_provider_id == provider_id)
-        .order_by(models.ResourceClass.id)
-    )
+    rows: Iterable[Any] = connection.execute(_BY_PROVIDER, {"provider": provider_id})
     return {
         name: Record(class_id, Inventory(*fields), modified)
-        for name, class_id, modified, *fields in connection.execute(query)
+        for name, class_id, modified, *fields in rows
     }
 
 

@@ -259,7 +259,6 @@ def _of_some(by_user: bool) -> sa.Select[*tuple[Any, ...]]:
     )
 
 
-# Built once: building takes longer than running them.
 _OF_ALL = {by_user: _of_all(by_user) for by_user in (False, True)}
 _OF_SOME = {by_user: _of_some(by_user) for by_user in (False, True)}
 

@@ -91,6 +91,10 @@ PROVIDERS = (
 )
 
 
+_BY_UUID = PROVIDERS.where(models.ResourceProvider.uuid == sa.bindparam("uuid"))
+_BY_IDS = PROVIDERS.where(
+    models.ResourceProvider.id.in_(sa.bindparam("ids", expanding=True))
+)
 # What is read of providers under a lock.
 _LOCKED = sa.select(
     models.ResourceProvider.id,
@@ -105,7 +109,15 @@ def list_where(
     connection: sa.Connection, *conditions: sa.ColumnElement[bool]
 ) -> list[ResourceProvider]:
     """Return the providers that meet all conditions, in the order of their ids."""
-    rows: Iterable[Any] = connection.execute(PROVIDERS.where(*conditions))
+    return _list(connection, PROVIDERS.where(*conditions))
+
+
+def _list(
+    connection: sa.Connection,
+    query: sa.Select[*tuple[Any, ...]],
+    **parameters: Any,
+) -> list[ResourceProvider]:
+    rows: Iterable[Any] = connection.execute(query, parameters)
     return [ResourceProvider(*row) for row in rows]
 
 
@@ -118,7 +130,7 @@ def get_by_uuid(
     :raises NotFound: there is no such provider
     """
     if exact_text.is_searchable(uuid):
-        for provider in list_where(connection, models.ResourceProvider.uuid == uuid):
+        for provider in _list(connection, _BY_UUID, uuid=uuid):
             if provider.uuid == uuid:
                 return provider
     raise errors.NotFound(missing.format(uuid=uuid))
@@ -168,7 +180,7 @@ def lock_by_ids(
         storage.lock_rows(connection, _IDS, row.id, chunk)
         # Only a statement that starts after the lock is granted sees what the previous
         # holder committed.
-        providers += list_where(connection, row.id.in_(chunk))
+        providers += _list(connection, _BY_IDS, ids=chunk)
     return providers
 
 

@@ -40,7 +40,6 @@ _newest = (
 )
 # Part of the text of the statement: as a parameter it would be put there each time.
 _comma: Any = sa.literal_column("','")
-# Statements are built once: building takes longer than running them.
 _HEADS = sa.select(sa.func.aggregate_strings(_newest.c.token, _comma))
 # How long the tokens of all shards are together, with the commas between them.
 _HEADS_LENGTH = ROWS * (TOKEN_LENGTH + 1) - 1

@@ -57,6 +57,12 @@ TRAITS = sa.select(
 ).order_by(models.Trait.id)
 
 
+_BY_PROVIDER = TRAITS.join(
+    models.ResourceProviderTrait,
+    models.ResourceProviderTrait.trait_id == models.Trait.id,
+).where(models.ResourceProviderTrait.resource_provider_id == sa.bindparam("provider"))
+
+
 def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of traits by name; unknown ones are left out."""
     return exact_text.ids_by_text(connection, models.Trait.id, models.Trait.name, names)
@@ -87,11 +93,7 @@ def _conditions(filters: Filters) -> Iterator[sa.ColumnElement[bool]]:
 
 def list_by_provider(connection: sa.Connection, provider_id: int) -> list[Trait]:
     """Return the traits of a provider, in the order of their ids."""
-    query = TRAITS.join(
-        models.ResourceProviderTrait,
-        models.ResourceProviderTrait.trait_id == models.Trait.id,
-    ).where(models.ResourceProviderTrait.resource_provider_id == provider_id)
-    rows: Iterable[Any] = connection.execute(query)
+    rows: Iterable[Any] = connection.execute(_BY_PROVIDER, {"provider": provider_id})
     return [Trait(*row) for row in rows]
 
 

@@ -21,24 +21,27 @@ class Usage:
     amounts: Mapping[str, int]
 
 
+_taken = (models.Allocation.resource_provider_id == sa.bindparam("provider")) & (
+    models.Allocation.resource_class_id == models.Inventory.resource_class_id
+)
+_BY_PROVIDER = (
+    sa.select(models.ResourceClass.name, sa.func.sum(models.Allocation.used))
+    .select_from(models.Inventory)
+    .join(
+        models.ResourceClass,
+        models.ResourceClass.id == models.Inventory.resource_class_id,
+    )
+    .outerjoin(models.Allocation, _taken)
+    .where(models.Inventory.resource_provider_id == sa.bindparam("provider"))
+    .group_by(models.ResourceClass.id, models.ResourceClass.name)
+    .order_by(models.ResourceClass.id)
+)
+
+
 def by_provider(connection: sa.Connection, provider_id: int) -> dict[str, int]:
     """Return how much of each inventory of a provider is used, by class name."""
-    taken = (models.Allocation.resource_provider_id == provider_id) & (
-        models.Allocation.resource_class_id == models.Inventory.resource_class_id
-    )
-    query = (
-        sa.select(models.ResourceClass.name, sa.func.sum(models.Allocation.used))
-        .select_from(models.Inventory)
-        .join(
-            models.ResourceClass,
-            models.ResourceClass.id == models.Inventory.resource_class_id,
-        )
-        .outerjoin(models.Allocation, taken)
-        .where(models.Inventory.resource_provider_id == provider_id)
-        .group_by(models.ResourceClass.id, models.ResourceClass.name)
-        .order_by(models.ResourceClass.id)
-    )
-    return {name: int(used or 0) for name, used in connection.execute(query)}
+    rows: Iterable[Any] = connection.execute(_BY_PROVIDER, {"provider": provider_id})
+    return {name: int(used or 0) for name, used in rows}
 
 
 def by_consumer_type(
