@@ -43,7 +43,7 @@ def bump(
 
 @functools.cache
 def _update(row: type[models.Consumer | models.ResourceProvider]) -> sa.Update:
-    """Return the statement that changes rows by their ``ids``, if they are ``known``."""
+    """Return the statement that changes rows with some ``ids``, if ``known``."""
     both = sa.tuple_(row.id, row.generation)
     return (
         sa.update(row)
