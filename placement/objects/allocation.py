@@ -82,6 +82,14 @@ class Held:
     rows: Sequence[Row]
 
 
+_named = sa.join(
+    models.Allocation,
+    models.ResourceProvider,
+    models.ResourceProvider.id == models.Allocation.resource_provider_id,
+).join(
+    models.ResourceClass, models.ResourceClass.id == models.Allocation.resource_class_id
+)
+_of_record = models.Consumer.uuid == models.Allocation.consumer_id
 _SHARES = (
     sa.select(
         models.Consumer.uuid,
@@ -95,20 +103,13 @@ _SHARES = (
         models.Allocation.used,
         models.Allocation.created_at,
     )
-    .join(models.Consumer, models.Consumer.uuid == models.Allocation.consumer_id)
+    .select_from(_named)
+    .join(models.Consumer, _of_record)
     .join(models.Project, models.Project.id == models.Consumer.project_id)
     .join(models.User, models.User.id == models.Consumer.user_id)
     .outerjoin(
         models.ConsumerType,
         models.ConsumerType.id == models.Consumer.consumer_type_id,
-    )
-    .join(
-        models.ResourceProvider,
-        models.ResourceProvider.id == models.Allocation.resource_provider_id,
-    )
-    .join(
-        models.ResourceClass,
-        models.ResourceClass.id == models.Allocation.resource_class_id,
     )
     .order_by(models.Consumer.id, models.ResourceProvider.id, models.ResourceClass.id)
 )
@@ -126,15 +127,8 @@ _ROWS = (
         models.ResourceClass.name,
         models.Allocation.used,
     )
-    .outerjoin(models.Consumer, models.Consumer.uuid == models.Allocation.consumer_id)
-    .join(
-        models.ResourceProvider,
-        models.ResourceProvider.id == models.Allocation.resource_provider_id,
-    )
-    .join(
-        models.ResourceClass,
-        models.ResourceClass.id == models.Allocation.resource_class_id,
-    )
+    .select_from(_named)
+    .outerjoin(models.Consumer, _of_record)
     .where(models.Allocation.consumer_id.in_(sa.bindparam("consumers", expanding=True)))
     .order_by(models.Allocation.id)
 )
