@@ -29,11 +29,11 @@ ACCOUNTS = "accounts"
 # owners that were asked about last.
 MOST_OWNERS = 256
 MOST_ALLOCATIONS = 100_000
-# How many allocations are read to bring an account up to date. With more, letting the
-# database sum up takes no longer.
+# How many allocations are read to bring an account up to date: what takes no longer
+# than a request for few candidates.
 MOST_READ = 1000
 # How many requests about an owner the database answers before an account is made, which
-# takes longer; and how many after an account could not be brought up to date.
+# takes longer; and how many after an account could not be made, followed or kept.
 FIRST, AGAIN = 1, 50
 
 # A type of consumers, and the id of a resource class.
@@ -67,13 +67,15 @@ NOTHING = Share({}, {}, 0)
 class Account:
     """What an owner uses, in all and of each tree. It never changes.
 
-    ``ids`` are those of the project and the user; ``seen`` says at which moment.
+    ``ids`` are those of the project and the user; ``seen`` says at which moment, and
+    ``origin`` from which reading of the database the forest came.
     ``shares`` are by id of the root. ``spread`` is in how many of them a consumer is,
     by its id; ``counts`` are numbers of consumers, by type.
     """
 
     ids: Mapping[str, int]
     seen: Seen
+    origin: object
     shares: Mapping[int, Share]
     spread: Mapping[int, int]
     counts: Mapping[str, int]
@@ -107,7 +109,19 @@ class Account:
             for consumer, kind in share.types.items():
                 counts[kind] += consumer not in spread
                 spread[consumer] = spread.get(consumer, 0) + 1
-        return Account(self.ids, seen, shares, spread, +counts, +amounts, size)
+        return Account(
+            self.ids, seen, self.origin, shares, spread, +counts, +amounts, size
+        )
+
+    def is_sound(self, classes: Mapping[int, str]) -> bool:
+        """Return whether all parts fit together; they may not after unrecorded writes.
+
+        :param classes: the names of resource classes, by id
+        """
+        return all(
+            kind in self.counts and class_id in classes
+            for kind, class_id in self.amounts
+        )
 
     def usages(self, classes: Mapping[int, str]) -> dict[str, Usage]:
         """Return the usages by consumer type.
@@ -157,27 +171,25 @@ class Accounts:
 
     def load(self, connection: sa.Connection, owner: Owner) -> dict[str, Usage] | None:
         """Return what an owner uses, by consumer type; None if that is not kept."""
-        base = self._find(owner)
-        if base is None and self._must_wait(owner):
+        with self._lock:
+            base = self._kept.get(owner)
+            if base is None and self._must_wait(owner):
+                return None
+        current = keeper.load_current(connection)
+        if base and current and current.seen.is_older(base.seen):
+            # The database was restored, or other threads are ahead of this one.
             return None
-        current = keeper.see(connection)
         fresh = _renew(connection, owner, base, current) if current else None
-        self._replace(owner, base, fresh)
+        with self._lock:
+            self._replace(owner, base, fresh)
         if current is None or fresh is None:
             return None
         return fresh.usages(current.forest.vocabulary.classes)
 
-    def _find(self, owner: Owner) -> Account | None:
-        with self._lock:
-            if owner in self._kept:
-                self._kept.move_to_end(owner)
-            return self._kept.get(owner)
-
     def _must_wait(self, owner: Owner) -> bool:
-        with self._lock:
-            left = self._waits.pop(owner, FIRST)
-            self._wait(owner, max(left - 1, 0))
-            return left > 0
+        left = self._waits.pop(owner, FIRST)
+        self._wait(owner, max(left - 1, 0))
+        return left > 0
 
     def _wait(self, owner: Owner, requests: int) -> None:
         self._waits[owner] = requests
@@ -187,22 +199,22 @@ class Accounts:
     def _replace(
         self, owner: Owner, base: Account | None, fresh: Account | None
     ) -> None:
-        """Keep an account instead of another one, unless there is a newer one."""
-        with self._lock:
-            if self._kept.get(owner) is not base or fresh is base:
-                return
-            if fresh is None:
-                self._wait(owner, AGAIN)
-            elif base and fresh.seen.is_older(base.seen):
-                return
-            if base:
-                del self._kept[owner]
-                self._size -= base.size
-            if fresh:
-                self._kept[owner] = fresh
-                self._size += fresh.size
-            while len(self._kept) > MOST_OWNERS or self._size > MOST_ALLOCATIONS:
-                self._size -= self._kept.popitem(last=False)[1].size
+        """Keep an account instead of another one, unless another thread was faster."""
+        if self._kept.get(owner) is not base:
+            return
+        if base:
+            del self._kept[owner]
+            self._size -= base.size
+        if fresh is None or fresh.size > MOST_ALLOCATIONS:
+            self._wait(owner, AGAIN)
+            return
+        self._waits.pop(owner, None)
+        self._kept[owner] = fresh
+        self._size += fresh.size
+        while len(self._kept) > MOST_OWNERS or self._size > MOST_ALLOCATIONS:
+            unused, account = self._kept.popitem(last=False)
+            self._size -= account.size
+            self._wait(unused, AGAIN)
 
 
 _provider, _consumer = models.ResourceProvider, models.Consumer
@@ -267,11 +279,14 @@ def _renew(
     connection: sa.Connection, owner: Owner, base: Account | None, current: Kept
 ) -> Account | None:
     """Return an account as the transaction sees it; None if it cannot be kept."""
-    if base is None:
-        return _read(connection, owner, current)
-    if base.seen is current.seen:
+    if base is None or base.origin is not current.origin:
+        fresh = _read(connection, owner, current)
+    elif base.seen is current.seen:
         return base
-    return _follow(connection, base, current)
+    else:
+        fresh = _follow(connection, base, current)
+    sound = fresh and fresh.is_sound(current.forest.vocabulary.classes)
+    return fresh if sound else None
 
 
 def _read(connection: sa.Connection, owner: Owner, current: Kept) -> Account | None:
@@ -281,11 +296,14 @@ def _read(connection: sa.Connection, owner: Owner, current: Kept) -> Account | N
         return None
     parameters = {**ids, "most": MOST_ALLOCATIONS + 1}
     rows = connection.execute(_OF_ALL["user" in ids], parameters).all()
-    # Changes of providers without a root are not recorded.
-    if len(rows) > MOST_ALLOCATIONS or any(row[0] is None for row in rows):
+    if len(rows) > MOST_ALLOCATIONS:
         return None
-    nothing = Account(ids, current.seen, {}, {}, {}, {}, 0)
-    return nothing.replace(current.seen, (), _shares_of(rows))
+    shares = _shares_of(rows)
+    # Changes of providers without a tree are not recorded.
+    if None in shares or not all(map(current.forest.tree, shares)):
+        return None
+    nothing = Account(ids, current.seen, current.origin, {}, {}, {}, {}, 0)
+    return nothing.replace(current.seen, (), shares)
 
 
 def _follow(connection: sa.Connection, base: Account, current: Kept) -> Account | None:

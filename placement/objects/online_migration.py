@@ -66,6 +66,7 @@ def create_incomplete_consumers(
     }
     rows = [{"uuid": uuid, "generation": 0, **owner} for uuid in uuids]
     storage.insert_missing(connection, models.Consumer, rows)
+    stamp.note_everything(connection)
     return len(uuids)
 
 

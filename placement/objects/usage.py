@@ -64,7 +64,7 @@ def by_consumer_type(
     for class_name, used, *kinds in connection.execute(query, owner):
         kind = kinds[0] or UNKNOWN_TYPE if by_type else only
         amounts[kind][class_name] = int(used)
-    return {kind: Usage(count, amounts[kind]) for kind, count in counts.items()}
+    return {kind: Usage(counts[kind], amounts[kind]) for kind in sorted(counts)}
 
 
 def find_owner(

@@ -12,7 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.objects import kept_usage
+from placement.objects import kept_usage, online_migration
+from tests import backends
 from tests.client import Client, new_uuid, wants
 from tests.instances import Instance, Instances, ask
 from tests.statements import statements
@@ -235,26 +236,94 @@ def test_while_the_forest_is_not_trusted_nothing_is_kept(instances: Instances) -
     assert not len(one.accounts)
 
 
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[kept_usage.Owner]:
+    """Give the owners whose accounts were read as a whole."""
+    owners: list[kept_usage.Owner] = []
+    read = kept_usage._read
+
+    def note(connection: sa.Connection, owner: kept_usage.Owner, current: Any) -> Any:
+        owners.append(owner)
+        return read(connection, owner, current)
+
+    monkeypatch.setattr(kept_usage, "_read", note)
+    return owners
+
+
+def test_the_first_request_about_an_owner_reads_no_account(
+    instances: Instances, reads: list[kept_usage.Owner]
+) -> None:
+    one = instances.start()
+    take(one.client, one.client.make_provider(VCPU=8))
+    assert [(used(one), len(reads)) for _ in range(3)] == [
+        ((1, 1), 0),
+        ((1, 1), 1),
+        ((1, 1), 1),
+    ]
+
+
 @pytest.mark.parametrize("limit", ["MOST_READ", "MOST_ALLOCATIONS"])
 def test_the_database_sums_up_what_is_too_much_to_read(
-    limit: str, instances: Instances, monkeypatch: pytest.MonkeyPatch
+    limit: str,
+    instances: Instances,
+    reads: list[kept_usage.Owner],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one, other = instances.start(), instances.start()
     host = other.client.make_provider(VCPU=80)
     for _ in range(3):
         take(other.client, host)
         ask(one, USAGES)
-    assert len(one.accounts) == 1
+    assert len(one.accounts) == len(reads) == 1
     monkeypatch.setattr(kept_usage, limit, 3)
     for number in range(4, 8):
         # Those of other projects count as well: they have to be read.
         take(other.client, host, project=PROJECT if number < 6 else "another")
         assert used(one) == (min(number, 5),) * 2
-        assert len(one.accounts) == 0
-    monkeypatch.undo()
+        assert not len(one.accounts)
+    monkeypatch.setattr(kept_usage, limit, 1000)
     for _ in range(kept_usage.AGAIN):
         assert used(one) == (5, 5)
     assert len(one.accounts) == 1
+    assert len(reads) == 2
+
+
+def test_an_owner_with_too_much_is_seldom_read(
+    instances: Instances,
+    reads: list[kept_usage.Owner],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_usage, "MOST_ALLOCATIONS", 3)
+    one = instances.start()
+    host = one.client.make_provider(VCPU=80)
+    for project in ("too much", "a", "b"):
+        for _ in range(4 if project == "too much" else 2):
+            take(one.client, host, project=project)
+    for _ in range(20):
+        for project in ("too much", "a", "b", "nobody"):
+            ask(one, f"/usages?project_id={project}")
+    # The last two do not fit together.
+    assert sorted(owner.project_id for owner in reads) == [
+        "a",
+        "b",
+        "nobody",
+        "too much",
+    ]
+    assert len(one.accounts) == 1
+
+
+def test_an_account_is_as_large_as_what_is_in_it(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_usage, "MOST_ALLOCATIONS", 3)
+    one = instances.start()
+    hosts = [one.client.make_provider(VCPU=8) for _ in range(2)]
+    consumer = take(one.client, *hosts)
+    ask_until_kept(one)
+    for generation in range(1, 6):
+        take(one.client, *hosts, consumer=consumer, generation=generation)
+        assert used(one) == (1, 2)
+        assert len(one.accounts) == 1
 
 
 def test_accounts_of_owners_that_nobody_asks_about_go(
@@ -264,13 +333,189 @@ def test_accounts_of_owners_that_nobody_asks_about_go(
     one = instances.start()
     host = one.client.make_provider(VCPU=8)
     projects = [f"project{number}" for number in range(3)]
-    questions = [f"/usages?project_id={project}" for project in projects]
+    first, second, third = (f"/usages?project_id={project}" for project in projects)
     for project in projects:
         take(one.client, host, project=project)
-    for question in questions:
+    for question in (first, second, first, third):
         ask_until_kept(one, question)
     assert len(one.accounts) == 2
-    for question, most in zip(reversed(questions), (UNCHANGED, UNCHANGED, 9), strict=True):
+    assert len(one.accounts._waits) <= 2
+    for question, is_kept in ((first, True), (third, True), (second, False)):
         with statements(one.database) as executed:
             assert ask(one, question)["usages"]["INSTANCE"]["VCPU"] == 1
-        assert len(executed) <= most
+        assert (len(executed) <= UNCHANGED) == is_kept
+
+
+def test_the_newest_of_two_accounts_stays(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = instances.start(), instances.start()
+    host = other.client.make_provider(VCPU=8)
+    take(other.client, host)
+    ask(one, USAGES)
+    read = kept_usage._read
+
+    def read_slowly(*arguments: Any) -> Any:
+        monkeypatch.setattr(kept_usage, "_read", read)
+        late = read(*arguments)
+        # Another thread is faster, and knows more.
+        take(other.client, host)
+        assert used(one) == (2, 2)
+        return late
+
+    monkeypatch.setattr(kept_usage, "_read", read_slowly)
+    assert used(one) == (1, 1)
+    with statements(one.database) as executed:
+        assert used(one) == (2, 2)
+    assert len(executed) <= UNCHANGED
+
+
+@pytest.fixture
+def three(instances: Instances) -> tuple[Instance, Instance, Instance]:
+    """Give two instances, and one that keeps nothing."""
+    return instances.start(), instances.start(), instances.start(keeps=False)
+
+
+def test_consumers_that_a_migration_adds_are_seen(
+    three: tuple[Instance, Instance, Instance],
+) -> None:
+    one, other, plain = three
+    host = other.client.make_provider(VCPU=8)
+    take(other.client, host)
+    lost = models.Consumer.uuid == take(other.client, host)
+    plain.database.write(lambda connection: forget_consumers(connection, lost))
+    ask_until_kept(one)
+    plain.database.write(
+        lambda connection: online_migration.create_incomplete_consumers(
+            connection, 10, project=PROJECT, user="user"
+        )
+    )
+    assert ask(one, USAGES) == ask(plain, USAGES)
+    assert used(one, "unknown") == (1, 1)
+
+
+def forget_consumers(
+    connection: sa.Connection, condition: sa.ColumnElement[bool]
+) -> None:
+    connection.execute(sa.delete(models.Consumer).where(condition))
+
+
+@pytest.mark.parametrize("column", ["resource_class_id", "resource_provider_id"])
+def test_what_belongs_to_nothing_is_left_to_the_database(
+    column: str, three: tuple[Instance, Instance, Instance]
+) -> None:
+    one, other, plain = three
+    if backends.KIND != "sqlite" and column == "resource_provider_id":
+        pytest.skip("a provider without a root is enough elsewhere")
+    take(other.client, other.client.make_provider(VCPU=8))
+    change = sa.update(models.Allocation).values({column: 99_999})
+    plain.database.write(lambda connection: connection.execute(change))
+    for _ in range(3):
+        assert ask(one, USAGES) == ask(plain, USAGES)
+    assert not len(one.accounts)
+
+
+def test_a_provider_without_a_root_is_left_to_the_database(
+    three: tuple[Instance, Instance, Instance],
+) -> None:
+    one, other, plain = three
+    take(other.client, other.client.make_provider(VCPU=8))
+    change = sa.update(models.ResourceProvider).values(root_provider_id=None)
+    plain.database.write(lambda connection: connection.execute(change))
+    for _ in range(3):
+        assert ask(one, USAGES) == ask(plain, USAGES)
+    assert used(one) == (1, 1)
+    assert not len(one.accounts)
+
+
+def test_a_type_that_was_changed_by_sql_is_no_error(
+    three: tuple[Instance, Instance, Instance],
+) -> None:
+    one, other, plain = three
+    here, there = (other.client.make_provider(VCPU=8) for _ in range(2))
+    take(other.client, there, consumer_type="NEW", project="another")
+    changed = models.Consumer.uuid == take(other.client, here, there)
+    ask_until_kept(one)
+    new = sa.select(models.ConsumerType.id).where(models.ConsumerType.name == "NEW")
+    change = sa.update(models.Consumer).where(changed)
+    change = change.values(consumer_type_id=new.scalar_subquery())
+    plain.database.write(lambda connection: connection.execute(change))
+    take(other.client, here, project="another")
+    assert used(one, "NEW") == (1, 2)
+
+
+def test_accounts_begin_anew_with_the_forest_when_rows_were_missing(
+    three: tuple[Instance, Instance, Instance],
+) -> None:
+    one, other, plain = three
+    host, another = other.client.make_provider(VCPU=8), "/usages?project_id=another"
+    for project in (PROJECT, "another"):
+        take(other.client, host, project=project)
+    for question in (USAGES, another):
+        ask_until_kept(one, question)
+    table = models.FOREST_STAMPS
+    with plain.database.engine.begin() as connection:
+        rows = connection.execute(sa.select(table)).mappings().all()
+        connection.execute(sa.delete(table))
+    take(other.client, host, project="another")
+    ask(one, USAGES)
+    with plain.database.engine.begin() as connection:
+        connection.execute(sa.insert(table), [dict(row) for row in rows])
+    assert ask(one, another) == ask(plain, another)
+
+
+def test_accounts_begin_anew_with_the_forest_when_a_class_is_renamed(
+    three: tuple[Instance, Instance, Instance],
+) -> None:
+    one, other, plain = three
+    assert other.client.call("PUT", "/resource_classes/CUSTOM_OLD").status == 201
+    host = other.client.make_provider(VCPU=8)
+    take(other.client, host)
+    lost = take(other.client, host)
+    ask_until_kept(one)
+    with plain.database.engine.begin() as connection:
+        allocations = models.Allocation.consumer_id == lost
+        connection.execute(sa.delete(models.Allocation).where(allocations))
+        forget_consumers(connection, models.Consumer.uuid == lost)
+    path, name = "/resource_classes/CUSTOM_OLD", {"name": "CUSTOM_NEW"}
+    assert other.client.call("PUT", path, name, "1.6").status == 200
+    assert used(one) == (1, 1)
+
+
+def test_a_restored_database_may_give_the_id_of_a_project_to_another_one(
+    three: tuple[Instance, Instance, Instance],
+) -> None:
+    one, other, plain = three
+    hosts = [other.client.make_provider(VCPU=8) for _ in range(2)]
+    tables: Any = [
+        row.__table__ for row in (models.Allocation, models.Consumer, models.Project)
+    ]
+    tables.append(models.FOREST_STAMPS)
+    generations = sa.select(
+        models.ResourceProvider.id, models.ResourceProvider.generation
+    )
+    with plain.database.engine.begin() as connection:
+        backup = {
+            table: connection.execute(sa.select(table)).mappings().all()
+            for table in tables
+        }
+        before = connection.execute(generations).all()
+    take(other.client, hosts[0])
+    ask_until_kept(one)
+    with plain.database.engine.begin() as connection:
+        ours = models.Project.external_id == PROJECT
+        row_id = connection.scalar(sa.select(models.Project.id).where(ours))
+        for table, rows in backup.items():
+            connection.execute(sa.delete(table))
+            if rows:
+                connection.execute(sa.insert(table), [dict(row) for row in rows])
+        for provider_id, generation in before:
+            row = models.ResourceProvider
+            update = sa.update(row).where(row.id == provider_id)
+            connection.execute(update.values(generation=generation))
+        # The id that the restored counter gives to the next project.
+        again = {"id": row_id, "external_id": "another"}
+        connection.execute(sa.insert(models.Project), again)
+    take(other.client, hosts[1], project="another")
+    for _ in range(3):
+        assert ask(one, USAGES) == ask(plain, USAGES) == {"usages": {}}

@@ -39,20 +39,28 @@ class Kept:
     """A forest, with the lists of changes that it has seen and their newest tokens.
 
     ``difference`` is by how much the fingerprint of the database exceeds the forest's.
+    ``origin`` is the same for all that come from one reading of the whole database:
+    what was derived from another one may lack changes that were not recorded.
     """
 
-    __slots__ = ("difference", "forest", "heads", "seen")
+    __slots__ = ("difference", "forest", "heads", "origin", "seen")
 
     def __init__(
-        self, grown: Forest, heads: str, seen: Seen, difference: Fingerprint
+        self,
+        grown: Forest,
+        heads: str,
+        seen: Seen,
+        difference: Fingerprint,
+        origin: object,
     ) -> None:
         self.forest = grown
         self.heads = heads
         self.seen = seen
         self.difference = difference
+        self.origin = origin
 
 
-def see(connection: sa.Connection) -> Kept | None:
+def load_current(connection: sa.Connection) -> Kept | None:
     """Return what is kept, as the transaction sees it; None if nothing is."""
     keeper: Keeper | None = storage.notes(connection).get(KEEPER)
     return keeper.load(connection) if keeper else None
@@ -60,7 +68,7 @@ def see(connection: sa.Connection) -> Kept | None:
 
 def load_kept(connection: sa.Connection) -> Forest | None:
     """Return the forest as the transaction sees it; None if it is not kept."""
-    kept = see(connection)
+    kept = load_current(connection)
     return kept.forest if kept else None
 
 
@@ -193,7 +201,7 @@ class Keeper:
         difference = fingerprint.between(
             fingerprint.load(connection), fingerprint.of_forest(grown)
         )
-        return Kept(grown, heads, seen, difference)
+        return Kept(grown, heads, seen, difference, object())
 
     def _catch_up(self, connection: sa.Connection, base: Kept, heads: str) -> Kept:
         """Return the kept forest, with everything that differs read again."""
@@ -212,6 +220,7 @@ class Keeper:
             heads,
             seen,
             base.difference,
+            base.origin,
         )
 
     def _is_complete(self, connection: sa.Connection, current: Kept) -> bool:
