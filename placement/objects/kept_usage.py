@@ -156,7 +156,10 @@ def keep(database: Database) -> None:
 
 
 class Accounts:
-    """The accounts of the owners that were asked about last."""
+    """The accounts of the owners that were asked about last.
+
+    Threads share them: private methods are called by who has the lock.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -316,11 +319,7 @@ def _follow(connection: sa.Connection, base: Account, current: Kept) -> Account 
     rows: Sequence[Any] = ()
     if root_ids:
         query = _OF_SOME["user" in base.ids]
-        parameters = {
-            **base.ids,
-            "root_ids": sorted(root_ids),
-            "most": most + 1,
-        }
+        parameters = {**base.ids, "root_ids": sorted(root_ids), "most": most + 1}
         rows = connection.execute(query, parameters).all()
     if len(rows) > most:
         return None
