@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import sqlalchemy as sa
+
 from placement import app
 from placement.objects import kept_usage
 from placement.objects.candidates import keeper
@@ -57,6 +59,25 @@ class Instances:
     def start(self, *, keeps: bool = True) -> Instance:
         self.all.append(Instance(self.url, keeps=keeps))
         return self.all[-1]
+
+
+class Backup:
+    """The rows that some tables have now. A table refers only to those after it."""
+
+    def __init__(self, database: Database, *tables: Any) -> None:
+        self._database = database
+        with database.engine.begin() as connection:
+            self._rows = {
+                table: connection.execute(sa.select(table)).mappings().all()
+                for table in tables
+            }
+
+    def restore(self) -> None:
+        with self._database.engine.begin() as connection:
+            for table, rows in self._rows.items():
+                connection.execute(sa.delete(table))
+                if rows:
+                    connection.execute(sa.insert(table), [dict(row) for row in rows])
 
 
 def ask(instance: Instance, question: str) -> Any:

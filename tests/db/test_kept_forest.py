@@ -28,7 +28,7 @@ from placement_foundation import query_string, storage
 from placement_foundation.version import Version
 from tests import backends, settings
 from tests.client import Client, new_uuid
-from tests.instances import Instance, Instances, ask
+from tests.instances import Backup, Instance, Instances, ask
 from tests.property.cloud import AGGREGATES, Writer
 from tests.statements import statements
 from tests.threads import at_once
@@ -82,19 +82,11 @@ def fill(instance: Instance, host: str, amount: int = 8) -> str:
 def test_a_database_that_was_restored_is_noticed(instances: Instances) -> None:
     one = instances.start()
     host, other = (one.client.make_provider(VCPU=8) for _ in range(2))
-    tables: Any = (models.Allocation.__table__, models.Consumer.__table__)
-    with one.database.engine.begin() as connection:
-        backup = {
-            table: connection.execute(sa.select(table)).mappings().all()
-            for table in (*tables, models.FOREST_STAMPS)
-        }
+    tables = (models.Allocation, models.Consumer, models.FOREST_STAMPS)
+    backup = Backup(one.database, *tables)
     fill(one, host)
     assert free_hosts(one) == {other}
-    with one.database.engine.begin() as connection:
-        for table, rows in backup.items():
-            connection.execute(sa.delete(table))
-            if rows:
-                connection.execute(sa.insert(table), [dict(row) for row in rows])
+    backup.restore()
     assert free_hosts(one) == {host, other}
     assert one.keeper.is_keeping
 

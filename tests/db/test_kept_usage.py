@@ -15,7 +15,7 @@ from placement.db import models
 from placement.objects import kept_usage, online_migration
 from tests import backends
 from tests.client import Client, new_uuid, wants
-from tests.instances import Instance, Instances, ask
+from tests.instances import Backup, Instance, Instances, ask
 from tests.statements import statements
 from tests.threads import at_once
 
@@ -154,19 +154,12 @@ def test_a_database_that_was_restored_is_noticed(instances: Instances) -> None:
     one = instances.start()
     host = one.client.make_provider(VCPU=8)
     take(one.client, host)
-    tables: Any = (models.Allocation.__table__, models.Consumer.__table__)
-    with one.database.engine.begin() as connection:
-        backup = {
-            table: connection.execute(sa.select(table)).mappings().all()
-            for table in (*tables, models.FOREST_STAMPS)
-        }
+    tables = (models.Allocation, models.Consumer, models.FOREST_STAMPS)
+    backup = Backup(one.database, *tables)
     take(one.client, host)
     ask_until_kept(one)
     assert used(one) == (2, 2)
-    with one.database.engine.begin() as connection:
-        for table, rows in backup.items():
-            connection.execute(sa.delete(table))
-            connection.execute(sa.insert(table), [dict(row) for row in rows])
+    backup.restore()
     assert used(one) == (1, 1)
 
 
@@ -453,14 +446,12 @@ def test_accounts_begin_anew_with_the_forest_when_rows_were_missing(
         take(other.client, host, project=project)
     for question in (USAGES, another):
         ask_until_kept(one, question)
-    table = models.FOREST_STAMPS
-    with plain.database.engine.begin() as connection:
-        rows = connection.execute(sa.select(table)).mappings().all()
-        connection.execute(sa.delete(table))
+    backup = Backup(plain.database, models.FOREST_STAMPS)
+    gone = sa.delete(models.FOREST_STAMPS)
+    plain.database.write(lambda connection: connection.execute(gone))
     take(other.client, host, project="another")
     ask(one, USAGES)
-    with plain.database.engine.begin() as connection:
-        connection.execute(sa.insert(table), [dict(row) for row in rows])
+    backup.restore()
     assert ask(one, another) == ask(plain, another)
 
 
@@ -487,31 +478,21 @@ def test_a_restored_database_may_give_the_id_of_a_project_to_another_one(
 ) -> None:
     one, other, plain = three
     hosts = [other.client.make_provider(VCPU=8) for _ in range(2)]
-    tables: Any = [
-        row.__table__ for row in (models.Allocation, models.Consumer, models.Project)
-    ]
-    tables.append(models.FOREST_STAMPS)
-    generations = sa.select(
-        models.ResourceProvider.id, models.ResourceProvider.generation
-    )
+    allocations, provider = models.Allocation, models.ResourceProvider
+    tables = (allocations, models.Consumer, models.Project, models.FOREST_STAMPS)
+    backup = Backup(plain.database, *tables)
+    generations = sa.select(provider.id, provider.generation)
     with plain.database.engine.begin() as connection:
-        backup = {
-            table: connection.execute(sa.select(table)).mappings().all()
-            for table in tables
-        }
         before = connection.execute(generations).all()
     take(other.client, hosts[0])
     ask_until_kept(one)
+    ours = sa.select(models.Project.id).where(models.Project.external_id == PROJECT)
     with plain.database.engine.begin() as connection:
-        ours = models.Project.external_id == PROJECT
-        row_id = connection.scalar(sa.select(models.Project.id).where(ours))
-        for table, rows in backup.items():
-            connection.execute(sa.delete(table))
-            if rows:
-                connection.execute(sa.insert(table), [dict(row) for row in rows])
+        row_id = connection.scalar(ours)
+    backup.restore()
+    with plain.database.engine.begin() as connection:
         for provider_id, generation in before:
-            row = models.ResourceProvider
-            update = sa.update(row).where(row.id == provider_id)
+            update = sa.update(provider).where(provider.id == provider_id)
             connection.execute(update.values(generation=generation))
         # The id that the restored counter gives to the next project.
         again = {"id": row_id, "external_id": "another"}
