@@ -90,8 +90,8 @@ def lock_rows(
     They are locked, and returned, in the order of their ids. Others may still add rows
     that refer to them.
 
-    :param columns: the columns to read from each row once it is locked, always by the
-        same query
+    :param columns: the columns to read from each row once it is locked; a constant,
+        since the query made of it is remembered
     :param key: the primary key of the table
     :param values: values of the key, or of the column that rows are found ``by``
     """

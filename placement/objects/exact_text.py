@@ -37,6 +37,7 @@ def find_by_text(
 ) -> Any:
     """Return the row that a query finds by a text, None if there is none.
 
+    :param query: a constant, since the query made of it is remembered
     :param column: one that the query selects
     """
     if not is_searchable(text):

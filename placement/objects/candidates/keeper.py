@@ -136,7 +136,7 @@ class Keeper:
         return self._kept is not None
 
     def load(self, connection: sa.Connection) -> Kept | None:
-        """Return the forest as the transaction sees it; None if it is not kept."""
+        """Return what is kept, as the transaction sees it; None if nothing is."""
         if self._is_off:
             return None
         # Taken before the transaction reads anything, so its snapshot is a later one.

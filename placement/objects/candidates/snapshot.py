@@ -91,7 +91,7 @@ def _of_one(
 
 
 class _Queries(NamedTuple):
-    """The queries.
+    """The queries for all providers, or for those of some trees.
 
     ``associations`` are those for traits and for aggregates. For few providers, it is
     faster to read both with the providers: then there are none.
