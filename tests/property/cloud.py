@@ -43,7 +43,7 @@ class Writer:
             *[self.claim] * 6,
             self.claim_several,
             self.give_back,
-            self.reshape,
+            *[self.reshape] * 2,
             self.add_class,
             self.rename_class,
             self.delete_class,
@@ -169,11 +169,25 @@ class Writer:
 
     def reshape(self) -> None:
         provider = self.pick()
+        inventories, allocations = self.inventories(), {}
+        if self.consumers and self.rng.random() < 0.6:
+            # All that a consumer uses moves to the provider.
+            consumer = self.rng.choice(self.consumers)
+            document = self.clients[0].get(f"/allocations/{consumer}")
+            amounts = {
+                name: amount
+                for share in document["allocations"].values()
+                for name, amount in share["resources"].items()
+            }
+            inventories |= {name: {"total": 99} for name in amounts}
+            allocations[consumer] = wants(
+                {provider: amounts}, document.get("consumer_generation"), *self.owner()
+            )
         shape = {
             "resource_provider_generation": self.generation(provider),
-            "inventories": self.inventories(),
+            "inventories": inventories,
         }
-        body = {"inventories": {provider: shape}, "allocations": {}}
+        body = {"inventories": {provider: shape}, "allocations": allocations}
         self.call("POST", "/reshaper", body)
 
     def add_class(self) -> None:
