@@ -16,10 +16,10 @@ help:
 serve: $(VENV)/bin/placement-api
 	$(VENV)/bin/placement-api $(ARGS)
 
-serve-nodes: $(VENV)/.consumers
+serve-nodes: $(VENV)/.clients
 	$(VENV)/bin/placement-nodes serve $(ARGS)
 
-serve-reservations: $(VENV)/.consumers
+serve-reservations: $(VENV)/.clients
 	$(VENV)/bin/placement-reservations serve $(ARGS)
 
 test: $(VENV)/bin/tox
@@ -37,8 +37,8 @@ $(VENV)/bin/placement-api: setup.cfg | $(VENV)/bin/python
 	touch $@
 
 # What programs that use Placement need in addition.
-$(VENV)/.consumers: setup.cfg | $(VENV)/bin/python
-	$(VENV)/bin/python -m pip install --quiet --editable '.[consumers]'
+$(VENV)/.clients: setup.cfg | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --editable '.[clients]'
 	touch $@
 
 $(VENV)/bin/tox: | $(VENV)/bin/python

@@ -20,8 +20,9 @@ from benchmarks.client import Ask
 from benchmarks.question import Question
 from placement.db import migration
 from placement.objects import standard_name
-from placement_foundation import option, storage
-from placement_foundation.storage import Database
+from placement_foundation import option
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,8 +16,8 @@ import webob
 from oslo_config import cfg
 
 from placement import app, conf
-from placement_foundation import garbage
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
+from placement_foundation.serving import garbage
 
 # Takes method, path and body; returns status and document.
 Ask: TypeAlias = Callable[[str, str, Any], tuple[int, bytes]]

@@ -10,10 +10,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.objects.candidates import vocabulary
-from placement.objects.candidates.vocabulary import Vocabulary
-from placement.search.model import SHARING
-from placement_foundation.storage import Database
+from placement.forest import vocabulary
+from placement.forest.vocabulary import Vocabulary
+from placement.model.tree import SHARING
+from placement_foundation.database.storage import Database
 
 NAMESPACE = uuid.UUID("9c5f5f9e-3e0a-4d6e-8a44-6f1c1f4b2a10")
 CHUNK = 20_000

@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from placement.objects.candidates import keeper
-from placement_foundation import option, storage
+from placement.forest import cache
+from placement_foundation import option
+from placement_foundation.database import storage
 
 PAGE = 4096
 
@@ -27,8 +28,8 @@ def main() -> None:
     database = storage.connect(option.DatabaseSettings(sys.argv[1]))
     database.read(lambda connection: None)
     before, begun = _resident(), time.process_time()
-    keeper.keep(database)
-    database.read(keeper.load)
+    cache.keep(database)
+    database.read(cache.load)
     took = time.process_time() - begun
     gc.collect()
     figures = {"milliseconds": took * 1000, "megabytes": (_resident() - before) / 1e6}

@@ -24,7 +24,8 @@ from benchmarks.question import CANDIDATES
 from benchmarks.writer import claim
 from placement.db import migration, models
 from placement.objects import standard_name
-from placement_foundation import option, storage
+from placement_foundation import option
+from placement_foundation.database import storage
 
 RESOURCES = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 5}
 QUERY = f"{CANDIDATES}?resources=" + ",".join(

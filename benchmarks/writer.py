@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 from benchmarks import client
 from benchmarks.cloud import uuid_of
-from placement_foundation import option, storage
+from placement_foundation import option
+from placement_foundation.database import storage
 
 # A class that the hosts of each kind have themselves.
 TAKEN = {"flat": "VCPU", "own": "VCPU", "shared": "VCPU", "nested": "DISK_GB"}

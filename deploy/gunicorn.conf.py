@@ -10,7 +10,7 @@ bind = ["0.0.0.0:8778"]
 preload_app = True
 workers = multiprocessing.cpu_count()
 # Clients that send or read slowly keep no thread waiting.
-worker_class = "placement_foundation.worker.Worker"
+worker_class = "placement_foundation.serving.worker.Worker"
 threads = 8
 # Connections of each process. If there are more, the oldest idle ones are closed.
 worker_connections = 1000
@@ -32,6 +32,6 @@ control_socket_disable = True
 
 def child_exit(server, worker):
     """Remove a process that has ended from the metrics."""
-    from placement_foundation import metrics
+    from placement_foundation.observing import metrics
 
     metrics.forget(worker.pid)

@@ -1,7 +1,7 @@
 """The service for servers that need a file, and run it in its own processes."""
 
 from placement.wsgi.api import application
-from placement_foundation import garbage
+from placement_foundation.serving import garbage
 
 garbage.settle()
 

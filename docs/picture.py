@@ -16,10 +16,10 @@ from benchmarks import client, cloud
 from benchmarks.cloud import Node
 from placement.db import migration
 from placement.objects import standard_name
-from placement_consumers.explaining import drawing
-from placement_foundation import storage
+from placement_clients.explain import drawing
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
 from placement_foundation.option import DatabaseSettings
-from placement_foundation.storage import Database
 
 PICTURE = Path(__file__).with_name("placement-explain.svg")
 QUERY = "resources=VCPU:16,MEMORY_MB:32768&required=CUSTOM_TRUSTED,!CUSTOM_RETIRING"

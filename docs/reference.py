@@ -16,7 +16,7 @@ from typing import Any
 
 from placement import openapi
 from placement.microversion import VERSIONS
-from placement_foundation.version import Version
+from placement_foundation.http.version import Version
 
 # The arguments whose help a page shows in addition to that of the command.
 HELPS = {

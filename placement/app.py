@@ -10,16 +10,18 @@ from oslo_log import log
 from placement import conf, errors, microversion, openapi, policy
 from placement.console import site as console
 from placement.db import migration
+from placement.forest import cache, project_usage
 from placement.monitoring import site as monitoring
-from placement.objects import kept_usage, standard_name
-from placement.objects.candidates import keeper
-from placement_foundation import middleware, page, refusal, storage, tracing
-from placement_foundation.application import Application, Service
-from placement_foundation.log import set_up_logging
-from placement_foundation.middleware import Surroundings
-from placement_foundation.policy import Enforcer
-from placement_foundation.storage import Database
-from placement_foundation.version import Version
+from placement.objects import standard_name
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
+from placement_foundation.http import middleware, page, refusal
+from placement_foundation.http.application import Application, Service
+from placement_foundation.http.middleware import Surroundings
+from placement_foundation.http.policy import Enforcer
+from placement_foundation.http.version import Version
+from placement_foundation.observing import tracing
+from placement_foundation.observing.log import set_up_logging
 
 if TYPE_CHECKING:
     import socket
@@ -88,7 +90,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     standard_name.synchronise(connected)
     application = _assemble(config, connected, enforcer)
     if config.placement.keep_forest:
-        keeper.warm_up(connected)
+        cache.warm_up(connected)
     # Servers may fork from here on.
     connected.rest()
     return application
@@ -108,8 +110,8 @@ def _assemble(
 ) -> "WSGIApplication":
     settings = conf.settings(config)
     if settings.keep_forest:
-        keeper.keep(connected)
-        kept_usage.keep(connected)
+        cache.keep(connected)
+        project_usage.keep(connected)
     application: WSGIApplication = Application(SERVICE, connected, settings, enforcer)
     around = SURROUNDINGS
     if config.console.enabled:

@@ -23,7 +23,7 @@ from placement_foundation.errors import (
     UnavailableVersion,
     UnsupportedMediaType,
 )
-from placement_foundation.schema import (
+from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     Json,
@@ -31,7 +31,7 @@ from placement_foundation.schema import (
     extend,
     listed,
 )
-from placement_foundation.version import Version
+from placement_foundation.http.version import Version
 
 __all__ = [
     "BadQueryValue",

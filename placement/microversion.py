@@ -2,8 +2,8 @@
 
 from collections.abc import MutableMapping
 
-from placement_foundation import version
-from placement_foundation.version import Version
+from placement_foundation.http import version
+from placement_foundation.http.version import Version
 
 SERVICE = "placement"
 

@@ -15,13 +15,13 @@ from placement import errors
 from placement.microversion import MAXIMUM, SERVICE, VERSIONS
 from placement.operation import Call
 from placement.routes import ROUTES
-from placement_foundation import json_text, query_string
-from placement_foundation.application import JSON, LINES, Table
 from placement_foundation.errors import AddressTooLong, BodyTooLarge
-from placement_foundation.json_text import Written
-from placement_foundation.operation import Handler, Operation, Reply
-from placement_foundation.query_string import Pairs, Parser
-from placement_foundation.schema import (
+from placement_foundation.http import json_text, query_string
+from placement_foundation.http.application import JSON, LINES, Table
+from placement_foundation.http.json_text import Written
+from placement_foundation.http.operation import Handler, Operation, Reply
+from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.schema import (
     TEXT,
     Described,
     Json,
@@ -29,7 +29,7 @@ from placement_foundation.schema import (
     View,
     described,
 )
-from placement_foundation.version import Version, always
+from placement_foundation.http.version import Version, always
 
 PATH = "/openapi.json"
 # The paths that need no token.

@@ -3,7 +3,7 @@
 from typing import TypeAlias, TypeVar
 
 from placement import conf
-from placement_foundation import operation
+from placement_foundation.http import operation
 
 S = TypeVar("S")
 

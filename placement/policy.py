@@ -4,8 +4,8 @@ from oslo_config import cfg
 from oslo_policy import policy
 
 from placement.routes import ROUTES
-from placement_foundation import policy as enforcement
-from placement_foundation.policy import PROJECT_SCOPE, Enforcer
+from placement_foundation.http import policy as enforcement
+from placement_foundation.http.policy import PROJECT_SCOPE, Enforcer
 
 LEGACY = policy.DeprecatedRule(
     name="rule:admin_api",

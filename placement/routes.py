@@ -11,19 +11,16 @@ from placement.handlers import (
     aggregate,
     allocation,
     allocation_candidate,
-    capacity,
-    explanation,
-    fleet,
     inventory,
-    ledger,
     reshaper,
     resource_class,
     root,
     trait,
     usage,
-    what_if,
 )
 from placement.handlers import resource_provider as provider
+from placement.handlers.ledger import capacity, explanation, fleet, what_if
+from placement.handlers.ledger import root as ledger
 from placement.objects import resource_provider
 from placement.schemas import aggregate as aggregate_wire
 from placement.schemas import allocation as allocation_wire
@@ -40,9 +37,9 @@ from placement.schemas import root as root_wire
 from placement.schemas import trait as trait_wire
 from placement.schemas import usage as usage_wire
 from placement.schemas import what_if as what_if_wire
-from placement_foundation import telemetry
-from placement_foundation.operation import Operation
-from placement_foundation.version import ByVersion, always, since
+from placement_foundation.http.operation import Operation
+from placement_foundation.http.version import ByVersion, always, since
+from placement_foundation.observing import telemetry
 
 ROUTES: dict[str, dict[str, Operation]] = {
     "/": {

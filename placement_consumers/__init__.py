@@ -1,1 +1,1 @@
-"""Programs that use Placement over HTTP, any implementation; they never import it."""
+"""The former name of ``placement_clients`` and of the services that use it."""

@@ -16,8 +16,9 @@ import sqlalchemy as sa
 
 from placement.db import migration, models
 from placement.objects import standard_name
-from placement_foundation import option, storage
-from placement_foundation.storage import Database
+from placement_foundation import option
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
 
 KIND = os.environ.get("PLACEMENT_TEST_DATABASE", "sqlite")
 SERVERS = {

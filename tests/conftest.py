@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from placement import app
-from placement_foundation.storage import Database
+from placement_clients import client
+from placement_foundation.database.storage import Database
 from tests import backends, settings
+from tests.serving import Served, serving
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -34,3 +36,16 @@ def database(template: backends.Template, tmp_path: Path) -> Iterator[Database]:
 def application(database: Database) -> "WSGIApplication":
     """Give the whole service on an empty database, without authentication."""
     return app.build(settings.make_config(), database)
+
+
+@pytest.fixture
+def service(application: "WSGIApplication") -> Iterator[Served]:
+    """Serve Placement on an empty database."""
+    with serving(application) as served:
+        yield served
+
+
+@pytest.fixture
+def placement(service: Served) -> client.Client:
+    """Give an administrator's client."""
+    return client.from_environment(url=service.url, token="admin")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 
 from placement import errors, openapi
-from placement_foundation.application import JSON, LINES, Router
-from placement_foundation.version import Version
+from placement_foundation.http.application import JSON, LINES, Router
+from placement_foundation.http.version import Version
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -5,9 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement import app
-from placement.objects import kept_usage
-from placement.objects.candidates import keeper
-from placement_foundation.storage import Database
+from placement.forest import cache, project_usage
+from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client
 
@@ -31,18 +30,18 @@ class Instance:
         self.client = Client(app.build(settings.make_config(options), self.database))
         self.clock = Clock()
         if keeps:
-            keeper.keep(self.database, self.clock)
+            cache.keep(self.database, self.clock)
 
     @property
-    def keeper(self) -> keeper.Keeper:
-        found = self.database.info[keeper.KEEPER]
-        assert isinstance(found, keeper.Keeper)
+    def keeper(self) -> cache.ForestCache:
+        found = self.database.info[cache.FOREST_CACHE]
+        assert isinstance(found, cache.ForestCache)
         return found
 
     @property
-    def accounts(self) -> kept_usage.Accounts:
-        found = self.database.info[kept_usage.ACCOUNTS]
-        assert isinstance(found, kept_usage.Accounts)
+    def accounts(self) -> project_usage.ProjectUsages:
+        found = self.database.info[project_usage.PROJECT_USAGES]
+        assert isinstance(found, project_usage.ProjectUsages)
         return found
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from oslo_config import cfg
 from placement import app, conf, policy
 from placement.db import migration
 from placement.objects import standard_name
-from placement_foundation import completion, page, serving
+from placement_foundation.http import page
+from placement_foundation.serving import completion, program
 
 
 def _read(files: list[str] | None, connection: str) -> cfg.ConfigOpts:
@@ -40,7 +41,7 @@ def _list_places(config: cfg.ConfigOpts, url: str) -> list[str]:
     return places
 
 
-PROGRAM = serving.Program(
+PROGRAM = program.Program(
     name="placement-api",
     title="Placement",
     project=conf.PROJECT,
@@ -65,9 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "embedded database, believes what callers say about themselves, and listens "
         "on the loopback interface only.",
     )
-    serving.add_arguments(parser, PROGRAM)
+    program.add_arguments(parser, PROGRAM)
     completion.add(parser)
-    return serving.serve(PROGRAM, parser.parse_args(arguments))
+    return program.serve(PROGRAM, parser.parse_args(arguments))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from oslo_config import cfg
 
 from placement import errors
 from placement.cmd import api
-from placement.objects.demonstration import planting
-from placement_foundation import serving
-from placement_foundation.storage import Database
+from placement.demonstration import planting
+from placement_foundation.database.storage import Database
+from placement_foundation.serving import program
 
 CATEGORY = "demo"
 MOST_HOSTS = 100_000
@@ -44,7 +44,7 @@ def _hosts(text: str) -> int:
 
 def take_embedded(config: cfg.ConfigOpts) -> None:
     """Use the embedded database, as ``placement-api`` does without configuration."""
-    url = serving.embedded_url(api.PROGRAM)
+    url = program.embedded_url(api.PROGRAM)
     config.set_default("connection", url, "placement_database")
 
 
@@ -52,7 +52,7 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
     """Fill an empty database with a cloud to look at, or remove that cloud."""
     asked = config.category
     try:
-        serving.prepare_database(api.PROGRAM, config)
+        program.prepare_database(api.PROGRAM, config)
         if asked.remove:
             number = database.write(planting.remove)
             print(f"{number} providers of the demonstration cloud are gone")
@@ -61,7 +61,7 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
                 lambda connection: planting.plant(connection, asked.hosts)
             )
             print(f"{asked.hosts} hosts, {number} providers in all")
-    except (errors.Conflict, serving.Unusable) as exc:
+    except (errors.Conflict, program.Unusable) as exc:
         print(exc, file=sys.stderr)
         return 1
     return 0

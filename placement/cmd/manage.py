@@ -14,9 +14,10 @@ from placement.cmd import demonstration, online_data_migrations
 from placement.db import migration
 from placement.microversion import MAXIMUM, MINIMUM
 from placement.objects import standard_name
-from placement_foundation import command, storage
-from placement_foundation.storage import Database
-from placement_foundation.version import Version
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
+from placement_foundation.http.version import Version
+from placement_foundation.serving import command
 
 PROGRAM = "placement-manage"
 DISTRIBUTION = "placement-server"

@@ -9,7 +9,7 @@ from oslo_log import log
 
 from placement import conf
 from placement.objects import online_migration
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 
 LOG = log.getLogger(__name__)
 

@@ -9,8 +9,9 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement import conf
 from placement.objects import online_migration
-from placement_foundation import command, storage
-from placement_foundation.storage import Database
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
+from placement_foundation.serving import command
 
 PROGRAM = "placement-status"
 # Above the exit codes of checks.

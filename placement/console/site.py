@@ -15,7 +15,7 @@ from oslo_config import cfg
 from placement import errors
 from placement.console import page, session
 from placement_foundation import context
-from placement_foundation.middleware import Surroundings
+from placement_foundation.http.middleware import Surroundings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

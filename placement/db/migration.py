@@ -1,6 +1,6 @@
 """The revisions of the schema: those of OpenStack Placement, and our own."""
 
-from placement_foundation.migration import History
+from placement_foundation.database.migration import History
 
 # Our own tables are recorded separately: either service can migrate the shared ones.
 OWN = History(

@@ -1,11 +1,11 @@
 """Aggregates of a provider."""
 
 from placement import errors
+from placement.model.resource_provider import ResourceProvider
 from placement.objects import aggregate, clock, resource_provider
-from placement.objects.resource_provider import ResourceProvider
 from placement.operation import Call
 from placement.schemas import aggregate as wire
-from placement_foundation.operation import Reply
+from placement_foundation.http.operation import Reply
 
 
 def list_aggregates(call: Call[ResourceProvider]) -> Reply:

@@ -1,11 +1,11 @@
 """Allocations, of consumers and of providers."""
 
 from placement import errors
+from placement.model.resource_provider import ResourceProvider
 from placement.objects import allocation
-from placement.objects.resource_provider import ResourceProvider
 from placement.operation import Call
 from placement.schemas import allocation as wire
-from placement_foundation.operation import Reply
+from placement_foundation.http.operation import Reply
 
 
 def list_by_consumer(call: Call[None]) -> Reply:

@@ -1,10 +1,11 @@
 """Allocation candidates: the ways to serve a request."""
 
+from placement.forest import cache
 from placement.objects import clock
-from placement.objects.candidates import answer, keeper
-from placement.objects.candidates.question import Question, order_of
 from placement.operation import Call
-from placement_foundation.operation import Later, Reply
+from placement.questions import candidates
+from placement.questions.candidate_query import CandidateQuery, order_of
+from placement_foundation.http.operation import Later, Reply
 
 
 def list_candidates(call: Call[None]) -> Later:
@@ -13,9 +14,11 @@ def list_candidates(call: Call[None]) -> Later:
     :raises BadRequest: a trait or resource class does not exist, unless the answer is
         known to be empty anyway
     """
-    question: Question = call.query
+    question: CandidateQuery = call.query
     forest, order = (
-        keeper.load(call.connection, question.request),
+        cache.load(call.connection, question.request),
         order_of(call.settings),
     )
-    return lambda: Reply(answer.answer(forest, question, order), modified=clock.now())
+    return lambda: Reply(
+        candidates.answer(forest, question, order), modified=clock.now()
+    )

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from placement import errors
+from placement.model.inventory import Inventory
+from placement.model.resource_provider import ResourceProvider
 from placement.objects import clock, inventory, resource_provider
-from placement.objects.resource_provider import ResourceProvider
 from placement.operation import Call
 from placement.schemas import inventory as wire
-from placement.search.model import Inventory
-from placement_foundation.operation import Reply
+from placement_foundation.http.operation import Reply
 
 OUT_OF_DATE = "resource provider generation conflict"
 

@@ -4,7 +4,7 @@ from placement import errors
 from placement.objects import reshaper
 from placement.operation import Call
 from placement.schemas import reshaper as wire
-from placement_foundation.operation import Reply
+from placement_foundation.http.operation import Reply
 
 
 def reshape(call: Call[None]) -> Reply:

@@ -4,7 +4,7 @@ from placement import errors
 from placement.objects import clock, resource_class
 from placement.operation import Call
 from placement.schemas import resource_class as wire
-from placement_foundation.operation import Reply
+from placement_foundation.http.operation import Reply
 
 
 def list_classes(call: Call[None]) -> Reply:

@@ -1,17 +1,13 @@
 """Resource providers."""
 
 from placement import errors
-from placement.objects import (
-    clock,
-    reparenting,
-    resource_provider,
-    resource_provider_filter,
-)
-from placement.objects.candidates import keeper
-from placement.objects.resource_provider import ResourceProvider
+from placement.forest import cache
+from placement.model.resource_provider import ResourceProvider
+from placement.objects import clock, reparenting, resource_provider
 from placement.operation import Call
+from placement.questions import providers
 from placement.schemas import resource_provider as wire
-from placement_foundation.operation import Reply
+from placement_foundation.http.operation import Reply
 
 
 def list_providers(call: Call[None]) -> Reply:
@@ -19,11 +15,9 @@ def list_providers(call: Call[None]) -> Reply:
 
     :raises BadRequest: the query names a trait or resource class that is unknown
     """
-    forest = keeper.load_kept(call.connection)
-    providers = resource_provider_filter.list_by_filters(
-        call.connection, call.query, forest
-    )
-    return Reply(providers, modified=clock.newest(each.modified for each in providers))
+    forest = cache.load_kept(call.connection)
+    listed = providers.list_by_filters(call.connection, call.query, forest)
+    return Reply(listed, modified=clock.newest(each.modified for each in listed))
 
 
 def show_provider(call: Call[ResourceProvider]) -> Reply:

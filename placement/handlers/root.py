@@ -3,7 +3,7 @@
 import datetime
 
 from placement.operation import Call
-from placement_foundation.operation import Reply
+from placement_foundation.http.operation import Reply
 
 
 def show_versions(call: Call[None]) -> Reply:

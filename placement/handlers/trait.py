@@ -1,11 +1,11 @@
 """Traits, and traits of a provider."""
 
 from placement import errors
+from placement.model.resource_provider import ResourceProvider
 from placement.objects import clock, resource_provider, trait
-from placement.objects.resource_provider import ResourceProvider
 from placement.operation import Call
 from placement.schemas import trait as wire
-from placement_foundation.operation import Reply
+from placement_foundation.http.operation import Reply
 
 
 def list_traits(call: Call[None]) -> Reply:

@@ -1,10 +1,12 @@
 """Usages, of a provider and of a project."""
 
-from placement.objects import clock, kept_usage, usage
-from placement.objects.resource_provider import ResourceProvider
+from placement.forest import project_usage
+from placement.model.resource_provider import ResourceProvider
+from placement.model.usage import total
+from placement.objects import clock, usage
 from placement.operation import Call
 from placement.schemas import usage as wire
-from placement_foundation.operation import Reply
+from placement_foundation.http.operation import Reply
 
 
 def list_provider_usages(call: Call[ResourceProvider]) -> Reply:
@@ -17,11 +19,11 @@ def list_provider_usages(call: Call[ResourceProvider]) -> Reply:
 def list_usages(call: Call[None]) -> Reply:
     """Show what a project uses, by the types of its consumers."""
     owner: wire.Owner = call.query
-    usages = kept_usage.by_consumer_type(
+    usages = project_usage.by_consumer_type(
         call.connection, owner.project_id, owner.user_id
     )
     if owner.consumer_type == wire.ALL_TYPES and usages:
-        usages = {wire.ALL_TYPES: usage.total(usages.values())}
+        usages = {wire.ALL_TYPES: total(usages.values())}
     elif owner.consumer_type is not None:
         usages = {
             kind: used for kind, used in usages.items() if kind == owner.consumer_type

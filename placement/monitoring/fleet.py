@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from oslo_log import log
 
 from placement.objects import total
-from placement_foundation import metrics, trouble
-from placement_foundation.recent import Recent
-from placement_foundation.storage import Database
+from placement_foundation.database import trouble
+from placement_foundation.database.storage import Database
+from placement_foundation.observing import metrics
+from placement_foundation.observing.recent import Recent
 
 if TYPE_CHECKING:
     from prometheus_client import Metric

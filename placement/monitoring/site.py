@@ -9,10 +9,12 @@ from placement import errors
 from placement.db import migration
 from placement.monitoring.fleet import Fleet
 from placement.objects import standard_name
-from placement_foundation import context, health, metrics, policy, telemetry
-from placement_foundation.page import Page, Text, bind
-from placement_foundation.policy import Enforcer
-from placement_foundation.storage import Database
+from placement_foundation import context
+from placement_foundation.database.storage import Database
+from placement_foundation.http import health, policy
+from placement_foundation.http.page import Page, Text, bind
+from placement_foundation.http.policy import Enforcer
+from placement_foundation.observing import metrics, telemetry
 
 if TYPE_CHECKING:
     import socket

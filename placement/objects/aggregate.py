@@ -6,9 +6,9 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model.resource_provider import ResourceProvider
 from placement.objects import association, exact_text, resource_provider
-from placement.objects.resource_provider import ResourceProvider
-from placement_foundation import storage
+from placement_foundation.database import storage
 
 _member = models.ResourceProviderAggregate
 _BY_PROVIDER = (

@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import datetime
 import types
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,6 +10,16 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model.allocation import (
+    Allocation,
+    Allocations,
+    Claim,
+    Place,
+    class_names,
+    provider_uuids,
+)
+from placement.model.consumer import Consumer
+from placement.model.inventory import Inventory, InventoryUsage
 from placement.objects import (
     claim,
     consumer,
@@ -18,32 +27,11 @@ from placement.objects import (
     resource_class,
     resource_provider,
 )
-from placement.objects.claim import Claim, Place
-from placement.objects.consumer import Consumer
 from placement.objects.exact_text import Wanted
 from placement.objects.resource_provider import Locked
-from placement.search.model import Inventory, Stock
-from placement_foundation import storage
+from placement_foundation.database import storage
 
 STORED: Mapping[Place, Inventory] = types.MappingProxyType({})
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Share:
-    """What one consumer uses of one provider, by resource class name."""
-
-    consumer: Consumer
-    provider_uuid: str
-    provider_generation: int
-    amounts: Mapping[str, int]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Shares:
-    """Some shares, and when the newest of them was written, in UTC."""
-
-    shares: Sequence[Share]
-    modified: datetime.datetime
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -135,7 +123,7 @@ _ROWS = (
 _IDS = sa.select(models.Allocation.id)
 
 
-def list_by_consumer(connection: sa.Connection, uuid: str) -> Shares:
+def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
     """Return what a consumer uses, in the order of provider and class ids."""
     if not exact_text.is_searchable(uuid):
         return _shares([])
@@ -144,7 +132,7 @@ def list_by_consumer(connection: sa.Connection, uuid: str) -> Shares:
     return _shares([row for row in rows if row.uuid == uuid])
 
 
-def list_by_provider(connection: sa.Connection, provider_id: int) -> Shares:
+def list_by_provider(connection: sa.Connection, provider_id: int) -> Allocations:
     """Return the allocations against a provider, ordered by consumer and class id."""
     return _shares(connection.execute(_OF_PROVIDER, {"provider": provider_id}).all())
 
@@ -165,7 +153,7 @@ def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
             Wanted(
                 models.ResourceClass.id,
                 models.ResourceClass.name,
-                claim.class_names(claims),
+                class_names(claims),
             ),
             *consumer.list_owner_names(
                 [each.consumer for each in claims if each.amounts]
@@ -199,7 +187,7 @@ def check_providers(claims: Iterable[Claim], held: Held) -> None:
 
     :raises BadRequest: a provider does not exist; it names the first such
     """
-    for uuid in claim.provider_uuids(claims):
+    for uuid in provider_uuids(claims):
         if uuid not in held.providers:
             raise errors.BadRequest(
                 f"Allocation for resource provider '{uuid}' that does not exist."
@@ -222,7 +210,7 @@ def replace_all(
     """
     consumers = [each.consumer for each in claims]
     names = look_up(connection, claims)
-    held = hold(connection, names.consumers, claim.provider_uuids(claims))
+    held = hold(connection, names.consumers, provider_uuids(claims))
     consumer.check_generations(consumers, held.consumers)
     check_providers(claims, held)
     try:
@@ -250,7 +238,7 @@ def replace_held(
     :raises Conflict: an amount does not fit
     """
     class_ids = names.class_ids
-    resource_class.check_known(claim.class_names(claims), class_ids)
+    resource_class.check_known(class_names(claims), class_ids)
     staying = [each for each in claims if each.amounts]
     # Before anything is refused for lack of room: the loser of a race to create the
     # same consumer gets an error about the race, not about room the winner has taken.
@@ -260,7 +248,7 @@ def replace_held(
     for (uuid, name), stored in inventories.items():
         if name in class_ids:
             known = stocks.get((uuid, name))
-            stocks[uuid, name] = Stock.of(stored, known.used if known else 0)
+            stocks[uuid, name] = InventoryUsage.of(stored, known.used if known else 0)
     claim.check_room(staying, stocks, _sum(held.rows))
     _delete(connection, held.rows)
     _insert(connection, staying, held, class_ids)
@@ -282,16 +270,16 @@ def delete_all(connection: sa.Connection, consumer_uuid: str) -> None:
     resource_provider.record_change(connection, held.providers.values(), bump=False)
 
 
-def _shares(rows: Sequence[Any]) -> Shares:
+def _shares(rows: Sequence[Any]) -> Allocations:
     amounts: dict[tuple[Any, ...], dict[str, int]] = {}
     for *share, class_name, used, _ in rows:
         amounts.setdefault(tuple(share), {})[class_name] = used
     times = [row.created_at for row in rows if row.created_at]
     shares = [
-        Share(Consumer(*consumer), provider_uuid, generation, each)
+        Allocation(Consumer(*consumer), provider_uuid, generation, each)
         for (*consumer, provider_uuid, generation), each in amounts.items()
     ]
-    return Shares(shares, modified=max(times, default=models.utc_now()))
+    return Allocations(shares, modified=max(times, default=models.utc_now()))
 
 
 def _list_rows(
@@ -377,7 +365,7 @@ def _record_change(
     """
     leaving = {each.consumer.uuid for each in claims if not each.amounts}
     left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}
-    told = left.union(claim.provider_uuids(claims))
+    told = left.union(provider_uuids(claims))
     quiet = {row.provider_uuid for row in held.rows} - told
     resource_provider.record_change(
         connection, _pick(held.providers, quiet), bump=False

@@ -5,7 +5,7 @@ from collections.abc import Set
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from placement_foundation import storage
+from placement_foundation.database import storage
 
 
 def replace(

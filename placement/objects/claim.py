@@ -2,20 +2,17 @@
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model.allocation import Claim, Place, class_names, provider_uuids
+from placement.model.inventory import FIELDS, Inventory, InventoryUsage
 from placement.objects import inventory
-from placement.objects.consumer import WantedConsumer
 from placement.objects.resource_provider import Known
-from placement.search.model import Inventory, Stock
-from placement_foundation import storage
-
-# The UUID of a provider and the name of a resource class.
-Place: TypeAlias = tuple[str, str]
+from placement_foundation.database import storage
 
 _stored = models.Inventory
 _STOCKS = (
@@ -23,7 +20,7 @@ _STOCKS = (
         _stored.resource_provider_id,
         _stored.resource_class_id,
         inventory.USED,
-        *[getattr(_stored, name) for name in inventory.FIELDS],
+        *[getattr(_stored, name) for name in FIELDS],
     )
     .where(
         _stored.resource_provider_id.in_(sa.bindparam("providers", expanding=True)),
@@ -33,57 +30,30 @@ _STOCKS = (
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Claim:
-    """All that one consumer is to use; if that is nothing, the consumer is removed.
-
-    The amounts are keyed by provider UUID, then by resource class name.
-    """
-
-    consumer: WantedConsumer
-    amounts: Mapping[str, Mapping[str, int]]
-
-
-def provider_uuids(claims: Iterable[Claim]) -> list[str]:
-    """Return the UUIDs of the providers in claims, in order, each once."""
-    return list(dict.fromkeys(uuid for claim in claims for uuid in claim.amounts))
-
-
-def class_names(claims: Iterable[Claim]) -> list[str]:
-    """Return the names of the resource classes in claims, in order, each once."""
-    every = (
-        name
-        for claim in claims
-        for amounts in claim.amounts.values()
-        for name in amounts
-    )
-    return list(dict.fromkeys(every))
-
-
 def load_stocks(
     connection: sa.Connection,
     providers: Iterable[Known],
     class_ids: Mapping[str, int],
-) -> dict[Place, Stock]:
+) -> dict[Place, InventoryUsage]:
     """Return the stocks that providers have of some resource classes.
 
     :param class_ids: ids of the classes, keyed by name
     """
     uuids = {provider.id: provider.uuid for provider in providers}
     names = {class_id: name for name, class_id in class_ids.items()}
-    stocks: dict[Place, Stock] = {}
+    stocks: dict[Place, InventoryUsage] = {}
     for chunk in storage.chunks(uuids):
         parameters = {"providers": chunk, "classes": list(names)}
         rows: Iterable[Any] = connection.execute(_STOCKS, parameters)
         for provider_id, class_id, amount, *fields in rows:
             place = uuids[provider_id], names[class_id]
-            stocks[place] = Stock.of(Inventory(*fields), int(amount))
+            stocks[place] = InventoryUsage.of(Inventory(*fields), int(amount))
     return stocks
 
 
 def check_room(
     claims: Collection[Claim],
-    stocks: Mapping[Place, Stock],
+    stocks: Mapping[Place, InventoryUsage],
     freed: Mapping[Place, int],
 ) -> None:
     """Check that each amount fits, given what others use and the claims before it.
@@ -117,7 +87,9 @@ def _check_inventories(claims: Collection[Claim], stocks: Iterable[Place]) -> No
         raise _no_inventory(class_names(claims), empty)
 
 
-def _check_amount(place: Place, amount: int, stock: Stock, used_before: int) -> None:
+def _check_amount(
+    place: Place, amount: int, stock: InventoryUsage, used_before: int
+) -> None:
     """Check that an amount fits.
 
     After an inventory has shrunk, more may be used than it has. Then a write is
@@ -129,7 +101,7 @@ def _check_amount(place: Place, amount: int, stock: Stock, used_before: int) -> 
         raise _refusal(place, "exceed the capacity")
 
 
-def _take(stock: Stock, amount: int) -> Stock:
+def _take(stock: InventoryUsage, amount: int) -> InventoryUsage:
     return dataclasses.replace(stock, used=stock.used + amount)
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from placement_foundation import storage
+from placement_foundation.database import storage
 
 
 def is_searchable(text: str) -> bool:

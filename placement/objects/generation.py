@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement_foundation import storage
+from placement_foundation.database import storage
 
 
 class Known(Protocol):

@@ -1,27 +1,17 @@
 """Holders: the consumers that use most of what a provider has."""
 
-import dataclasses
 from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
 
 from placement.db import models
+from placement.model.allocation import Holder
 
 # How many are listed for one inventory.
 MOST = 10
 # How many rows are fetched at a time.
 BATCH = 2_000
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Holder:
-    """A consumer with what it uses of one inventory. Old consumers have no record."""
-
-    consumer: str
-    amount: int
-    type: str | None
-    project: str | None
 
 
 def list_largest(

@@ -9,17 +9,18 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model.inventory import FIELDS, Inventory
+from placement.model.resource_provider import ResourceProvider
+from placement.model.tree import Provider
 from placement.objects import resource_class, resource_provider
-from placement.objects.resource_provider import Known, ResourceProvider
-from placement.search.model import Inventory, Provider
-from placement_foundation import storage
+from placement.objects.resource_provider import Known
+from placement_foundation.database import storage
 
 P = TypeVar("P", bound=Known)
 
 # Identifies an inventory: the ids of its provider and resource class.
 Key: TypeAlias = tuple[int, int]
 
-FIELDS = [field.name for field in dataclasses.fields(Inventory)]
 
 # By how much a ratio from MariaDB, with six digits, may differ.
 TOLERANCE = 1e-5

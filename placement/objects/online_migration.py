@@ -5,8 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.objects import stamp
-from placement_foundation import storage
+from placement.objects import change_log
+from placement_foundation.database import storage
 
 
 def has_providers_without_root(connection: sa.Connection) -> bool:
@@ -38,7 +38,7 @@ def set_root_provider_ids(connection: sa.Connection, limit: int) -> int:
         .where(rootless, models.ResourceProvider.id <= last)
         .values(root_provider_id=models.ResourceProvider.id)
     )
-    stamp.note_everything(connection)
+    change_log.note_everything(connection)
     return connection.execute(change).rowcount
 
 
@@ -66,7 +66,7 @@ def create_incomplete_consumers(
     }
     rows = [{"uuid": uuid, "generation": 0, **owner} for uuid in uuids]
     storage.insert_missing(connection, models.Consumer, rows)
-    stamp.note_everything(connection)
+    change_log.note_everything(connection)
     return len(uuids)
 
 

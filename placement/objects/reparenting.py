@@ -6,10 +6,10 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.objects import resource_provider, stamp
-from placement.objects.resource_provider import ResourceProvider
-from placement_foundation import storage
-from placement_foundation.trouble import LostRaceError
+from placement.model.resource_provider import ResourceProvider
+from placement.objects import change_log, resource_provider
+from placement_foundation.database import storage
+from placement_foundation.database.trouble import LostRaceError
 
 
 def move(
@@ -40,7 +40,7 @@ def move(
     if root.uuid != moved.root_provider_uuid:
         _set_root(connection, subtree.values(), root)
     resource_provider.record_change(connection, [moved, root], bump=False)
-    stamp.note_trees(connection, [moved.id])
+    change_log.note_trees(connection, [moved.id])
     return moved
 
 

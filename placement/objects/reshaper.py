@@ -1,36 +1,22 @@
 """Reshaping: inventories and their allocations move in one step."""
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
 from placement import errors
+from placement.model.allocation import Claim, class_names, provider_uuids
+from placement.model.reshape import Shape
 from placement.objects import (
     allocation,
-    claim,
     consumer,
     inventory,
     resource_class,
     resource_provider,
 )
 from placement.objects.allocation import Held, Names
-from placement.objects.claim import Claim
 from placement.objects.resource_provider import Locked
-from placement.search.model import Inventory
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Shape:
-    """The inventories that a provider is to have, and its expected generation.
-
-    ``class_names`` are all names that were given, in order. A name that no class can
-    have is not in ``inventories``.
-    """
-
-    generation: int
-    class_names: Sequence[str]
-    inventories: Mapping[str, Inventory]
 
 
 def reshape(
@@ -56,7 +42,7 @@ def reshape(
     held = allocation.hold(
         connection,
         names.consumers,
-        [*shapes, *claim.provider_uuids(claims)],
+        [*shapes, *provider_uuids(claims)],
     )
     _check_providers(shapes, held)
     consumer.check_generations(consumers, held.consumers)
@@ -86,7 +72,7 @@ def _check_classes(
     connection: sa.Connection, shapes: Mapping[str, Shape], claims: Collection[Claim]
 ) -> None:
     names = [name for shape in shapes.values() for name in shape.class_names]
-    resource_class.lock_ids_by_name(connection, [*names, *claim.class_names(claims)])
+    resource_class.lock_ids_by_name(connection, [*names, *class_names(claims)])
 
 
 def _reshape(

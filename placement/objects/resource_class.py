@@ -1,7 +1,5 @@
 """Resource classes: the kinds of resources that there are."""
 
-import dataclasses
-import datetime
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -9,27 +7,8 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.objects import exact_text, stamp
-
-# Classes below this id are standard: they can neither be renamed nor deleted.
-FIRST_CUSTOM_ID = 10000
-
-UNKNOWN = "No such resource class {name}."
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ResourceClass:
-    """A resource class; ``modified`` is in UTC."""
-
-    id: int
-    name: str
-    modified: datetime.datetime | None
-
-    @property
-    def is_standard(self) -> bool:
-        """Whether it is one of those that every service has."""
-        return self.id < FIRST_CUSTOM_ID
-
+from placement.model.resource_class import FIRST_CUSTOM_ID, UNKNOWN_CLASS, ResourceClass
+from placement.objects import change_log, exact_text
 
 CLASSES = sa.select(
     models.ResourceClass.id,
@@ -58,7 +37,7 @@ def check_known(names: Iterable[str], known: Collection[str]) -> None:
     """
     for name in names:
         if name not in known:
-            raise errors.NotFound(UNKNOWN.format(name=name))
+            raise errors.NotFound(UNKNOWN_CLASS.format(name=name))
 
 
 def lock_ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
@@ -78,7 +57,7 @@ def lock_ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[st
         kept = set(connection.execute(query).scalars())
         for name, class_id in custom.items():
             if class_id not in kept:
-                raise errors.NotFound(UNKNOWN.format(name=name))
+                raise errors.NotFound(UNKNOWN_CLASS.format(name=name))
     return ids
 
 
@@ -95,7 +74,7 @@ def get_by_name(connection: sa.Connection, name: str) -> ResourceClass:
     """
     found = find_by_name(connection, name)
     if found is None:
-        raise errors.NotFound(UNKNOWN.format(name=name))
+        raise errors.NotFound(UNKNOWN_CLASS.format(name=name))
     return found
 
 
@@ -124,7 +103,7 @@ def create(connection: sa.Connection, name: str) -> None:
     class_id = max(FIRST_CUSTOM_ID, (newest or 0) + 1)
     row = {"id": class_id, "name": name}
     connection.execute(sa.insert(models.ResourceClass), row)
-    stamp.note_names(connection)
+    change_log.note_names(connection)
 
 
 def _queue_up(connection: sa.Connection) -> None:
@@ -137,7 +116,7 @@ def rename(connection: sa.Connection, known: ResourceClass, name: str) -> None:
     """Give a class another name, which is known to be free."""
     update = sa.update(models.ResourceClass).where(models.ResourceClass.id == known.id)
     connection.execute(update.values(name=name))
-    stamp.note_names(connection)
+    change_log.note_names(connection)
 
 
 def delete(connection: sa.Connection, known: ResourceClass) -> None:
@@ -152,4 +131,4 @@ def delete(connection: sa.Connection, known: ResourceClass) -> None:
         raise errors.Conflict("Class is in use in inventory")
     row = models.ResourceClass
     connection.execute(sa.delete(row).where(row.id == known.id))
-    stamp.note_names(connection)
+    change_log.note_names(connection)

@@ -1,6 +1,5 @@
 """Resource providers: what has resources, and how they form trees."""
 
-import datetime
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -9,8 +8,9 @@ from sqlalchemy import orm
 
 from placement import errors
 from placement.db import models
-from placement.objects import exact_text, generation, stamp
-from placement_foundation import storage
+from placement.model.resource_provider import ResourceProvider
+from placement.objects import change_log, exact_text, generation
+from placement_foundation.database import storage
 
 UNKNOWN = "No resource provider with uuid {uuid} found"
 UNKNOWN_FOR_DELETE = f"{UNKNOWN} for delete"
@@ -29,20 +29,6 @@ BELONGINGS = (
     models.ResourceProviderAggregate,
     models.ResourceProviderTrait,
 )
-
-
-# Made by the thousand for a list, which takes a frozen dataclass four times as long.
-class ResourceProvider(NamedTuple):
-    """A resource provider as the ledger knows it; ``modified`` is in UTC."""
-
-    id: int
-    uuid: str
-    name: str
-    generation: int
-    parent_provider_uuid: str | None
-    root_provider_uuid: str
-    modified: datetime.datetime | None
-    root_id: int
 
 
 class Locked(NamedTuple):
@@ -308,7 +294,7 @@ def record_change(
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     changed = list(providers)
-    stamp.note_trees(connection, (provider.root_id for provider in changed))
+    change_log.note_trees(connection, (provider.root_id for provider in changed))
     if bump:
         generation.bump(connection, models.ResourceProvider, changed, RACE)
 

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from oslo_log import log
 
 from placement.db import models
-from placement.objects import stamp
-from placement_foundation import storage
-from placement_foundation.storage import Database
+from placement.objects import change_log
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
 
 LOG = log.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def add_missing_traits(connection: sa.Connection) -> list[str]:
     storage.insert_missing(
         connection, models.Trait, [{"name": name} for name in missing]
     )
-    stamp.note_names(connection)
+    change_log.note_names(connection)
     return missing
 
 
@@ -81,7 +81,7 @@ def add_missing_resource_classes(connection: sa.Connection) -> list[str]:
     ]
     with _zero_as_an_id(connection):
         storage.insert_missing(connection, models.ResourceClass, rows)
-    stamp.note_names(connection)
+    change_log.note_names(connection)
     refused = list_missing_resource_classes(connection)
     if refused:
         LOG.warning("other resource classes have the ids of %s", ", ".join(refused))

@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.objects.consumer import UNKNOWN_TYPE
-from placement.search.model import Inventory
+from placement.model.consumer import UNKNOWN_TYPE
+from placement.model.inventory import Inventory
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Traits: the qualities of resource providers."""
 
-import dataclasses
-import datetime
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
@@ -9,46 +7,10 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.objects import association, exact_text, resource_provider, stamp
-from placement.objects.resource_provider import ResourceProvider
-from placement_foundation import storage
-
-CUSTOM_PREFIX = "CUSTOM_"
-LONGEST_NAME = 255
-
-UNKNOWN = "No such trait(s): {name}."
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Trait:
-    """A trait; ``modified`` is in UTC."""
-
-    id: int
-    name: str
-    modified: datetime.datetime | None
-
-    @property
-    def is_standard(self) -> bool:
-        """Whether it is in the catalogue that all services share."""
-        return not self.name.startswith(CUSTOM_PREFIX)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Filters:
-    """Which traits to list. None does not filter.
-
-    ``associated`` selects traits that some provider has, or that none has.
-    """
-
-    names: frozenset[str] | None = None
-    prefix: str | None = None
-    associated: bool | None = None
-
-    def accepts(self, name: str) -> bool:
-        """Return whether a name passes the filter."""
-        listed = self.names is None or name in self.names
-        return listed and (self.prefix is None or name.startswith(self.prefix))
-
+from placement.model.resource_provider import ResourceProvider
+from placement.model.trait import LONGEST_NAME, UNKNOWN_TRAIT, Trait, TraitFilters
+from placement.objects import association, change_log, exact_text, resource_provider
+from placement_foundation.database import storage
 
 TRAITS = sa.select(
     models.Trait.id,
@@ -68,7 +30,7 @@ def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, in
     return exact_text.ids_by_text(connection, models.Trait.id, models.Trait.name, names)
 
 
-def list_by_filters(connection: sa.Connection, filters: Filters) -> list[Trait]:
+def list_by_filters(connection: sa.Connection, filters: TraitFilters) -> list[Trait]:
     """Return the traits that pass filters, in the order of their ids."""
     query = TRAITS.where(*_conditions(filters))
     rows: Iterable[Any] = connection.execute(query)
@@ -76,7 +38,7 @@ def list_by_filters(connection: sa.Connection, filters: Filters) -> list[Trait]:
     return [Trait(*row) for row in rows if filters.accepts(row[1])]
 
 
-def _conditions(filters: Filters) -> Iterator[sa.ColumnElement[bool]]:
+def _conditions(filters: TraitFilters) -> Iterator[sa.ColumnElement[bool]]:
     """Yield conditions for the database, enough to leave out most other traits."""
     if filters.names is not None and len(filters.names) <= storage.CHUNK:
         yield models.Trait.name.in_(filter(exact_text.is_searchable, filters.names))
@@ -104,7 +66,7 @@ def get_by_name(connection: sa.Connection, name: str) -> Trait:
     """
     found = find_by_name(connection, name)
     if found is None:
-        raise errors.NotFound(UNKNOWN.format(name=name))
+        raise errors.NotFound(UNKNOWN_TRAIT.format(name=name))
     return found
 
 
@@ -117,7 +79,7 @@ def find_by_name(connection: sa.Connection, name: str) -> Trait | None:
 def create(connection: sa.Connection, name: str) -> Trait:
     """Create a trait, whose name is known to be free."""
     connection.execute(sa.insert(models.Trait), {"name": name})
-    stamp.note_names(connection)
+    change_log.note_names(connection)
     return get_by_name(connection, name)
 
 
@@ -137,8 +99,8 @@ def delete(connection: sa.Connection, known: Trait) -> None:
     row = models.Trait
     result = connection.execute(sa.delete(row).where(row.id == known.id))
     if not result.rowcount:
-        raise errors.NotFound(UNKNOWN.format(name=known.name))
-    stamp.note_names(connection)
+        raise errors.NotFound(UNKNOWN_TRAIT.format(name=known.name))
+    change_log.note_names(connection)
 
 
 def replace_all(
@@ -154,7 +116,7 @@ def replace_all(
     ids = ids_by_name(connection, names)
     unknown = [name for name in dict.fromkeys(names) if name not in ids]
     if unknown:
-        raise errors.BadRequest(UNKNOWN.format(name=", ".join(unknown)))
+        raise errors.BadRequest(UNKNOWN_TRAIT.format(name=", ".join(unknown)))
     member = models.ResourceProviderTrait.trait_id
     changed = association.replace(connection, provider.id, member, set(ids.values()))
     resource_provider.record_change(connection, [provider], bump=changed)

@@ -1,25 +1,16 @@
 """Usages: sums of allocations, in units of their resource classes."""
 
-import collections
-import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
 
 from placement.db import models
+from placement.model.consumer import UNKNOWN_TYPE
+from placement.model.usage import Usage
 from placement.objects import exact_text
-from placement.objects.consumer import UNKNOWN_TYPE
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Usage:
-    """What some consumers use: their number, and amounts by class name."""
-
-    consumer_count: int
-    amounts: Mapping[str, int]
-
+from placement_foundation.database import storage
 
 _taken = (models.Allocation.resource_provider_id == sa.bindparam("provider")) & (
     models.Allocation.resource_class_id == models.Inventory.resource_class_id
@@ -156,10 +147,30 @@ def _sum_amounts(by_user: bool, by_type: bool) -> sa.Select[*tuple[Any, ...]]:
     )
 
 
-def total(usages: Iterable[Usage]) -> Usage:
-    """Return the sum of usages by different consumers."""
-    count, amounts = 0, collections.Counter[str]()
-    for usage in usages:
-        count += usage.consumer_count
-        amounts.update(usage.amounts)
-    return Usage(count, dict(amounts))
+def load_freed(connection: sa.Connection, consumers: Collection[str]) -> dict[Any, int]:
+    """Return what consumers use; one that does not exist uses nothing."""
+    held = models.Allocation
+    freed: dict[tuple[str, str], int] = {}
+    for chunk in storage.chunks(sorted(consumers)):
+        query = (
+            sa.select(
+                held.consumer_id,
+                models.ResourceProvider.uuid,
+                models.ResourceClass.name,
+                held.used,
+            )
+            .join(
+                models.ResourceProvider,
+                models.ResourceProvider.id == held.resource_provider_id,
+            )
+            .join(
+                models.ResourceClass, models.ResourceClass.id == held.resource_class_id
+            )
+            .where(held.consumer_id.in_(chunk))
+            .order_by(held.id)
+        )
+        for consumer, provider, name, used in connection.execute(query):
+            # MariaDB also finds UUIDs that differ in case.
+            if consumer in consumers:
+                freed[provider, name] = freed.get((provider, name), 0) + int(used)
+    return freed

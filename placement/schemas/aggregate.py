@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from placement_foundation.schema import (
+from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     UUID,
@@ -14,7 +14,7 @@ from placement_foundation.schema import (
     described,
     listed,
 )
-from placement_foundation.version import ByVersion, Version
+from placement_foundation.http.version import ByVersion, Version
 
 AGGREGATES_V1_1 = {"type": "array", "items": UUID, "uniqueItems": True}
 AGGREGATES_V1_19 = {

@@ -8,11 +8,10 @@ from typing import NamedTuple
 from oslo_utils import uuidutils
 
 from placement import errors
-from placement.objects.allocation import Share
-from placement.objects.claim import Claim
-from placement.objects.consumer import UNKNOWN_TYPE, Consumer, WantedConsumer
+from placement.model.allocation import Allocation, Claim
+from placement.model.consumer import UNKNOWN_TYPE, Consumer, WantedConsumer
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
-from placement_foundation.schema import (
+from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     UUID,
@@ -25,7 +24,7 @@ from placement_foundation.schema import (
     extend,
     keyed,
 )
-from placement_foundation.version import Version
+from placement_foundation.http.version import Version
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class ProviderAllocations:
     """The allocations against a provider, and the provider's generation."""
 
     generation: int
-    shares: Sequence[Share]
+    shares: Sequence[Allocation]
 
 
 def parse_consumer_uuid(consumer_uuid: str) -> str:
@@ -197,7 +196,7 @@ def _describe_about(members: Mapping[str, Told], version: Version) -> dict[str, 
 
 
 @described(_describe_consumer)
-def render_consumer(shares: Sequence[Share], view: View) -> Json:
+def render_consumer(shares: Sequence[Allocation], view: View) -> Json:
     """Render what a consumer uses, by provider; nothing else if it uses nothing."""
     document: Json = {
         "allocations": {

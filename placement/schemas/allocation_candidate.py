@@ -8,15 +8,16 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from placement import errors
-from placement.objects.candidates.question import Answer, Question
+from placement.model.request import Group, Request
+from placement.model.tree import Provider
+from placement.questions.candidate_query import CandidateQuery, Candidates
 from placement.schemas import query
 from placement.schemas.query import Grammar, Traits
 from placement.search.engine import Candidate
-from placement.search.model import Group, Provider, Request
-from placement_foundation import json_text, query_string
-from placement_foundation.json_text import Written
-from placement_foundation.query_string import Pairs, Parser
-from placement_foundation.schema import (
+from placement_foundation.http import json_text, query_string
+from placement_foundation.http.json_text import Written
+from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     TEXT_OR_NULL,
@@ -32,7 +33,7 @@ from placement_foundation.schema import (
     known,
     listed,
 )
-from placement_foundation.version import ByVersion, Version
+from placement_foundation.http.version import ByVersion, Version
 
 LIMIT = {"type": "string", "pattern": "^[1-9][0-9]*$"}
 POLICY = {"type": "string", "enum": ["none", "isolate"]}
@@ -100,7 +101,7 @@ class Form:
     nested: bool = False
 
 
-def parse(pairs: Pairs, form: Form) -> Question:
+def parse(pairs: Pairs, form: Form) -> CandidateQuery:
     """Return what a query asks for.
 
     :raises BadRequest: the query breaks a rule of the form
@@ -131,7 +132,7 @@ def parse(pairs: Pairs, form: Form) -> Question:
         same_subtree=tuple(same_subtree),
         nested=form.nested,
     )
-    return Question(request, _parse_limit(query_string.values(pairs, "limit")))
+    return CandidateQuery(request, _parse_limit(query_string.values(pairs, "limit")))
 
 
 def _check(pairs: Pairs, form: Form) -> None:
@@ -372,11 +373,11 @@ def _list_resources(provider: Provider) -> dict[str, Json]:
     }
 
 
-def _all_resources(provider: Provider, answer: Answer) -> Json:
+def _all_resources(provider: Provider, answer: Candidates) -> Json:
     return _list_resources(provider)
 
 
-def _requested_resources(provider: Provider, answer: Answer) -> Json:
+def _requested_resources(provider: Provider, answer: Candidates) -> Json:
     return {
         name: resource
         for name, resource in _list_resources(provider).items()
@@ -400,7 +401,7 @@ def _describe(version: Version) -> Json:
 
 
 @described(_describe)
-def render(answer: Answer, view: View) -> Json:
+def render(answer: Candidates, view: View) -> Json:
     """Render candidates, and summaries of the providers in them."""
     writer = _Writer(view.version)
     written = map(writer.write, answer.candidates)
@@ -465,7 +466,7 @@ def _render_candidate(candidate: Candidate, version: Version) -> Json:
     return {name: renderers[name](candidate) for name in known(FIELDS, version)}
 
 
-def _render_summaries(answer: Answer, view: View) -> Json:
+def _render_summaries(answer: Candidates, view: View) -> Json:
     names = tuple(known(SUMMARY_FIELDS, view.version))
     resources = RESOURCES.at(view.version) or _requested_resources
     if resources is _all_resources:

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from placement.objects.count import Capacity, Question
+from placement.questions.capacity import Capacity, CapacityQuery
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own
-from placement_foundation.query_string import Pairs
-from placement_foundation.schema import (
+from placement_foundation.http.query_string import Pairs
+from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     Json,
@@ -15,19 +15,19 @@ from placement_foundation.schema import (
     described,
     listed,
 )
-from placement_foundation.version import Version
+from placement_foundation.http.version import Version
 
 OWN = Own(numbers={"most": 999_999_999, "most_hosts": 999_999_999})
 
 
-def parse(pairs: Pairs, candidates: Candidates) -> Question:
+def parse(pairs: Pairs, candidates: Candidates) -> CapacityQuery:
     """Return what is to be counted.
 
     :raises BadRequest: the query for candidates is wrong, or one of our own parameters
     """
     asked, own = OWN.divide(pairs)
     numbers: dict[str, Any] = OWN.parse_numbers(own)
-    return Question(candidates(asked).request, **numbers)
+    return CapacityQuery(candidates(asked).request, **numbers)
 
 
 QUERY = own_parameter.by_version(parse, OWN)

@@ -3,16 +3,20 @@
 import dataclasses
 from typing import Any
 
-from placement.explanation import finding, sentence
-from placement.explanation.constraint import Constraint
-from placement.explanation.finding import Finding, Verdict
-from placement.explanation.report import Change, Figures, Wanted
-from placement.objects.explaining import Explanation, Judged, Question
+from placement.questions.explanation import finding, sentence
+from placement.questions.explanation.constraint import Constraint
+from placement.questions.explanation.explanation import (
+    Explanation,
+    ExplanationQuery,
+    Judged,
+)
+from placement.questions.explanation.finding import Finding, Verdict
+from placement.questions.explanation.report import Change, Figures, Wanted
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own, unexpected
-from placement_foundation import query_string
-from placement_foundation.query_string import Pairs
-from placement_foundation.schema import (
+from placement_foundation.http import query_string
+from placement_foundation.http.query_string import Pairs
+from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     TEXT_OR_NULL,
@@ -23,7 +27,7 @@ from placement_foundation.schema import (
     extend,
     listed,
 )
-from placement_foundation.version import Version
+from placement_foundation.http.version import Version
 
 MOST_HOSTS = 10
 TRUTH = {"true": True, "false": False}
@@ -37,7 +41,7 @@ OWN = Own(
 )
 
 
-def parse(pairs: Pairs, candidates: Candidates) -> Question:
+def parse(pairs: Pairs, candidates: Candidates) -> ExplanationQuery:
     """Return what is to be explained.
 
     :raises BadRequest: the query for candidates is wrong, or one of our own parameters
@@ -51,7 +55,7 @@ def parse(pairs: Pairs, candidates: Candidates) -> Question:
     if holders not in TRUTH:
         raise unexpected("holders", "true or false", holders)
     numbers: dict[str, Any] = OWN.parse_numbers(own)
-    return Question(request, Wanted(hosts=hosts, **numbers), TRUTH[holders])
+    return ExplanationQuery(request, Wanted(hosts=hosts, **numbers), TRUTH[holders])
 
 
 QUERY = own_parameter.by_version(parse, OWN)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from placement import errors
-from placement.objects.fleet import Member, Owner, Parts
-from placement.objects.resource_provider_filter import Filters
+from placement.model.resource_provider import ProviderFilters
+from placement.questions.fleet import Member, Owner, Parts
 from placement.schemas import inventory, query, resource_provider
-from placement_foundation import query_string
-from placement_foundation.query_string import Pairs, Parser
-from placement_foundation.schema import (
+from placement_foundation.http import query_string
+from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     TEXT_OR_NULL,
@@ -24,7 +24,7 @@ from placement_foundation.schema import (
     keyed,
     listed,
 )
-from placement_foundation.version import Version
+from placement_foundation.http.version import Version
 
 QUERY = Schema(
     extend(resource_provider.LIST_V1_18, properties={"fields": TEXT}),
@@ -99,7 +99,7 @@ BY_DEFAULT = frozenset(FIELDS) - {"allocations", "consumers"}
 class Question:
     """Which providers a query asks for, and which of their fields."""
 
-    filters: Filters
+    filters: ProviderFilters
     fields: frozenset[str]
 
     @property

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from placement import errors
-from placement.objects import resource_class
-from placement.objects.inventory import FIELDS
+from placement.model.inventory import FIELDS, LARGEST_AMOUNT, Inventory
+from placement.model.resource_class import UNKNOWN_CLASS
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
-from placement.search.model import LARGEST_AMOUNT, Inventory
-from placement_foundation.schema import (
+from placement_foundation.http.schema import (
     INTEGER,
     Json,
     Schema,
@@ -20,7 +19,7 @@ from placement_foundation.schema import (
     extend,
     keyed,
 )
-from placement_foundation.version import Version
+from placement_foundation.http.version import Version
 
 # The largest that every database can store; MariaDB has single precision.
 LARGEST_RATIO = 3.40282e38
@@ -112,7 +111,7 @@ def parse_inventories(records: Mapping[str, Json]) -> dict[str, Inventory]:
     """
     for name in records:
         if not re.fullmatch(RESOURCE_CLASS_PATTERN, name):
-            raise errors.NotFound(resource_class.UNKNOWN.format(name=name))
+            raise errors.NotFound(UNKNOWN_CLASS.format(name=name))
     return {name: parse_inventory(record) for name, record in records.items()}
 
 

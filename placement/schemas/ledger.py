@@ -1,6 +1,6 @@
 """The root of the ledger API on the wire."""
 
-from placement_foundation.schema import (
+from placement_foundation.http.schema import (
     TEXT,
     Json,
     View,
@@ -8,7 +8,7 @@ from placement_foundation.schema import (
     described,
     listed,
 )
-from placement_foundation.version import Version
+from placement_foundation.http.version import Version
 
 ROOT = "/ledger/v1"
 

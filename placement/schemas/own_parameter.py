@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias, TypeVar
 
 from placement import errors
-from placement.objects.candidates.question import Question
+from placement.questions.candidate_query import CandidateQuery
 from placement.schemas import allocation_candidate
-from placement_foundation import query_string
-from placement_foundation.query_string import Pairs, Parser
-from placement_foundation.schema import Json, Schema, extend
-from placement_foundation.version import ByVersion
+from placement_foundation.http import query_string
+from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.schema import Json, Schema, extend
+from placement_foundation.http.version import ByVersion
 
 Q = TypeVar("Q")
 
 # Parses a query for candidates, as a microversion has it.
-Candidates: TypeAlias = Callable[[Pairs], Question]
+Candidates: TypeAlias = Callable[[Pairs], CandidateQuery]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

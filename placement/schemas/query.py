@@ -5,9 +5,9 @@ import re
 from collections.abc import Sequence
 
 from placement import errors
-from placement_foundation import schema
-from placement_foundation.query_string import COMPLAINT
-from placement_foundation.version import ByVersion
+from placement_foundation.http import schema
+from placement_foundation.http.query_string import COMPLAINT
+from placement_foundation.http.version import ByVersion
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 import re
 
-from placement.objects.claim import Claim
-from placement.objects.reshaper import Shape
+from placement.model.allocation import Claim
+from placement.model.reshape import Shape
 from placement.schemas import allocation, inventory
 from placement.schemas.allocation import by_uuid
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
-from placement_foundation.schema import Json, Schema, closed_object
+from placement_foundation.http.schema import Json, Schema, closed_object
 
 # As in replacing the inventories of a provider, both members are required.
 INVENTORIES = by_uuid(inventory.INVENTORIES, least=1)

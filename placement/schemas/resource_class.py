@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from placement.objects.resource_class import ResourceClass
-from placement_foundation.schema import (
+from placement.model.resource_class import ResourceClass
+from placement_foundation.http.schema import (
     TEXT,
     Json,
     Schema,
@@ -12,7 +12,7 @@ from placement_foundation.schema import (
     described,
     listed,
 )
-from placement_foundation.version import Version
+from placement_foundation.http.version import Version
 
 NAME = {"type": "string", "pattern": "^CUSTOM_[A-Z0-9_]+$", "maxLength": 255}
 

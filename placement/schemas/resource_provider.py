@@ -5,14 +5,13 @@ import operator
 import uuid
 from collections.abc import Iterable
 
-from placement.objects.resource_provider import ResourceProvider
-from placement.objects.resource_provider_filter import Filters
+from placement.model.resource_provider import ProviderFilters, ResourceProvider
 from placement.schemas import query
 from placement.schemas.query import Grammar
-from placement_foundation import json_text, query_string
-from placement_foundation.json_text import Written
-from placement_foundation.query_string import Pairs, Parser
-from placement_foundation.schema import (
+from placement_foundation.http import json_text, query_string
+from placement_foundation.http.json_text import Written
+from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     TEXT_OR_NULL,
@@ -28,7 +27,7 @@ from placement_foundation.schema import (
     known,
     listed,
 )
-from placement_foundation.version import ByVersion, Version
+from placement_foundation.http.version import ByVersion, Version
 
 UPDATE_V1_0 = {
     "type": "object",
@@ -77,7 +76,7 @@ def parse_uuid(body: Json) -> str:
     return str(uuid.UUID(body["uuid"]) if "uuid" in body else uuid.uuid4())
 
 
-def parse_filters(pairs: Pairs, *, schema: Schema, grammar: Grammar) -> Filters:
+def parse_filters(pairs: Pairs, *, schema: Schema, grammar: Grammar) -> ProviderFilters:
     """Return which providers a query string asks for.
 
     :raises BadRequest: a parameter is unknown or malformed
@@ -86,7 +85,7 @@ def parse_filters(pairs: Pairs, *, schema: Schema, grammar: Grammar) -> Filters:
     groups = query.parse_member_of(query_string.values(pairs, "member_of"), grammar)
     traits = query.parse_required(query_string.values(pairs, "required"), grammar)
     resources = query_string.last(pairs, "resources")
-    return Filters(
+    return ProviderFilters(
         name=query_string.last(pairs, "name") or None,
         uuid=query_string.last(pairs, "uuid"),
         in_tree=query_string.last(pairs, "in_tree"),
@@ -98,7 +97,7 @@ def parse_filters(pairs: Pairs, *, schema: Schema, grammar: Grammar) -> Filters:
     )
 
 
-def _parser(since: tuple[int, int], document: Json) -> Parser[Filters]:
+def _parser(since: tuple[int, int], document: Json) -> Parser[ProviderFilters]:
     schema = Schema(document, query_string.FORMATS)
     grammar = query.GRAMMAR.at(Version(*since)) or query.V1_0
     return Parser(

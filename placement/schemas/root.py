@@ -1,7 +1,7 @@
 """The root document on the wire."""
 
 from placement.microversion import MAXIMUM, MINIMUM
-from placement_foundation.schema import (
+from placement_foundation.http.schema import (
     TEXT,
     Json,
     View,
@@ -9,7 +9,7 @@ from placement_foundation.schema import (
     described,
     listed,
 )
-from placement_foundation.version import Version
+from placement_foundation.http.version import Version
 
 
 def _describe_versions(version: Version) -> Json:

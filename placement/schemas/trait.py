@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from placement import errors
-from placement.objects.trait import LONGEST_NAME, Filters, Trait
-from placement_foundation import query_string
-from placement_foundation.query_string import Pairs, Parser
-from placement_foundation.schema import (
+from placement.model.trait import LONGEST_NAME, Trait, TraitFilters
+from placement_foundation.http import query_string
+from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     Json,
@@ -18,7 +18,7 @@ from placement_foundation.schema import (
     described,
     listed,
 )
-from placement_foundation.version import Version
+from placement_foundation.http.version import Version
 
 PUT_TRAITS = Schema(
     {
@@ -66,14 +66,14 @@ def check_name(name: str) -> None:
         )
 
 
-def parse_filters(pairs: Pairs) -> Filters:
+def parse_filters(pairs: Pairs) -> TraitFilters:
     """Return which traits a query string asks for.
 
     :raises BadRequest: a parameter is unknown or malformed
     """
     query_string.check(pairs, LIST)
     operator, operand = _parse_name(query_string.last(pairs, "name"))
-    return Filters(
+    return TraitFilters(
         names=frozenset(operand.split(",")) if operator == "in" else None,
         prefix=operand if operator == "startswith" else None,
         associated=_parse_associated(query_string.last(pairs, "associated")),

@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Mapping
 
-from placement.objects.usage import Usage
-from placement_foundation import query_string
-from placement_foundation.query_string import Pairs, Parser
-from placement_foundation.schema import (
+from placement.model.usage import Usage
+from placement_foundation.http import query_string
+from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.schema import (
     INTEGER,
     Json,
     Schema,
@@ -16,7 +16,7 @@ from placement_foundation.schema import (
     extend,
     keyed,
 )
-from placement_foundation.version import ByVersion, Version
+from placement_foundation.http.version import ByVersion, Version
 
 ALL_TYPES = "all"
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from placement.microversion import MAXIMUM
-from placement.objects.candidates.question import Answer
-from placement.objects.count import Capacity
-from placement.objects.explaining import Explanation
-from placement.objects.what_if import Change, Difference, World
+from placement.questions.candidate_query import Candidates
+from placement.questions.capacity import Capacity
+from placement.questions.explanation.explanation import Explanation
+from placement.questions.what_if import Change, Difference, World
 from placement.schemas import allocation_candidate, capacity, explanation, inventory
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
-from placement_foundation import query_string
-from placement_foundation.query_string import Pairs
-from placement_foundation.schema import UUID, Json, Schema, View, described
-from placement_foundation.version import ByVersion, Version
+from placement_foundation.http import query_string
+from placement_foundation.http.query_string import Pairs
+from placement_foundation.http.schema import UUID, Json, Schema, View, described
+from placement_foundation.http.version import ByVersion, Version
 
 # Parses the query of a question.
 Parser: TypeAlias = Callable[[Pairs], Any]
@@ -165,11 +165,11 @@ def _describe(version: Version) -> Json:
 
 
 @described(_describe)
-def render(value: Answer | Explanation | Capacity, view: View) -> Json:
+def render(value: Candidates | Explanation | Capacity, view: View) -> Json:
     """Render an answer in the newest shape of the operation that was asked about."""
     newest = dataclasses.replace(view, version=MAXIMUM)
     match value:
-        case Answer():
+        case Candidates():
             return allocation_candidate.render(value, newest)
         case Explanation():
             return explanation.render(value, newest)

@@ -9,9 +9,9 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Sequence
 
+from placement.model.tree import Provider
 from placement.search import bounds, rules
 from placement.search.decision import Decision, decide_all
-from placement.search.model import Provider
 from placement.search.plan import Slot
 from placement.search.search import Picks, Search
 from placement.search.state import Domains, State

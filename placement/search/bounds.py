@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
+from placement.model.tree import Provider
 from placement.search import cover, packing
-from placement.search.model import Provider
 from placement.search.plan import Plan, Slot
 from placement.search.state import Domains
 

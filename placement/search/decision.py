@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from placement.model.tree import Provider
 from placement.search import rules
-from placement.search.model import Provider
 from placement.search.plan import Slot
 from placement.search.state import State
 from placement.search.tally import Tally

@@ -12,9 +12,10 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from placement.model.request import Group, Request
+from placement.model.tree import Provider, Snapshot, Tree
 from placement.search import assignment, plan, rules, schedule
 from placement.search.budget import Limits
-from placement.search.model import Group, Provider, Request, Snapshot, Tree
 from placement.search.plan import Slot, Want
 from placement.search.schedule import Anchor
 from placement.search.search import Picks, Search

@@ -5,7 +5,8 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from placement.search.model import Group, Provider, Request, Snapshot
+from placement.model.request import Group, Request
+from placement.model.tree import Provider, Snapshot
 
 # ``group_policy=isolate`` as one more resource class: each provider has one unit of it,
 # and each suffixed group takes one.

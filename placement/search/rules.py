@@ -7,7 +7,8 @@ together with the picks before it. If a pick breaks one, further picks never rep
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from placement.search.model import Group, Provider, Request
+from placement.model.request import Group, Request
+from placement.model.tree import Provider
 from placement.search.plan import Plan, Slot, Want
 from placement.search.state import State
 

@@ -4,8 +4,8 @@ import random
 from collections.abc import Collection, Hashable
 from typing import TypeAlias
 
+from placement.model.tree import Provider
 from placement.search.budget import FREE_PICKS, Budget, Limits
-from placement.search.model import Provider
 from placement.search.plan import Plan
 from placement.search.symmetry import Numbers
 from placement.search.tally import Tally

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from placement.search.model import Provider
+from placement.model.tree import Provider
 from placement.search.plan import Plan, Slot
 
 # The providers that may still serve each slot, by number of the slot.

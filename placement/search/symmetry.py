@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeAlias
 
-from placement.search.model import Provider
+from placement.model.tree import Provider
 from placement.search.plan import Slot
 from placement.search.state import Domains, State
 

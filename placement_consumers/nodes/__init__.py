@@ -1,1 +1,1 @@
-"""The node traits service: stores, queries and validates traits of bare metal nodes."""
+"""The former name of ``placement_nodes``."""

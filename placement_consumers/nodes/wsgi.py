@@ -1,5 +1,3 @@
-"""The service for servers that import it: ``placement_consumers.nodes.wsgi``."""
+"""The former name of ``placement_nodes.wsgi``."""
 
-from placement_consumers.nodes import app
-
-application = app.start_from_environment()
+from placement_nodes.wsgi import application as application

@@ -1,1 +1,1 @@
-"""The instance reservation service: leases of host capacity, kept in Placement."""
+"""The former name of ``placement_reservations``."""

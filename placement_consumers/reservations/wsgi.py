@@ -1,8 +1,3 @@
-"""The service for servers that import it: ``placement_consumers.reservations.wsgi``.
+"""The former name of ``placement_reservations.wsgi``."""
 
-Its events are run elsewhere: by ``placement-reservations events``.
-"""
-
-from placement_consumers.reservations import app
-
-application = app.start_from_environment()
+from placement_reservations.wsgi import application as application

@@ -40,7 +40,7 @@ pytestmark = [
     ),
 ]
 
-PROGRAM = "placement_consumers.reservations.cmd.reservations"
+PROGRAM = "placement_reservations.cmd.reservations"
 POOL = "7f1f1a0e-0c55-4a36-93d3-2b8a3c9e6d11"
 CONFIGURATION = """
 [database]

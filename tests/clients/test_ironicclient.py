@@ -22,7 +22,7 @@ pytestmark = [
     ),
 ]
 
-PROGRAM = "placement_consumers.nodes.cmd.nodes"
+PROGRAM = "placement_nodes.cmd.nodes"
 # The version that the client asks for by default, and one that it can be told to use.
 VERSIONS = ("", "1.37")
 STATES = "provision_state"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from benchmarks import cloud
-from placement.objects.demonstration import planting
-from placement_foundation.storage import Database
+from placement.demonstration import planting
+from placement_foundation.database.storage import Database
 from tests.console import stage
 
 HERE = Path(__file__).parent

@@ -4,8 +4,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from placement.objects.demonstration import cloud, planting
-from placement_foundation.storage import Database
+from placement.demonstration import cloud, planting
+from placement_foundation.database.storage import Database
 from tests.console import stage
 
 INTO = Path(__file__).parents[2] / "docs" / "console"

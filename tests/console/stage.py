@@ -11,8 +11,9 @@ import waitress
 from placement import app
 from placement.db import migration
 from placement.objects import standard_name
-from placement_foundation import option, storage
-from placement_foundation.storage import Database
+from placement_foundation import option
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
 from tests.settings import make_config
 
 if TYPE_CHECKING:

@@ -127,7 +127,7 @@ def test_the_histogram_is_a_filter(visit: Visit, site: Site) -> None:
 def test_hosts_are_coloured_by_what_is_chosen(
     visit: Visit, site: Site, choice: str
 ) -> None:
-    from placement.objects.demonstration import cloud
+    from placement.demonstration import cloud
 
     aggregate = cloud.uuid_of("demo-zone1")
     page = visit(site("demo"), "#/fleet")

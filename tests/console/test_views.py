@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.cloud import uuid_of
-from placement.objects.demonstration import cloud
+from placement.demonstration import cloud
 from tests.console import stage
 from tests.console.conftest import Site, Visit
 

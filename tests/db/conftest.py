@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.objects.candidates import keeper
-from placement_foundation.storage import Database
+from placement.forest import cache
+from placement_foundation.database.storage import Database
 from tests import backends
 from tests.instances import Instances
 
@@ -14,7 +14,7 @@ from tests.instances import Instances
 @pytest.fixture
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the queries that are sent every few seconds, whatever the request."""
-    monkeypatch.setattr(keeper, "LOOK_EVERY", 1e9)
+    monkeypatch.setattr(cache, "LOOK_EVERY", 1e9)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import os_resource_classes
 import sqlalchemy as sa
 
 from placement.db import migration
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 
 TABLES, ROOTS, CONSUMERS, CONSUMER_TYPES, HEAD = (
     "b4ed3a175331",

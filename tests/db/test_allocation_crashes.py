@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid
 from tests.turns import TOTAL, Players
 

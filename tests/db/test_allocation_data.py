@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.backends import KIND
 from tests.client import Client, new_uuid, wants
 from tests.threads import at_once, statuses

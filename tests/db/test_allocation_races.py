@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.objects import allocation
 from placement.schemas import allocation as wire
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.backends import KIND
 from tests.client import Answer, Client, new_uuid, wants
 from tests.threads import at_once, statuses

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.client import Answer, Client, new_uuid, wants
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from placement.objects.candidates import vocabulary
+from placement.forest import vocabulary
 from placement.search import engine
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.client import Client
 
 if TYPE_CHECKING:

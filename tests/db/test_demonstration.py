@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from placement import errors
 from placement.cmd import manage
 from placement.db import models
+from placement.demonstration import cloud, planting
 from placement.objects import inventory
-from placement.objects.demonstration import cloud, planting
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import webob
 
 from benchmarks import cloud
 from placement.db import models
-from placement.objects import fleet
-from placement.objects.resource_provider_filter import Filters
-from placement_foundation.storage import Database
+from placement.model.resource_provider import ProviderFilters
+from placement.questions import fleet
+from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid
 from tests.statements import statements
 
@@ -116,7 +116,7 @@ def test_many_filtered_providers_are_as_good_as_few(
 ) -> None:
     cloud.plant(database, cloud.nested(4))
     few = client.get("/ledger/v1/fleet?required=HW_NUMA_ROOT")["providers"]
-    monkeypatch.setattr("placement_foundation.storage.CHUNK", 3)
+    monkeypatch.setattr("placement_foundation.database.storage.CHUNK", 3)
     many = client.get("/ledger/v1/fleet?required=HW_NUMA_ROOT")["providers"]
     assert len(few) == 8
     assert few == many
@@ -224,7 +224,7 @@ def test_what_is_written_meanwhile_is_not_seen(
     for _ in range(20):
         last = client.make_provider(VCPU=8)
     reading = database.begin_reading(
-        lambda connection: fleet.read(connection, Filters(), fleet.Parts())
+        lambda connection: fleet.read(connection, ProviderFilters(), fleet.Parts())
     )
     next(reading.value)
     assert client.claim(new_uuid(), {last: {"VCPU": 1}}).status == 204
@@ -259,7 +259,7 @@ def test_the_transaction_ends_with_an_error(
     def fail(*unused: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("placement.objects.fleet._member", fail)
+    monkeypatch.setattr("placement.questions.fleet._member", fail)
     pool: Any = database.engine.pool
     assert client.call("GET", "/ledger/v1/fleet").status == 500
     assert pool.checkedout() == 0

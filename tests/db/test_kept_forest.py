@@ -17,15 +17,16 @@ import sqlalchemy as sa
 
 from placement import app
 from placement.db import migration, models
-from placement.objects import allocation, kept_usage, stamp
-from placement.objects.candidates import forest, keeper, snapshot, vocabulary
-from placement.objects.claim import Claim
-from placement.objects.consumer import WantedConsumer
+from placement.forest import cache, forest, project_usage, reading, vocabulary
+from placement.model.allocation import Claim
+from placement.model.consumer import WantedConsumer
+from placement.model.inventory import InventoryUsage
+from placement.model.tree import SHARING, Provider
+from placement.objects import allocation, change_log
 from placement.schemas import allocation_candidate as wire
-from placement.search import model
-from placement.search.model import SHARING
-from placement_foundation import query_string, storage
-from placement_foundation.version import Version
+from placement_foundation.database import storage
+from placement_foundation.http import query_string
+from placement_foundation.http.version import Version
 from tests import backends, settings
 from tests.client import Client, new_uuid
 from tests.instances import Backup, Instance, Instances, ask
@@ -39,7 +40,7 @@ def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
     seed: int, instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So accounts of new projects are made soon, and made again.
-    monkeypatch.setattr(kept_usage, "AGAIN", 1)
+    monkeypatch.setattr(project_usage, "AGAIN", 1)
     one, other = instances.start(), instances.start()
     plain = instances.start(keeps=False)
     rng = random.Random(seed)
@@ -47,7 +48,7 @@ def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
     for step in range(60):
         act = writer.write()
         # So much later that every request checks whether others write.
-        one.clock.now += 2 * keeper.LOOK_EVERY
+        one.clock.now += 2 * cache.LOOK_EVERY
         questions = [writer.question() for _ in range(2)]
         questions += rng.sample(writer.questions_about_usages(), 2)
         for question in questions:
@@ -102,7 +103,7 @@ def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) ->
         fill(writer, host)
         assert free_hosts(one) == {other}
         newest = one.keeper._kept
-        late = keeper.load(connection)
+        late = cache.load(connection)
         assert one.keeper._kept is newest, "what is kept goes back in time"
         return late
 
@@ -149,7 +150,7 @@ def test_the_service_loads_the_forest_when_it_starts(
     host = writer.client.make_provider(VCPU=8)
     monkeypatch.setattr(storage, "connect", lambda settings: database)
     client = Client(app.start(settings.make_config()))
-    assert database.info[keeper.KEEPER].is_keeping
+    assert database.info[cache.FOREST_CACHE].is_keeping
     with statements(database) as executed:
         assert client.get(HOSTS)["provider_summaries"].keys() == {host}
     assert len(executed) <= UNCHANGED
@@ -187,7 +188,7 @@ def test_unannounced_writes_of_others_are_noticed_within_seconds(
     before = ask(one, question)
     one.database.write(write)
     assert ask(one, question) == before
-    one.clock.now += keeper.LOOK_EVERY
+    one.clock.now += cache.LOOK_EVERY
     for _ in range(2):
         assert ask(one, question) == ask(plain, question) != before
     assert not one.keeper.is_keeping
@@ -218,7 +219,7 @@ def test_without_its_table_the_service_works_and_says_once_that_it_keeps_nothing
         assert instance.keeper.is_keeping
 
 
-@pytest.mark.parametrize("lost", [stamp.ROWS // 2, stamp.ROWS])
+@pytest.mark.parametrize("lost", [change_log.ROWS // 2, change_log.ROWS])
 def test_while_rows_are_missing_nothing_is_kept(
     lost: int, instances: Instances, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -252,7 +253,7 @@ def test_while_rows_are_missing_nothing_is_kept(
 def test_many_changes_at_once_are_all_seen(
     most_listed: int, instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "MOST_LISTED_ROOTS", most_listed)
+    monkeypatch.setattr(reading, "MOST_LISTED_ROOTS", most_listed)
     one, other = instances.start(), instances.start()
     hosts = [other.client.make_provider(VCPU=8) for _ in range(6)]
     assert free_hosts(one) == set(hosts)
@@ -260,7 +261,7 @@ def test_many_changes_at_once_are_all_seen(
         fill(other, host)
     assert free_hosts(one) == set(hosts[4:])
     # More than the list of one shard has room for.
-    for _ in range(stamp.LONGEST // stamp.TOKEN_LENGTH):
+    for _ in range(change_log.LONGEST // change_log.TOKEN_LENGTH):
         other.client.call("DELETE", f"/allocations/{fill(other, hosts[4])}")
     fill(other, hosts[5])
     assert free_hosts(one) == {hosts[4]}
@@ -421,7 +422,7 @@ def test_claims_on_different_hosts_do_not_wait_for_each_other(
 ) -> None:
     one, other = instances.start(), instances.start()
     # They are in one shard, so they would wait if it were announced before the end.
-    hosts = [one.client.make_provider(VCPU=8) for _ in range(stamp.SHARDS + 1)]
+    hosts = [one.client.make_provider(VCPU=8) for _ in range(change_log.SHARDS + 1)]
     first, last = hosts[0], hosts[-1]
     answers: list[int] = []
 
@@ -478,12 +479,12 @@ def forest_of_hosts(count: int) -> forest.Forest:
     for number in range(count):
         special = number in (0, count - 1)
         traits = {f"CUSTOM_T{1 if number else 2}"} if special else {"HW_COMMON"}
-        stocks = {"VCPU": model.Stock(8)}
+        stocks = {"VCPU": InventoryUsage(8)}
         if not number:
-            stocks = {"VCPU": model.Stock(16), "DISK_GB": model.Stock(8)}
+            stocks = {"VCPU": InventoryUsage(16), "DISK_GB": InventoryUsage(8)}
         elif special:
-            stocks = {"VCPU": model.Stock(4)}
-        provider = model.Provider(
+            stocks = {"VCPU": InventoryUsage(4)}
+        provider = Provider(
             f"host{number}",
             None,
             f"host{number}",
@@ -494,5 +495,5 @@ def forest_of_hosts(count: int) -> forest.Forest:
             0,
             1,
         )
-        trees[number + 1] = snapshot.tree_of([provider])
+        trees[number + 1] = reading.tree_of([provider])
     return forest.forest_of(words, trees)

@@ -12,7 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.objects import kept_usage, online_migration
+from placement.forest import project_usage
+from placement.objects import online_migration
 from tests import backends
 from tests.client import Client, new_uuid, wants
 from tests.instances import Backup, Instance, Instances, ask
@@ -43,7 +44,7 @@ def used(instance: Instance, kind: str = "INSTANCE") -> tuple[int, int]:
 
 
 def ask_until_kept(instance: Instance, question: str = USAGES) -> None:
-    for _ in range(kept_usage.FIRST + 1):
+    for _ in range(project_usage.FIRST + 1):
         ask(instance, question)
     assert len(instance.accounts)
 
@@ -174,7 +175,7 @@ def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) ->
         connection.execute(sa.text("SELECT count(*) FROM traits"))
         take(writer.client, host)
         assert used(one) == (2, 2)
-        return kept_usage.by_consumer_type(connection, PROJECT)
+        return project_usage.by_consumer_type(connection, PROJECT)
 
     late = one.database.read(look_late)["INSTANCE"]
     assert (late.consumer_count, late.amounts) == (1, {"VCPU": 1})
@@ -230,21 +231,23 @@ def test_while_the_forest_is_not_trusted_nothing_is_kept(instances: Instances) -
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[kept_usage.Owner]:
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[project_usage.Project]:
     """Give the owners whose accounts were read as a whole."""
-    owners: list[kept_usage.Owner] = []
-    read = kept_usage._read
+    owners: list[project_usage.Project] = []
+    read = project_usage._read
 
-    def note(connection: sa.Connection, owner: kept_usage.Owner, current: Any) -> Any:
+    def note(
+        connection: sa.Connection, owner: project_usage.Project, current: Any
+    ) -> Any:
         owners.append(owner)
         return read(connection, owner, current)
 
-    monkeypatch.setattr(kept_usage, "_read", note)
+    monkeypatch.setattr(project_usage, "_read", note)
     return owners
 
 
 def test_the_first_request_about_an_owner_reads_no_account(
-    instances: Instances, reads: list[kept_usage.Owner]
+    instances: Instances, reads: list[project_usage.Project]
 ) -> None:
     one = instances.start()
     take(one.client, one.client.make_provider(VCPU=8))
@@ -259,7 +262,7 @@ def test_the_first_request_about_an_owner_reads_no_account(
 def test_the_database_sums_up_what_is_too_much_to_read(
     limit: str,
     instances: Instances,
-    reads: list[kept_usage.Owner],
+    reads: list[project_usage.Project],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one, other = instances.start(), instances.start()
@@ -268,14 +271,14 @@ def test_the_database_sums_up_what_is_too_much_to_read(
         take(other.client, host)
         ask(one, USAGES)
     assert len(one.accounts) == len(reads) == 1
-    monkeypatch.setattr(kept_usage, limit, 3)
+    monkeypatch.setattr(project_usage, limit, 3)
     for number in range(4, 8):
         # Those of other projects count as well: they have to be read.
         take(other.client, host, project=PROJECT if number < 6 else "another")
         assert used(one) == (min(number, 5),) * 2
         assert not len(one.accounts)
-    monkeypatch.setattr(kept_usage, limit, 1000)
-    for _ in range(kept_usage.AGAIN):
+    monkeypatch.setattr(project_usage, limit, 1000)
+    for _ in range(project_usage.AGAIN):
         assert used(one) == (5, 5)
     assert len(one.accounts) == 1
     assert len(reads) == 2
@@ -283,10 +286,10 @@ def test_the_database_sums_up_what_is_too_much_to_read(
 
 def test_an_owner_with_too_much_is_seldom_read(
     instances: Instances,
-    reads: list[kept_usage.Owner],
+    reads: list[project_usage.Project],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_usage, "MOST_ALLOCATIONS", 3)
+    monkeypatch.setattr(project_usage, "MOST_ALLOCATIONS", 3)
     one = instances.start()
     host = one.client.make_provider(VCPU=80)
     for project in ("too much", "a", "b"):
@@ -308,7 +311,7 @@ def test_an_owner_with_too_much_is_seldom_read(
 def test_an_account_is_as_large_as_what_is_in_it(
     instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_usage, "MOST_ALLOCATIONS", 3)
+    monkeypatch.setattr(project_usage, "MOST_ALLOCATIONS", 3)
     one = instances.start()
     hosts = [one.client.make_provider(VCPU=8) for _ in range(2)]
     consumer = take(one.client, *hosts)
@@ -322,7 +325,7 @@ def test_an_account_is_as_large_as_what_is_in_it(
 def test_accounts_of_owners_that_nobody_asks_about_go(
     instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_usage, "MOST_OWNERS", 2)
+    monkeypatch.setattr(project_usage, "MOST_OWNERS", 2)
     one = instances.start()
     host = one.client.make_provider(VCPU=8)
     projects = [f"project{number}" for number in range(3)]
@@ -346,17 +349,17 @@ def test_the_newest_of_two_accounts_stays(
     host = other.client.make_provider(VCPU=8)
     take(other.client, host)
     ask(one, USAGES)
-    read = kept_usage._read
+    read = project_usage._read
 
     def read_slowly(*arguments: Any) -> Any:
-        monkeypatch.setattr(kept_usage, "_read", read)
+        monkeypatch.setattr(project_usage, "_read", read)
         late = read(*arguments)
         # Another thread is faster, and knows more.
         take(other.client, host)
         assert used(one) == (2, 2)
         return late
 
-    monkeypatch.setattr(kept_usage, "_read", read_slowly)
+    monkeypatch.setattr(project_usage, "_read", read_slowly)
     assert used(one) == (1, 1)
     with statements(one.database) as executed:
         assert used(one) == (2, 2)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks import cloud
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid
 from tests.statements import statements
 

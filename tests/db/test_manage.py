@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from placement.cmd import manage, online_data_migrations
 from placement.db import migration, models
 from placement.objects import online_migration
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests import programs
 from tests.db import legacy
 

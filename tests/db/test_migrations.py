@@ -15,8 +15,9 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from placement.db import migration, models
-from placement_foundation import option, storage
-from placement_foundation.storage import Database
+from placement_foundation import option
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
 from tests import backends, programs
 from tests.db import legacy
 

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.objects import online_migration
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.db import legacy
 
 PROJECT, USER = "the project of nobody", "the user of nobody"

@@ -15,8 +15,9 @@ from oslo_db import exception as db_exc
 
 from placement import app
 from placement.db import models
-from placement_foundation import engine, errors, option, storage, trouble
-from placement_foundation.storage import Database
+from placement_foundation import errors, option
+from placement_foundation.database import engine, storage, trouble
+from placement_foundation.database.storage import Database
 from tests import backends, proxy
 from tests.client import Client
 from tests.proxy import Proxy

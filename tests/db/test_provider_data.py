@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests import backends
 from tests.client import Client, new_uuid
 

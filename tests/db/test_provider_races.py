@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.client import Answer, Client, new_uuid
 from tests.threads import at_once, statuses
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from placement.objects import resource_provider_filter
-from placement.objects.resource_provider_filter import Filters
-from placement.search.model import Inventory
-from placement_foundation.storage import Database
+from placement.model.inventory import Inventory
+from placement.model.resource_provider import ProviderFilters
+from placement.questions import providers
+from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Host:
     inventories: dict[str, Inventory]
     used: dict[str, int]
 
-    def passes(self, filters: Filters) -> bool:
+    def passes(self, filters: ProviderFilters) -> bool:
         """Return whether a provider matches a filter, in the words of the API."""
         return (
             filters.name in (None, self.uuid)
@@ -118,7 +118,7 @@ def some(chance: random.Random, values: list[str], most: int) -> frozenset[str]:
 
 def make_filters(
     chance: random.Random, hosts: list[Host], aggregates: list[str]
-) -> Filters:
+) -> ProviderFilters:
     def maybe(value: Any, otherwise: Any, probability: float = 0.3) -> Any:
         return value if chance.random() < probability else otherwise
 
@@ -128,7 +128,7 @@ def make_filters(
         name: chance.choice([1, 2, 3, 4, 7, 11])
         for name in chance.sample(CLASSES, chance.randint(1, 2))
     }
-    return Filters(
+    return ProviderFilters(
         name=maybe(chance.choice(hosts).uuid, None, 0.1),
         uuid=maybe(chance.choice(hosts).uuid, None, 0.1),
         traits=maybe(groups, []),
@@ -150,9 +150,7 @@ def test_filters_find_what_they_ask_for(
     found_some = 0
     for _ in range(300):
         filters = make_filters(chance, hosts, [*aggregates, new_uuid()])
-        found = database.read(
-            partial(resource_provider_filter.list_by_filters, filters=filters)
-        )
+        found = database.read(partial(providers.list_by_filters, filters=filters))
         expected = [host.uuid for host in hosts if host.passes(filters)]
         assert [provider.uuid for provider in found] == expected, filters
         found_some += bool(expected)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests import backends, programs, proxy
 from tests.proxy import Proxy
 

@@ -11,7 +11,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy.dialects import mysql
 
 from placement.db import migration, models
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests import backends
 
 

@@ -9,9 +9,11 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.objects.candidates import prefilter, snapshot, vocabulary
-from placement.search import engine, model
-from placement_foundation.storage import Database
+from placement.forest import prefilter, reading, vocabulary
+from placement.model.request import Group, Request
+from placement.model.tree import Snapshot, Tree, snapshot_of
+from placement.search import engine
+from placement_foundation.database.storage import Database
 from tests.property import forest, oracle
 from tests.property.test_search import as_found
 
@@ -124,12 +126,12 @@ def everything(
     connection: sa.Connection,
     words: vocabulary.Vocabulary,
     root_ids: frozenset[int] | None = None,
-) -> model.Snapshot:
+) -> Snapshot:
     """Return a snapshot of what is loaded."""
-    return model.snapshot_of(snapshot.load(connection, words, root_ids).values())
+    return snapshot_of(reading.load(connection, words, root_ids).values())
 
 
-def search(connection: sa.Connection, request: model.Request) -> set[oracle.Found]:
+def search(connection: sa.Connection, request: Request) -> set[oracle.Found]:
     words = vocabulary.load(connection)
     relevant = prefilter.list_relevant(connection, request, words)
     loaded = everything(connection, words, relevant.roots)
@@ -141,7 +143,7 @@ def search(connection: sa.Connection, request: model.Request) -> set[oracle.Foun
     return {as_found(candidate) for candidate in found}
 
 
-def ask(database: Database, request: model.Request) -> set[oracle.Found]:
+def ask(database: Database, request: Request) -> set[oracle.Found]:
     return database.read(lambda connection: search(connection, request))
 
 
@@ -173,7 +175,7 @@ def test_a_loaded_snapshot_is_what_was_stored(planted: Database) -> None:
         ]
 
 
-def describe(tree: model.Tree) -> Any:
+def describe(tree: Tree) -> Any:
     return tree.aggregates, [
         (
             member.uuid,
@@ -209,9 +211,9 @@ def hosts(count: int) -> list[forest.Node]:
 
 def test_trees_that_lack_something_are_left_out(planted: Database) -> None:
     plant_in(planted, hosts(10))
-    request = model.Request((model.Group(resources={"VCPU": 1, "DISK_GB": 1}),))
+    request = Request((Group(resources={"VCPU": 1, "DISK_GB": 1}),))
 
-    def load(connection: sa.Connection) -> model.Snapshot:
+    def load(connection: sa.Connection) -> Snapshot:
         words = vocabulary.load(connection)
         relevant = prefilter.list_relevant(connection, request, words)
         return everything(connection, words, relevant.roots)
@@ -244,7 +246,7 @@ def statements(database: Database) -> Iterator[list[str]]:
 def test_the_number_of_statements_does_not_grow_with_the_cloud(
     planted: Database,
 ) -> None:
-    group = model.Group(
+    group = Group(
         resources={"VCPU": 1, "DISK_GB": 1},
         required=(frozenset({"CUSTOM_T1"}),),
         member_of=(frozenset({"A"}),),
@@ -253,7 +255,7 @@ def test_the_number_of_statements_does_not_grow_with_the_cloud(
     for size in (2, 200):
         plant_in(planted, hosts(size))
         with statements(planted) as executed:
-            found = ask(planted, model.Request((group,)))
+            found = ask(planted, Request((group,)))
         assert len(found) == size / 2
         counts.append(len(executed))
     assert counts[0] == counts[1] <= 13
@@ -262,9 +264,9 @@ def test_the_number_of_statements_does_not_grow_with_the_cloud(
 def test_more_trees_than_can_be_listed_are_loaded_as_well(
     planted: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "MOST_LISTED_ROOTS", 3)
+    monkeypatch.setattr(reading, "MOST_LISTED_ROOTS", 3)
     plant_in(planted, hosts(10))
-    request = model.Request((model.Group(resources={"DISK_GB": 1}),))
+    request = Request((Group(resources={"DISK_GB": 1}),))
     found = ask(planted, request)
     assert found == oracle.candidates(hosts(10), request)
     assert len(found) == 5
@@ -334,5 +336,5 @@ def test_the_last_unit_there_is_can_be_had_whatever_digits_a_ratio_loses(
     )
     last = loaded.trees[0].root.stocks["VCPU"].capacity
     for amount, count in ((last, 1), (last + 1, 0)):
-        request = model.Request((model.Group("", {"VCPU": amount}),))
+        request = Request((Group("", {"VCPU": amount}),))
         assert len(ask(planted, request)) == count

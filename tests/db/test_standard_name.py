@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from placement.db import migration, models
 from placement.objects import standard_name
 from placement.objects.standard_name import Added
-from placement_foundation import storage
-from placement_foundation.storage import Database
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
 from tests import backends
 from tests.db import legacy
 

@@ -17,8 +17,9 @@ from oslo_db import exception as db_exc
 from placement import app, conf
 from placement.db import migration
 from placement.objects import standard_name
-from placement_foundation import option, storage
-from placement_foundation.storage import Database
+from placement_foundation import option
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
 from tests import programs
 from tests.db import legacy
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.client import Answer, Client, new_uuid, wants
 from tests.statements import statements
 

@@ -7,7 +7,7 @@ import pytest
 
 from placement.cmd import status
 from placement.db import migration
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests import programs
 from tests.db import legacy
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from placement.objects import total
 from placement.objects.total import Amounts
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests import client
 
 if TYPE_CHECKING:

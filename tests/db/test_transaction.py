@@ -6,9 +6,10 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
-from placement_foundation import errors, storage
-from placement_foundation.storage import Database
-from placement_foundation.trouble import LostRaceError
+from placement_foundation import errors
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
+from placement_foundation.database.trouble import LostRaceError
 
 ADD = sa.insert(models.Trait).values(name="CUSTOM_ONE")
 COUNT = sa.select(sa.func.count(models.Trait.id)).where(

@@ -10,7 +10,7 @@ from placement import app, conf
 from placement.cmd import online_data_migrations
 from placement.db import migration
 from placement.objects import standard_name
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client
 from tests.db import legacy

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gabbi import fixture
 
 from placement import app
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests import description, settings
 from tests.client import Client
 

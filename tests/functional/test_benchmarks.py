@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks import client, cloud, question
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 
 TINY = 0.02
 LARGEST = 200

@@ -12,7 +12,7 @@ import webob
 
 from placement import app, conf
 from placement.console import page
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.functional import identity
 from tests.functional.identity import IdentityServer
 from tests.settings import make_config

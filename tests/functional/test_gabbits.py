@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from gabbi import handlers, suitemaker, utils
 
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.functional import fixtures
 
 GABBITS = Path(__file__).parents[2] / "gabbits"

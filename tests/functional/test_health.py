@@ -11,8 +11,8 @@ import webob
 from placement import app
 from placement.db import migration, models
 from placement.objects import standard_name
-from placement_foundation import health
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
+from placement_foundation.http import health
 from tests import statements
 from tests.settings import make_config
 

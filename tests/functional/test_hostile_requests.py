@@ -9,7 +9,7 @@ import pytest
 import webob
 
 from placement import app
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests import settings
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from functools import partial
 from placement import app
 from placement.db import migration
 from placement.objects import standard_name
-from placement_foundation import option, storage
+from placement_foundation import option
+from placement_foundation.database import storage
 from tests import settings
 from tests.client import Client
 from tests.threads import at_once

@@ -10,7 +10,7 @@ import pytest
 import webob
 
 from placement import app, conf
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 from tests.functional import identity
 from tests.functional.identity import IdentityServer, project_scope
 

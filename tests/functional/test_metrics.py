@@ -18,9 +18,9 @@ from placement.cmd import api
 from placement.monitoring import fleet
 from placement.objects import total
 from placement.routes import ROUTES
-from placement_foundation import metrics, telemetry
-from placement_foundation.storage import Database
-from placement_foundation.trouble import LostRaceError
+from placement_foundation.database.storage import Database
+from placement_foundation.database.trouble import LostRaceError
+from placement_foundation.observing import metrics, telemetry
 from tests import client, programs, statements
 from tests.functional import identity
 from tests.reading import Reading
@@ -176,7 +176,7 @@ def test_connections_are_counted_while_they_are_used(
 
 IMPORTED_EARLIER = """
 import prometheus_client
-from placement_foundation import metrics, telemetry
+from placement_foundation.observing import metrics, telemetry
 metrics.switch_on()
 telemetry.tell(telemetry.TRANSACTION_RETRIES, cause="lost_race")
 print(metrics.render().decode())
@@ -196,7 +196,7 @@ import os
 import prometheus_client
 theirs = prometheus_client.Counter("theirs", "Counted by another library.", ["kind"])
 theirs.labels("one").inc()
-from placement_foundation import metrics, telemetry
+from placement_foundation.observing import metrics, telemetry
 metrics.switch_on()
 if not os.fork():
     telemetry.tell(telemetry.SEARCHES_CUT)

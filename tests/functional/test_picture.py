@@ -1,7 +1,7 @@
 """The pictures of the documentation show what commands print now."""
 
 from docs import picture
-from placement_foundation.storage import Database
+from placement_foundation.database.storage import Database
 
 
 def test_the_picture_is_what_the_command_draws(database: Database) -> None:

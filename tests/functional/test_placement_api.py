@@ -11,7 +11,7 @@ from oslo_config import cfg, types
 
 from placement import conf
 from placement.cmd import api
-from placement_foundation import serving
+from placement_foundation.serving import program
 from tests import programs
 
 BELIEVING = ["[api]", "auth_strategy = noauth2"]
@@ -183,7 +183,7 @@ def test_a_number_that_the_contract_does_not_bound(
     monkeypatch: pytest.MonkeyPatch, group: str, name: str, value: str
 ) -> None:
     monkeypatch.setenv(f"OS_{group}__{name}", value)
-    config = serving.configure(api.PROGRAM, None)
+    config = program.configure(api.PROGRAM, None)
     assert config[group.lower()][name.lower()] == int(value)
 
 
@@ -191,7 +191,7 @@ def test_the_embedded_database_is_for_its_owner(home: Path) -> None:
     directory = home / "data" / "placement"
     directory.mkdir(parents=True, mode=0o755)
     (directory / "placement.db").touch(mode=0o644)
-    serving.prepare_database(api.PROGRAM, serving.configure(api.PROGRAM, None))
+    program.prepare_database(api.PROGRAM, program.configure(api.PROGRAM, None))
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     engine = sa.create_engine(f"sqlite:///{directory}/placement.db")
     with engine.begin() as connection:

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from placement.objects import resource_class
-from placement_foundation import telemetry, tracing
+from placement_foundation.observing import telemetry, tracing
 from tests import client, programs
 
 if TYPE_CHECKING:

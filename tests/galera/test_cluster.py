@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from placement.db import migration
-from placement_foundation import option, storage
+from placement_foundation import option
+from placement_foundation.database import storage
 from tests.galera import cluster
 from tests.galera.cluster import Node
 from tests.stress import run, service, world

@@ -4,7 +4,7 @@ import random
 import uuid
 from typing import Any
 
-from placement.search.model import SHARING
+from placement.model.tree import SHARING
 from tests.client import Client, wants
 
 STANDARD = ("VCPU", "DISK_GB")

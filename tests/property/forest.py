@@ -7,10 +7,13 @@ only what the API reference says.
 import dataclasses
 import random
 
-from placement.search import model
+from placement.model import tree
+from placement.model.inventory import InventoryUsage
+from placement.model.request import Group, Request
+from placement.model.tree import SHARING, Provider, Snapshot, Tree, walk
 
 CLASSES = ("VCPU", "MEMORY_MB", "CUSTOM_VF", "DISK_GB")
-TRAITS = ("CUSTOM_T1", "CUSTOM_T2", "CUSTOM_T3", model.SHARING)
+TRAITS = ("CUSTOM_T1", "CUSTOM_T2", "CUSTOM_T3", SHARING)
 AGGREGATES = ("A", "B", "C")
 
 
@@ -71,7 +74,7 @@ def random_forest(rng: random.Random, size: int = 7) -> list[Node]:
             continue
         traits = {trait for trait in TRAITS[:3] if rng.random() < 0.35}
         if sharing and rng.random() < 0.4:
-            traits.add(model.SHARING)
+            traits.add(SHARING)
         nodes.append(
             Node(
                 f"p{number}",
@@ -102,9 +105,9 @@ def random_inventory(rng: random.Random) -> Inventory:
     )
 
 
-def random_request(rng: random.Random, forest: list[Node]) -> model.Request:
+def random_request(rng: random.Random, forest: list[Node]) -> Request:
     """Return a question with a fair chance to have answers."""
-    groups: list[model.Group] = []
+    groups: list[Group] = []
     pickiness = rng.choice([0, 0, 0.3, 1])
     if rng.random() < 0.6:
         groups.append(random_group(rng, forest, "", pickiness))
@@ -118,7 +121,7 @@ def random_request(rng: random.Random, forest: list[Node]) -> model.Request:
             groups.append(random_group(rng, forest, suffix, pickiness))
     rng.shuffle(groups)
     named = [group.suffix for group in groups if group.suffix]
-    return model.Request(
+    return Request(
         groups=tuple(groups),
         root_required=random_names(rng, TRAITS, 0.2 * pickiness),
         root_forbidden=random_names(rng, TRAITS, 0.2 * pickiness),
@@ -152,11 +155,11 @@ def wide_forest(rng: random.Random) -> list[Node]:
     return nodes
 
 
-def crowded_request(rng: random.Random) -> model.Request:
+def crowded_request(rng: random.Random) -> Request:
     """Return a question in which groups get into each other's way."""
     suffixes = [str(number) for number in range(1, rng.randint(3, 5))]
     groups = [
-        model.Group(
+        Group(
             suffix=suffix,
             resources={
                 "CUSTOM_VF": rng.choice([1, 1, 1, 2]),
@@ -167,11 +170,11 @@ def crowded_request(rng: random.Random) -> model.Request:
         for suffix in suffixes
     ]
     if rng.random() < 0.3:
-        groups.append(model.Group(suffix="", resources={"CUSTOM_VF": 1}))
+        groups.append(Group(suffix="", resources={"CUSTOM_VF": 1}))
     if rng.random() < 0.3:
-        groups.append(model.Group(suffix="N", required=(frozenset({"CUSTOM_T1"}),)))
+        groups.append(Group(suffix="N", required=(frozenset({"CUSTOM_T1"}),)))
         suffixes.append("N")
-    return model.Request(
+    return Request(
         groups=tuple(groups),
         isolate=rng.random() < 0.5,
         same_subtree=tuple(
@@ -184,10 +187,10 @@ def crowded_request(rng: random.Random) -> model.Request:
 
 def random_group(
     rng: random.Random, forest: list[Node], suffix: str, pickiness: float
-) -> model.Group:
+) -> Group:
     resourceless = bool(suffix) and rng.random() < 0.2
     classes = rng.sample(CLASSES, rng.choice([1, 1, 2, 3] if not suffix else [1, 1, 2]))
-    return model.Group(
+    return Group(
         suffix=suffix,
         resources={}
         if resourceless
@@ -218,25 +221,25 @@ def random_sets(
     )
 
 
-def snapshot_of(forest: list[Node]) -> model.Snapshot:
+def snapshot_of(forest: list[Node]) -> Snapshot:
     """Return a forest as the engine gets it."""
     by_name = {node.name: node for node in forest}
     parents = {node.name: node.parent.name if node.parent else None for node in forest}
-    return model.snapshot_of(
+    return tree.snapshot_of(
         tree_of([(by_name[name], end) for name, end in members])
-        for members in model.walk(parents)
+        for members in walk(parents)
     )
 
 
-def tree_of(members: list[tuple[Node, int]]) -> model.Tree:
-    return model.Tree(
+def tree_of(members: list[tuple[Node, int]]) -> Tree:
+    return Tree(
         tuple(
-            model.Provider(
+            Provider(
                 uuid=node.name,
                 parent_uuid=node.parent.name if node.parent else None,
                 root_uuid=node.root.name,
                 stocks={
-                    name: model.Stock(**dataclasses.asdict(inventory))
+                    name: InventoryUsage(**dataclasses.asdict(inventory))
                     for name, inventory in node.inventories.items()
                 },
                 trait_names=tuple(sorted(node.traits)),

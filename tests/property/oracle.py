@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from placement.search import model
+from placement.model.request import Group, Request
+from placement.model.tree import SHARING
 from tests.property.forest import Node
 
 # The allocations, by provider and class, and the providers of each group, by suffix.
@@ -21,7 +22,7 @@ Choice: TypeAlias = tuple[dict[tuple[Node, str], int], set[Node]]
 
 def anchors(forest: list[Node], node: Node) -> set[Node]:
     reached = {node.root}
-    if model.SHARING in node.traits:
+    if SHARING in node.traits:
         reached |= {
             other.root for other in forest if other.aggregates & node.aggregates
         }
@@ -39,12 +40,12 @@ def fits(node: Node, name: str, amount: int) -> bool:
     )
 
 
-def is_member(node: Node, group: model.Group) -> bool:
+def is_member(node: Node, group: Group) -> bool:
     return all(node.aggregates & one_of for one_of in group.member_of)
 
 
 def may_give(
-    forest: list[Node], node: Node, name: str, group: model.Group, anchor: Node
+    forest: list[Node], node: Node, name: str, group: Group, anchor: Node
 ) -> bool:
     """Return whether the group without suffix may take a class from a provider."""
     home = node.root is anchor
@@ -57,11 +58,11 @@ def may_give(
     )
 
 
-def named(forest: list[Node], group: model.Group) -> Node:
+def named(forest: list[Node], group: Group) -> Node:
     return next(node for node in forest if node.name == group.in_tree)
 
 
-def choices(forest: list[Node], group: model.Group, anchor: Node) -> Iterator[Choice]:
+def choices(forest: list[Node], group: Group, anchor: Node) -> Iterator[Choice]:
     if not group.suffix:
         yield from _spread_choices(forest, group, anchor)
         return
@@ -84,9 +85,7 @@ def choices(forest: list[Node], group: model.Group, anchor: Node) -> Iterator[Ch
             yield taken, {node}
 
 
-def _spread_choices(
-    forest: list[Node], group: model.Group, anchor: Node
-) -> Iterator[Choice]:
+def _spread_choices(forest: list[Node], group: Group, anchor: Node) -> Iterator[Choice]:
     names = list(group.resources)
     givers = [
         [node for node in forest if may_give(forest, node, name, group, anchor)]
@@ -102,7 +101,7 @@ def _spread_choices(
             yield taken, set(picks)
 
 
-def candidates(forest: list[Node], request: model.Request) -> set[Found]:
+def candidates(forest: list[Node], request: Request) -> set[Found]:
     names = {node.name for node in forest}
     if any(group.in_tree and group.in_tree not in names for group in request.groups):
         return set()
@@ -117,7 +116,7 @@ def candidates(forest: list[Node], request: model.Request) -> set[Found]:
     return found
 
 
-def _at(forest: list[Node], request: model.Request, anchor: Node) -> Iterator[Found]:
+def _at(forest: list[Node], request: Request, anchor: Node) -> Iterator[Found]:
     each = [list(choices(forest, group, anchor)) for group in request.groups]
     for assignment in itertools.product(*each):
         users = {
@@ -142,14 +141,14 @@ def _at(forest: list[Node], request: model.Request, anchor: Node) -> Iterator[Fo
             )
 
 
-def _is_isolated(users: dict[str, set[Node]], request: model.Request) -> bool:
+def _is_isolated(users: dict[str, set[Node]], request: Request) -> bool:
     suffixed = [
         node.name for suffix, serving in users.items() if suffix for node in serving
     ]
     return not request.isolate or len(set(suffixed)) == len(suffixed)
 
 
-def _has_tops(users: dict[str, set[Node]], request: model.Request) -> bool:
+def _has_tops(users: dict[str, set[Node]], request: Request) -> bool:
     for names in request.same_subtree:
         together = set().union(*(users[suffix] for suffix in names))
         if not any(all(top in node.line for node in together) for top in together):
@@ -170,9 +169,7 @@ def _gives_once_per_tree(total: Counter[tuple[Node, str]]) -> bool:
     return len({node.root for node in givers}) == len(givers)
 
 
-def summarised(
-    forest: list[Node], request: model.Request, returned: set[Found]
-) -> set[str]:
+def summarised(forest: list[Node], request: Request, returned: set[Found]) -> set[str]:
     """Return the names of the providers with a summary in an answer."""
     givers = {name for taken, _ in returned for name, _, _ in taken}
     if not request.nested:

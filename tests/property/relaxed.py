@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from placement.search import model
+from placement.model.request import Group, Request
 from tests.property import oracle
 from tests.property.forest import Node
 
@@ -39,7 +39,7 @@ TO_BLAME = (
 )
 
 
-def constraints_of(request: model.Request) -> list[Constraint]:
+def constraints_of(request: Request) -> list[Constraint]:
     found: list[Constraint] = []
     found += [("root_required", None, name, None) for name in request.root_required]
     found += [("root_forbidden", None, name, None) for name in request.root_forbidden]
@@ -72,7 +72,7 @@ def constraints_of(request: model.Request) -> list[Constraint]:
 class BruteForce:
     """A cloud and a request, asked about by sets of constraints."""
 
-    def __init__(self, forest: list[Node], request: model.Request) -> None:
+    def __init__(self, forest: list[Node], request: Request) -> None:
         self.forest = forest
         self.request = request
         self.constraints = constraints_of(request)
@@ -114,7 +114,7 @@ class BruteForce:
         forbidden = {each[2] for each in kinds(kept, "root_forbidden")}
         return required <= root.traits and not forbidden & root.traits
 
-    def choices(self, group: model.Group, kept: Kept, anchor: Node) -> Iterator[Choice]:
+    def choices(self, group: Group, kept: Kept, anchor: Node) -> Iterator[Choice]:
         if not (group.resources or group.required or group.member_of):
             return
         of_group = {each for each in kept if each[1] == group.suffix}
@@ -151,7 +151,7 @@ class BruteForce:
     def _may_serve(
         self,
         node: Node,
-        group: model.Group,
+        group: Group,
         kept: set[Constraint],
         classes: list[str],
         anchor: Node,
@@ -184,7 +184,7 @@ class BruteForce:
         return all(self._gives(node, name, group, kept) for name in classes)
 
     def _gives(
-        self, node: Node, name: str, group: model.Group, kept: set[Constraint]
+        self, node: Node, name: str, group: Group, kept: set[Constraint]
     ) -> bool:
         if name not in node.inventories:
             return False
@@ -202,7 +202,7 @@ class BruteForce:
         self,
         node: Node,
         classes: list[str],
-        group: model.Group,
+        group: Group,
         kept: set[Constraint],
     ) -> list[tuple[Node, str, int, bool]]:
         amounts = ((name, group.resources[name]) for name in classes)

@@ -5,8 +5,9 @@ import random
 
 import pytest
 
-from placement.explanation import capacity
-from placement.search import model
+from placement.model.request import Group, Request
+from placement.model.tree import SHARING
+from placement.questions import counting
 from tests.property import forest, oracle
 
 BATCHES = 4
@@ -21,7 +22,7 @@ class TooMany(Exception):
 
 
 def most_claims(
-    cloud: list[forest.Node], request: model.Request, known: dict[object, int]
+    cloud: list[forest.Node], request: Request, known: dict[object, int]
 ) -> int:
     """Return the largest number of claims, one after the other in any way."""
     key = tuple(
@@ -77,7 +78,7 @@ def test_it_is_the_most_or_a_lower_bound(seed: int) -> None:
             most = most_claims(cloud, request, {})
         except TooMany:
             continue
-        counts = capacity.count_all(forest.snapshot_of(cloud), request, MOST)
+        counts = counting.count_all(forest.snapshot_of(cloud), request, MOST)
         total = sum(each.count for each in counts)
         context = (cloud, request)
         if all(each.exact for each in counts):
@@ -96,15 +97,15 @@ def host(name: str, **totals: int) -> forest.Node:
 
 
 def count(
-    cloud: list[forest.Node], *groups: model.Group, most: int = MOST
+    cloud: list[forest.Node], *groups: Group, most: int = MOST
 ) -> dict[str, tuple[int, bool]]:
-    counts = capacity.count_all(forest.snapshot_of(cloud), model.Request(groups), most)
+    counts = counting.count_all(forest.snapshot_of(cloud), Request(groups), most)
     return {each.tree.root.uuid: (each.count, each.exact) for each in counts}
 
 
 def test_hosts_are_counted_to_the_last_claim() -> None:
     cloud = [host("a", VCPU=7, MEMORY_MB=100), host("b", VCPU=1, MEMORY_MB=100)]
-    asked = model.Group("", {"VCPU": 2, "MEMORY_MB": 20})
+    asked = Group("", {"VCPU": 2, "MEMORY_MB": 20})
     assert count(cloud, asked) == {"a": (3, True), "b": (0, True)}
 
 
@@ -120,7 +121,7 @@ def test_devices_count_each_by_itself() -> None:
         )
         for total in (3, 4, 5)
     ]
-    asked = model.Group("1", {"CUSTOM_VF": 2})
+    asked = Group("1", {"CUSTOM_VF": 2})
     assert count([root, *cards], asked) == {"root": (1 + 2 + 2, True)}
 
 
@@ -132,10 +133,10 @@ def test_a_shared_pool_is_counted_once() -> None:
     ]
     pool = dataclasses.replace(
         host("pool", DISK_GB=100),
-        traits=frozenset({model.SHARING}),
+        traits=frozenset({SHARING}),
         aggregates=aggregates,
     )
-    asked = model.Group("", {"VCPU": 1, "DISK_GB": 10})
+    asked = Group("", {"VCPU": 1, "DISK_GB": 10})
     assert count([*hosts, pool], asked) == {
         "a": (8, False),
         "b": (2, False),
@@ -149,5 +150,5 @@ def test_it_stops_at_its_limit() -> None:
         forest.Node("a", None, {"VCPU": endless}, frozenset(), frozenset()),
         host("b", VCPU=5),
     ]
-    asked = model.Group("", {"VCPU": 1})
+    asked = Group("", {"VCPU": 1})
     assert count(cloud, asked, most=5) == {"a": (5, False), "b": (5, True)}

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from placement.explanation import constraint, report, survey
-from placement.search import model
+from placement.model.request import Request
+from placement.questions.explanation import constraint, report, survey
 from tests.property import forest, relaxed
 
 # Each batch explains so many requests. ``tox -e explanations`` has more batches.
@@ -19,7 +19,7 @@ def as_plain(each: constraint.Constraint) -> relaxed.Constraint:
     return each.kind, each.suffix, each.value, each.resource_class
 
 
-def random_case(rng: random.Random) -> tuple[list[forest.Node], model.Request]:
+def random_case(rng: random.Random) -> tuple[list[forest.Node], Request]:
     """Return a cloud and a request that brute force can deal with."""
     while True:
         if rng.random() < 0.2:
@@ -43,9 +43,7 @@ def test_each_number_is_what_brute_force_counts(seed: int) -> None:
         compare(rng, *random_case(rng))
 
 
-def compare(
-    rng: random.Random, cloud: list[forest.Node], request: model.Request
-) -> None:
+def compare(rng: random.Random, cloud: list[forest.Node], request: Request) -> None:
     brute = relaxed.BruteForce(cloud, request)
     asked = survey.Survey(forest.snapshot_of(cloud), request)
     roots = [root.name for root in brute.roots]

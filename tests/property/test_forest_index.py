@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from placement.objects.candidates import forest, vocabulary
-from placement.objects.candidates.block import Block
-from placement.search import engine, model
+from placement.forest import forest, vocabulary
+from placement.forest.block import Block
+from placement.model.tree import Tree
+from placement.search import engine
 from tests.property import forest as clouds
 from tests.property.test_search import as_found
 
 WORDS = vocabulary.of_names({}, {})
 
 
-def trees_of(cloud: list[clouds.Node], first: int = 1) -> dict[int, model.Tree]:
+def trees_of(cloud: list[clouds.Node], first: int = 1) -> dict[int, Tree]:
     """Return trees by made up ids of their roots, which their members have as well."""
     numbers = itertools.count(first)
     trees = {}
@@ -25,7 +26,7 @@ def trees_of(cloud: list[clouds.Node], first: int = 1) -> dict[int, model.Tree]:
             dataclasses.replace(member, id=next(numbers), generation=3)
             for member in tree.members
         )
-        trees[members[0].id] = model.Tree(members, tree.aggregates)
+        trees[members[0].id] = Tree(members, tree.aggregates)
     return trees
 
 
@@ -58,7 +59,7 @@ def test_a_forest_that_follows_changes_is_like_one_that_is_made_anew(
 ) -> None:
     monkeypatch.setattr(forest, "BLOCK_SIZE", 3)
     rng = random.Random(seed)
-    trees: dict[int, model.Tree] = {}
+    trees: dict[int, Tree] = {}
     grown = forest.forest_of(WORDS, trees)
     for _ in range(40):
         before, described = grown, describe(grown)
@@ -79,7 +80,7 @@ def test_a_forest_that_follows_changes_is_like_one_that_is_made_anew(
         assert describe(before) == described, "a forest was changed"
 
 
-def use(rng: random.Random, tree: model.Tree) -> model.Tree:
+def use(rng: random.Random, tree: Tree) -> Tree:
     """Return a tree of which more is used."""
     members = tuple(
         dataclasses.replace(
@@ -92,18 +93,18 @@ def use(rng: random.Random, tree: model.Tree) -> model.Tree:
         )
         for member in tree.members
     )
-    return model.Tree(members, tree.aggregates)
+    return Tree(members, tree.aggregates)
 
 
-def collides(tree: model.Tree, others: dict[int, model.Tree]) -> bool:
+def collides(tree: Tree, others: dict[int, Tree]) -> bool:
     """Return whether a member has the UUID of a member of another tree."""
     uuids = {member.uuid for other in others.values() for member in other.members}
     return any(member.uuid in uuids for member in tree.members)
 
 
 def without_twins(
-    trees: dict[int, model.Tree], there: dict[int, model.Tree]
-) -> tuple[dict[int, model.Tree], dict[int, model.Tree]]:
+    trees: dict[int, Tree], there: dict[int, Tree]
+) -> tuple[dict[int, Tree], dict[int, Tree]]:
     """Leave out trees in which there is a UUID for the second time."""
     seen: set[str] = set()
     kept = {}

@@ -5,7 +5,9 @@ import random
 
 import pytest
 
-from placement.search import engine, model
+from placement.model.request import Request
+from placement.model.tree import Provider, Snapshot, Tree
+from placement.search import engine
 from placement.search.budget import Limits
 from placement.search.tally import Tally
 from tests.property import forest, oracle
@@ -49,7 +51,7 @@ def test_the_search_finds_what_brute_force_finds_when_it_is_crowded(seed: int) -
 
 
 def compare(
-    rng: random.Random, cloud: list[forest.Node], requests: list[model.Request]
+    rng: random.Random, cloud: list[forest.Node], requests: list[Request]
 ) -> None:
     """Compare the answers, all of them and some of them, in any order."""
     snapshot = forest.snapshot_of(cloud)
@@ -73,8 +75,8 @@ def compare(
 
 def compare_within_budget(
     rng: random.Random,
-    snapshot: model.Snapshot,
-    request: model.Request,
+    snapshot: Snapshot,
+    request: Request,
     expected: set[oracle.Found],
 ) -> None:
     """Compare with what a budget permits: a part of the answers, and never called all.
@@ -103,8 +105,8 @@ def compare_within_budget(
 
 
 def from_tree(
-    tree: model.Tree, candidates: list[engine.Candidate]
-) -> list[tuple[model.Provider, ...]]:
+    tree: Tree, candidates: list[engine.Candidate]
+) -> list[tuple[Provider, ...]]:
     return [
         candidate.providers
         for candidate in candidates

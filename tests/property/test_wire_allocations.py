@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from placement import errors
 from placement.microversion import VERSIONS
-from placement.objects.allocation import Share
-from placement.objects.consumer import Consumer
+from placement.model.allocation import Allocation
+from placement.model.consumer import Consumer
 from placement.routes import ROUTES
 from placement.schemas import allocation as wire
-from placement_foundation.schema import View
-from placement_foundation.version import Version
+from placement_foundation.http.schema import View
+from placement_foundation.http.version import Version
 
 PUT = ROUTES["/allocations/{consumer_uuid}"]["PUT"]
 POST = ROUTES["/allocations"]["POST"]
@@ -44,7 +44,7 @@ versions = st.sampled_from([Version(*each) for each in VERSIONS])
 
 
 def told(consumer: Consumer, used: dict[str, dict[str, int]], view: View) -> Any:
-    shares = [Share(consumer, uuid, 5, each) for uuid, each in used.items()]
+    shares = [Allocation(consumer, uuid, 5, each) for uuid, each in used.items()]
     return wire.render_consumer(shares, view)
 
 

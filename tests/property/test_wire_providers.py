@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.microversion import MAXIMUM, VERSIONS
-from placement.objects.resource_class import ResourceClass
-from placement.objects.resource_provider import ResourceProvider
-from placement.objects.resource_provider_filter import Filters
-from placement.objects.trait import Filters as TraitFilters
-from placement.objects.trait import Trait
+from placement.model.inventory import Inventory
+from placement.model.resource_class import ResourceClass
+from placement.model.resource_provider import ProviderFilters, ResourceProvider
+from placement.model.trait import Trait
+from placement.model.trait import TraitFilters as TraitFilters
 from placement.schemas import (
     aggregate,
     inventory,
@@ -21,10 +21,9 @@ from placement.schemas import (
     resource_provider,
     trait,
 )
-from placement.search.model import Inventory
-from placement_foundation import query_string
-from placement_foundation.schema import Schema, View, parse_json
-from placement_foundation.version import Version
+from placement_foundation.http import query_string
+from placement_foundation.http.schema import Schema, View, parse_json
+from placement_foundation.http.version import Version
 
 LATEST = View(MAXIMUM)
 LARGEST = 0x7FFFFFFF
@@ -158,7 +157,7 @@ def test_a_provider_never_loses_what_it_once_showed(
 
 
 filters = st.builds(
-    Filters,
+    ProviderFilters,
     name=st.none() | names.filter(bool),
     uuid=st.none() | uuids,
     in_tree=st.none() | uuids,
@@ -170,7 +169,7 @@ filters = st.builds(
 )
 
 
-def render_filters(wanted: Filters) -> str:
+def render_filters(wanted: ProviderFilters) -> str:
     """Return a query string that asks for this."""
     single = {
         "name": wanted.name,
@@ -187,7 +186,7 @@ def render_filters(wanted: Filters) -> str:
 
 
 @given(filters)
-def test_filters_of_providers(wanted: Filters) -> None:
+def test_filters_of_providers(wanted: ProviderFilters) -> None:
     parse_filters = resource_provider.LIST.at(MAXIMUM)
     assert parse_filters
     assert parse_filters(query_string.decode(render_filters(wanted))) == wanted

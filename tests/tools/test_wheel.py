@@ -51,7 +51,14 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_all_packages_say_that_they_are_typed(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     packages = {name.split("/")[0] for name in names if name.endswith("__init__.py")}
-    assert packages == {"placement", "placement_consumers", "placement_foundation"}
+    assert packages == {
+        "placement",
+        "placement_clients",
+        "placement_consumers",
+        "placement_foundation",
+        "placement_nodes",
+        "placement_reservations",
+    }
     assert {f"{package}/py.typed" for package in packages} <= names
 
 

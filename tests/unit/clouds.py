@@ -3,14 +3,17 @@
 import itertools
 from collections.abc import Iterable, Mapping
 
-from placement.search import engine, model
+from placement.model.inventory import InventoryUsage
+from placement.model.request import Group, Request
+from placement.model.tree import Provider, Snapshot, Tree, snapshot_of, walk
+from placement.search import engine
 from placement.search.budget import Limits
 from placement.search.tally import Tally
 
-Stocks = Mapping[str, model.Stock]
+Stocks = Mapping[str, InventoryUsage]
 
-ONE = {"GPU": model.Stock(1)}
-FULL = {"GPU": model.Stock(1, used=1)}
+ONE = {"GPU": InventoryUsage(1)}
+FULL = {"GPU": InventoryUsage(1, used=1)}
 NUMA = frozenset({"NUMA"})
 
 
@@ -19,12 +22,12 @@ def tree(
     parents: Mapping[str, str],
     stocks: Mapping[str, Stocks],
     traits: Mapping[str, frozenset[str]] | None = None,
-) -> model.Tree:
+) -> Tree:
     """Return a tree; ``parents`` are those of all members but the root."""
-    (members,) = model.walk({root: None, **parents})
-    return model.Tree(
+    (members,) = walk({root: None, **parents})
+    return Tree(
         tuple(
-            model.Provider(
+            Provider(
                 uuid=name,
                 parent_uuid=parents.get(name),
                 root_uuid=root,
@@ -41,7 +44,7 @@ def tree(
     )
 
 
-def hosts(count: int, devices: Iterable[Stocks]) -> model.Snapshot:
+def hosts(count: int, devices: Iterable[Stocks]) -> Snapshot:
     """Return hosts with the same devices below each."""
     devices = list(devices)
     trees = []
@@ -53,18 +56,16 @@ def hosts(count: int, devices: Iterable[Stocks]) -> model.Snapshot:
                 root, dict.fromkeys(names, root), dict(zip(names, devices, strict=True))
             )
         )
-    return model.snapshot_of(trees)
+    return snapshot_of(trees)
 
 
-def groups(count: int, amount: int = 1) -> tuple[model.Group, ...]:
-    return tuple(
-        model.Group(str(number), {"GPU": amount}) for number in range(1, count + 1)
-    )
+def groups(count: int, amount: int = 1) -> tuple[Group, ...]:
+    return tuple(Group(str(number), {"GPU": amount}) for number in range(1, count + 1))
 
 
 def ask(
-    snapshot: model.Snapshot,
-    request: model.Request,
+    snapshot: Snapshot,
+    request: Request,
     limit: int | None = None,
     limits: Limits | None = None,
 ) -> tuple[list[engine.Candidate], Tally]:
@@ -78,7 +79,7 @@ def roots(candidates: Iterable[engine.Candidate]) -> list[str]:
     return [candidate.providers[0].root_uuid for candidate in candidates]
 
 
-def cluster(classes: int, providers: int, traits: Iterable[str]) -> model.Snapshot:
+def cluster(classes: int, providers: int, traits: Iterable[str]) -> Snapshot:
     """Return a host with some providers of each class, with one trait each."""
     names = {
         f"{number}-{which}": f"C{number}"
@@ -90,19 +91,17 @@ def cluster(classes: int, providers: int, traits: Iterable[str]) -> model.Snapsh
             names, (frozenset({each}) for each in itertools.cycle(traits)), strict=False
         )
     )
-    stocks = {name: {of: model.Stock(1)} for name, of in names.items()}
-    return model.snapshot_of(
-        [tree("host", dict.fromkeys(names, "host"), stocks, having)]
-    )
+    stocks = {name: {of: InventoryUsage(1)} for name, of in names.items()}
+    return snapshot_of([tree("host", dict.fromkeys(names, "host"), stocks, having)])
 
 
-def of_all_classes(classes: int, traits: Iterable[str]) -> model.Request:
+def of_all_classes(classes: int, traits: Iterable[str]) -> Request:
     resources = {f"C{number}": 1 for number in range(classes)}
     required = tuple(frozenset({each}) for each in traits)
-    return model.Request((model.Group("", resources, required=required),))
+    return Request((Group("", resources, required=required),))
 
 
-def numa_host(name: str, functions: int, nodes: int = 2) -> model.Tree:
+def numa_host(name: str, functions: int, nodes: int = 2) -> Tree:
     """Return a host of some NUMA nodes with some functions below each."""
     parents, stocks, traits = {}, {}, {}
     for node in [f"{name}-{number}" for number in range(nodes)]:
@@ -113,20 +112,20 @@ def numa_host(name: str, functions: int, nodes: int = 2) -> model.Tree:
     return tree(name, parents, stocks, traits)
 
 
-def on_one_node(count: int) -> model.Request:
-    return model.Request(
-        (*groups(count), model.Group("N", required=(NUMA,))),
+def on_one_node(count: int) -> Request:
+    return Request(
+        (*groups(count), Group("N", required=(NUMA,))),
         isolate=True,
         same_subtree=(frozenset(["N", *map(str, range(1, count + 1))]),),
     )
 
 
-def pairs(sets: int) -> model.Request:
+def pairs(sets: int) -> Request:
     """Return a request for sets of two functions, each set on one NUMA node."""
     names = [(f"{n}a", f"{n}b", f"{n}n") for n in range(sets)]
-    return model.Request(
+    return Request(
         tuple(
-            model.Group(name, {"GPU": 1}) if name != node else nodal(name)
+            Group(name, {"GPU": 1}) if name != node else nodal(name)
             for first, second, node in names
             for name in (first, second, node)
         ),
@@ -134,8 +133,8 @@ def pairs(sets: int) -> model.Request:
     )
 
 
-def nodal(name: str) -> model.Group:
-    return model.Group(name, required=(NUMA,))
+def nodal(name: str) -> Group:
+    return Group(name, required=(NUMA,))
 
 
 # Three nodes of three functions hold nine, but no more than three pairs. Relaxations
@@ -143,9 +142,9 @@ def nodal(name: str) -> model.Group:
 PAIRS = pairs(4)
 
 
-def small_host(name: str) -> model.Tree:
+def small_host(name: str) -> Tree:
     return numa_host(name, functions=3, nodes=3)
 
 
-def large_host(name: str) -> model.Tree:
+def large_host(name: str) -> Tree:
     return numa_host(name, functions=8, nodes=3)

@@ -11,13 +11,15 @@ import pytest
 
 from placement import conf, errors
 from placement.microversion import VERSIONS
-from placement.objects.candidates import answer
-from placement.objects.candidates.question import Answer, Question, order_of
+from placement.model.request import Group, Request
+from placement.model.tree import Snapshot, snapshot_of
+from placement.questions import candidates
+from placement.questions.candidate_query import CandidateQuery, Candidates, order_of
 from placement.schemas import allocation_candidate as wire
-from placement.search import engine, model
-from placement_foundation import json_text, query_string
-from placement_foundation.schema import Json, View
-from placement_foundation.version import Version
+from placement.search import engine
+from placement_foundation.http import json_text, query_string
+from placement_foundation.http.schema import Json, View
+from placement_foundation.http.version import Version
 from tests.property import forest
 from tests.unit import clouds
 
@@ -26,7 +28,7 @@ B = "bbbbbbbb-0000-4000-8000-000000000002"
 MINORS = [minor for _, minor in VERSIONS if minor >= 10]
 
 
-def parse(text: str, minor: int = 39) -> Question:
+def parse(text: str, minor: int = 39) -> CandidateQuery:
     parser = wire.QUERY.at(Version(1, minor))
     assert parser is not None
     return parser(query_string.decode(text))
@@ -42,17 +44,17 @@ def test_a_query_becomes_groups_in_the_order_they_are_begun() -> None:
         f"&member_of1=in:{A},{B}&member_of1=!{B}&resources1=IP:1&group_policy=isolate"
         "&root_required=T3,!T4&same_subtree=1,_B&limit=5&required_B=in:T5,T6"
     )
-    assert parse(text) == Question(
-        model.Request(
+    assert parse(text) == CandidateQuery(
+        Request(
             groups=(
-                model.Group(
+                Group(
                     "_B",
                     {"VF": 3},
                     required=sets("T1", "T5,T6"),
                     forbidden=frozenset({"T2"}),
                 ),
-                model.Group("", {"VCPU": 1, "DISK_GB": 2}),
-                model.Group(
+                Group("", {"VCPU": 1, "DISK_GB": 2}),
+                Group(
                     "1",
                     {"IP": 1},
                     member_of=sets(f"{A},{B}"),
@@ -138,7 +140,7 @@ def test_every_candidate_is_rendered_so_that_it_can_be_read_back() -> None:
         snapshot = forest.snapshot_of(cloud)
         request = forest.random_request(rng, cloud)
         candidates = tuple(engine.search(snapshot, request))
-        answer = Answer(candidates, (), frozenset())
+        answer = Candidates(candidates, (), frozenset())
         document = render(answer, Version(1, 39))
         listed = render(answer, Version(1, 11))
         assert [read(each) for each in document["allocation_requests"]] == [
@@ -159,7 +161,7 @@ def test_every_candidate_is_rendered_so_that_it_can_be_read_back() -> None:
     assert rendered > 100
 
 
-def render(answer: Answer, version: Version) -> Any:
+def render(answer: Candidates, version: Version) -> Any:
     return json.loads(json_text.encode(wire.render(answer, View(version))))
 
 
@@ -181,7 +183,7 @@ def read_list(document: Json) -> dict[str, dict[str, int]]:
     }
 
 
-def hosts(count: int, devices: int) -> model.Snapshot:
+def hosts(count: int, devices: int) -> Snapshot:
     """Return hosts with devices of one CUSTOM_VF below each."""
     cloud = []
     for number in range(count):
@@ -195,7 +197,7 @@ def hosts(count: int, devices: int) -> model.Snapshot:
     return forest.snapshot_of(cloud)
 
 
-ONE = model.Request((model.Group(resources={"CUSTOM_VF": 1}),))
+ONE = Request((Group(resources={"CUSTOM_VF": 1}),))
 
 
 def roots(candidates: list[engine.Candidate]) -> list[str]:
@@ -210,7 +212,7 @@ RANDOM = conf.Settings(randomize_allocation_candidates=True)
 def find(
     limit: int | None = None, settings: conf.Settings = PLAIN
 ) -> list[engine.Candidate]:
-    return answer.find(hosts(2, 4), Question(ONE, limit), order_of(settings))
+    return candidates.find(hosts(2, 4), CandidateQuery(ONE, limit), order_of(settings))
 
 
 def test_a_limit_offers_as_many_trees_as_there_are() -> None:
@@ -254,9 +256,11 @@ def test_a_search_that_met_its_budget_is_logged(
     caplog.set_level(logging.INFO)
     few = conf.Settings(search_picks=1, search_picks_per_anchor=1)
     assert len(find(settings=few)) == 8
-    assert len(answer.find(hosts(1, 20), Question(ONE, 3), order_of(few))) == 3
+    assert (
+        len(candidates.find(hosts(1, 20), CandidateQuery(ONE, 3), order_of(few))) == 3
+    )
     assert not caplog.records, "what is asked for was found"
-    found = answer.find(hosts(1, 20), Question(ONE, None), order_of(few))
+    found = candidates.find(hosts(1, 20), CandidateQuery(ONE, None), order_of(few))
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert f"{len(found)} found, there may be more" in record.message
@@ -266,16 +270,16 @@ def test_a_search_that_cut_turns_short_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    cloud = model.snapshot_of([clouds.small_host("host")])
-    question = Question(clouds.PAIRS, None)
-    assert not answer.find(cloud, question, order_of(PLAIN))
+    cloud = snapshot_of([clouds.small_host("host")])
+    question = CandidateQuery(clouds.PAIRS, None)
+    assert not candidates.find(cloud, question, order_of(PLAIN))
     assert not caplog.records
     little = conf.Settings(search_picks_per_anchor=1)
-    assert not answer.find(cloud, question, order_of(little))
+    assert not candidates.find(cloud, question, order_of(little))
     (record,) = caplog.records
     assert record.levelno == logging.INFO
     assert "search_picks_per_anchor cut" in record.message
     few = conf.Settings(search_picks_per_anchor=1, search_picks=1)
     with pytest.raises(errors.SearchExhausted, match="the request groups 1b, 2n"):
-        answer.find(cloud, question, order_of(few))
+        candidates.find(cloud, question, order_of(few))
     assert "groups hard to serve: 1b, 2n" in caplog.text

@@ -13,10 +13,10 @@ import webob
 
 from placement import app, conf, errors, policy
 from placement.operation import Call
-from placement_foundation.application import Application
-from placement_foundation.operation import Operation, Reply
-from placement_foundation.schema import Schema
-from placement_foundation.version import ByVersion, always, since
+from placement_foundation.http.application import Application
+from placement_foundation.http.operation import Operation, Reply
+from placement_foundation.http.schema import Schema
+from placement_foundation.http.version import ByVersion, always, since
 from tests import settings
 
 NAMED = Schema({"type": "object", "required": ["name"]})

@@ -3,7 +3,7 @@
 import pytest
 
 from placement import errors
-from placement_foundation import schema
+from placement_foundation.http import schema
 
 SCHEMA = schema.Schema(
     {"type": "object", "properties": {"total": schema.POSITIVE_INT}},

@@ -3,9 +3,10 @@
 import pytest
 
 from placement import errors
-from placement.objects.claim import Claim, Place, check_room
-from placement.objects.consumer import WantedConsumer
-from placement.search.model import Stock
+from placement.model.allocation import Claim, Place
+from placement.model.consumer import WantedConsumer
+from placement.model.inventory import InventoryUsage
+from placement.objects.claim import check_room
 
 SOMEBODY = WantedConsumer("somebody", "project", "user")
 CPU, DISK = ("host", "VCPU"), ("host", "DISK_GB")
@@ -17,7 +18,7 @@ def claims(*amounts: dict[str, dict[str, int]]) -> list[Claim]:
 
 def refusal(
     wanted: list[Claim],
-    stocks: dict[Place, Stock],
+    stocks: dict[Place, InventoryUsage],
     freed: dict[Place, int] | None = None,
 ) -> str:
     with pytest.raises(errors.Conflict) as caught:
@@ -26,38 +27,45 @@ def refusal(
 
 
 def test_what_fits_is_accepted() -> None:
-    check_room(claims({"host": {"VCPU": 4}}), {CPU: Stock(4)}, {})
+    check_room(claims({"host": {"VCPU": 4}}), {CPU: InventoryUsage(4)}, {})
 
 
 def test_what_others_use_counts() -> None:
-    stocks = {CPU: Stock(4, used=1)}
+    stocks = {CPU: InventoryUsage(4, used=1)}
     check_room(claims({"host": {"VCPU": 3}}), stocks, {})
     assert "exceed the capacity" in refusal(claims({"host": {"VCPU": 4}}), stocks)
 
 
 def test_what_is_given_back_does_not_count() -> None:
-    check_room(claims({"host": {"VCPU": 4}}), {CPU: Stock(4, used=4)}, {CPU: 4})
+    check_room(
+        claims({"host": {"VCPU": 4}}), {CPU: InventoryUsage(4, used=4)}, {CPU: 4}
+    )
 
 
 def test_claims_of_one_request_count_together() -> None:
     one = {"host": {"VCPU": 1}}
-    check_room(claims(one, one), {CPU: Stock(2)}, {})
-    assert "exceed the capacity" in refusal(claims(one, one, one), {CPU: Stock(2)})
+    check_room(claims(one, one), {CPU: InventoryUsage(2)}, {})
+    assert "exceed the capacity" in refusal(
+        claims(one, one, one), {CPU: InventoryUsage(2)}
+    )
 
 
 def test_constraints_are_not_about_sums() -> None:
     one = {"host": {"VCPU": 2}}
-    check_room(claims(one, one), {CPU: Stock(10, max_unit=2)}, {})
+    check_room(claims(one, one), {CPU: InventoryUsage(10, max_unit=2)}, {})
 
 
 def test_the_product_of_total_and_ratio_is_not_rounded() -> None:
-    stocks = {CPU: Stock(100, allocation_ratio=0.57)}
+    stocks = {CPU: InventoryUsage(100, allocation_ratio=0.57)}
     check_room(claims({"host": {"VCPU": 56}}), stocks, {})
     assert "exceed the capacity" in refusal(claims({"host": {"VCPU": 57}}), stocks)
 
 
 def test_a_negative_capacity_holds_nothing() -> None:
-    for stock in (Stock(1, reserved=2), Stock(1, allocation_ratio=-0.5)):
+    for stock in (
+        InventoryUsage(1, reserved=2),
+        InventoryUsage(1, allocation_ratio=-0.5),
+    ):
         assert "exceed the capacity" in refusal(
             claims({"host": {"VCPU": 1}}), {CPU: stock}
         )
@@ -65,7 +73,7 @@ def test_a_negative_capacity_holds_nothing() -> None:
 
 @pytest.mark.parametrize("ratio", [3.4e38, -3.4e38])
 def test_the_largest_ratios_are_numbers_like_others(ratio: float) -> None:
-    stocks = {CPU: Stock(0x7FFFFFFF, allocation_ratio=ratio)}
+    stocks = {CPU: InventoryUsage(0x7FFFFFFF, allocation_ratio=ratio)}
     wanted = claims({"host": {"VCPU": 0x7FFFFFFF}})
     if ratio > 0:
         check_room(wanted, stocks, {})
@@ -78,7 +86,10 @@ def test_what_is_overcommitted_may_stay_so_and_not_get_worse(
     amount: int, fits: bool
 ) -> None:
     """Two consumers have 7 each of an inventory that has shrunk to 10."""
-    stocks, wanted = {CPU: Stock(10, used=14)}, claims({"host": {"VCPU": amount}})
+    stocks, wanted = (
+        {CPU: InventoryUsage(10, used=14)},
+        claims({"host": {"VCPU": amount}}),
+    )
     if fits:
         check_room(wanted, stocks, {CPU: 7})
     else:
@@ -86,24 +97,24 @@ def test_what_is_overcommitted_may_stay_so_and_not_get_worse(
 
 
 def test_no_other_consumer_gets_what_is_overcommitted() -> None:
-    stocks = {CPU: Stock(10, used=14)}
+    stocks = {CPU: InventoryUsage(10, used=14)}
     assert "exceed the capacity" in refusal(claims({"host": {"VCPU": 1}}), stocks)
 
 
 def test_overcommitment_is_handed_over_but_not_multiplied() -> None:
-    stocks, seven = {CPU: Stock(10, used=14)}, {"host": {"VCPU": 7}}
+    stocks, seven = {CPU: InventoryUsage(10, used=14)}, {"host": {"VCPU": 7}}
     check_room(claims(seven), stocks, {CPU: 7})
     assert "exceed the capacity" in refusal(claims(seven, seven), stocks, {CPU: 7})
 
 
 def test_overcommitment_excuses_no_constraint() -> None:
-    stocks = {CPU: Stock(10, max_unit=5, used=14)}
+    stocks = {CPU: InventoryUsage(10, max_unit=5, used=14)}
     reason = refusal(claims({"host": {"VCPU": 7}}), stocks, {CPU: 7})
     assert "violate inventory constraints" in reason
 
 
 def test_constraints_are_reported_before_capacity() -> None:
-    stocks = {CPU: Stock(10, max_unit=5)}
+    stocks = {CPU: InventoryUsage(10, max_unit=5)}
     reason = refusal(claims({"host": {"VCPU": 1000}}), stocks)
     assert reason == (
         "Unable to allocate inventory: Unable to create allocation for 'VCPU' on "
@@ -113,7 +124,7 @@ def test_constraints_are_reported_before_capacity() -> None:
 
 
 def test_the_first_item_that_does_not_fit_is_reported() -> None:
-    stocks = {CPU: Stock(1), DISK: Stock(1)}
+    stocks = {CPU: InventoryUsage(1), DISK: InventoryUsage(1)}
     wanted = claims({"host": {"DISK_GB": 1}}, {"host": {"DISK_GB": 1, "VCPU": 5}})
     assert "'DISK_GB'" in refusal(wanted, stocks)
 
@@ -122,14 +133,14 @@ def test_a_provider_without_any_class_of_the_request_comes_first() -> None:
     wanted = claims(
         {"host": {"VCPU": 1000}}, {"other": {"DISK_GB": 1}}, {"third": {"VCPU": 1}}
     )
-    assert refusal(wanted, {CPU: Stock(1)}) == (
+    assert refusal(wanted, {CPU: InventoryUsage(1)}) == (
         "Unable to allocate inventory: Inventory for 'VCPU, DISK_GB' on resource "
         "provider 'other, third' invalid."
     )
 
 
 def test_an_inventory_that_only_one_item_lacks_comes_in_its_turn() -> None:
-    stocks = {CPU: Stock(10)}
+    stocks = {CPU: InventoryUsage(10)}
     assert refusal(claims({"host": {"VCPU": 1, "DISK_GB": 1}}), stocks) == (
         "Unable to allocate inventory: Inventory for 'DISK_GB' on resource provider "
         "'host' invalid."

@@ -12,8 +12,9 @@ from gunicorn import util
 
 from placement.monitoring import fleet
 from placement.objects import total
-from placement_foundation import metrics, telemetry, worker
-from placement_foundation.telemetry import Kind
+from placement_foundation.observing import metrics, telemetry
+from placement_foundation.observing.telemetry import Kind
+from placement_foundation.serving import worker
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 APPLICATION = "placement.wsgi.api:application"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from placement_foundation import json_text
+from placement_foundation.http import json_text
 
 
 @pytest.mark.parametrize(

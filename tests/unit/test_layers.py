@@ -1,4 +1,4 @@
-"""Modules import only from their own layer and those beneath it."""
+"""Modules import only from their own room and those beneath it."""
 
 import ast
 from collections.abc import Iterator
@@ -9,22 +9,23 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "placement"
 FOUNDATION = ROOT / "placement_foundation"
-CONSUMERS = ROOT / "placement_consumers"
-NODES = CONSUMERS / "nodes"
+CLIENTS = ROOT / "placement_clients"
+NODES = ROOT / "placement_nodes"
+RESERVATIONS = ROOT / "placement_reservations"
 
-# From the top to the bottom, of each package.
+# The rooms of each package, from the top to the bottom.
 LAYERS = {
     PACKAGE: [
         {"cmd", "wsgi"},
         {"app"},
-        {"policy", "console", "monitoring", "openapi"},
+        {"policy", "console", "monitoring", "openapi", "demonstration"},
         {"routes"},
         {"handlers"},
         {"operation"},
         {"schemas"},
-        {"objects"},
-        {"explanation"},
-        {"search", "db"},
+        {"questions", "forest"},
+        {"objects", "search"},
+        {"model", "db"},
         {"conf", "errors"},
         {"microversion"},
     ],
@@ -42,49 +43,80 @@ LAYERS = {
         # The agent knows the service by its API only.
         {"sync"},
     ],
+    RESERVATIONS: [
+        {"cmd", "wsgi"},
+        {"app"},
+        {"policy"},
+        {"routes"},
+        {"handlers"},
+        {"schemas"},
+        {"lifecycle"},
+        {"conf"},
+        {"world"},
+        {"compute"},
+        {"plan"},
+        {"store"},
+        {"db", "capacity", "state", "requirement", "provider"},
+        {"clock", "errors", "version", "free_pool"},
+    ],
     FOUNDATION: [
         {"serving"},
-        {"application", "command", "refusal"},
+        {"http"},
+        {"database"},
+        {"observing"},
+        {"context", "errors", "option"},
+    ],
+    CLIENTS: [
+        {"request", "explain"},
+        {"option"},
+        {"output"},
+        {"client"},
+        {"access", "record", "console_script"},
+        {"errors"},
+    ],
+}
+# Rooms within rooms, as far as they are apart.
+INNER = {
+    FOUNDATION / "http": [
+        {"application", "refusal"},
         {"middleware", "policy"},
         {"operation"},
         {"query_string", "json_text"},
         {"schema"},
-        {"migration"},
-        {"storage"},
-        {"engine"},
         {"health"},
-        {"trouble", "page", "metrics", "tracing"},
-        {
-            "context",
-            "errors",
-            "log",
-            "option",
-            "recent",
-            "stream",
-            "telemetry",
-            "version",
-            "worker",
-        },
-        {"completion", "garbage", "quotation"},
+        {"page", "stream", "version"},
+        {"quotation"},
+    ],
+    FOUNDATION / "database": [{"migration"}, {"storage"}, {"engine"}, {"trouble"}],
+    FOUNDATION / "serving": [
+        {"program"},
+        {"command", "worker"},
+        {"completion", "garbage"},
+    ],
+    FOUNDATION / "observing": [
+        {"metrics", "tracing"},
+        {"telemetry", "log", "recent"},
     ],
 }
-# Which modules may use a library: webob is HTTP, jsonschema the wire, and so on.
+# Which rooms may use a library: webob is HTTP, jsonschema the wire, and so on. What
+# libraries only some modules of a room use, is said by module.
 LIBRARIES = {
-    "orjson": {"json_text"},
-    "webob": {"application", "middleware", "refusal"},
-    "routes": {"application"},
-    "jsonschema": {"schemas", "schema", "query_string"},
-    "sqlalchemy": {"objects", "db", "cmd", "storage", "migration", "engine"}
-    | {"application", "command", "operation", "serving", "trouble"}
-    | {"metrics"},
-    "alembic": {"command", "db", "migration"},
-    "oslo_config": {"conf", "app", "policy", "cmd", "log", "middleware", "option"}
-    | {"command", "console", "monitoring", "serving"},
-    "prometheus_client": {"metrics", "monitoring"},
-    "opentelemetry": {"tracing"},
-    "keystoneauth1": {"console", "sync"},
-    "gunicorn": {"serving", "worker"},
-    "oslo_policy": {"policy", "conf", "option"},
+    "orjson": {"http"},
+    "webob": {"http"},
+    "routes": {"http"},
+    "jsonschema": {"schemas", "http"},
+    "sqlalchemy": {"objects", "store", "db", "forest", "questions", "cmd"}
+    | {"demonstration", "database", "http", "serving", "observing", "lifecycle"}
+    | {"monitoring"},
+    "alembic": {"db", "database", "serving"},
+    "oslo_config": {"conf", "app", "policy", "cmd", "middleware", "option"}
+    | {"console", "monitoring", "serving", "http", "observing", "access"}
+    | {"client", "compute"},
+    "prometheus_client": {"observing", "monitoring"},
+    "opentelemetry": {"observing"},
+    "keystoneauth1": {"console", "sync", "access", "client", "compute", "conf"},
+    "gunicorn": {"serving"},
+    "oslo_policy": {"policy", "conf", "http", "option"},
 }
 MODULES = [
     (package, path) for package in LAYERS for path in sorted(package.rglob("*.py"))
@@ -110,6 +142,10 @@ def ours(package: Path, path: Path) -> set[str]:
     return {name.removeprefix(prefix).split(".")[0] for name in names}
 
 
+def roots_of(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imports_of(path)}
+
+
 @pytest.mark.parametrize(
     ("package", "path"), MODULES, ids=lambda path: str(path.relative_to(ROOT))
 )
@@ -125,35 +161,45 @@ def test_a_module_imports_only_downwards(package: Path, path: Path) -> None:
     assert not upwards, f"{layer} imports {upwards}"
 
 
-def test_the_foundation_knows_nothing_of_what_stands_on_it() -> None:
-    for path in FOUNDATION.rglob("*.py"):
-        roots = {name.split(".")[0] for name in imports_of(path)}
-        assert not roots & {"placement", "placement_consumers"}, path
+@pytest.mark.parametrize("room", INNER, ids=lambda room: str(room.relative_to(ROOT)))
+def test_a_module_of_a_room_imports_only_downwards(room: Path) -> None:
+    height = {name: -depth for depth, names in enumerate(INNER[room]) for name in names}
+    for path in room.glob("*.py"):
+        if path.stem != "__init__":
+            used = ours(room, path)
+            assert not {name for name in used if height[name] > height[path.stem]}, path
 
 
-def test_the_service_knows_nothing_of_programs_that_use_it() -> None:
-    for path in PACKAGE.rglob("*.py"):
-        roots = {name.split(".")[0] for name in imports_of(path)}
-        assert "placement_consumers" not in roots, path
-
-
-def test_programs_that_use_the_service_do_not_import_it() -> None:
-    for path in CONSUMERS.rglob("*.py"):
-        roots = {name.split(".")[0] for name in imports_of(path)}
-        assert "placement" not in roots, path
+@pytest.mark.parametrize(
+    ("package", "others"),
+    [
+        (FOUNDATION, {PACKAGE, CLIENTS, NODES, RESERVATIONS}),
+        (PACKAGE, {CLIENTS, NODES, RESERVATIONS}),
+        (CLIENTS, {PACKAGE, NODES, RESERVATIONS}),
+        (NODES, {PACKAGE, RESERVATIONS}),
+        (RESERVATIONS, {PACKAGE, NODES}),
+    ],
+    ids=lambda value: value.name if isinstance(value, Path) else "",
+)
+def test_a_package_knows_nothing_of_those_beside_or_above_it(
+    package: Path, others: set[Path]
+) -> None:
+    names = {other.name for other in others}
+    for path in package.rglob("*.py"):
+        assert not roots_of(path) & names, path
 
 
 def test_handlers_do_not_call_handlers() -> None:
-    for path in (PACKAGE / "handlers").glob("*.py"):
+    for path in (PACKAGE / "handlers").rglob("*.py"):
         assert "handlers" not in ours(PACKAGE, path)
 
 
-def test_the_search_imports_nothing_of_ours_and_no_library() -> None:
-    for path in (PACKAGE / "search").glob("*.py"):
-        assert ours(PACKAGE, path) <= {"search"}
-        roots = {name.split(".")[0] for name in imports_of(path)}
-        assert not roots & {"sqlalchemy", "oslo_log", "webob", "jsonschema"}
-        assert "placement_foundation" not in roots
+def test_the_search_and_the_model_import_no_library() -> None:
+    for room, used in (("search", {"search", "model"}), ("model", {"model"})):
+        for path in (PACKAGE / room).glob("*.py"):
+            assert ours(PACKAGE, path) <= used
+            assert not roots_of(path) & {"sqlalchemy", "oslo_log", "webob"}
+            assert not roots_of(path) & {"jsonschema", "placement_foundation"}
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -167,6 +213,5 @@ def test_a_library_is_used_in_its_place_only(library: str) -> None:
 
 
 def test_requests_are_made_without_knowing_of_http() -> None:
-    for path in (CONSUMERS / "scheduling").glob("*.py"):
-        roots = {name.split(".")[0] for name in imports_of(path)}
-        assert not roots & {"keystoneauth1", "requests", "urllib3", "http"}
+    for path in (CLIENTS / "request").glob("*.py"):
+        assert not roots_of(path) & {"keystoneauth1", "requests", "urllib3", "http"}

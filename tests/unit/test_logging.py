@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from placement import conf
-from placement_foundation.log import set_up_logging
+from placement_foundation.observing.log import set_up_logging
 from tests import settings
 
 

@@ -12,7 +12,7 @@ PATHS = [text for text in LITERALS if "/" in text]
 NAMES = [text for text in LITERALS if re.fullmatch(r"[A-Za-z_]{3,}", text)]
 COMMANDS = re.findall(r"``tox -e (\w+)", MAP)
 # Modules that the map says are next to a package, or do not exist.
-PLACES = [ROOT, ROOT / "placement_consumers"]
+PLACES = [ROOT]
 SOURCES = [
     path
     for package in ("placement", "placement_foundation")

@@ -3,7 +3,7 @@
 import pytest
 
 from placement.microversion import MAXIMUM, MINIMUM, VERSIONS, negotiate
-from placement_foundation.version import (
+from placement_foundation.http.version import (
     ByVersion,
     Malformed,
     Unavailable,

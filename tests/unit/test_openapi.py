@@ -8,10 +8,10 @@ import pytest
 from placement import errors, openapi
 from placement.cmd import manage
 from placement.microversion import VERSIONS
-from placement_foundation.operation import Operation
-from placement_foundation.query_string import Parser
-from placement_foundation.schema import Described
-from placement_foundation.version import Version
+from placement_foundation.http.operation import Operation
+from placement_foundation.http.query_string import Parser
+from placement_foundation.http.schema import Described
+from placement_foundation.http.version import Version
 from tests import description
 
 ROWS = {

@@ -11,7 +11,7 @@ from oslo_policy import policy as library
 
 from placement import errors, policy
 from placement_foundation import context
-from placement_foundation.policy import Enforcer, authorize
+from placement_foundation.http.policy import Enforcer, authorize
 from tests import settings
 
 RULES = [

@@ -5,9 +5,9 @@ import pytest
 from placement import errors
 from placement.microversion import MAXIMUM
 from placement.schemas import query
-from placement_foundation import query_string
-from placement_foundation.schema import Schema
-from placement_foundation.version import Version
+from placement_foundation.http import query_string
+from placement_foundation.http.schema import Schema
+from placement_foundation.http.version import Version
 
 A = "aaaaaaaa-0000-4000-8000-000000000001"
 B = "bbbbbbbb-0000-4000-8000-000000000002"

@@ -4,7 +4,7 @@ import hypothesis
 import webob.exc
 from hypothesis import strategies
 
-from placement_foundation import quotation
+from placement_foundation.http import quotation
 
 # Made of what makes tags, so that there are some.
 MARKUP = strategies.lists(

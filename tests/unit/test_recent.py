@@ -2,7 +2,7 @@
 
 import threading
 
-from placement_foundation.recent import Recent
+from placement_foundation.observing.recent import Recent
 
 
 class Clock:

@@ -7,9 +7,9 @@ import pytest
 from placement import errors, policy
 from placement.microversion import MAXIMUM, VERSIONS
 from placement.routes import ROUTES
-from placement_foundation.application import Router
-from placement_foundation.operation import Operation
-from placement_foundation.version import Version
+from placement_foundation.http.application import Router
+from placement_foundation.http.operation import Operation
+from placement_foundation.http.version import Version
 
 ROUTER = Router(ROUTES)
 ROWS = {

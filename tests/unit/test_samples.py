@@ -10,10 +10,10 @@ from oslo_config import generator as config_generator
 from oslo_policy import generator as policy_generator
 
 from placement import conf, policy
-from placement_consumers.nodes import conf as nodes_conf
-from placement_consumers.nodes import policy as nodes_policy
-from placement_consumers.reservations import conf as reservations_conf
-from placement_consumers.reservations import policy as reservations_policy
+from placement_nodes import conf as nodes_conf
+from placement_nodes import policy as nodes_policy
+from placement_reservations import conf as reservations_conf
+from placement_reservations import policy as reservations_policy
 
 ETC = Path(__file__).parents[2] / "etc"
 

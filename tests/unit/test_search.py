@@ -10,7 +10,10 @@ import random
 
 import pytest
 
-from placement.search import engine, model
+from placement.model.inventory import InventoryUsage
+from placement.model.request import Group, Request
+from placement.model.tree import SHARING, Provider, Snapshot, Tree, snapshot_of
+from placement.search import engine
 from tests.unit.clouds import (
     FULL,
     NUMA,
@@ -30,26 +33,24 @@ from tests.unit.clouds import (
 
 def test_each_tree_gives_one_candidate_in_turn() -> None:
     snapshot = hosts(3, [ONE] * 4)
-    found, _ = ask(snapshot, model.Request(groups(2)), limit=7)
+    found, _ = ask(snapshot, Request(groups(2)), limit=7)
     assert roots(found) == [*["host0", "host1", "host2"] * 2, "host0"]
 
 
 def test_depth_first_exhausts_one_tree_before_the_next() -> None:
-    found = engine.search(
-        hosts(2, [ONE] * 3), model.Request(groups(1)), depth_first=True
-    )
+    found = engine.search(hosts(2, [ONE] * 3), Request(groups(1)), depth_first=True)
     assert roots(found) == ["host0"] * 3 + ["host1"] * 3
 
 
 def test_the_same_question_has_the_same_answer_in_the_same_order() -> None:
     snapshot = hosts(3, [ONE] * 4)
-    first, second = (ask(snapshot, model.Request(groups(3)))[0] for _ in range(2))
+    first, second = (ask(snapshot, Request(groups(3)))[0] for _ in range(2))
     assert [each.providers for each in first] == [each.providers for each in second]
 
 
 def test_a_random_order_has_the_same_answers() -> None:
     snapshot = hosts(3, [ONE] * 4)
-    request = model.Request(groups(2))
+    request = Request(groups(2))
     plain = [each.providers for each in engine.search(snapshot, request)]
     shuffled = [
         each.providers
@@ -63,7 +64,7 @@ def test_a_random_order_reaches_every_candidate_first() -> None:
     snapshot = hosts(2, [ONE] * 2)
     rng = random.Random(7)
     firsts = {
-        next(engine.search(snapshot, model.Request(groups(1)), shuffle=rng)).providers
+        next(engine.search(snapshot, Request(groups(1)), shuffle=rng)).providers
         for _ in range(200)
     }
     assert len(firsts) == 4
@@ -71,15 +72,15 @@ def test_a_random_order_reaches_every_candidate_first() -> None:
 
 def test_at_most_so_many_are_generated_before_those_of_old_are_sorted_out() -> None:
     snapshot = hosts(1, [ONE] * 2)
-    one_each = model.Request(groups(2), isolate=True, nested=False)
+    one_each = Request(groups(2), isolate=True, nested=False)
     assert not list(engine.search(snapshot, one_each, most=1))
-    both = model.Request((model.Group("", {"GPU": 1}),), nested=False)
+    both = Request((Group("", {"GPU": 1}),), nested=False)
     assert len(list(engine.search(snapshot, both, most=1))) == 1
     assert len(list(engine.search(snapshot, both))) == 2
 
 
 def test_no_tree_is_looked_at_before_it_is_its_turn() -> None:
-    _, tally = ask(hosts(1000, [ONE] * 2), model.Request(groups(2)), limit=10)
+    _, tally = ask(hosts(1000, [ONE] * 2), Request(groups(2)), limit=10)
     assert tally.picks == 20
 
 
@@ -88,7 +89,7 @@ def test_no_tree_is_looked_at_before_it_is_its_turn() -> None:
 def test_as_many_groups_as_devices_are_served_without_a_detour(
     size: int, isolate: bool
 ) -> None:
-    request = model.Request(groups(size), isolate=isolate)
+    request = Request(groups(size), isolate=isolate)
     found, tally = ask(hosts(200, [ONE] * size), request, limit=100)
     assert len(set(roots(found))) == 100
     assert tally.picks == 100 * size
@@ -107,15 +108,15 @@ def test_as_many_groups_as_devices_are_served_without_a_detour(
 def test_one_device_too_few_is_seen_without_a_single_pick(
     size: int, devices: list[Stocks], isolate: bool
 ) -> None:
-    request = model.Request(groups(size), isolate=isolate)
+    request = Request(groups(size), isolate=isolate)
     found, tally = ask(hosts(200, devices), request, limit=100)
     assert not found
     assert tally.picks == 0
 
 
 def test_capacities_that_sum_to_less_are_seen_at_once() -> None:
-    devices = [{"GPU": model.Stock(3)}] * 8
-    found, tally = ask(hosts(50, devices), model.Request(groups(9, amount=2)), 100)
+    devices = [{"GPU": InventoryUsage(3)}] * 8
+    found, tally = ask(hosts(50, devices), Request(groups(9, amount=2)), 100)
     assert not found
     assert tally.picks == 0
 
@@ -133,9 +134,9 @@ def test_too_few_for_some_of_the_groups_is_seen_after_one_attempt() -> None:
         )
         for number in range(50)
     ]
-    wanting = [model.Group(f"x{n}", {"GPU": 1}, required=(NUMA,)) for n in range(3)]
-    request = model.Request((*groups(10), *wanting), isolate=True)
-    found, tally = ask(model.snapshot_of(cloud), request, limit=100)
+    wanting = [Group(f"x{n}", {"GPU": 1}, required=(NUMA,)) for n in range(3)]
+    request = Request((*groups(10), *wanting), isolate=True)
+    found, tally = ask(snapshot_of(cloud), request, limit=100)
     assert not found
     # The other hosts are like the first.
     assert tally.picks <= 13
@@ -144,10 +145,10 @@ def test_too_few_for_some_of_the_groups_is_seen_after_one_attempt() -> None:
 
 def test_a_greedy_pick_is_taken_back_without_trying_everything_after_it() -> None:
     # Groups of two and three; only one way round fills the devices.
-    devices = [{"GPU": model.Stock(5)}] * 6
+    devices = [{"GPU": InventoryUsage(5)}] * 6
     sizes = [2, 3] * 6
-    wanting = tuple(model.Group(str(n), {"GPU": size}) for n, size in enumerate(sizes))
-    found, tally = ask(hosts(20, devices), model.Request(wanting), limit=20)
+    wanting = tuple(Group(str(n), {"GPU": size}) for n, size in enumerate(sizes))
+    found, tally = ask(hosts(20, devices), Request(wanting), limit=20)
     assert len(found) == 20
     assert tally.picks <= 20 * 12 * 3
 
@@ -155,34 +156,35 @@ def test_a_greedy_pick_is_taken_back_without_trying_everything_after_it() -> Non
 def test_amounts_that_fill_no_provider_are_not_tried_in_every_order() -> None:
     # Even amounts into odd stocks: there is enough, but one is left of each.
     totals = range(61, 85, 2)
-    devices = [{"GPU": model.Stock(total)} for total in totals]
+    devices = [{"GPU": InventoryUsage(total)} for total in totals]
     amounts = [*range(10, 54, 2), *range(10, 26, 2), *range(10, 16, 2)]
     assert sum(totals) - len(totals) < sum(amounts) <= sum(totals)
-    wanting = tuple(model.Group(str(n), {"GPU": of}) for n, of in enumerate(amounts))
-    found, tally = ask(hosts(1, devices), model.Request(wanting))
+    wanting = tuple(Group(str(n), {"GPU": of}) for n, of in enumerate(amounts))
+    found, tally = ask(hosts(1, devices), Request(wanting))
     assert not found
     assert tally.picks <= 100
 
 
 def test_amounts_too_many_to_tell_their_sums_apart_are_served() -> None:
-    devices = [{"MB": model.Stock(2**31 - 1)}] * 3
+    devices = [{"MB": InventoryUsage(2**31 - 1)}] * 3
     wanting = tuple(
-        model.Group(str(n), {"MB": amount})
+        Group(str(n), {"MB": amount})
         for n, amount in enumerate([2**30, 2**30 - 9, 5] * 3)
     )
-    found, _ = ask(hosts(1, devices), model.Request(wanting), limit=10)
+    found, _ = ask(hosts(1, devices), Request(wanting), limit=10)
     assert len(found) == 10
-    too_much = model.Group("more", {"MB": 10})
-    assert ask(hosts(1, devices), model.Request((*wanting, too_much)))[0] == []
+    too_much = Group("more", {"MB": 10})
+    assert ask(hosts(1, devices), Request((*wanting, too_much)))[0] == []
 
 
 def test_large_amounts_that_are_too_many_are_seen_among_small_ones() -> None:
     devices = [
-        {"GPU": model.Stock(5), "MB": model.Stock(40 + number)} for number in range(16)
+        {"GPU": InventoryUsage(5), "MB": InventoryUsage(40 + number)}
+        for number in range(16)
     ]
-    large = [model.Group(f"l{n}", {"GPU": 4, "MB": 1}) for n in range(17)]
-    small = [model.Group(f"s{n}", {"GPU": 1}) for n in range(10)]
-    found, tally = ask(hosts(1, devices), model.Request((*small, *large)))
+    large = [Group(f"l{n}", {"GPU": 4, "MB": 1}) for n in range(17)]
+    small = [Group(f"s{n}", {"GPU": 1}) for n in range(10)]
+    found, tally = ask(hosts(1, devices), Request((*small, *large)))
     assert not found
     assert tally.picks <= 50
 
@@ -203,14 +205,14 @@ def test_as_many_traits_as_picks_are_found_without_trying_everything() -> None:
 
 
 def test_a_subtree_that_is_too_small_is_left_at_once() -> None:
-    cloud = model.snapshot_of(numa_host(f"host{number}", 8) for number in range(200))
+    cloud = snapshot_of(numa_host(f"host{number}", 8) for number in range(200))
     found, tally = ask(cloud, on_one_node(9), limit=100)
     assert not found
     assert tally.picks <= 20
 
 
 def test_a_subtree_that_is_just_large_enough_is_found_without_a_detour() -> None:
-    cloud = model.snapshot_of(numa_host(f"host{number}", 8) for number in range(200))
+    cloud = snapshot_of(numa_host(f"host{number}", 8) for number in range(200))
     found, tally = ask(cloud, on_one_node(8), limit=100)
     assert len(found) == 100
     assert tally.picks <= 100 * 10
@@ -220,24 +222,23 @@ def test_subtrees_that_are_alike_are_not_tried_in_turn() -> None:
     # Eight nodes with eight functions each hold no more than sixteen sets of three.
     sets = [(f"{n}a", f"{n}b", f"{n}c") for n in range(17)]
     members = tuple(
-        model.Group(suffix, {"GPU": 1})
-        for suffix in itertools.chain.from_iterable(sets)
+        Group(suffix, {"GPU": 1}) for suffix in itertools.chain.from_iterable(sets)
     )
-    nodes = tuple(model.Group(f"{n}n", required=(NUMA,)) for n in range(17))
-    request = model.Request(
+    nodes = tuple(Group(f"{n}n", required=(NUMA,)) for n in range(17))
+    request = Request(
         (*members, *nodes),
         same_subtree=tuple(
             frozenset({node.suffix, *of_node})
             for node, of_node in zip(nodes, sets, strict=True)
         ),
     )
-    cloud = model.snapshot_of([numa_host("host", functions=8, nodes=8)])
+    cloud = snapshot_of([numa_host("host", functions=8, nodes=8)])
     found, tally = ask(cloud, request)
     assert not found
     assert tally.picks <= 2000
 
 
-def binary_tree(levels: int) -> model.Tree:
+def binary_tree(levels: int) -> Tree:
     parents = {
         "r" + "".join(way): "r" + "".join(way[:-1])
         for level in range(1, levels)
@@ -247,9 +248,9 @@ def binary_tree(levels: int) -> model.Tree:
 
 
 def test_a_tree_of_ten_levels_is_searched_top_down() -> None:
-    cloud = model.snapshot_of([binary_tree(10)])
+    cloud = snapshot_of([binary_tree(10)])
     pairs = tuple(frozenset({str(n), str(n + 1)}) for n in range(1, 9))
-    request = model.Request(groups(9), isolate=True, same_subtree=pairs)
+    request = Request(groups(9), isolate=True, same_subtree=pairs)
     found, tally = ask(cloud, request, limit=10)
     assert len(found) == 10
     assert tally.picks <= 500
@@ -258,38 +259,36 @@ def test_a_tree_of_ten_levels_is_searched_top_down() -> None:
 def test_a_chain_deeper_than_python_recurses_is_searched() -> None:
     names = [f"p{number}" for number in range(3000)]
     parents = dict(itertools.pairwise(reversed(names)))
-    cloud = model.snapshot_of([tree("p0", parents, {names[-1]: ONE, names[-2]: ONE})])
+    cloud = snapshot_of([tree("p0", parents, {names[-1]: ONE, names[-2]: ONE})])
     bound = (frozenset({"1", "2"}),)
-    request = model.Request(groups(2), isolate=True, same_subtree=bound)
+    request = Request(groups(2), isolate=True, same_subtree=bound)
     found, _ = ask(cloud, request)
     assert len(found) == 2
     # One more than there are, so that everything is compared with everything.
     bound = (frozenset({"1", "2", "3"}),)
-    request = model.Request(groups(3), isolate=True, same_subtree=bound)
+    request = Request(groups(3), isolate=True, same_subtree=bound)
     assert ask(cloud, request)[0] == []
 
 
 def test_more_groups_than_python_recurses_are_served() -> None:
-    found, _ = ask(hosts(1, [{"GPU": model.Stock(2000)}]), model.Request(groups(2000)))
+    found, _ = ask(hosts(1, [{"GPU": InventoryUsage(2000)}]), Request(groups(2000)))
     assert len(found) == 1
-    assert not ask(hosts(1, [{"GPU": model.Stock(1999)}]), model.Request(groups(2000)))[
-        0
-    ]
+    assert not ask(hosts(1, [{"GPU": InventoryUsage(1999)}]), Request(groups(2000)))[0]
 
 
 def test_amounts_beyond_any_inventory_fit_nowhere() -> None:
-    request = model.Request(groups(2, amount=10**40))
+    request = Request(groups(2, amount=10**40))
     assert ask(hosts(2, [ONE]), request)[0] == []
 
 
 def test_refusals_are_counted_by_rule() -> None:
-    _, tally = ask(hosts(2, [ONE, FULL]), model.Request(groups(2)))
+    _, tally = ask(hosts(2, [ONE, FULL]), Request(groups(2)))
     assert tally.refusals == {"fits": 4, "leaves_room": 2}
 
 
 def test_a_search_leaves_nothing_to_the_garbage_collector() -> None:
     # It runs rarely in a service, and each search has the whole forest.
-    snapshot, request = hosts(2, [ONE, FULL]), model.Request(groups(2))
+    snapshot, request = hosts(2, [ONE, FULL]), Request(groups(2))
     gc.collect()
     gc.disable()
     try:
@@ -300,44 +299,42 @@ def test_a_search_leaves_nothing_to_the_garbage_collector() -> None:
 
 
 def test_a_root_that_does_not_suit_is_counted() -> None:
-    _, tally = ask(hosts(2, [ONE]), model.Request(groups(1), root_required=NUMA))
+    _, tally = ask(hosts(2, [ONE]), Request(groups(1), root_required=NUMA))
     assert tally.refusals == {"suits_root": 2}
 
 
-def shared_cloud(count: int) -> model.Snapshot:
+def shared_cloud(count: int) -> Snapshot:
     """Return five providers that share with a number of trees."""
 
-    def provider(name: str, stocks: Stocks, traits: frozenset[str]) -> model.Tree:
-        only = model.Provider(
-            name, None, name, stocks, (), traits, frozenset({"A"}), 0, 1
-        )
-        return model.Tree((only,), only.aggregates)
+    def provider(name: str, stocks: Stocks, traits: frozenset[str]) -> Tree:
+        only = Provider(name, None, name, stocks, (), traits, frozenset({"A"}), 0, 1)
+        return Tree((only,), only.aggregates)
 
-    sharing = frozenset({model.SHARING})
-    plenty = {"GPU": model.Stock(100)}
-    return model.snapshot_of(
+    sharing = frozenset({SHARING})
+    plenty = {"GPU": InventoryUsage(100)}
+    return snapshot_of(
         [provider(f"s{n}", plenty, sharing) for n in range(5)]
         + [provider(f"c{n}", {}, frozenset()) for n in range(count)]
     )
 
 
 def test_sharing_providers_are_not_combined_anew_at_each_anchor() -> None:
-    found, tally = ask(shared_cloud(200), model.Request(groups(3)))
+    found, tally = ask(shared_cloud(200), Request(groups(3)))
     assert len(found) == 5**3
     # Combined once, and after that seen to be the same again.
     assert tally.picks <= 5 + 5**2 + 5**3
 
 
 def test_every_tree_that_sharing_providers_serve_is_one_that_serves() -> None:
-    answers = engine.serving(shared_cloud(20), model.Request(groups(3)))
+    answers = engine.serving(shared_cloud(20), Request(groups(3)))
     assert [serves for _, serves in answers] == [True] * 25
 
 
 def test_each_tree_is_asked_by_itself_whether_it_serves() -> None:
-    cloud = model.snapshot_of(
+    cloud = snapshot_of(
         [*hosts(1, [ONE] * 2).trees, numa_host("other", functions=1, nodes=1)]
     )
-    request = model.Request(groups(2), isolate=True)
+    request = Request(groups(2), isolate=True)
     answers = engine.serving(cloud, request)
     assert [(tree.root.uuid, serves) for tree, serves in answers] == [
         ("host0", True),
@@ -345,7 +342,7 @@ def test_each_tree_is_asked_by_itself_whether_it_serves() -> None:
     ]
     only = engine.serving(cloud, request, cloud.trees[1:])
     assert [tree.root.uuid for tree, _ in only] == ["other"]
-    rooted = model.Request(groups(1), root_required=NUMA)
+    rooted = Request(groups(1), root_required=NUMA)
     assert not any(serves for _, serves in engine.serving(cloud, rooted))
 
 
@@ -353,7 +350,7 @@ def test_what_fits_is_what_suits_and_has_room() -> None:
     rng = random.Random(7)
     fitting = 0
     for _ in range(2_000):
-        stock = model.Stock(
+        stock = InventoryUsage(
             total=rng.randint(0, 20),
             reserved=rng.randint(0, 5),
             min_unit=rng.randint(1, 4),

@@ -9,7 +9,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from placement.search import engine, model, packing
+from placement.model.inventory import InventoryUsage
+from placement.model.request import Group, Request
+from placement.model.tree import Snapshot, Tree, snapshot_of
+from placement.search import engine, packing
 from placement.search.budget import Limits
 from placement.search.search import Nogoods
 from tests.unit.clouds import (
@@ -30,14 +33,14 @@ NOTHING = Limits(per_anchor=1, total=1)
 
 
 def test_a_hard_tree_is_searched_to_the_end_within_the_default_budget() -> None:
-    found, tally = ask(model.snapshot_of([small_host("host")]), PAIRS)
+    found, tally = ask(snapshot_of([small_host("host")]), PAIRS)
     assert not found
     assert not tally.exhausted
     assert tally.pauses == 0
 
 
 def test_a_hard_tree_passes_its_turn_on() -> None:
-    cloud = model.snapshot_of([small_host("hard"), large_host("easy")])
+    cloud = snapshot_of([small_host("hard"), large_host("easy")])
     _, whole = ask(cloud, PAIRS, limit=1)
     found, tally = ask(cloud, PAIRS, limit=1, limits=NO_SHARE)
     assert roots(found) == ["easy"]
@@ -47,9 +50,9 @@ def test_a_hard_tree_passes_its_turn_on() -> None:
 @pytest.mark.parametrize("depth_first", [True, False])
 def test_a_hard_tree_comes_after_the_easy_ones(depth_first: bool) -> None:
     hard, request = packed(random.Random(1), 20, 2, 8, spare=0.15)
-    device = {"easy-device": {f"C{n}": model.Stock(10**4) for n in range(2)}}
+    device = {"easy-device": {f"C{n}": InventoryUsage(10**4) for n in range(2)}}
     easy = tree("easy", {"easy-device": "easy"}, device)
-    cloud = model.snapshot_of([*hard.trees, easy])
+    cloud = snapshot_of([*hard.trees, easy])
     found = engine.search(cloud, request, depth_first=depth_first)
     assert roots([next(found)]) == ["host0"]
     found = engine.search(
@@ -59,14 +62,14 @@ def test_a_hard_tree_comes_after_the_easy_ones(depth_first: bool) -> None:
 
 
 def test_a_hard_tree_is_searched_to_the_end_with_larger_shares() -> None:
-    found, tally = ask(model.snapshot_of([small_host("host")]), PAIRS, limits=NO_SHARE)
+    found, tally = ask(snapshot_of([small_host("host")]), PAIRS, limits=NO_SHARE)
     assert not found
     assert tally.pauses > 1
     assert not tally.exhausted, "with a larger share, all was looked at"
 
 
 def test_a_search_that_is_ended_does_not_say_that_nothing_fits() -> None:
-    cloud = model.snapshot_of([small_host("host")])
+    cloud = snapshot_of([small_host("host")])
     found, tally = ask(cloud, PAIRS, limits=NOTHING)
     assert not found
     assert tally.exhausted
@@ -75,29 +78,29 @@ def test_a_search_that_is_ended_does_not_say_that_nothing_fits() -> None:
 
 def test_each_tree_is_searched_once_besides_the_budget() -> None:
     trees = [small_host("hard"), *(large_host(f"easy{n}") for n in range(5))]
-    found, tally = ask(model.snapshot_of(trees), PAIRS, limits=NOTHING)
+    found, tally = ask(snapshot_of(trees), PAIRS, limits=NOTHING)
     assert {f"easy{n}" for n in range(5)} <= set(roots(found))
     assert tally.exhausted
     flat = hosts(3000, [ONE])
-    found, tally = ask(flat, model.Request(groups(1)), limits=NOTHING)
+    found, tally = ask(flat, Request(groups(1)), limits=NOTHING)
     assert len(found) == 3000
     assert not tally.exhausted
 
 
 def test_the_same_budget_gives_the_same_answer() -> None:
-    cloud = hosts(4, [{"GPU": model.Stock(5)}] * 6)
-    wanting = tuple(model.Group(str(n), {"GPU": 2 + n % 2}) for n in range(12))
+    cloud = hosts(4, [{"GPU": InventoryUsage(5)}] * 6)
+    wanting = tuple(Group(str(n), {"GPU": 2 + n % 2}) for n in range(12))
     first, second = (
-        ask(cloud, model.Request(wanting), limits=Limits(10, 300))[0] for _ in range(2)
+        ask(cloud, Request(wanting), limits=Limits(10, 300))[0] for _ in range(2)
     )
     assert [each.providers for each in first] == [each.providers for each in second]
-    whole = ask(cloud, model.Request(wanting), limit=len(first))[0]
+    whole = ask(cloud, Request(wanting), limit=len(first))[0]
     assert len(whole) == len(first)
 
 
 def test_answers_without_limit_end_at_the_budget() -> None:
     # 6720 answers on each host.
-    found, tally = ask(hosts(30, [ONE] * 8), model.Request(groups(5)))
+    found, tally = ask(hosts(30, [ONE] * 8), Request(groups(5)))
     assert tally.exhausted
     assert 10_000 < len(found) < Limits().total // 5
     assert len(set(roots(found))) == 30, "every host has its share of them"
@@ -113,7 +116,7 @@ def test_nogoods_take_no_more_memory_than_they_are_given() -> None:
 
 
 def test_whether_a_tree_serves_may_be_left_undecided() -> None:
-    cloud = model.snapshot_of([small_host("hard"), large_host("easy")])
+    cloud = snapshot_of([small_host("hard"), large_host("easy")])
     answers = engine.serving(cloud, PAIRS, limits=NOTHING)
     assert [serves for _, serves in answers] == [None, True]
     answers = engine.serving(cloud, PAIRS)
@@ -122,16 +125,16 @@ def test_whether_a_tree_serves_may_be_left_undecided() -> None:
 
 def packed(
     rng: random.Random, groups_: int, classes: int, devices: int, spare: float
-) -> tuple[model.Snapshot, model.Request]:
+) -> tuple[Snapshot, Request]:
     """Return groups of several classes, and a host that has a little more than that."""
     wants = [[rng.randint(30, 60) for _ in range(classes)] for _ in range(groups_)]
     sizes = [sum(of) * (1 + spare) / devices for of in zip(*wants, strict=True)]
-    device = {f"C{n}": model.Stock(int(size)) for n, size in enumerate(sizes)}
+    device = {f"C{n}": InventoryUsage(int(size)) for n, size in enumerate(sizes)}
     wanting = (
-        model.Group(str(number), {f"C{n}": amount for n, amount in enumerate(want)})
+        Group(str(number), {f"C{n}": amount for n, amount in enumerate(want)})
         for number, want in enumerate(wants, 1)
     )
-    return hosts(1, [device] * devices), model.Request(tuple(wanting))
+    return hosts(1, [device] * devices), Request(tuple(wanting))
 
 
 @pytest.mark.parametrize("spare", [0.0, 0.02, 0.05])
@@ -147,7 +150,7 @@ def test_groups_of_several_classes_are_proven_not_to_fit(
     assert tally.proofs <= 100
 
 
-def with_traits(root: str, providers: int, traits: int, each: int) -> model.Tree:
+def with_traits(root: str, providers: int, traits: int, each: int) -> Tree:
     """Return a host whose providers have eight classes and some traits each."""
     rng = random.Random(1)
     names = [f"{root}-{number}" for number in range(providers)]
@@ -155,12 +158,12 @@ def with_traits(root: str, providers: int, traits: int, each: int) -> model.Tree
         name: frozenset(f"T{n}" for n in rng.sample(range(traits), each))
         for name in names
     }
-    stocks = {name: {f"C{n}": model.Stock(9) for n in range(8)} for name in names}
+    stocks = {name: {f"C{n}": InventoryUsage(9) for n in range(8)} for name in names}
     parents = dict.fromkeys(names, root)
     return tree(root, parents, stocks, having)
 
 
-OF_ALL_TRAITS = model.Group(
+OF_ALL_TRAITS = Group(
     "",
     {f"C{n}": 1 for n in range(8)},
     required=tuple(frozenset({f"T{n}"}) for n in range(40)),
@@ -168,31 +171,31 @@ OF_ALL_TRAITS = model.Group(
 
 
 def test_collective_traits_are_proven_to_be_out_of_reach() -> None:
-    cloud = model.snapshot_of([with_traits("host", 40, 40, each=6)])
-    found, tally = ask(cloud, model.Request((OF_ALL_TRAITS,)))
+    cloud = snapshot_of([with_traits("host", 40, 40, each=6)])
+    found, tally = ask(cloud, Request((OF_ALL_TRAITS,)))
     assert not found
     assert not tally.exhausted
     assert tally.picks <= 10
 
 
 def test_a_group_is_taken_for_served_if_that_is_not_decided() -> None:
-    cloud = model.snapshot_of([with_traits("host", 40, 40, each=6)])
-    request = model.Request((OF_ALL_TRAITS,))
+    cloud = snapshot_of([with_traits("host", 40, 40, each=6)])
+    request = Request((OF_ALL_TRAITS,))
     assert not engine.is_served(cloud, request, OF_ALL_TRAITS)
     assert engine.is_served(cloud, request, OF_ALL_TRAITS, NOTHING)
 
 
-def ports(count: int) -> tuple[model.Group, ...]:
+def ports(count: int) -> tuple[Group, ...]:
     rng = random.Random(1)
     return tuple(
-        model.Group(str(n), {"EGR": amount, "IGR": rng.randrange(100, 1000, 50)})
+        Group(str(n), {"EGR": amount, "IGR": rng.randrange(100, 1000, 50)})
         for n, amount in enumerate(rng.randrange(100, 1000, 50) for _ in range(count))
     )
 
 
 def network_hosts(
-    count: int, wanting: Iterable[model.Group], cards: int, spare: float
-) -> model.Snapshot:
+    count: int, wanting: Iterable[Group], cards: int, spare: float
+) -> Snapshot:
     """Return hosts with cards that all differ, and have just about enough together."""
     rng = random.Random(1)
     needs = {name: sum(of.resources[name] for of in wanting) for name in ("EGR", "IGR")}
@@ -201,13 +204,15 @@ def network_hosts(
         names = [f"{root}-{n}" for n in range(cards)]
         stocks = {
             name: {
-                of: model.Stock(int(need / cards * (1 + spare)) + rng.randint(-40, 40))
+                of: InventoryUsage(
+                    int(need / cards * (1 + spare)) + rng.randint(-40, 40)
+                )
                 for of, need in needs.items()
             }
             for name in names
         }
         trees.append(tree(root, dict.fromkeys(names, root), stocks))
-    return model.snapshot_of(trees)
+    return snapshot_of(trees)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +222,7 @@ def test_ports_that_differ_take_one_proof_for_each_host_that_almost_fits(
     count: int, wanting: int, cards: int, spare: float
 ) -> None:
     asked = ports(wanting)
-    found, tally = ask(network_hosts(count, asked, cards, spare), model.Request(asked))
+    found, tally = ask(network_hosts(count, asked, cards, spare), Request(asked))
     assert not found
     assert not tally.exhausted
     assert tally.proofs <= count

@@ -1,13 +1,15 @@
 """The example in ``docs/search.rst`` is true: what is found, and by how much work."""
 
-from placement.search import model
+from placement.model.inventory import InventoryUsage
+from placement.model.request import Group, Request
+from placement.model.tree import Tree, snapshot_of
 from tests.unit.clouds import NUMA, Stocks, ask, tree
 
-GPU = {"VGPU": model.Stock(1)}
-NIC = {"VF": model.Stock(4)}
+GPU = {"VGPU": InventoryUsage(1)}
+NIC = {"VF": InventoryUsage(4)}
 
 
-def host(name: str, first: int, second: int) -> model.Tree:
+def host(name: str, first: int, second: int) -> Tree:
     """Return a host with two NUMA nodes that have some GPUs and a NIC each."""
     nodes = [f"{name}-numa{number}" for number in range(2)]
     parents = dict.fromkeys(nodes, name)
@@ -21,28 +23,28 @@ def host(name: str, first: int, second: int) -> model.Tree:
     return tree(name, parents, stocks, dict.fromkeys(nodes, NUMA))
 
 
-def gpu(suffix: str) -> model.Group:
-    return model.Group(suffix, {"VGPU": 1})
+def gpu(suffix: str) -> Group:
+    return Group(suffix, {"VGPU": 1})
 
 
-def node(suffix: str) -> model.Group:
-    return model.Group(suffix, required=(NUMA,))
+def node(suffix: str) -> Group:
+    return Group(suffix, required=(NUMA,))
 
 
-def request(groups: list[model.Group], *subtrees: str) -> model.Request:
-    return model.Request(
+def request(groups: list[Group], *subtrees: str) -> Request:
+    return Request(
         tuple(groups),
         isolate=True,
         same_subtree=tuple(frozenset(names.split(",")) for names in subtrees),
     )
 
 
-FOUR = [gpu("_A"), model.Group("_B", {"VF": 2}), node("_N"), gpu("_C")]
+FOUR = [gpu("_A"), Group("_B", {"VF": 2}), node("_N"), gpu("_C")]
 NEAR = "_A,_B,_N"
 
 
 def test_the_first_candidate_takes_a_pick_for_each_group() -> None:
-    cloud = model.snapshot_of([host("host", 2, 1)])
+    cloud = snapshot_of([host("host", 2, 1)])
     (found,), tally = ask(cloud, request(FOUR, NEAR), limit=1)
     assert [provider.uuid.removeprefix("host-") for provider in found.providers] == [
         "gpu0",
@@ -54,7 +56,7 @@ def test_the_first_candidate_takes_a_pick_for_each_group() -> None:
 
 
 def test_all_candidates_take_no_proof() -> None:
-    cloud = model.snapshot_of([host("host", 2, 1)])
+    cloud = snapshot_of([host("host", 2, 1)])
     found, tally = ask(cloud, request(FOUR, NEAR))
     assert (len(found), tally.picks, tally.proofs) == (6, 13, 0)
     found, tally = ask(cloud, request([*FOUR, gpu("_D")], NEAR))
@@ -62,7 +64,7 @@ def test_all_candidates_take_no_proof() -> None:
 
 
 def test_a_claim_too_much_is_seen_without_a_pick() -> None:
-    cloud = model.snapshot_of([host("host", 2, 0)])
+    cloud = snapshot_of([host("host", 2, 0)])
     found, tally = ask(cloud, request([*FOUR, gpu("_D")], NEAR))
     assert (len(found), tally.picks) == (0, 0)
 
@@ -71,6 +73,6 @@ def test_a_hundred_hosts_take_no_more_work_than_one() -> None:
     groups = [gpu("_A1"), gpu("_A2"), node("_N"), gpu("_B1"), gpu("_B2"), node("_M")]
     asked = request(groups, "_A1,_A2,_N", "_B1,_B2,_M")
     for count in (1, 100):
-        cloud = model.snapshot_of(host(f"host{n}", 4, 0) for n in range(count))
+        cloud = snapshot_of(host(f"host{n}", 4, 0) for n in range(count))
         found, tally = ask(cloud, asked)
         assert (len(found), tally.picks, tally.proofs) == (0, 8, 5)

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from placement.explanation import report, sentence, survey
+from placement.model.tree import SHARING
+from placement.questions.explanation import report, sentence, survey
 from placement.schemas import allocation_candidate
-from placement.search import model
-from placement_foundation import query_string
-from placement_foundation.version import Version
+from placement_foundation.http import query_string
+from placement_foundation.http.version import Version
 from tests.property import forest
 from tests.property.forest import Inventory, Node
 
@@ -76,9 +76,7 @@ def shared() -> Iterator[Node]:
     """Yield two hosts and the disk that they share."""
     for number in range(2):
         yield node(f"host{number}", aggregates=(RACK,), VCPU=Inventory(8))
-    yield node(
-        "disk", traits=(model.SHARING,), aggregates=(RACK,), DISK_GB=Inventory(1000)
-    )
+    yield node("disk", traits=(SHARING,), aggregates=(RACK,), DISK_GB=Inventory(1000))
 
 
 CLOUDS = {"flat": flat, "nested": nested, "wide": wide, "shared": shared}

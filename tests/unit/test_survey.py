@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from placement.explanation import report, survey
+from placement.questions.explanation import report, survey
 from placement.schemas import allocation_candidate
 from placement.search import engine
-from placement_foundation import query_string
-from placement_foundation.version import Version
+from placement_foundation.http import query_string
+from placement_foundation.http.version import Version
 from tests.property import forest
 from tests.property.forest import Inventory, Node
 

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from placement_foundation import migration
+from placement_foundation.database import migration
 
 if context.is_offline_mode():
     raise NotImplementedError(

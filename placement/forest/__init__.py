@@ -1,0 +1,1 @@
+"""The cloud in memory: how it is read, indexed, kept and brought up to date."""

@@ -1,0 +1,219 @@
+"""Some trees, and an index of what is in them."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from placement.model.tree import Provider, Tree
+
+# Less than the room of any provider.
+NO_ROOM = -1
+
+# The number of providers; the sums of their generations, of their parents' ids and of
+# what is used of them; and the numbers of their aggregates and traits.
+Sums: TypeAlias = tuple[int, ...]
+NO_SUMS = (0,) * 6
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Needs:
+    """What a tree must have to be of any use.
+
+    ``traits`` and ``aggregates`` are sets of which some member must have one; ``rooms``
+    are amounts for which some member must have room, by resource class. Each need has
+    the aggregates of the providers that help: they meet the need and share with the
+    trees that have such an aggregate. A tree with a single member must not have
+    ``without_traits`` or ``without_aggregates``, unless it is helped.
+    """
+
+    traits: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
+    aggregates: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
+    rooms: tuple[tuple[str, int, frozenset[str]], ...] = ()
+    without_traits: tuple[tuple[str, frozenset[str]], ...] = ()
+    without_aggregates: tuple[tuple[str, frozenset[str]], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Some trees in the order of their roots' ids.
+
+    Sets of trees are bits by position. ``single`` are the trees with one provider.
+    ``traits`` and ``aggregates`` have the trees in which some member has one. ``rooms``
+    have the largest room of a member of each tree, by position, and ``most`` the
+    largest of these. ``sharing`` are the providers that serve other trees as well.
+    """
+
+    roots: tuple[int, ...]
+    trees: tuple[Tree, ...]
+    single: int
+    traits: Mapping[str, int]
+    aggregates: Mapping[str, int]
+    rooms: Mapping[str, tuple[int, ...]]
+    most: Mapping[str, int]
+    sharing: tuple[Provider, ...]
+    sums: Sums
+
+    def select(self, needs: Needs) -> Iterator[Tree]:
+        """Yield the trees that may meet all needs, according to the index."""
+        bits = (1 << len(self.trees)) - 1
+        for names, helped in needs.traits:
+            bits &= _any(self.traits, names) | _any(self.aggregates, helped)
+        for names, helped in needs.aggregates:
+            bits &= _any(self.aggregates, names) | _any(self.aggregates, helped)
+        for name, helped in needs.without_traits:
+            bits &= ~self._only(self.traits, name, helped)
+        for name, helped in needs.without_aggregates:
+            bits &= ~self._only(self.aggregates, name, helped)
+        rooms = []
+        for name, amount, helped in needs.rooms:
+            aided = _any(self.aggregates, helped)
+            if self.most.get(name, NO_ROOM) < amount:
+                bits &= aided
+            else:
+                rooms.append((self.rooms[name], amount, aided))
+        while bits:
+            lowest = bits & -bits
+            bits ^= lowest
+            position = lowest.bit_length() - 1
+            for room, amount, aided in rooms:
+                if room[position] < amount and not aided & lowest:
+                    break
+            else:
+                yield self.trees[position]
+
+    def _only(self, index: Mapping[str, int], name: str, helped: frozenset[str]) -> int:
+        """Return the trees whose only member is in an index and which get no help."""
+        return index.get(name, 0) & self.single & ~_any(self.aggregates, helped)
+
+    def replace(self, trees: Mapping[int, Tree]) -> "Block":
+        """Return the block with some of its trees replaced, by the ids of their roots.
+
+        This is quick if only usages have changed.
+        """
+        replaced = list(self.trees)
+        rooms = {name: list(each) for name, each in self.rooms.items()}
+        sharing, sums = False, self.sums
+        for root_id, tree in trees.items():
+            position = self.roots.index(root_id)
+            if not _are_indexed_alike(replaced[position], tree):
+                changed = dict(zip(self.roots, self.trees, strict=True))
+                return block_of({**changed, **trees})
+            sums = _add(sums, _sums_of(tree), _sums_of(replaced[position]))
+            replaced[position] = tree
+            for name, room in _rooms_of(tree).items():
+                rooms[name][position] = room
+            sharing = sharing or any(member.shares for member in tree.members)
+        return dataclasses.replace(
+            self,
+            trees=tuple(replaced),
+            rooms={name: tuple(each) for name, each in rooms.items()},
+            most={name: max(each) for name, each in rooms.items()},
+            sharing=_list_sharing(replaced) if sharing else self.sharing,
+            sums=sums,
+        )
+
+
+def block_of(trees: Mapping[int, Tree]) -> Block:
+    """Return the block of some trees, given in the order of the ids of their roots."""
+    listed = tuple(trees.values())
+    traits: dict[frozenset[str], int] = {}
+    aggregates: dict[frozenset[str], int] = {}
+    rooms: dict[str, list[int]] = {}
+    single = 0
+    for position, tree in enumerate(listed):
+        bit = 1 << position
+        if len(tree.members) == 1:
+            single |= bit
+        for member in tree.members:
+            traits[member.traits] = traits.get(member.traits, 0) | bit
+        aggregates[tree.aggregates] = aggregates.get(tree.aggregates, 0) | bit
+        for name, room in _rooms_of(tree).items():
+            if name not in rooms:
+                rooms[name] = [NO_ROOM] * len(listed)
+            rooms[name][position] = room
+    return Block(
+        tuple(trees),
+        listed,
+        single,
+        _each(traits),
+        _each(aggregates),
+        {name: tuple(each) for name, each in rooms.items()},
+        {name: max(each) for name, each in rooms.items()},
+        _list_sharing(listed),
+        add_up(map(_sums_of, listed)),
+    )
+
+
+def add_up(each: Iterable[Sums]) -> Sums:
+    """Return the sums of sums."""
+    columns = zip(NO_SUMS, *each, strict=True)
+    return tuple(map(sum, columns))
+
+
+def _add(sums: Sums, more: Sums, less: Sums) -> Sums:
+    return tuple(
+        number + plus - minus
+        for number, plus, minus in zip(sums, more, less, strict=True)
+    )
+
+
+def _sums_of(tree: Tree) -> Sums:
+    members = tree.members
+    ids = {member.uuid: member.id for member in members}
+    return (
+        len(members),
+        sum([member.generation for member in members]),
+        sum([ids.get(member.parent_uuid or "", 0) for member in members]),
+        sum([stock.used for member in members for stock in member.stocks.values()]),
+        sum([len(member.aggregates) for member in members]),
+        sum([len(member.traits) for member in members]),
+    )
+
+
+def _list_sharing(trees: Iterable[Tree]) -> tuple[Provider, ...]:
+    return tuple(member for tree in trees for member in tree.members if member.shares)
+
+
+def _rooms_of(tree: Tree) -> dict[str, int]:
+    """Return the most that a member has room for, by resource class."""
+    rooms: dict[str, int] = {}
+    for member in tree.members:
+        for name, stock in member.stocks.items():
+            room = max(stock.room, NO_ROOM)
+            if room > rooms.get(name, NO_ROOM - 1):
+                rooms[name] = room
+    return rooms
+
+
+def _are_indexed_alike(one: Tree, other: Tree) -> bool:
+    """Return whether two trees differ only in their room, or not at all."""
+    return len(one.members) == len(other.members) and all(
+        before.traits == after.traits
+        and before.aggregates == after.aggregates
+        and before.stocks.keys() == after.stocks.keys()
+        for before, after in zip(one.members, other.members, strict=True)
+    )
+
+
+def _each(sets: Mapping[frozenset[str], int]) -> dict[str, int]:
+    """Return the bits of each name, from the bits of sets of names."""
+    bits: dict[str, int] = {}
+    for names, trees in sets.items():
+        for name in names:
+            bits[name] = bits.get(name, 0) | trees
+    return bits
+
+
+def _any(index: Mapping[str, int], names: Iterable[str]) -> int:
+    """Return the trees that have one of some names."""
+    bits = 0
+    for name in names:
+        bits |= index.get(name, 0)
+    return bits
+
+
+def blocks_of(trees: Mapping[int, Tree], size: int) -> Iterator[Block]:
+    """Yield blocks of some trees, given in the order of the ids of their roots."""
+    roots: Sequence[int] = tuple(trees)
+    for start in range(0, len(roots), size):
+        yield block_of({key: trees[key] for key in roots[start : start + size]})

@@ -1,0 +1,277 @@
+"""The providers of a cloud at one moment, with the names of traits and classes.
+
+A forest never changes. The next one is made from it and the trees that differ, and
+shares the rest with it.
+"""
+
+import bisect
+import dataclasses
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from placement.forest import block
+from placement.forest.block import Block, Needs
+from placement.forest.vocabulary import Vocabulary
+from placement.model.request import Group, Request
+from placement.model.tree import Provider, Snapshot, Tree
+
+# How many trees a block has when it is made; it may grow to twice as many.
+BLOCK_SIZE = 256
+# In how many parts the UUIDs are kept, so that a change copies only a few.
+PARTS = 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Forest:
+    """All trees, or those that can matter to the request that they were loaded for.
+
+    ``firsts`` are the ids of the first root of each block but the first one; ``places``
+    has the id of the root by the UUID of each member, in parts.
+    """
+
+    vocabulary: Vocabulary
+    blocks: tuple[Block, ...]
+    firsts: tuple[int, ...]
+    sharing: tuple[Provider, ...]
+    places: tuple[Mapping[str, int], ...]
+
+    @property
+    def everything(self) -> Snapshot:
+        """A snapshot of all trees."""
+        return self._snapshot(Trees(self.blocks))
+
+    @property
+    def size(self) -> int:
+        """How many trees there are."""
+        return sum(len(each.roots) for each in self.blocks)
+
+    def relevant(self, request: Request) -> Snapshot:
+        """Return the trees that can matter to a request, and maybe others.
+
+        They are found one by one, while they are iterated over.
+        """
+        named = self._only_tree(request)
+        if named is not None:
+            return self._snapshot(named)
+        return self._snapshot(Trees(self.blocks, _needs(request, self.sharing)))
+
+    def tree(self, root_id: int) -> Tree | None:
+        """Return a tree by the id of its root."""
+        if not self.blocks:
+            return None
+        home = self.blocks[bisect.bisect_right(self.firsts, root_id)]
+        at = bisect.bisect_left(home.roots, root_id)
+        found = at < len(home.roots) and home.roots[at] == root_id
+        return home.trees[at] if found else None
+
+    def home(self, uuid: str) -> Tree | None:
+        """Return the tree that a provider is in."""
+        root_id = self.places[hash(uuid) % PARTS].get(uuid)
+        return None if root_id is None else self.tree(root_id)
+
+    def provider(self, uuid: str) -> Provider | None:
+        """Return a provider."""
+        tree = self.home(uuid)
+        members = tree.members if tree else ()
+        return next((each for each in members if each.uuid == uuid), None)
+
+    def replace(
+        self,
+        vocabulary: Vocabulary,
+        root_ids: Collection[int],
+        trees: Mapping[int, Tree],
+    ) -> "Forest":
+        """Return the forest with some trees replaced.
+
+        :param root_ids: the root ids of the trees to remove
+        :param trees: the trees to put in their place, by the ids of their roots
+        """
+        by_block: dict[int, set[int]] = {}
+        for root_id in {*root_ids, *trees}:
+            which = bisect.bisect_right(self.firsts, root_id)
+            by_block.setdefault(which, set()).add(root_id)
+        blocks = list(self.blocks) or [block.block_of({})]
+        for which in sorted(by_block, reverse=True):
+            blocks[which : which + 1] = _renew(blocks[which], by_block[which], trees)
+        return dataclasses.replace(
+            _assemble(vocabulary, blocks, self),
+            places=self._replace_places(root_ids, trees),
+        )
+
+    def _replace_places(
+        self, root_ids: Collection[int], trees: Mapping[int, Tree]
+    ) -> tuple[Mapping[str, int], ...]:
+        gone = {
+            (member.uuid, root_id)
+            for root_id in {*root_ids, *trees}
+            for member in _members(self.tree(root_id))
+        }
+        there = {
+            (member.uuid, root_id)
+            for root_id, tree in trees.items()
+            for member in tree.members
+        }
+        changed = {hash(uuid) % PARTS for uuid, _ in gone ^ there}
+        if not changed:
+            return self.places
+        places = list(self.places)
+        for part in changed:
+            places[part] = dict(places[part])
+            for uuid, _ in gone - there:
+                if hash(uuid) % PARTS == part:
+                    del places[part][uuid]  # type: ignore[attr-defined]
+            for uuid, root_id in there - gone:
+                if hash(uuid) % PARTS == part:
+                    places[part][uuid] = root_id  # type: ignore[index]
+        return tuple(places)
+
+    def _snapshot(self, trees: Sequence[Tree]) -> Snapshot:
+        return Snapshot(trees, self.sharing, Homes(self))
+
+    def _only_tree(self, request: Request) -> Sequence[Tree] | None:
+        """Return the only tree that ``in_tree`` allows as an anchor; None if many."""
+        for group in request.groups:
+            if group.in_tree is None or not group.resources:
+                continue
+            tree = self.home(group.in_tree)
+            if tree is None:
+                return ()
+            if not group.suffix or not any(each.shares for each in tree.members):
+                return (tree,)
+        return None
+
+
+def forest_of(vocabulary: Vocabulary, trees: Mapping[int, Tree]) -> Forest:
+    """Return the forest of some trees, given in the order of the ids of their roots."""
+    places: list[dict[str, int]] = [{} for _ in range(PARTS)]
+    for root_id, tree in trees.items():
+        for member in tree.members:
+            places[hash(member.uuid) % PARTS][member.uuid] = root_id
+    empty = Forest(vocabulary, (), (), (), tuple(places))
+    return _assemble(vocabulary, list(block.blocks_of(trees, BLOCK_SIZE)), empty)
+
+
+def _assemble(vocabulary: Vocabulary, blocks: Sequence[Block], like: Forest) -> Forest:
+    return Forest(
+        vocabulary,
+        tuple(blocks),
+        tuple(each.roots[0] for each in blocks[1:]),
+        tuple(itertools.chain.from_iterable(each.sharing for each in blocks)),
+        like.places,
+    )
+
+
+def _renew(old: Block, root_ids: set[int], trees: Mapping[int, Tree]) -> list[Block]:
+    """Return the blocks that replace one in which some trees change."""
+    if root_ids <= trees.keys() and root_ids.issubset(old.roots):
+        return [old.replace({root_id: trees[root_id] for root_id in root_ids})]
+    known = dict(zip(old.roots, old.trees, strict=True))
+    staying = {key: tree for key, tree in known.items() if key not in root_ids}
+    staying |= {key: trees[key] for key in root_ids & trees.keys()}
+    renewed = {key: staying[key] for key in sorted(staying)}
+    size = BLOCK_SIZE if len(renewed) > 2 * BLOCK_SIZE else 2 * BLOCK_SIZE
+    return list(block.blocks_of(renewed, size))
+
+
+def _members(tree: Tree | None) -> tuple[Provider, ...]:
+    return tree.members if tree else ()
+
+
+class Trees(Sequence[Tree]):
+    """The trees of some blocks that meet needs, found as they are iterated over."""
+
+    def __init__(self, blocks: Sequence[Block], needs: Needs | None = None) -> None:
+        self._blocks = blocks
+        self._needs = needs
+
+    def __iter__(self) -> Iterator[Tree]:
+        for each in self._blocks:
+            yield from each.select(self._needs) if self._needs else each.trees
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, which):  # type: ignore[no-untyped-def]
+        """Return one tree or several, by position."""
+        return tuple(self)[which]
+
+
+class Homes(Mapping[str, Tree]):
+    """The trees of a forest by the UUID of each member."""
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+
+    def __getitem__(self, uuid: str) -> Tree:
+        tree = self._forest.home(uuid)
+        if tree is None:
+            raise KeyError(uuid)
+        return tree
+
+    def __iter__(self) -> Iterator[str]:
+        return itertools.chain.from_iterable(self._forest.places)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._forest.places))
+
+
+def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
+    """Return what a tree must have to be an anchor of any candidate."""
+    groups = request.groups
+    anywhere = dict.fromkeys(each for group in groups for each in group.required)
+    members = dict.fromkeys(each for group in groups for each in group.member_of)
+    root_traits = [frozenset({name}) for name in sorted(request.root_required)]
+    return Needs(
+        traits=(
+            # Only the root itself will do, not even a provider that shares.
+            *((names, frozenset()) for names in root_traits),
+            *(
+                (names, _helped(each for each in sharing if each.traits & names))
+                for names in anywhere
+            ),
+        ),
+        aggregates=tuple(
+            (names, _helped(each for each in sharing if each.aggregates & names))
+            for names in members
+        ),
+        rooms=tuple(
+            (
+                name,
+                amount,
+                _helped(each for each in sharing if _has(each, name, amount)),
+            )
+            for name, amount in _least_amounts(groups).items()
+        ),
+        without_traits=(
+            *((name, frozenset()) for name in sorted(request.root_forbidden)),
+            *(
+                (name, _helped(each for each in sharing if name not in each.traits))
+                for group in groups
+                for name in sorted(group.forbidden)
+            ),
+        ),
+        without_aggregates=tuple(
+            (name, _helped(each for each in sharing if name not in each.aggregates))
+            for group in groups
+            for name in sorted(group.not_member_of)
+        ),
+    )
+
+
+def _least_amounts(groups: Sequence[Group]) -> dict[str, int]:
+    """Return the least amount that some group asks for, of each resource class."""
+    least: dict[str, int] = {}
+    for group in groups:
+        for name, amount in group.resources.items():
+            least[name] = min(amount, least.get(name, amount))
+    return least
+
+
+def _has(provider: Provider, name: str, amount: int) -> bool:
+    stock = provider.stocks.get(name)
+    return stock is not None and stock.room >= amount
+
+
+def _helped(providers: Iterator[Provider]) -> frozenset[str]:
+    """Return the aggregates through which some sharing providers reach trees."""
+    return frozenset().union(*(each.aggregates for each in providers))

@@ -1,0 +1,16 @@
+"""Capacity: how many more of a request would fit."""
+
+from placement.forest import cache
+from placement.operation import Call
+from placement.questions import capacity
+from placement_foundation.http.operation import Later, Reply
+
+
+def show_capacity(call: Call[None]) -> Later:
+    """Show how many times a request could be claimed, in all and on each host.
+
+    :raises BadRequest: a trait or resource class does not exist
+    """
+    question: capacity.CapacityQuery = call.query
+    forest = cache.load(call.connection)
+    return lambda: Reply(capacity.count(forest, question))

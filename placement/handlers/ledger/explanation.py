@@ -1,0 +1,21 @@
+"""Explanations: why a request finds few candidates, or none."""
+
+from placement.forest import cache
+from placement.objects import holder
+from placement.operation import Call
+from placement.questions.explanation import explanation
+from placement_foundation.http.operation import Later, Reply
+
+
+def explain(call: Call[None]) -> Later:
+    """Explain what keeps hosts from serving a request, and what would help.
+
+    :raises BadRequest: a trait or resource class does not exist
+    :raises NotFound: a host that is asked about does not exist
+    """
+    question: explanation.ExplanationQuery = call.query
+    forest = cache.load(call.connection)
+    holders: explanation.Holders = {}
+    if question.holders:
+        holders = holder.list_largest(call.connection, question.classes)
+    return lambda: Reply(explanation.explain(forest, question, holders))

@@ -1,0 +1,66 @@
+"""Allocations: what consumers use, and what they claim."""
+
+import dataclasses
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from placement.model.consumer import Consumer, WantedConsumer
+
+# The UUID of a provider and the name of a resource class.
+Place: TypeAlias = tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Allocation:
+    """What one consumer uses of one provider, by resource class name."""
+
+    consumer: Consumer
+    provider_uuid: str
+    provider_generation: int
+    amounts: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Allocations:
+    """Some shares, and when the newest of them was written, in UTC."""
+
+    shares: Sequence[Allocation]
+    modified: datetime.datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """All that one consumer is to use; if that is nothing, the consumer is removed.
+
+    The amounts are keyed by provider UUID, then by resource class name.
+    """
+
+    consumer: WantedConsumer
+    amounts: Mapping[str, Mapping[str, int]]
+
+
+def provider_uuids(claims: Iterable[Claim]) -> list[str]:
+    """Return the UUIDs of the providers in claims, in order, each once."""
+    return list(dict.fromkeys(uuid for claim in claims for uuid in claim.amounts))
+
+
+def class_names(claims: Iterable[Claim]) -> list[str]:
+    """Return the names of the resource classes in claims, in order, each once."""
+    every = (
+        name
+        for claim in claims
+        for amounts in claim.amounts.values()
+        for name in amounts
+    )
+    return list(dict.fromkeys(every))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Holder:
+    """A consumer with what it uses of one inventory. Old consumers have no record."""
+
+    consumer: str
+    amount: int
+    type: str | None
+    project: str | None

@@ -1,0 +1,64 @@
+"""Inventories: what a resource provider has, what is used of it, and what fits."""
+
+import dataclasses
+
+# The largest amount that an inventory can have.
+LARGEST_AMOUNT = 0x7FFFFFFF
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a resource provider has of one resource class, in units of the class."""
+
+    total: int
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = LARGEST_AMOUNT
+    step_size: int = 1
+    allocation_ratio: float = 1.0
+
+    @property
+    def capacity(self) -> int:
+        """The amount that can be allocated in all, rounded toward zero."""
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InventoryUsage(Inventory):
+    """An inventory, and how much of it is used.
+
+    ``room`` is the most that one consumer may take from what is left. Whether an amount
+    fits is decided here, for the search and for writing allocations alike.
+    """
+
+    used: int = 0
+    room: int = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Computed once, because every search compares it with an amount.
+        object.__setattr__(self, "room", min(self.max_unit, self.free))
+
+    @classmethod
+    def of(cls, inventory: Inventory, used: int) -> "InventoryUsage":
+        """Return the usage of an inventory of which some is used."""
+        return cls(**dataclasses.asdict(inventory), used=used)
+
+    @property
+    def free(self) -> int:
+        """What is left of the capacity; negative if too much is used."""
+        return self.capacity - self.used
+
+    def suits(self, amount: int) -> bool:
+        """Return whether an amount respects the least and most units and the step."""
+        return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
+
+    def holds(self, amount: int) -> bool:
+        """Return whether there is room for an amount in addition to what is used."""
+        return self.used + amount <= self.capacity
+
+    def fits(self, amount: int) -> bool:
+        """Return whether an amount can be allocated: it suits, and there is room."""
+        return amount <= self.room and self.suits(amount)
+
+
+FIELDS = [field.name for field in dataclasses.fields(Inventory)]

@@ -1,0 +1,46 @@
+"""Resource providers as the API shows them, and which ones to list."""
+
+import dataclasses
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from placement.model.tree import Provider
+
+
+# Made by the thousand for a list, which takes a frozen dataclass four times as long.
+class ResourceProvider(NamedTuple):
+    """A resource provider as the ledger knows it; ``modified`` is in UTC."""
+
+    id: int
+    uuid: str
+    name: str
+    generation: int
+    parent_provider_uuid: str | None
+    root_provider_uuid: str
+    modified: datetime.datetime | None
+    root_id: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderFilters:
+    """Which providers to list.
+
+    ``traits`` and ``aggregates`` ask for one of each set. ``resources`` are amounts by
+    resource class name; the provider itself must have room for each.
+    """
+
+    name: str | None = None
+    uuid: str | None = None
+    in_tree: str | None = None
+    traits: Sequence[frozenset[str]] = ()
+    forbidden_traits: frozenset[str] = frozenset()
+    aggregates: Sequence[frozenset[str]] = ()
+    forbidden_aggregates: frozenset[str] = frozenset()
+    resources: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    def accepts(self, provider: ResourceProvider | Provider) -> bool:
+        """Return whether a provider has exactly the name and UUID in the filters."""
+        return (self.name is None or provider.name == self.name) and (
+            self.uuid is None or provider.uuid == self.uuid
+        )

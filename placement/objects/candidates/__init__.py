@@ -1,1 +1,0 @@
-"""Allocation candidates: loading what a search needs, and making the answer."""

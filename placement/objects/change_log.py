@@ -1,0 +1,224 @@
+"""Which trees have changed, and whether names have, for processes that keep them.
+
+A tree belongs to a shard, by the id of its root. The row of a shard lists its latest
+changes, the newest first. Each has a random token: a reader that knows one token finds
+what has changed since, and notices if the database was restored.
+"""
+
+import collections
+import dataclasses
+import secrets
+import weakref
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+
+from placement.db import models
+from placement_foundation.database import storage, trouble
+
+SHARDS = 256
+# The row for the names of traits and resource classes.
+NAMES = SHARDS
+ROWS = SHARDS + 1
+# A list of changes is cut off after this many characters.
+LONGEST = 500
+TOKEN_BYTES = 6
+TOKEN_LENGTH = 2 * TOKEN_BYTES
+# A change of more trees of a shard counts as a change of all.
+MOST_LISTED = 20
+ALL = "*"
+
+_row = models.FOREST_STAMPS.c
+# The key of the changes to record, among the notes on a transaction.
+_CHANGES = "changes"
+_newest = (
+    sa.select(sa.func.substr(_row.changes, 1, TOKEN_LENGTH).label("token"))
+    .order_by(_row.shard)
+    .subquery()
+)
+# Part of the text of the statement: as a parameter it would be put there each time.
+_comma: Any = sa.literal_column("','")
+_HEADS = sa.select(sa.func.aggregate_strings(_newest.c.token, _comma))
+# How long the tokens of all shards are together, with the commas between them.
+_HEADS_LENGTH = ROWS * (TOKEN_LENGTH + 1) - 1
+_CHANGES_OF_ALL = sa.select(_row.shard, _row.changes).order_by(_row.shard)
+_CHANGES_OF_SOME = _CHANGES_OF_ALL.where(
+    _row.shard.in_(sa.bindparam("shards", expanding=True))
+)
+_UPDATE = (
+    sa.update(models.FOREST_STAMPS)
+    .where(_row.shard == sa.bindparam("of_shard"))
+    .values(
+        changes=sa.func.substr(
+            sa.bindparam("entry", type_=sa.String) + _row.changes, 1, LONGEST
+        )
+    )
+)
+# The engines of databases that are known to have the table.
+_known: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
+
+
+def note_trees(connection: sa.Connection, root_ids: Iterable[int]) -> None:
+    """Record, when this commits, that the trees with these root ids have changed."""
+    changed = {(root_id % SHARDS, str(root_id)): None for root_id in root_ids}
+    if changed:
+        _noted(connection).update(changed)
+
+
+def note_names(connection: sa.Connection) -> None:
+    """Record, when this commits, that traits or resource classes have changed."""
+    _noted(connection)[NAMES, ALL] = None
+
+
+def note_everything(connection: sa.Connection) -> None:
+    """Record, when this commits, that everything may have changed."""
+    _noted(connection).update({(shard, ALL): None for shard in range(ROWS)})
+
+
+def _noted(connection: sa.Connection) -> dict[tuple[int, str], None]:
+    noted: dict[tuple[int, str], None] | None = storage.notes(connection).get(_CHANGES)
+    if noted is None:
+        noted = storage.notes(connection)[_CHANGES] = {}
+        storage.at_end(connection, _store)
+    return noted
+
+
+def _store(connection: sa.Connection) -> None:
+    """Write the changes, in the order of the shards, which nothing else locks.
+
+    This is the last step of a transaction, so others wait only for a commit.
+    """
+    if not are_there(connection):
+        return
+    by_shard = collections.defaultdict(list)
+    for shard, root_id in sorted(storage.notes(connection)[_CHANGES]):
+        by_shard[shard].append(root_id)
+    rows = [
+        {"of_shard": shard, "entry": _entry(root_ids)}
+        for shard, root_ids in by_shard.items()
+    ]
+    _guarded(connection, _UPDATE, rows)
+
+
+def _entry(root_ids: Collection[str]) -> str:
+    listed = [ALL] if ALL in root_ids or len(root_ids) > MOST_LISTED else root_ids
+    return f"{secrets.token_hex(TOKEN_BYTES)} {' '.join(listed)};"
+
+
+def are_there(connection: sa.Connection) -> bool:
+    """Return whether the database has the table; once it has, that is remembered."""
+    if connection.engine not in _known:
+        if not sa.inspect(connection).has_table(models.FOREST_STAMPS.name):
+            return False
+        _known.add(connection.engine)
+    return True
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """The lists of changes at one moment.
+
+    ``changes`` has the list of each shard, ``shards`` each shard by its newest token.
+    """
+
+    changes: Mapping[int, str]
+    shards: Mapping[str, int]
+
+    def differing(self, tokens: Iterable[str]) -> set[int]:
+        """Return the shards that have changed.
+
+        :param tokens: the newest tokens at another moment, in any order
+        """
+        gone = self.shards.keys() - tokens
+        return {self.shards[token] for token in gone}
+
+    def changed_roots(self, other: "Seen", most: int) -> set[int] | None:
+        """Return the roots of the trees that differ; None if they cannot be listed.
+
+        Either moment may be the earlier one.
+
+        :param most: how many can be listed
+        """
+        roots: set[int] = set()
+        for shard in self.differing(other.shards) - {NAMES}:
+            changed = changed_between(self.changes[shard], other.changes[shard])
+            if changed is None:
+                return None
+            roots |= changed
+        return roots if len(roots) <= most else None
+
+    def replace(self, changes: Mapping[int, str]) -> "Seen":
+        """Return the lists with some of them replaced, by shard."""
+        shards = dict(self.shards)
+        for shard in changes:
+            shards.pop(self.changes[shard][:TOKEN_LENGTH], None)
+        return Seen({**self.changes, **changes}, {**shards, **_by_token(changes)})
+
+    def is_older(self, other: "Seen") -> bool:
+        """Return whether a list of the other one goes back to this one's."""
+        return any(
+            self.changes[shard][:TOKEN_LENGTH] in other.changes[shard][TOKEN_LENGTH:]
+            for shard in self.differing(other.shards)
+        )
+
+
+def seen_of(changes: Mapping[int, str]) -> Seen:
+    """Return what is known of the lists of all shards, given by shard."""
+    return Seen(changes, _by_token(changes))
+
+
+def _by_token(changes: Mapping[int, str]) -> dict[str, int]:
+    return {listed[:TOKEN_LENGTH]: shard for shard, listed in changes.items()}
+
+
+def load_heads(connection: sa.Connection) -> str | None:
+    """Return the newest token of each shard, joined by commas into one text.
+
+    None means that rows are missing: the changes of their shards are not recorded.
+    """
+    heads = _guarded(connection, _HEADS).scalar() or ""
+    return heads if len(heads) == _HEADS_LENGTH else None
+
+
+def load_changes(
+    connection: sa.Connection, shards: Collection[int] | None = None
+) -> dict[int, str]:
+    """Return the listed changes of some shards, or of all."""
+    if shards is None:
+        rows = _guarded(connection, _CHANGES_OF_ALL)
+    else:
+        rows = _guarded(connection, _CHANGES_OF_SOME, {"shards": sorted(shards)})
+    return {row.shard: row.changes for row in rows}
+
+
+def changed_between(one: str, other: str) -> set[int] | None:
+    """Return the roots of the trees that differ between two moments of a shard.
+
+    Either may be the older one. Return None if neither list goes back to the other.
+    """
+    for newer, older in ((other, one), (one, other)):
+        token = older[:TOKEN_LENGTH]
+        roots: set[int] = set()
+        for entry in newer.split(";"):
+            if entry.startswith(token):
+                return roots
+            listed = entry[TOKEN_LENGTH:].split()
+            if ALL in listed:
+                break
+            roots.update(map(int, listed))
+    return None
+
+
+def _guarded(
+    connection: sa.Connection, statement: sa.Executable, parameters: Any = None
+) -> Any:
+    """Execute a statement; if the table is gone, the transaction begins again."""
+    try:
+        return connection.execute(statement, parameters)
+    except (db_exc.DBError, sa.exc.DBAPIError) as exc:
+        if not trouble.is_missing_table(exc):
+            raise
+        _known.discard(connection.engine)
+        raise trouble.LostRaceError("the table of stamps has gone") from exc

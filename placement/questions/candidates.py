@@ -1,0 +1,119 @@
+"""Finding the candidates that a question asks for. Nothing here needs the database."""
+
+import itertools
+import random
+from collections.abc import Iterable, Iterator
+
+from oslo_log import log
+
+from placement import errors
+from placement.forest.forest import Forest
+from placement.model.request import Request
+from placement.model.tree import Provider, Snapshot
+from placement.questions import name
+from placement.questions.candidate_query import (
+    NOTHING,
+    CandidateQuery,
+    Candidates,
+    Order,
+)
+from placement.search import engine
+from placement.search.engine import Candidate
+from placement.search.tally import Tally
+from placement_foundation.observing import telemetry
+
+LOG = log.getLogger(__name__)
+# How many of the groups that made a search hard are named.
+MOST_NAMED = 5
+
+
+@telemetry.timed("search")
+def answer(forest: Forest, question: CandidateQuery, order: Order) -> Candidates:
+    """Return ways to serve all request groups together, and the providers in them.
+
+    :raises BadRequest: a trait or resource class does not exist, unless the answer is
+        known to be empty anyway
+    :raises SearchExhausted: nothing was found, but not everything was searched
+    """
+    request = question.request
+    if not name.are_known(request, forest.vocabulary):
+        name.check(request, forest.vocabulary, forest.everything)
+        return NOTHING
+    relevant = forest.relevant(request)
+    candidates = find(relevant, question, order)
+    return Candidates(
+        candidates=tuple(candidates),
+        providers=tuple(_list_summarised(candidates, relevant, request)),
+        resource_classes=frozenset().union(
+            *(group.resources for group in request.groups)
+        ),
+    )
+
+
+def find(snapshot: Snapshot, question: CandidateQuery, order: Order) -> list[Candidate]:
+    """Return as many candidates as the question asks for, in the given order.
+
+    :raises SearchExhausted: nothing was found, but not everything was searched
+    """
+    shuffle = random.Random() if order.shuffled else None
+    tally = Tally()
+    candidates = engine.search(
+        snapshot,
+        question.request,
+        depth_first=order.depth_first,
+        shuffle=shuffle,
+        most=order.most,
+        tally=tally,
+        limits=order.limits,
+    )
+    found = list(itertools.islice(candidates, question.limit))
+    telemetry.tell(telemetry.CANDIDATE_HOSTS, tally.anchors)
+    telemetry.tell(telemetry.CANDIDATE_ANSWERS, len(found))
+    _report(tally, len(found))
+    if shuffle:
+        shuffle.shuffle(found)
+    return found
+
+
+def _report(tally: Tally, found: int) -> None:
+    """Log if a search reached a limit of its budget.
+
+    :raises SearchExhausted: it had found nothing by then
+    """
+    hard = ", ".join(suffix or "without suffix" for suffix in tally.hardest(MOST_NAMED))
+    if tally.exhausted:
+        telemetry.tell(telemetry.SEARCHES_CUT)
+        LOG.warning(
+            "[placement] search_picks ended a search for allocation candidates: %d "
+            "found, there may be more; turns cut short: %d; groups hard to serve: %s",
+            found,
+            tally.pauses,
+            hard or "none",
+        )
+    elif tally.pauses:
+        LOG.info(
+            "[placement] search_picks_per_anchor cut %d turns short in a search for "
+            "allocation candidates, which found all: %d",
+            tally.pauses,
+            found,
+        )
+    if tally.exhausted and not found:
+        raise errors.SearchExhausted(
+            "It is not known whether there are allocation candidates: the search was "
+            "ended before it had looked at all combinations. Hard to serve together "
+            f"are the request groups {hard}."
+        )
+
+
+def _list_summarised(
+    candidates: Iterable[Candidate], snapshot: Snapshot, request: Request
+) -> Iterator[Provider]:
+    """Yield the providers to describe: from 1.29, whole trees of those that serve."""
+    givers = dict.fromkeys(
+        itertools.chain.from_iterable(candidate.givers() for candidate in candidates)
+    )
+    if not request.nested:
+        yield from givers
+        return
+    for root_uuid, giver in {giver.root_uuid: giver for giver in givers}.items():
+        yield from (giver,) if giver.is_alone else snapshot.homes[root_uuid].members

@@ -1,0 +1,106 @@
+"""How many times in a row a request could be claimed."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from placement.model.request import Request
+from placement.model.tree import Provider, Snapshot, Tree
+from placement.questions.explanation.alike import kinds_of
+from placement.search import engine
+from placement.search.engine import Candidate
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Count:
+    """How many times one host can be claimed, and whether that is known to be exact."""
+
+    tree: Tree
+    count: int
+    exact: bool
+
+
+def count_all(snapshot: Snapshot, request: Request, most: int) -> list[Count]:
+    """Return how many times each host can be claimed, in the order of the snapshot.
+
+    :param most: where counting stops for each host
+    """
+    if snapshot.sharing:
+        counter = _Counter(snapshot, request, most)
+        return [counter.count(tree) for tree in snapshot.trees]
+    counted = {}
+    for kind in kinds_of(snapshot, request, exactly=True):
+        # Without sharing providers, hosts do not depend on each other.
+        count = _Counter(snapshot, request, most).count(kind.example)
+        for tree in kind.trees:
+            counted[tree] = dataclasses.replace(count, tree=tree)
+    return [counted[tree] for tree in snapshot.trees]
+
+
+class _Counter:
+    """Claims host by host: what one host takes is not left for the next."""
+
+    def __init__(self, snapshot: Snapshot, request: Request, most: int) -> None:
+        self._snapshot = snapshot
+        self._request = request
+        self._most = most
+        self._taken: dict[str, Provider] = {}
+
+    def count(self, tree: Tree) -> Count:
+        """Return how many times one host can be claimed."""
+        [domains] = engine.domains(self._snapshot, self._request, [tree])
+        if any(provider.shares for domain in domains for provider in domain):
+            return self._count_by_claiming(tree)
+        if len(domains) == 1:
+            # Each claim takes from one provider, and all of them are independent.
+            [group] = self._request.groups
+            times = sum(_times(provider, group.resources) for provider in domains[0])
+            return self._certain(tree, times)
+        candidate, decided = engine.first_at(self._snapshot, self._request, tree)
+        if candidate is None:
+            return Count(tree, 0, decided)
+        if all(len(domain) == 1 for domain in domains):
+            # There is no other candidate.
+            return self._certain(tree, _times_of(candidate.amounts()))
+        return self._count_by_claiming(tree)
+
+    def _certain(self, tree: Tree, times: int) -> Count:
+        return Count(tree, min(times, self._most), times <= self._most)
+
+    def _count_by_claiming(self, tree: Tree) -> Count:
+        """Claim the first candidate until there is none."""
+        count, decided = 0, True
+        while count < self._most:
+            candidate, decided = self._first(tree)
+            if candidate is None:
+                break
+            amounts = candidate.amounts()
+            times = min(_times_of(amounts), self._most - count)
+            self._take(amounts, times)
+            count += times
+        return Count(tree, count, decided and count == 0)
+
+    def _first(self, tree: Tree) -> tuple[Candidate | None, bool]:
+        left = Tree(tuple(self._left(tree.members)), tree.aggregates)
+        sharing = tuple(self._left(self._snapshot.sharing))
+        now = dataclasses.replace(self._snapshot, trees=(left,), sharing=sharing)
+        return engine.first_at(now, self._request, left)
+
+    def _left(self, providers: Sequence[Provider]) -> Iterable[Provider]:
+        return (self._taken.get(provider.uuid, provider) for provider in providers)
+
+    def _take(self, amounts: Mapping[Provider, Mapping[str, int]], times: int) -> None:
+        for provider, resources in amounts.items():
+            stocks = dict(provider.stocks)
+            for name, amount in resources.items():
+                used = stocks[name].used + times * amount
+                stocks[name] = dataclasses.replace(stocks[name], used=used)
+            self._taken[provider.uuid] = dataclasses.replace(provider, stocks=stocks)
+
+
+def _times(provider: Provider, amounts: Mapping[str, int]) -> int:
+    """Return how many times a provider has these amounts, which is at least once."""
+    return min(provider.stocks[name].free // n for name, n in amounts.items())
+
+
+def _times_of(amounts: Mapping[Provider, Mapping[str, int]]) -> int:
+    return min(_times(provider, each) for provider, each in amounts.items())

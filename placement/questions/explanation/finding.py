@@ -1,0 +1,143 @@
+"""What the providers of a host have instead of what is needed, and the closest one."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from placement.model.inventory import InventoryUsage
+from placement.model.tree import Provider, Tree
+from placement.questions.explanation.constraint import OF_AMOUNT, OF_ROOT, Constraint
+from placement.questions.explanation.survey import Survey
+
+# What is needed, or what is there, in the form for a document.
+Told: TypeAlias = Any
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """What a provider that does not meet a constraint has instead.
+
+    ``provider`` is None if the constraint is about all groups together.
+    """
+
+    constraint: Constraint
+    needs: Told
+    has: Told = None
+    provider: Provider | None = None
+    stock: InventoryUsage | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Verdict:
+    """Which providers of a host meet a constraint, and the closest that does not."""
+
+    constraint: Constraint
+    meeting: tuple[Provider, ...]
+    closest: Finding | None
+
+
+def judge(asked: Survey, trees: Sequence[Tree]) -> list[dict[Constraint, Verdict]]:
+    """Return the verdict on each constraint, for each host."""
+    meeting: list[dict[Constraint, Sequence[Provider]]] = [{} for _ in trees]
+    for constraint in asked.relaxations.constraints:
+        if constraint.suffix is not None:
+            found = asked.meeting(constraint, list(trees))
+            for of_tree, providers in zip(meeting, found, strict=True):
+                of_tree[constraint] = providers
+    return [
+        {
+            constraint: _verdict(asked, tree, constraint, of_tree)
+            for constraint in asked.relaxations.constraints
+        }
+        for tree, of_tree in zip(trees, meeting, strict=True)
+    ]
+
+
+def not_alone(constraint: Constraint) -> Finding:
+    """Return the finding for a constraint that each provider meets by itself."""
+    return Finding(constraint, _needs(constraint))
+
+
+def _verdict(
+    asked: Survey,
+    tree: Tree,
+    constraint: Constraint,
+    meeting: Mapping[Constraint, Sequence[Provider]],
+) -> Verdict:
+    if constraint.kind in OF_ROOT:
+        wanted = constraint.kind == "root_required"
+        if (constraint.value in tree.root.traits) == wanted:
+            return Verdict(constraint, (tree.root,), None)
+        return Verdict(constraint, (), _finding(constraint, tree.root))
+    if constraint.suffix is None:
+        return Verdict(constraint, (), Finding(constraint, _needs(constraint)))
+    met = meeting[constraint]
+    others = [provider for provider in asked.reach(tree) if provider not in met]
+    closest = None
+    if others:
+        closest = _finding(constraint, _closest(constraint, others, meeting))
+    return Verdict(constraint, tuple(met), closest)
+
+
+def _closest(
+    constraint: Constraint,
+    providers: Sequence[Provider],
+    meeting: Mapping[Constraint, Sequence[Provider]],
+) -> Provider:
+    """Return the provider that meets most of what its group asks for.
+
+    A provider without the class is never the closest to having an amount of it.
+    """
+    met = [
+        having for other, having in meeting.items() if other.suffix == constraint.suffix
+    ]
+
+    def closeness(provider: Provider) -> tuple[bool, int, int]:
+        stock = provider.stocks.get(constraint.resource_class or "")
+        return (
+            stock is not None,
+            sum(provider in having for having in met),
+            stock.free if stock else 0,
+        )
+
+    # The first one wins a tie.
+    return max(providers, key=closeness)
+
+
+def _needs(constraint: Constraint) -> Told:
+    if constraint.kind in ("forbidden", "not_member_of", "root_forbidden"):
+        return f"!{constraint.value}"
+    if isinstance(constraint.value, tuple):
+        return list(constraint.value)
+    return constraint.value
+
+
+def _finding(constraint: Constraint, provider: Provider) -> Finding:
+    stock = None
+    if constraint.kind in OF_AMOUNT:
+        stock = provider.stocks.get(constraint.resource_class or "")
+    has = _has(constraint, provider, stock)
+    return Finding(constraint, _needs(constraint), has, provider, stock)
+
+
+def _has(
+    constraint: Constraint, provider: Provider, stock: InventoryUsage | None
+) -> Told:
+    value = constraint.value
+    match constraint.kind:
+        case "room":
+            return max(0, stock.free) if stock else 0
+        case "unit" if stock:
+            names = ("min_unit", "max_unit", "step_size")
+            return {name: getattr(stock, name) for name in names}
+        case "inventory":
+            return sorted(provider.stocks)
+        case "in_tree":
+            return provider.root_uuid
+        case "member_of":
+            return sorted(provider.aggregates)
+        case "forbidden" | "not_member_of" | "root_forbidden":
+            return value
+        case "required" | "root_required":
+            return []
+    return None

@@ -1,0 +1,55 @@
+"""Checking that all names in a request exist."""
+
+from placement import errors
+from placement.forest.vocabulary import Vocabulary
+from placement.model.request import Request
+from placement.model.trait import UNKNOWN_TRAIT
+from placement.model.tree import Snapshot
+from placement.search import engine, rules
+
+
+def are_known(request: Request, vocabulary: Vocabulary) -> bool:
+    """Return whether all traits and resource classes that a request names exist."""
+    groups = request.groups
+    classes = set().union(*(group.resources for group in groups))
+    traits = request.root_required.union(
+        request.root_forbidden,
+        *(group.forbidden.union(*group.required) for group in groups),
+    )
+    return (
+        classes <= vocabulary.class_ids.keys() and traits <= vocabulary.trait_ids.keys()
+    )
+
+
+def check(request: Request, vocabulary: Vocabulary, everything: Snapshot) -> None:
+    """Refuse a name that does not exist, unless an earlier part cannot be served.
+
+    The order of the checks is part of the API: it decides the answer.
+
+    :raises BadRequest: a name does not exist; the error names the first such
+    """
+    root_traits = request.root_required | request.root_forbidden
+    _check_traits(root_traits, vocabulary)
+    if root_traits and not any(
+        rules.suits_root(tree.root, request) for tree in everything.trees
+    ):
+        return
+    for group in request.groups:
+        for name in group.resources:
+            if name not in vocabulary.class_ids:
+                raise errors.BadRequest(
+                    "Invalid resource class in resources parameter: "
+                    f"No such resource class {name}."
+                )
+        if group.member_of and not engine.has_member(everything, group):
+            return
+        _check_traits(frozenset().union(*group.required), vocabulary)
+        _check_traits(group.forbidden, vocabulary)
+        if not engine.is_served(everything, request, group):
+            return
+
+
+def _check_traits(names: frozenset[str], vocabulary: Vocabulary) -> None:
+    unknown = names - vocabulary.trait_ids.keys()
+    if unknown:
+        raise errors.BadRequest(UNKNOWN_TRAIT.format(name=min(unknown)))

@@ -1,0 +1,147 @@
+"""The cloud as it would be: without some consumers and hosts, with other providers."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from placement import errors
+from placement.forest.forest import Forest
+from placement.forest.vocabulary import Vocabulary
+from placement.model.inventory import FIELDS, Inventory, InventoryUsage
+from placement.model.resource_class import UNKNOWN_CLASS
+from placement.model.trait import UNKNOWN_TRAIT
+from placement.model.tree import Provider, Tree
+from placement.objects import inventory
+
+# What would no longer be used: amounts by UUID of the provider and class.
+Freed: TypeAlias = Mapping[tuple[str, str], int]
+
+
+UNKNOWN_PROVIDER = "No resource provider with uuid {uuid} found."
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Difference:
+    """The names to be added to a set, and those to be removed from it."""
+
+    add: frozenset[str] = frozenset()
+    remove: frozenset[str] = frozenset()
+
+    def of(self, names: frozenset[str]) -> frozenset[str]:
+        """Return the set as it would be."""
+        return (names - self.remove) | self.add
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """The changes to a provider.
+
+    ``inventories`` have the fields that would change, by resource class; None means
+    that the inventory would not exist.
+    """
+
+    inventories: Mapping[str, Mapping[str, Any] | None]
+    traits: Difference
+    aggregates: Difference
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class World:
+    """The changes to the cloud. Providers and hosts are given by UUID."""
+
+    ignore_consumers: frozenset[str]
+    without_hosts: frozenset[str]
+    providers: Mapping[str, Change]
+
+
+def imagine(forest: Forest, world: World, freed: Freed) -> Forest:
+    """Return the forest as it would be after the changes.
+
+    :raises BadRequest: the changes name something that does not exist, or leave an
+        inventory without capacity
+    """
+    _check_names(forest, world)
+    changed = {uuid for uuid, _ in freed} | world.providers.keys()
+    touched = {forest.home(uuid) for uuid in changed | world.without_hosts}
+    trees = [tree for tree in touched if tree]
+    return forest.replace(
+        forest.vocabulary,
+        [tree.root.id for tree in trees],
+        {
+            tree.root.id: _imagine_tree(tree, forest.vocabulary, world, freed)
+            for tree in trees
+            if tree.root.uuid not in world.without_hosts
+        },
+    )
+
+
+def _check_names(forest: Forest, world: World) -> None:
+    homes, words = forest.everything.homes, forest.vocabulary
+    for uuid in sorted(world.providers.keys() | world.without_hosts):
+        if uuid not in homes:
+            raise errors.UnknownProvider(UNKNOWN_PROVIDER.format(uuid=uuid))
+    for uuid in sorted(world.without_hosts):
+        if homes[uuid].root.uuid != uuid:
+            raise errors.BadRequest(f"Resource provider {uuid} is not a root.")
+    for change in world.providers.values():
+        for name in sorted(change.inventories.keys() - words.class_ids.keys()):
+            raise errors.BadRequest(UNKNOWN_CLASS.format(name=name))
+        names = change.traits.add | change.traits.remove
+        for name in sorted(names - words.trait_ids.keys()):
+            raise errors.BadRequest(UNKNOWN_TRAIT.format(name=name))
+
+
+def _imagine_tree(tree: Tree, words: Vocabulary, world: World, freed: Freed) -> Tree:
+    members = tuple(
+        _imagine_provider(member, words, world.providers.get(member.uuid), freed)
+        for member in tree.members
+    )
+    aggregates = frozenset().union(*(member.aggregates for member in members))
+    return Tree(members, aggregates)
+
+
+def _imagine_provider(
+    provider: Provider, words: Vocabulary, change: Change | None, freed: Freed
+) -> Provider:
+    stocks = {
+        name: dataclasses.replace(
+            stock, used=stock.used - freed.get((provider.uuid, name), 0)
+        )
+        for name, stock in provider.stocks.items()
+    }
+    if change is None:
+        return dataclasses.replace(provider, stocks=stocks)
+    for name, fields in change.inventories.items():
+        if fields is None:
+            stocks.pop(name, None)
+        else:
+            stocks[name] = _imagine_stock(provider, name, stocks.get(name), fields)
+    # In the same order as when they are loaded.
+    ids = words.class_ids
+    stocks = {name: stocks[name] for name in sorted(stocks, key=ids.__getitem__)}
+    traits = change.traits.of(provider.traits)
+    return dataclasses.replace(
+        provider,
+        stocks=stocks,
+        traits=traits,
+        trait_names=words.in_order(words.trait_ids[name] for name in traits),
+        aggregates=change.aggregates.of(provider.aggregates),
+    )
+
+
+def _imagine_stock(
+    provider: Provider,
+    name: str,
+    stock: InventoryUsage | None,
+    fields: Mapping[str, Any],
+) -> InventoryUsage:
+    """Return a stock with changed fields, or a new one if there was none."""
+    if stock is None and "total" not in fields:
+        raise errors.BadRequest(
+            f"Resource provider {provider.uuid} has no inventory of class {name}: its "
+            "total is needed."
+        )
+    known = {field: getattr(stock, field) for field in FIELDS} if stock else {}
+    wanted = Inventory(**{**known, **fields})
+    inventory.check_capacity(provider, name, wanted, reserved_may_be_total=True)
+    return InventoryUsage.of(wanted, stock.used if stock else 0)

@@ -1,0 +1,1 @@
+"""Programs that use Placement over HTTP, any implementation; they never import it."""

@@ -1,0 +1,155 @@
+"""``placement-explain``: why nothing fits, how much still does, and what there is."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NoReturn
+from urllib.parse import quote
+
+from placement_clients.client import BadRequest, Client, Json, NotFound
+from placement_clients.explain import drawing
+from placement_clients.option import placement_of, way
+from placement_clients.output import complain, run, show_json
+from placement_foundation.serving import completion
+
+PROGRAM = "placement-explain"
+SERVES, NONE_SERVES, BAD_QUERY = range(3)
+VERSION = "latest"
+
+USAGE = """\
+placement-explain QUERY [--host NAME] [--holders] [options]
+       placement-explain capacity QUERY [options]
+       placement-explain fleet [FILTERS] [--format table|json|csv] [options]"""
+DESCRIPTION = """\
+Explain why hosts do not serve a request, and what would help. A QUERY is that of
+GET /allocation_candidates, FILTERS are those of GET /resource_providers.
+"""
+EPILOG = """\
+exit status:
+  0  some host serves
+  1  none does
+  2  bad query
+  3  no answer
+
+examples:
+  placement-explain 'resources=VCPU:16&required=CUSTOM_TRUSTED' --host compute-12
+  placement-explain capacity 'resources=VCPU:4,MEMORY_MB:8192'
+  placement-explain fleet --format csv 'member_of=7b6c0b5e-...' > fleet.csv
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return the exit status."""
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    command, query = _divide(asked.what, parser.error)
+    return run(PROGRAM, partial(_run, command, query, asked))
+
+
+def _run(command: str, query: str, asked: argparse.Namespace) -> int:
+    try:
+        return COMMANDS[command](placement_of(asked), query, asked)
+    except (BadRequest, UnknownHost) as exc:
+        complain(PROGRAM, [str(exc)])
+        return BAD_QUERY
+
+
+class UnknownHost(Exception):
+    """A host that was asked about does not exist."""
+
+
+def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
+    """Print why hosts do not serve a request."""
+    own = [f"host={quote(host, safe='')}" for host in asked.host]
+    if asked.holders:
+        own.append("holders=true")
+    try:
+        document = _get(placement, "explanation", "&".join([query, *own]))
+    except NotFound as exc:
+        if asked.host and "No resource provider" in exc.detail:
+            raise UnknownHost(exc.reason) from exc
+        raise
+    if asked.json:
+        show_json(document)
+    else:
+        drawing.draw_explanation(drawing.console_of(sys.stdout), document)
+    return SERVES if document["serves"] else NONE_SERVES
+
+
+def count(placement: Client, query: str, asked: argparse.Namespace) -> int:
+    """Print how many times a request could be claimed."""
+    document = _get(placement, "capacity", query)
+    if asked.json:
+        show_json(document)
+    else:
+        drawing.draw_capacity(drawing.console_of(sys.stdout), document)
+    return SERVES if document["total"] else NONE_SERVES
+
+
+def show_fleet(placement: Client, query: str, asked: argparse.Namespace) -> int:
+    """Print the fleet."""
+    document = _get(placement, "fleet", query)
+    kind = "json" if asked.json else asked.format
+    if kind == "json":
+        print(json.dumps(document))
+    elif kind == "csv":
+        print(drawing.fleet_as_csv(document), end="")
+    else:
+        drawing.draw_fleet(drawing.console_of(sys.stdout), document)
+    return SERVES
+
+
+COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {
+    "explain": explain,
+    "capacity": count,
+    "fleet": show_fleet,
+}
+
+
+def _get(placement: Client, name: str, query: str) -> Json:
+    return placement.get(f"/ledger/v1/{name}", version=VERSION, query=query)
+
+
+def _divide(what: Sequence[str], refuse: Callable[[str], NoReturn]) -> tuple[str, str]:
+    """Return the command, which need not be given, and its query."""
+    command, *queries = what if what[0] in COMMANDS else ("explain", *what)
+    if len(queries) > 1:
+        refuse(f"only one query is possible: {' '.join(queries[1:])}")
+    if not queries and command != "fleet":
+        refuse("a query is needed")
+    return command, "".join(queries)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        usage=USAGE,
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[way()],
+    )
+    completion.add(parser)
+    parser.add_argument("what", nargs="+", metavar="QUERY", help="the request")
+    parser.add_argument(
+        "--host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="explain why this host, by name or UUID, does not serve; may be repeated",
+    )
+    parser.add_argument(
+        "--holders",
+        action="store_true",
+        help="name the consumers that hold most of what the nearest hosts lack",
+    )
+    parser.add_argument("--json", action="store_true", help="print the document")
+    parser.add_argument(
+        "--format",
+        choices=["table", "json", "csv"],
+        default="table",
+        help="how the fleet is printed (%(default)s)",
+    )
+    return parser

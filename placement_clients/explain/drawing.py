@@ -1,0 +1,257 @@
+"""Output of the ledger for people: with bars on a terminal, plain in a pipe."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from placement_clients.client import Json
+
+# The width of a bar for all hosts, or for all of an inventory.
+BAR_WIDTH = 20
+FULL, EMPTY = "█", "░"
+# Wide enough to keep every line in a pipe unfolded.
+PIPE_WIDTH = 100_000
+
+
+def console_of(stream: Any) -> Console:
+    """Return a console for a stream: rich on a terminal, plain in a pipe."""
+    on_terminal = stream.isatty()
+    return Console(
+        file=stream, highlight=False, width=None if on_terminal else PIPE_WIDTH
+    )
+
+
+def draw_explanation(console: Console, document: Json) -> None:
+    """Draw the summary, the funnel, what would help, and the hosts asked about."""
+    summary = Text(document["summary"], style="bold")
+    console.print(summary, soft_wrap=not console.is_terminal)
+    if not document["complete"]:
+        console.print(Text("The time ran out: not everything was searched."))
+    for title, table in _tables(console, document):
+        console.print()
+        if title:
+            console.print(Text(title, style="bold"))
+        _print(console, table)
+
+
+def _tables(console: Console, document: Json) -> Iterator[tuple[str, Table]]:
+    if document["constraints"]:
+        yield "", _funnel(console, document)
+    if document.get("changes"):
+        yield "What would help", _rows(console, _changes(document))
+    if document.get("near"):
+        yield "Nearest hosts", _rows(console, _near(document))
+    for host in document.get("host", ()):
+        verdict = "serves" if host["serves"] else "does not serve"
+        yield f"{host['name']} {verdict}", _rows(console, _verdicts(host, document))
+
+
+def _funnel(console: Console, document: Json) -> Table:
+    table = _table(console)
+    table.add_column("ASKED FOR", overflow="fold")
+    if console.is_terminal:
+        table.add_column("", no_wrap=True)
+    for name in ("HOSTS", "OUT", "ALONE", "GAIN"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in document["constraints"]:
+        out = each["before"] - each["after"]
+        bar = [_bar(each["after"], each["before"], document["hosts"])]
+        table.add_row(
+            Text(each["text"], style="" if out else "dim"),
+            *(bar if console.is_terminal else []),
+            Text(str(each["after"])),
+            Text(f"-{out}" if out else "", style="red"),
+            Text(str(each.get("alone", "?"))),
+            Text(f"+{each['gain']}" if each.get("gain") else "", style="green"),
+        )
+    return table
+
+
+def _bar(after: int, before: int, hosts: int) -> Text:
+    """Draw the hosts that are left, and those that a constraint excludes."""
+    left, had = (_length(count, hosts) for count in (after, before))
+    bar = Text(FULL * left, style="green" if after else "")
+    bar.append(FULL * (had - left), style="red")
+    bar.append(EMPTY * (BAR_WIDTH - had), style="dim")
+    return bar
+
+
+def _length(count: int, whole: int) -> int:
+    """Return the length of a bar; any amount above 0 is visible."""
+    return max(round(BAR_WIDTH * count / whole), 1) if count and whole else 0
+
+
+def _changes(document: Json) -> Iterator[list[Text]]:
+    for each in document["changes"]:
+        yield [Text(f"• {each['text']}")]
+
+
+def _near(document: Json) -> Iterator[list[Text]]:
+    for host in document["near"]:
+        for number, unmet in enumerate(host["unmet"]):
+            yield [
+                Text("" if number else host["name"] or host["uuid"], style="bold"),
+                Text(unmet["id"]),
+                Text(_lack(unmet)),
+            ]
+            for holder in unmet.get("holders", ()):
+                yield [Text(""), Text(""), Text(_holder(holder), style="dim")]
+
+
+def _holder(holder: Json) -> str:
+    about = ", ".join(filter(None, (holder["type"], holder["project"])))
+    return f"{holder['amount']} held by {holder['consumer']} ({about or 'unknown'})"
+
+
+def _lack(unmet: Json) -> str:
+    needs = f"needs {_told(unmet['needs'])}" if "needs" in unmet else ""
+    if "has" not in unmet:
+        return needs
+    has = f"has {_told(unmet['has'])}"
+    if "capacity" in unmet:
+        has += f" ({unmet['used']} of {unmet['capacity']} used)"
+    return f"{needs}, {has}"
+
+
+def _told(value: Json) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each}" for name, each in value.items())
+    if isinstance(value, list):
+        return " or ".join(map(str, value)) or "none"
+    return str(value)
+
+
+def _verdicts(host: Json, document: Json) -> Iterator[list[Text]]:
+    texts = {each["id"]: each["text"] for each in document["constraints"]}
+    for each in host["constraints"]:
+        met = each["met"]
+        closest = "" if met or "closest" not in each else _lack(each["closest"])
+        yield [
+            Text("met" if met else "UNMET", style="green" if met else "bold red"),
+            Text(texts[each["id"]]),
+            Text(closest),
+        ]
+
+
+def draw_capacity(console: Console, document: Json) -> None:
+    """Draw how many times a request could be claimed, and where."""
+    bound = "" if document["exact"] else "at least "
+    times = "once" if document["total"] == 1 else f"{document['total']} times"
+    if not document["total"]:
+        console.print(Text("This cannot be claimed.", style="bold"))
+        return
+    said = f"This can be claimed {bound}{times}."
+    console.print(Text(said, style="bold"))
+    table = _table(console)
+    table.add_column("HOST", overflow="fold")
+    if console.is_terminal:
+        table.add_column("", no_wrap=True)
+    table.add_column("TIMES", justify="right")
+    most = max(each["count"] for each in document["hosts"]) if document["hosts"] else 0
+    for each in document["hosts"]:
+        bar = [_share(each["count"], most)] if console.is_terminal else []
+        table.add_row(
+            Text(each["name"] or each["uuid"]), *bar, Text(str(each["count"]))
+        )
+    console.print()
+    _print(console, table)
+
+
+def _share(count: int, whole: int) -> Text:
+    length = min(_length(count, whole), BAR_WIDTH)
+    bar = Text(FULL * length, style="green")
+    bar.append(EMPTY * (BAR_WIDTH - length), style="dim")
+    return bar
+
+
+def draw_fleet(console: Console, document: Json) -> None:
+    """Draw all providers, each tree with its members below one another."""
+    table = _table(console)
+    for name in ("PROVIDER", "CLASS"):
+        table.add_column(name, overflow="fold")
+    if console.is_terminal:
+        table.add_column("", no_wrap=True)
+    for name in ("USED", "CAPACITY"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for cells, used, capacity in _stocks(document):
+        bar = [] if capacity is None else [_share(used, max(capacity, used))]
+        table.add_row(
+            *cells,
+            *(bar or [Text("")] if console.is_terminal else []),
+            Text("" if capacity is None else str(used)),
+            Text("" if capacity is None else str(capacity)),
+        )
+    _print(console, table)
+
+
+def _stocks(document: Json) -> Iterator[tuple[list[Text], int, int | None]]:
+    depths: dict[str | None, int] = {None: -1}
+    for each in document["providers"]:
+        depth = depths.get(each["parent_provider_uuid"], -1) + 1
+        depths[each["uuid"]] = depth
+        name = Text("  " * depth + (each["name"] or each["uuid"]), style="bold")
+        if not each["inventories"]:
+            yield [name, Text("")], 0, None
+        for number, (kind, inventory) in enumerate(each["inventories"].items()):
+            used = each["usages"].get(kind, 0)
+            cells = [Text("") if number else name, Text(kind)]
+            yield cells, used, capacity_of(inventory)
+
+
+def capacity_of(inventory: Json) -> int:
+    """Return how much of an inventory can be allocated in all."""
+    free = inventory["total"] - inventory["reserved"]
+    return int(free * inventory["allocation_ratio"])
+
+
+COLUMNS = ("uuid", "name", "parent_provider_uuid", "root_provider_uuid")
+AMOUNTS = ("total", "reserved", "allocation_ratio")
+
+
+def fleet_as_csv(document: Json) -> str:
+    """Return a row for each inventory, and one for each provider without any."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*COLUMNS, "resource_class", *AMOUNTS, "capacity", "used"])
+    for each in document["providers"]:
+        about = [each[name] for name in COLUMNS]
+        if not each["inventories"]:
+            rows.writerow([*about, *[""] * (len(AMOUNTS) + 3)])
+        for kind, inventory in each["inventories"].items():
+            amounts = [inventory[name] for name in AMOUNTS]
+            used = each["usages"].get(kind, 0)
+            rows.writerow([*about, kind, *amounts, capacity_of(inventory), used])
+    return text.getvalue()
+
+
+def _table(console: Console, *, header: bool = True) -> Table:
+    return Table(
+        box=box.SIMPLE_HEAD if console.is_terminal and header else None,
+        pad_edge=False,
+        show_header=header,
+        header_style="bold",
+    )
+
+
+def _rows(console: Console, rows: Iterable[Sequence[Text]]) -> Table:
+    table = _table(console, header=False)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _print(console: Console, table: Table) -> None:
+    """Print a table; in a pipe, without trailing blanks."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as captured:
+        console.print(table)
+    lines = (line.rstrip() for line in captured.get().splitlines())
+    console.print(Text("\n".join(lines)), soft_wrap=True)

@@ -1,0 +1,62 @@
+"""The options of every command for reaching Placement, and the client they describe."""
+
+import argparse
+
+from oslo_config import cfg
+
+from placement_clients import access
+from placement_clients.client import Client, Misconfigured
+
+
+def way() -> argparse.ArgumentParser:
+    """Return the options for reaching Placement."""
+    parser = argparse.ArgumentParser(add_help=False)
+    group = parser.add_argument_group(
+        "where Placement is",
+        "Without any of these, the OS_* variables of the openstack command line say "
+        "how to reach it: OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and so on.",
+    )
+    group.add_argument("--url", help="URL of Placement, such as http://127.0.0.1:8778")
+    group.add_argument(
+        "--token",
+        help="token to send; `admin` for a Placement that authenticates nobody",
+    )
+    group.add_argument(
+        "--config-file",
+        metavar="FILE",
+        help="read it from the [placement] section of this file instead",
+    )
+    group.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=access.ANSWER_SECONDS,
+        metavar="SECONDS",
+        help="how many seconds to wait for an answer (%(default)g)",
+    )
+    return parser
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return seconds
+
+
+def placement_of(asked: argparse.Namespace) -> Client:
+    """Return the client that the options and the environment describe."""
+    if not asked.config_file:
+        way = access.from_environment(
+            url=asked.url, token=asked.token, answer_seconds=asked.timeout
+        )
+        return Client(way)
+    config = cfg.ConfigOpts()
+    try:
+        access.register_options(config)
+        config([], default_config_files=[asked.config_file], default_config_dirs=[])
+    except cfg.Error as exc:
+        raise Misconfigured(f"{asked.config_file}: {exc}") from exc
+    return Client(access.from_config(config))

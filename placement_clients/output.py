@@ -1,0 +1,70 @@
+"""Output for people: tables, error messages, and the exit status."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from placement_clients.client import Json, Misconfigured, PlacementError
+from placement_clients.console_script import NO_ANSWER
+
+# Wide enough to keep every line in a pipe unfolded.
+PIPE_WIDTH = 100_000
+# The exit status that a shell reports for Ctrl-C.
+INTERRUPTED = 130
+
+
+def run(program: str, work: Callable[[], int]) -> int:
+    """Run a command and return its exit status, whatever ends it early."""
+    try:
+        status = work()
+        sys.stdout.flush()
+    except (PlacementError, Misconfigured) as exc:
+        complain(program, [f"Placement could not be asked: {exc}"])
+        return NO_ANSWER
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of a pipe has gone. Python would report it again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def show_json(document: Json) -> None:
+    """Print a document."""
+    print(json.dumps(document, indent=2))
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table on a terminal, at most as wide as it is, or columns in a pipe."""
+    on_terminal = sys.stdout.isatty()
+    table = Table(
+        box=box.SIMPLE_HEAD if on_terminal else None,
+        pad_edge=on_terminal,
+        header_style="bold",
+    )
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console = Console(
+        highlight=False, width=None if on_terminal else PIPE_WIDTH, soft_wrap=False
+    )
+    if on_terminal:
+        console.print(table)
+        return
+    with console.capture() as captured:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def complain(program: str, lines: Iterable[str]) -> None:
+    """Print lines to standard error, each prefixed with the name of the program."""
+    for line in lines:
+        print(f"{program}: {line}", file=sys.stderr)

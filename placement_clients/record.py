@@ -1,0 +1,210 @@
+"""The objects of Placement as values, and how they are parsed from documents."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from placement_clients.errors import Unavailable
+
+Json = Any
+T = TypeVar("T")
+
+# The length of the excerpt from a page that is not a document of Placement.
+EXCERPT_CHARACTERS = 200
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Provider:
+    """A resource provider. A root has no parent, and is its own root."""
+
+    uuid: str
+    name: str
+    generation: int
+    parent_uuid: str | None
+    root_uuid: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Inventory:
+    """The inventory of one resource class, and how it may be allocated."""
+
+    total: int
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = 0x7FFFFFFF
+    step_size: int = 1
+    allocation_ratio: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Inventories:
+    """The inventories of a provider by class, at a generation of the provider."""
+
+    generation: int
+    by_class: dict[str, Inventory]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Traits:
+    """The traits of a provider, at a generation of the provider."""
+
+    generation: int
+    names: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Aggregates:
+    """The aggregates of a provider, by UUID, at a generation of the provider."""
+
+    generation: int
+    uuids: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Allocations:
+    """The allocations of a consumer: amounts by class, by provider UUID.
+
+    A consumer without allocations has no generation, project or user.
+    """
+
+    by_provider: dict[str, dict[str, int]]
+    generation: int | None = None
+    project_id: str | None = None
+    user_id: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to satisfy a request, in the form in which it is claimed.
+
+    ``mappings`` are the providers of each group, by the group's suffix.
+    """
+
+    allocations: Json
+    mappings: dict[str, list[str]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Candidates:
+    """The ways to satisfy a request, and a summary of the providers in their trees.
+
+    ``summaries`` are by provider UUID, as Placement describes them: ``resources``,
+    ``traits``, ``parent_provider_uuid``, ``root_provider_uuid``.
+    """
+
+    found: tuple[Candidate, ...]
+    summaries: dict[str, Json]
+
+
+def _parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
+    """Make a parser raise ``Unavailable`` for documents that are not Placement's."""
+
+    @functools.wraps(parse)
+    def wary(document: Json) -> T:
+        try:
+            return parse(document)
+        except (AttributeError, LookupError, TypeError, ValueError) as exc:
+            raise Unavailable(
+                f"the answer is not from Placement: {excerpt(str(document))}"
+            ) from exc
+
+    return wary
+
+
+@_parser
+def parse_provider(document: Json) -> Provider:
+    """Return a resource provider."""
+    return Provider(
+        document["uuid"],
+        document["name"],
+        document["generation"],
+        document.get("parent_provider_uuid"),
+        document.get("root_provider_uuid"),
+    )
+
+
+@_parser
+def parse_providers(document: Json) -> list[Provider]:
+    """Return a list of resource providers."""
+    return [parse_provider(each) for each in document["resource_providers"]]
+
+
+@_parser
+def parse_inventories(document: Json) -> Inventories:
+    """Return the inventories of a provider."""
+    fields = [field.name for field in dataclasses.fields(Inventory)]
+    return Inventories(
+        document["resource_provider_generation"],
+        {
+            resource_class: Inventory(**{name: each[name] for name in fields})
+            for resource_class, each in document["inventories"].items()
+        },
+    )
+
+
+@_parser
+def parse_trait_names(document: Json) -> frozenset[str]:
+    """Return a list of traits."""
+    return frozenset(document["traits"])
+
+
+@_parser
+def parse_traits(document: Json) -> Traits:
+    """Return the traits of a provider."""
+    return Traits(document["resource_provider_generation"], parse_trait_names(document))
+
+
+@_parser
+def parse_aggregates(document: Json) -> Aggregates:
+    """Return the aggregates of a provider."""
+    return Aggregates(
+        document["resource_provider_generation"], frozenset(document["aggregates"])
+    )
+
+
+@_parser
+def parse_resources(document: Json) -> dict[str, dict[str, int]]:
+    """Return allocations, keyed by consumer or by provider."""
+    return {
+        holder: dict(each["resources"])
+        for holder, each in document["allocations"].items()
+    }
+
+
+@_parser
+def parse_allocations(document: Json) -> Allocations:
+    """Return the allocations of a consumer."""
+    return Allocations(
+        parse_resources(document),
+        document.get("consumer_generation"),
+        document.get("project_id"),
+        document.get("user_id"),
+    )
+
+
+@_parser
+def parse_candidates(document: Json) -> Candidates:
+    """Return allocation candidates."""
+    found = tuple(
+        Candidate(each["allocations"], each.get("mappings", {}))
+        for each in document["allocation_requests"]
+    )
+    summaries = {
+        provider: dict(each)
+        for provider, each in document["provider_summaries"].items()
+    }
+    if (
+        unknown := {each for one in found for each in one.allocations}
+        - summaries.keys()
+    ):
+        raise ValueError(f"there is no summary of {', '.join(sorted(unknown))}")
+    return Candidates(found, summaries)
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of a text, on one line."""
+    words = " ".join(text.split())
+    return (
+        words if len(words) <= EXCERPT_CHARACTERS else f"{words[:EXCERPT_CHARACTERS]}…"
+    )

@@ -1,0 +1,139 @@
+"""Choosing a host for a server, and claiming the resources that the server needs."""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+
+from placement_clients.client import (
+    BadRequest,
+    Candidate,
+    Candidates,
+    Client,
+    Conflict,
+    Json,
+)
+from placement_clients.request import explanation
+from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
+from placement_clients.request.request import Request, refusal
+
+SHARING = "MISC_SHARES_VIA_AGGREGATE"
+CONSUMER_TYPE_SINCE = "1.38"
+
+# Sorts candidates into the order in which they are tried.
+Weigher = Callable[[Candidates], Iterable[Candidate]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Server:
+    """A server to boot, and its owner. A consumer type needs microversion 1.38."""
+
+    uuid: str
+    project_id: str
+    user_id: str
+    consumer_type: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Booted:
+    """Where a server was booted: the host's UUID, and what was claimed."""
+
+    host: str
+    candidate: Candidate
+
+
+def in_order(candidates: Candidates) -> Iterable[Candidate]:
+    """Leave candidates in the order in which Placement gave them."""
+    return candidates.found
+
+
+def find(placement: Client, request: Request) -> Candidates:
+    """Return the candidates for a request, at least one.
+
+    :raises NoValidHost: there are none
+    :raises BadInput: the request is known to be wrong, and is not sent; or Placement
+        refuses it for a reason that only Placement knows
+    """
+    if request.problems:
+        raise BadInput(request.problems)
+    try:
+        candidates = placement.list_candidates(request.query)
+    except BadRequest as exc:
+        raise refusal(request, exc) from exc
+    if not candidates.found:
+        raise NoValidHost(
+            "Placement has no candidate for this request",
+            explanation.ask(placement, request.query),
+        )
+    return candidates
+
+
+def boot(
+    placement: Client, server: Server, request: Request, weigh: Weigher = in_order
+) -> Booted:
+    """Find a host for a server and claim it.
+
+    :raises NoValidHost: there is no candidate, or other clients were faster at all of
+        them
+    :raises ServerTaken: the server has allocations already
+    :raises BadInput: the request is wrong, see ``find``
+    """
+    candidates = find(placement, request)
+    if held := placement.get_allocations(server.uuid).by_provider:
+        raise ServerTaken(
+            f"server {server.uuid} is not booted: it holds something of "
+            f"{', '.join(sorted(held))} already"
+        )
+    for candidate in weigh(candidates):
+        try:
+            claimed = _claim(placement, server, candidate)
+        except BadRequest as exc:
+            raise refusal(request, exc) from exc
+        if claimed:
+            return Booted(host_of(candidate, candidates.summaries), candidate)
+    raise NoValidHost(
+        f"others were faster: none of {len(candidates.found)} candidates has room "
+        "any more"
+    )
+
+
+def host_of(candidate: Candidate, summaries: Json) -> str:
+    """Return the root of the candidate's providers, leaving out sharing ones."""
+    providers = list(candidate.allocations)
+    own = [each for each in providers if SHARING not in summaries[each]["traits"]]
+    return str(summaries[(own or providers)[0]]["root_provider_uuid"])
+
+
+def _claim(placement: Client, server: Server, candidate: Candidate) -> bool:
+    """Claim a candidate; return whether there was still room.
+
+    :raises ServerTaken: another client booted the server meanwhile
+    """
+
+    def claim() -> None:
+        try:
+            placement.claim(
+                server.uuid,
+                candidate,
+                project_id=server.project_id,
+                user_id=server.user_id,
+                consumer_type=server.consumer_type,
+                version=CONSUMER_TYPE_SINCE if server.consumer_type else "1.36",
+            )
+        except Conflict as exc:
+            # Another client's claim came first: of all conflicts, this one is final.
+            if "consumer generation conflict" in exc.detail:
+                raise ServerTaken(
+                    f"server {server.uuid} is not booted: another client has booted it "
+                    "at the same time"
+                ) from exc
+            raise
+
+    try:
+        placement.retry_lost_races(claim)
+    except Conflict:
+        return False
+    except BadRequest as exc:
+        # A provider of the candidate has been deleted.
+        if "that does not exist" not in exc.detail:
+            raise
+        return False
+    return True

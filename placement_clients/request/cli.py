@@ -1,0 +1,411 @@
+"""``placement-request``: asks Placement for what a flavor and an image need."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from placement_clients.client import (
+    Candidate,
+    Candidates,
+    Client,
+    Json,
+    PlacementError,
+    Timeout,
+)
+from placement_clients.option import placement_of, way
+from placement_clients.output import complain, run, show_json, show_table
+from placement_clients.request import (
+    boot,
+    flavor,
+    image,
+    node,
+    option,
+    preflight,
+    request,
+)
+from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
+from placement_clients.request.flavor import Flavor
+from placement_clients.request.image import Image
+from placement_clients.request.request import Request
+from placement_foundation.serving import completion
+
+PROGRAM = "placement-request"
+GOOD, NO_HOST, BAD_INPUT = range(3)
+# With more hosts than this, one request asks for the names of all providers.
+FEW_HOSTS = 25
+
+DESCRIPTION = """\
+Ask Placement for a host, as a scheduler does: by a flavor, which says how large a
+server is and what else it needs, and by the image that it runs.
+"""
+EPILOG = """\
+exit status:
+  0  good
+  1  no valid host, or a check that failed
+  2  bad input: the message names the flavor key or image property at fault
+  3  Placement could not be asked
+
+examples:
+  openstack flavor show m1.small -f json > flavor.json
+  openstack image show cirros -f json > image.json
+  placement-request query --flavor flavor.json --image image.json
+  placement-request candidates --flavor flavor.json --image image.json \\
+      --url http://127.0.0.1:8778 --token admin
+
+`placement-request COMMAND --help` lists the options of a command.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return the exit status."""
+    asked = _parser().parse_args(arguments)
+    return run(PROGRAM, partial(_run, asked))
+
+
+def _run(asked: argparse.Namespace) -> int:
+    try:
+        status: int = asked.run(asked)
+    except BadInput as exc:
+        complain(PROGRAM, exc.problems)
+        return BAD_INPUT
+    except ServerTaken as exc:
+        complain(PROGRAM, [str(exc)])
+        return NO_HOST
+    return status
+
+
+# The commands
+
+
+def show_query(asked: argparse.Namespace) -> int:
+    """Print the query string, even one that Placement would refuse."""
+    wanted = _request(asked)
+    if asked.json:
+        show_json(
+            {
+                "query": wanted.query,
+                "parameters": wanted.parameters,
+                "warnings": wanted.warnings,
+                "problems": wanted.problems,
+            }
+        )
+    else:
+        print(wanted.query)
+    complain(PROGRAM, wanted.problems)
+    return BAD_INPUT if wanted.problems and not asked.lenient else GOOD
+
+
+def show_candidates(asked: argparse.Namespace) -> int:
+    """Print the hosts that can take the server, and the candidates there."""
+    wanted = _sound_request(asked)
+    placement = placement_of(asked)
+    try:
+        found = boot.find(placement, wanted)
+    except NoValidHost as exc:
+        return _no_valid_host(asked, exc, {"query": wanted.query, "candidates": []})
+    if asked.json:
+        show_json(
+            {
+                "query": wanted.query,
+                "candidates": [
+                    {
+                        "host": boot.host_of(each, found.summaries),
+                        "allocations": each.allocations,
+                        "mappings": each.mappings,
+                    }
+                    for each in found.found
+                ],
+                "provider_summaries": found.summaries,
+            }
+        )
+        return GOOD
+    hosts = {boot.host_of(each, found.summaries) for each in found.found}
+    names = _names(placement, hosts)
+    columns = ["#", "HOST", "PROVIDER", "UUID", "AMOUNTS", "GROUPS"]
+    show_table(columns, _candidate_rows(found, names))
+    print(
+        f"\n{_counted(len(found.found), 'candidate')} on {_counted(len(hosts), 'host')}"
+    )
+    return GOOD
+
+
+def boot_server(asked: argparse.Namespace) -> int:
+    """Choose a host for a server and claim what it needs."""
+    wanted = _sound_request(asked)
+    placement = placement_of(asked)
+    server = boot.Server(asked.server, asked.project, asked.user, asked.consumer_type)
+    try:
+        booted = boot.boot(placement, server, wanted)
+    except NoValidHost as exc:
+        return _no_valid_host(asked, exc, {"server": server.uuid, "host": None})
+    except Timeout as exc:
+        raise Timeout(
+            f"{exc.reason}; server {server.uuid} may have been booted all the same",
+            status=exc.status,
+            request_id=exc.request_id,
+        ) from exc
+    candidate = booted.candidate
+    if asked.json:
+        show_json(
+            {
+                "server": server.uuid,
+                "host": booted.host,
+                "allocations": candidate.allocations,
+                "mappings": candidate.mappings,
+            }
+        )
+        return GOOD
+    names = _names(placement, {booted.host})
+    print(f"server {server.uuid} is on host {_named(booted.host, names)}\n")
+    columns = ["PROVIDER", "UUID", "AMOUNTS", "GROUPS"]
+    show_table(columns, _provider_rows(candidate, names))
+    return GOOD
+
+
+def check_rebuild(asked: argparse.Namespace) -> int:
+    """Print whether a server may be rebuilt from another image where it is."""
+    size = _flavor(asked)
+    old, new = image.parse(_load(asked.old_image)), image.parse(_load(asked.image))
+    verdict = preflight.foresee(size, old, new) or preflight.check_held(
+        placement_of(asked), asked.server, new
+    )
+    if asked.json:
+        show_json(
+            {
+                "verdict": "pass" if verdict.passed else "fail",
+                "reason": verdict.reason,
+                "missing": verdict.missing,
+                "forbidden": verdict.forbidden,
+                "traits": {each: sorted(has) for each, has in verdict.traits.items()},
+            }
+        )
+    else:
+        print(f"{'pass' if verdict.passed else 'fail'}: {verdict.reason}")
+        if verdict.traits:
+            print()
+            rows = verdict.traits.items()
+            show_table(
+                ["PROVIDER", "TRAITS"],
+                ((each, " ".join(sorted(traits)) or "-") for each, traits in rows),
+            )
+    return GOOD if verdict.passed else NO_HOST
+
+
+def show_node_patch(asked: argparse.Namespace) -> int:
+    """Print the patch that gives a bare metal node the traits of its instance."""
+    show_json(node.patch(_flavor(asked), _image(asked)))
+    return GOOD
+
+
+# Shared by the commands
+
+
+def _request(asked: argparse.Namespace) -> Request:
+    """Return the request for the flavor and the image, and print its warnings."""
+    wanted = request.build(
+        _flavor(asked),
+        _image(asked),
+        volume_backed=asked.volume_backed,
+        rules=list(option.rules_of(asked)),
+        limit=asked.limit,
+    )
+    if wanted.warnings and not asked.lenient:
+        raise BadInput(wanted.warnings)
+    complain(f"{PROGRAM}: warning", wanted.warnings)
+    return wanted
+
+
+def _sound_request(asked: argparse.Namespace) -> Request:
+    """Return the request, if nothing known here makes Placement refuse it."""
+    wanted = _request(asked)
+    if wanted.problems:
+        raise BadInput(wanted.problems)
+    return wanted
+
+
+def _flavor(asked: argparse.Namespace) -> Flavor:
+    files = [asked.flavor, asked.image, getattr(asked, "old_image", None)]
+    if files.count("-") > 1:
+        raise BadInput(["only one file can come from standard input"])
+    return flavor.parse(_load(asked.flavor))
+
+
+def _image(asked: argparse.Namespace) -> Image | None:
+    return image.parse(_load(asked.image)) if asked.image else None
+
+
+def _load(name: str) -> Json:
+    """Return the JSON document in a file, or on standard input.
+
+    :raises BadInput: it cannot be read, or is not JSON
+    """
+    try:
+        text = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return json.loads(text)
+    except OSError as exc:
+        raise BadInput([f"{name}: {exc.strerror}"]) from exc
+    except (ValueError, RecursionError) as exc:
+        raise BadInput([f"{name} is not JSON: {exc}"]) from exc
+
+
+def _names(placement: Client, hosts: set[str]) -> dict[str, str]:
+    """Return the names of the providers of some hosts, if Placement gives them."""
+    trees: list[str | None] = [*sorted(hosts)] if len(hosts) <= FEW_HOSTS else [None]
+    try:
+        return {
+            provider.uuid: provider.name
+            for tree in trees
+            for provider in placement.list_providers(in_tree=tree)
+        }
+    except PlacementError:
+        return {}
+
+
+def _named(provider: str, names: Mapping[str, str]) -> str:
+    return f"{names[provider]} ({provider})" if provider in names else provider
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _candidate_rows(
+    found: Candidates, names: Mapping[str, str]
+) -> Iterator[tuple[str, ...]]:
+    for number, candidate in enumerate(found.found, 1):
+        host = boot.host_of(candidate, found.summaries)
+        for row in _provider_rows(candidate, names):
+            yield (str(number), names.get(host, host), *row)
+
+
+def _provider_rows(
+    candidate: Candidate, names: Mapping[str, str]
+) -> list[tuple[str, ...]]:
+    """Return the name, UUID, amounts and served groups of each provider."""
+    served = {
+        provider: sorted(
+            suffix
+            for suffix, serving in candidate.mappings.items()
+            if provider in serving
+        )
+        for provider in candidate.allocations
+    }
+    order = sorted(served, key=lambda each: (served[each], names.get(each, each)))
+    return [
+        (
+            names.get(provider, "-"),
+            provider,
+            _amounts(candidate.allocations[provider]["resources"]),
+            " ".join(suffix or "(no suffix)" for suffix in served[provider]),
+        )
+        for provider in order
+    ]
+
+
+def _amounts(resources: Mapping[str, int]) -> str:
+    return " ".join(f"{name}:{amount}" for name, amount in sorted(resources.items()))
+
+
+def _no_valid_host(
+    asked: argparse.Namespace, exc: NoValidHost, document: dict[str, Json]
+) -> int:
+    """Report that there is no host, and why if the service explains it."""
+    why = exc.explanation
+    if asked.json:
+        explanation = why.document if why else None
+        show_json({**document, "reason": exc.reason, "explanation": explanation})
+    lines = [f"no valid host: {exc.reason}"]
+    if why:
+        lines += [why.summary, *(f"what would help: {each}" for each in why.changes)]
+    complain(PROGRAM, lines)
+    return NO_HOST
+
+
+# The arguments
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    completion.add(parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    wanted, rules, place = option.wanted(), option.rules(), way()
+
+    query = commands.add_parser(
+        "query",
+        parents=[wanted, rules],
+        help="print the query string that would be sent to Placement",
+        description="Print the query string that would be sent to Placement, without "
+        "sending it. A query that Placement would refuse is printed too, with the "
+        "reason.",
+    )
+    query.set_defaults(run=show_query)
+
+    candidates = commands.add_parser(
+        "candidates",
+        parents=[wanted, rules, place],
+        help="print the hosts that can take the server",
+        description="Print the hosts that can take the server: what it would take from "
+        "which providers, and which request groups these serve. Nothing is claimed.",
+    )
+    candidates.set_defaults(run=show_candidates)
+
+    booting = commands.add_parser(
+        "boot",
+        parents=[wanted, rules, place],
+        help="choose a host for a server, and claim what it needs there",
+        description="Choose a host for a server, and claim what it needs there. If "
+        "another client is faster at one host, the next is tried. A server that holds "
+        "something already is not booted.",
+    )
+    option.add_server(booting)
+    booting.add_argument("--project", required=True, help="project of the server")
+    booting.add_argument("--user", required=True, help="user of the server")
+    booting.add_argument(
+        "--consumer-type",
+        metavar="TYPE",
+        help="consumer type to record in Placement, such as INSTANCE; needs a "
+        "Placement with microversion 1.38",
+    )
+    booting.set_defaults(run=boot_server)
+
+    rebuild = commands.add_parser(
+        "rebuild-check",
+        parents=[place],
+        help="check whether a server may be rebuilt from another image where it is",
+        description="Check whether a server may be rebuilt from another image where "
+        "it is: whether what it holds has the traits that the new image requires. No "
+        "room is asked for, so a full host is no obstacle.",
+    )
+    option.add_server(rebuild)
+    option.add_flavor(rebuild)
+    rebuild.add_argument(
+        "--old-image", required=True, metavar="FILE", help="image that the server runs"
+    )
+    rebuild.add_argument(
+        "--image", required=True, metavar="FILE", help="image to rebuild from"
+    )
+    rebuild.set_defaults(run=check_rebuild)
+
+    patch = commands.add_parser(
+        "node-patch",
+        help="print the patch that gives a bare metal node its instance's traits",
+        description="Print the JSON patch for PATCH /v1/nodes/NODE of the bare metal "
+        "service: the traits that flavor and image require. It is empty if there are "
+        "none.",
+    )
+    option.add_flavor(patch)
+    option.add_image(patch)
+    patch.set_defaults(run=show_node_patch)
+    for command in (query, candidates, booting, rebuild, patch):
+        command.add_argument(
+            "--json", action="store_true", help="print JSON, for programs"
+        )
+    return parser

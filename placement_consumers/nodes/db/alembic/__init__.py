@@ -1,1 +1,0 @@
-"""The migrations. Run them with ``placement_consumers.nodes.db.migration``."""

@@ -1,7 +1,0 @@
-"""Runs the migrations on the connection that ``migration.History`` hands over."""
-
-from alembic import context
-
-from placement_foundation import migration
-
-migration.run(context)

@@ -1,0 +1,377 @@
+"""Where transactions begin, end and are retried."""
+
+import contextlib
+import dataclasses
+import functools
+import random
+import threading
+import time
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+from oslo_log import log
+from sqlalchemy import orm
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+
+from placement_foundation import errors
+from placement_foundation.database import engine, trouble
+from placement_foundation.observing import telemetry
+from placement_foundation.option import DatabaseSettings
+
+LOG = log.getLogger(__name__)
+T = TypeVar("T")
+R = TypeVar("R")
+
+# Well below the number of parameters that any database takes in one statement.
+CHUNK = 5000
+
+# How long a request waits for others that hold what it needs, in seconds: no longer
+# than most clients wait for an answer.
+PATIENCE = 30
+# How long work on the whole database waits for others, in seconds.
+UNHURRIED = 3600
+# The key of what is to be done last, among the notes on a transaction.
+AT_END = "at end"
+# The option of a connection that has the notes on its transaction.
+NOTES = "notes"
+# The longest pause before a transaction is run again, in seconds.
+LONGEST_PAUSE = 1.0
+
+
+def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+    """Split values into lists that fit into one statement."""
+    listed = list(values)
+    for start in range(0, len(listed), size):
+        yield listed[start : start + size]
+
+
+def insert_missing(
+    connection: sa.Connection,
+    model: type[orm.DeclarativeBase],
+    rows: Sequence[Mapping[str, Any]],
+) -> None:
+    """Insert rows, leaving out those that already exist according to a unique key.
+
+    It waits for other transactions that are inserting the same rows, so afterwards the
+    rows exist. Sort the rows: two transactions that insert the same ones may otherwise
+    deadlock.
+    """
+    if not rows:
+        return
+    dialect = connection.dialect.name
+    statement: Any
+    if dialect in ("mysql", "mariadb"):
+        # IGNORE would also ignore values that do not fit.
+        statement = mysql.insert(model)
+        statement = statement.on_duplicate_key_update(
+            created_at=sa.literal_column("created_at")
+        )
+    else:
+        insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+        statement = insert(model).on_conflict_do_nothing()
+    connection.execute(statement, rows)
+
+
+def lock_rows(
+    connection: sa.Connection,
+    columns: sa.Select[*tuple[Any, ...]],
+    key: orm.InstrumentedAttribute[int],
+    values: Collection[Any],
+    by: orm.InstrumentedAttribute[Any] | None = None,
+) -> Sequence[Any]:
+    """Return rows, locked until this transaction ends.
+
+    They are locked, and returned, in the order of their ids. Others may still add rows
+    that refer to them.
+
+    :param columns: the columns to read from each row once it is locked; a constant,
+        since the query made of it is remembered
+    :param key: the primary key of the table
+    :param values: values of the key, or of the column that rows are found ``by``
+    """
+    query = _locking(columns, key, key if by is None else by)
+    return connection.execute(query, {"wanted": list(values)}).all()
+
+
+@functools.lru_cache
+def _locking(
+    columns: sa.Select[*tuple[Any, ...]],
+    key: orm.InstrumentedAttribute[int],
+    by: orm.InstrumentedAttribute[Any],
+) -> sa.Select[*tuple[Any, ...]]:
+    """Return the query for ``lock_rows``; the values are its parameter ``wanted``."""
+    query = columns.where(by.in_(sa.bindparam("wanted", expanding=True))).order_by(key)
+    query = query.with_for_update(key_share=True)
+    for dialect in ("mysql", "mariadb"):
+        # Without the hint it may read the whole of a small table, and wait for each row
+        # on the way that another transaction has locked.
+        query = query.with_hint(key.class_, "FORCE INDEX (PRIMARY)", dialect)
+    return query
+
+
+def delete_each(
+    connection: sa.Connection, column: orm.InstrumentedAttribute[T], values: Iterable[T]
+) -> None:
+    """Delete the rows that have one of the values in a column with an index."""
+    # Given many values at once, MariaDB may read the whole table, and wait for each row
+    # on the way that another transaction has locked.
+    rows = [{"wanted": value} for value in values]
+    if rows:
+        connection.execute(_deletion(column), rows)
+
+
+@functools.cache
+def _deletion(column: orm.InstrumentedAttribute[Any]) -> sa.Delete:
+    return sa.delete(column.parent.class_).where(column == sa.bindparam("wanted"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading(Generic[T]):
+    """The result of a transaction that stays open until ``close`` is called."""
+
+    value: T
+    close: Callable[[], None]
+
+
+def notes(connection: sa.Connection) -> dict[Any, Any]:
+    """Return the notes on the transaction that a connection is in.
+
+    The notes begin as a copy of ``Database.info`` and end with the transaction: another
+    attempt does not find them. They are an execution option, since each transaction has
+    its own ``Connection``; ``Connection.info`` would go back to the pool, and the next
+    transaction would find it.
+    """
+    noted: dict[Any, Any] = connection.get_execution_options()[NOTES]
+    return noted
+
+
+def at_end(connection: sa.Connection, work: Callable[[sa.Connection], None]) -> None:
+    """Do something at the end of the transaction of a write, just before it commits."""
+    notes(connection).setdefault(AT_END, []).append(work)
+
+
+class Database:
+    """The database: runs a function of a connection in a transaction.
+
+    ``info`` is for what other modules keep with it: see ``notes``.
+    """
+
+    def __init__(self, connected: sa.Engine, settings: DatabaseSettings) -> None:
+        # Otherwise the first queries do it, perhaps in two threads at once.
+        orm.configure_mappers()
+        self.info: dict[Any, Any] = {}
+        self._readers = engine.with_preamble(connected, engine.READ)
+        self._writers = engine.with_preamble(connected, engine.WRITE)
+        self.engine = connected
+        self._settings = settings
+        most = settings.max_transactions
+        self._turns = threading.BoundedSemaphore(most) if most else None
+
+    def rest(self) -> None:
+        """Close the connections, until they are needed again.
+
+        A process that forks must have none: neither SQLite nor a server can distinguish
+        two processes that share a connection. A database in memory is kept.
+        """
+        if not engine.is_in_memory(self.engine.url):
+            self.engine.dispose()
+
+    @contextlib.contextmanager
+    def unhurried(self) -> Iterator[sa.Engine]:
+        """Yield an engine without time limits, for work on the whole database."""
+        if self.engine.dialect.name == "sqlite":
+            yield self.engine
+            return
+        patient = dataclasses.replace(
+            self._settings, lock_timeout=UNHURRIED, statement_timeout=0
+        )
+        connected = engine.connect(patient)
+        try:
+            yield connected
+        finally:
+            connected.dispose()
+
+    def answers(self) -> bool:
+        """Check that the database can be reached at all.
+
+        :raises Exception: it cannot
+        """
+        return self.look(lambda connection: connection.scalar(sa.select(1)) == 1)
+
+    def look(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run ``work`` as ``read`` does, but once, and without waiting for a turn.
+
+        It is for checks of the database.
+
+        :raises Exception: the transaction failed
+        """
+        return self._read_once(work)
+
+    def read(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run ``work`` in a transaction that reads one snapshot and changes nothing.
+
+        :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
+        :raises DatabaseUnavailable: the database cannot be reached, or is too slow
+        """
+        return self._retried(self._read_once, work, attempts=3)
+
+    def begin_reading(self, work: Callable[[sa.Connection], T]) -> Reading[T]:
+        """Run ``work`` as ``read`` does, in a transaction that stays open.
+
+        It is for results that are read from the database while they are used.
+
+        :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
+        """
+        return self._retried(self._begin_reading_once, work, attempts=3)
+
+    def write(self, work: Callable[[sa.Connection], T], *, attempts: int = 20) -> T:
+        """Run ``work`` until it commits, at most ``attempts`` times in ``PATIENCE``.
+
+        ``work`` is called again from the start, so it must take everything it needs
+        from the connection and keep nothing between two calls.
+
+        :raises ConcurrentUpdate: each attempt lost a race
+        :raises BadRequest: the database cannot store a value
+        :raises DatabaseUnavailable: the database cannot be reached, is read-only, or
+            others hold locks for too long
+        """
+        return self._retried(self._write_once, work, attempts=attempts)
+
+    def _retried(
+        self,
+        run_once: Callable[[Callable[[sa.Connection], T]], R],
+        work: Callable[[sa.Connection], T],
+        attempts: int,
+    ) -> R:
+        deadline = time.monotonic() + PATIENCE
+        reconnected = False
+        for attempt in range(1, attempts + 1):
+            try:
+                with telemetry.step("transaction"), self._turn():
+                    return run_once(work)
+            except errors.ServiceError:
+                raise
+            except Exception as exc:
+                LOG.debug("attempt %s of %s failed: %s", attempt, attempts, exc)
+                again = attempt < attempts and time.monotonic() < deadline
+                if trouble.is_lost_connection(exc):
+                    again = again and not reconnected
+                    reconnected = True
+                cause = trouble.name_cause(exc)
+                telemetry.tell(telemetry.TRANSACTION_FAILURES, cause=cause)
+                self._check_worth(exc, again)
+                telemetry.tell(telemetry.TRANSACTION_RETRIES, cause=cause)
+            # Transactions that lost to each other would collide again without a pause.
+            time.sleep(_pause(attempt))
+        raise ValueError("a transaction is attempted at least once")
+
+    def _check_worth(self, exc: Exception, again: bool) -> None:
+        """Return if a failed transaction is worth another attempt, and raise if not.
+
+        :param again: whether another attempt is allowed
+        """
+        if trouble.is_unstorable(exc):
+            raise errors.BadRequest(
+                "The database cannot store a value of this request."
+            ) from exc
+        if trouble.is_lost_race(exc):
+            if not again:
+                raise _give_up(exc) from exc
+        elif not trouble.is_unavailable(exc):
+            raise exc
+        elif not (again and trouble.is_lost_connection(exc)):
+            raise _unavailable() from exc
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait until fewer transactions run than may run at once.
+
+        :raises DatabaseUnavailable: none of them ended in time
+        """
+        if self._turns is None:
+            yield
+            return
+        if not self._turns.acquire(timeout=self._settings.lock_timeout):
+            raise errors.DatabaseUnavailable(
+                "Too many requests wait for the database. Please retry."
+            )
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
+        with self._connect(self._readers) as connection:
+            return work(connection)
+
+    def _begin_reading_once(self, work: Callable[[sa.Connection], T]) -> Reading[T]:
+        connection = self._connect(self._readers)
+        try:
+            return Reading(work(connection), connection.close)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _write_once(self, work: Callable[[sa.Connection], T]) -> T:
+        with self._connect(self._writers) as connection:
+            result = work(connection)
+            for last in notes(connection).get(AT_END, ()):
+                last(connection)
+            try:
+                connection.commit()
+            except Exception as exc:
+                if trouble.is_lost_connection(exc):
+                    # It may have been committed, so it is not run again.
+                    raise _unavailable() from exc
+                raise
+            return result
+
+    def _connect(self, connected: sa.Engine) -> sa.Connection:
+        """Return a connection for one transaction, with its notes.
+
+        The first statement begins the transaction. Whatever is not committed when the
+        connection is closed is rolled back.
+        """
+        connection = connected.connect()
+        return connection.execution_options(**{NOTES: dict(self.info)})
+
+
+def _give_up(exc: Exception) -> errors.ServiceError:
+    """Return the error for a transaction that has lost too many races."""
+    if trouble.is_busy(exc):
+        return _unavailable()
+    return errors.ConcurrentUpdate(
+        "Other requests kept changing the same data. Please retry."
+    )
+
+
+def _unavailable() -> errors.DatabaseUnavailable:
+    return errors.DatabaseUnavailable(
+        "The database is not available at the moment. Please retry."
+    )
+
+
+def _pause(attempt: int) -> float:
+    """Return how long to wait after a number of attempts, in seconds.
+
+    The pause grows, so that many transactions that want the same rows get through, and
+    it is random, so that they do not collide again.
+    """
+    longest: float = min(LONGEST_PAUSE, 0.01 * 2**attempt)
+    return random.uniform(longest / 2, longest)
+
+
+def connect(settings: DatabaseSettings) -> Database:
+    """Return the database that the settings name.
+
+    For a server, wait until it accepts a connection, for as many attempts as set.
+    """
+    return Database(engine.connect(settings), settings)

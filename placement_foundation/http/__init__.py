@@ -1,0 +1,1 @@
+"""The steps of a request: versions, errors, schemas, policy, what surrounds them."""

@@ -1,0 +1,515 @@
+"""The steps that every request takes, in their order."""
+
+import dataclasses
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import routes
+import sqlalchemy as sa
+import webob
+from oslo_log import log
+
+from placement_foundation import context, errors
+from placement_foundation.context import RequestContext
+from placement_foundation.database import trouble
+from placement_foundation.database.storage import Database, Reading
+from placement_foundation.http import (
+    json_text,
+    middleware,
+    policy,
+    query_string,
+    schema,
+    stream,
+)
+from placement_foundation.http.operation import Call, Handler, Later, Operation, Reply
+from placement_foundation.http.schema import Json, View
+from placement_foundation.http.version import Malformed, Unavailable, Version
+from placement_foundation.observing import telemetry
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+LOG = log.getLogger(__name__)
+
+JSON = "application/json"
+# JSON documents, one per line.
+LINES = "application/x-ndjson"
+GZIP = "gzip"
+READING = "GET"
+# Many groups of resources, or many aggregates, make a long query.
+LONGEST_ADDRESS = 1024 * 1024
+# How often an unavailable database is logged with its traceback, in seconds.
+IN_FULL_EVERY = 60
+
+# The operations of a service: path, method, row.
+Table = Mapping[str, Mapping[str, Operation]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """What differs between services in the steps of a request.
+
+    ``negotiate`` returns the microversion that the headers of a request ask for, and
+    raises ``Malformed`` or ``Unavailable``; it takes ``newest_by_default`` if a row
+    sets it. ``version_headers`` returns the headers of an answer at a microversion, or
+    at None if none was agreed on. ``refuse`` renders an error for the caller, at the
+    same microversion.
+    """
+
+    name: str
+    routes: Table
+    negotiate: Callable[..., Version]
+    version_headers: Callable[[Version | None], Mapping[str, str]]
+    refuse: Callable[
+        [webob.Request, errors.ServiceError, Version | None], webob.Response
+    ]
+
+
+class Router:
+    """Finds the row of a path."""
+
+    def __init__(self, table: Table) -> None:
+        self._mapper = routes.Mapper(explicit=True)
+        self._mapper.minimization = False
+        for path in table:
+            # By default, a parameter would not match a line feed at its end.
+            self._mapper.connect(path, re.sub(r"\{(\w+)\}", r"{\1:[^/]+}", path))
+        self._mapper.create_regs()
+
+    def find(self, path: str) -> tuple[str, dict[str, str]]:
+        """Return the path of the table that a path matches, and the parameters in it.
+
+        :raises NotFound: no row of the table matches the path
+        """
+        found = self._mapper.routematch(path)
+        if not found:
+            raise errors.NotFound("")
+        parameters, route = found
+        if path.endswith("\n") and not route.name.endswith("}"):
+            raise errors.NotFound("")
+        return route.name, parameters
+
+
+class _Place(NamedTuple):
+    """What a path is for: the operations by method, and the parameters in it."""
+
+    methods: Mapping[str, Operation]
+    parameters: dict[str, str]
+
+
+class Application:
+    """A service: takes each request through the steps, and turns errors into answers.
+
+    :param settings: the options that its handlers need
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        database: Database,
+        settings: Any,
+        enforcer: policy.Enforcer,
+    ) -> None:
+        self._service = service
+        self._database = database
+        self._settings = settings
+        self._enforcer = enforcer
+        self._router = Router(service.routes)
+        self._told = -float(IN_FULL_EVERY)
+
+    def __call__(
+        self, environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Serve a request."""
+        request = webob.Request(environment)
+        version = None
+        try:
+            place = self._find(request)
+            version = self._negotiate(request, place)
+            response = self._serve(request, version, place)
+        except errors.ServiceError as error:
+            self._tell_outage(error)
+            response = self._service.refuse(request, error, version)
+            if isinstance(error, errors.MethodNotAllowed) and error.allow:
+                response.headers["allow"] = error.allow
+            if isinstance(error, errors.Unavailable):
+                response.headers["retry-after"] = str(error.retry_after)
+        except Exception as exc:
+            LOG.exception("%s unexpected error: %s", self._service.name, exc)
+            version = None
+            response = self._service.refuse(
+                request,
+                errors.InternalError("The log of the service has the details."),
+                None,
+            )
+        _add_headers(response, self._service.version_headers(version))
+        return response(environment, start_response)  # type: ignore[no-any-return]
+
+    def _tell_outage(self, error: errors.ServiceError) -> None:
+        """Log that the database is unavailable: one line, now and then a traceback."""
+        cause = error.__cause__
+        if not isinstance(error, errors.DatabaseUnavailable) or cause is None:
+            return
+        now = time.monotonic()
+        in_full = now - self._told >= IN_FULL_EVERY
+        if in_full:
+            self._told = now
+        LOG.error(
+            "the database is not available: %s",
+            trouble.describe(cause),
+            exc_info=cause if in_full else None,
+        )
+
+    def _negotiate(self, request: webob.Request, place: _Place | None) -> Version:
+        options = {}
+        if place and any(row.newest_by_default for row in place.methods.values()):
+            options["newest_by_default"] = True
+        try:
+            version = self._service.negotiate(request.headers, **options)
+        except Malformed as exc:
+            raise errors.MalformedVersion(str(exc)) from exc
+        except Unavailable as exc:
+            raise errors.UnavailableVersion(str(exc)) from exc
+        request.environ[middleware.VERSION_KEY] = str(version)
+        return version
+
+    def _find(self, request: webob.Request) -> _Place | None:
+        """Return the requested place; None if no row of the table matches the path."""
+        try:
+            template, parameters = self._router.find(_path(request))
+        except errors.NotFound:
+            return None
+        telemetry.name_operation(template)
+        return _Place(self._service.routes[template], parameters)
+
+    def _serve(
+        self, request: webob.Request, version: Version, place: _Place | None
+    ) -> webob.Response:
+        _check_sizes(request)
+        _check_body_headers(request)
+        if place is None:
+            raise errors.NotFound("")
+        parameters = place.parameters
+        operation = place.methods.get(request.method)
+        if operation is None:
+            raise errors.MethodNotAllowed(
+                "The method specified is not allowed for this resource.", place.methods
+            )
+        handler = _check_gates(request, operation, version)
+        self._check_policy(request, operation)
+        asked = _Asked(request, operation, version)
+
+        asking = request.environ.get(context.ENVIRONMENT_KEY)
+
+        def may(rule: str) -> bool:
+            return policy.allows(self._enforcer, asking, rule)
+
+        def work(connection: Any) -> Reply | Later:
+            subject = asked.subject(connection, parameters)
+            self._check_owner(asking, operation, subject)
+            call = Call(
+                connection,
+                self._settings,
+                asked.checked(connection, subject),
+                parameters,
+                asked.query,
+                asked.body,
+                asking,
+                may,
+            )
+            return handler(call, **_flags(operation.flags, version))
+
+        if operation.lines:
+            opened = self._database.begin_reading(
+                lambda connection: _done(work(connection))
+            )
+            return _render_open(request, operation, opened, version)
+        # A request that is sure to fail needs no lock.
+        reading = request.method == READING or operation.changes_nothing or asked.fault
+        run = self._database.read if reading else self._database.write
+        # Nor does it need a connection, if the path names nothing that is stored.
+        alone = operation.static or (asked.fault and not operation.subject)
+        with telemetry.outcome(operation.counted):
+            reply = work(None) if alone else run(work)
+        return _render(request, operation, _done(reply), version)
+
+    def _check_policy(self, request: webob.Request, operation: Operation) -> None:
+        if operation.policy is None:
+            return
+        target = None
+        if operation.policy_project:
+            target = {"project_id": _last(request, operation.policy_project)}
+        asking = request.environ[context.ENVIRONMENT_KEY]
+        policy.authorize(self._enforcer, asking, operation.policy, target)
+
+    def _check_owner(
+        self, asking: RequestContext, operation: Operation, subject: Any
+    ) -> None:
+        if operation.policy and operation.owner:
+            owner = {"project_id": operation.owner(subject)}
+            policy.authorize(self._enforcer, asking, operation.policy, owner)
+
+
+class _Asked:
+    """The query and the body of a request, parsed once, before any transaction.
+
+    ``fault`` is what is wrong with them. It is raised after the subject was found, or
+    at once if the path names none.
+    """
+
+    def __init__(
+        self, request: webob.Request, operation: Operation, version: Version
+    ) -> None:
+        self._operation = operation
+        self._flags = _flags(operation.subject_flags, version)
+        self.query: Any = None
+        self.body: Json = None
+        self.fault: errors.ServiceError | None = None
+        try:
+            self._parse(request, version)
+        except errors.ServiceError as fault:
+            names_nothing = not (operation.subject or operation.parse_path)
+            if names_nothing or operation.body_first:
+                raise
+            self.fault = fault
+
+    def _parse(self, request: webob.Request, version: Version) -> None:
+        parse_query = self._operation.query and self._operation.query.at(version)
+        if parse_query:
+            self.query = parse_query(query_string.decode(request.query_string))
+        accepted = self._operation.body and self._operation.body.at(version)
+        if accepted:
+            raw = _body(request)
+            if raw or not self._operation.body_optional:
+                self.body = schema.parse_json(raw, accepted)
+
+    def subject(self, connection: sa.Connection, parameters: Mapping[str, str]) -> Any:
+        """Load and return what the path names; None if it names nothing."""
+        row = self._operation
+        if row.parse_path:
+            return row.parse_path(**parameters)
+        if row.subject is None:
+            return None
+        names = row.subject_parameters or parameters
+        found = {name: parameters[name] for name in names}
+        return row.subject(connection, **found, **self._flags)
+
+    def checked(self, connection: sa.Connection, subject: Any) -> Any:
+        """Return the subject, locked if the request is going to change it.
+
+        :raises ServiceError: something is wrong with the query or the body
+        """
+        if self.fault:
+            raise self.fault
+        lock = self._operation.lock
+        return lock(connection, subject) if lock else subject
+
+
+def _done(reply: Reply | Later) -> Reply:
+    """Return a reply, after doing what the handler left for later."""
+    return reply if isinstance(reply, Reply) else reply()
+
+
+def _add_headers(response: webob.Response, headers: Mapping[str, str]) -> None:
+    """Add headers to an answer; what it already varies by stays in ``Vary``."""
+    varies = [response.headers.get("vary"), headers.get("vary")]
+    response.headers.update(headers)
+    if all(varies):
+        response.headers["vary"] = ", ".join(filter(None, varies))
+
+
+def _path(request: webob.Request) -> str:
+    """Return the requested path, decoded.
+
+    Bytes that are not valid UTF-8 become characters that occur in no path.
+    """
+    raw: str = request.environ.get("PATH_INFO", "")
+    try:
+        return raw.encode("latin-1").decode("utf-8", "replace") or "/"
+    except UnicodeEncodeError:
+        # Callers that use the application without a server have decoded it already.
+        return raw
+
+
+def _check_sizes(request: webob.Request) -> None:
+    """Refuse a request that is too large, before it is read.
+
+    :raises AddressTooLong: the path and the query have more than a million characters
+    :raises BodyTooLarge: the body is larger than the service reads
+    """
+    parts = ("SCRIPT_NAME", "PATH_INFO", "QUERY_STRING")
+    if sum(len(request.environ.get(part, "")) for part in parts) > LONGEST_ADDRESS:
+        raise errors.AddressTooLong(f"It has more than {LONGEST_ADDRESS} bytes.")
+    length: str = request.environ.get("CONTENT_LENGTH") or "0"
+    if length.isdecimal() and int(length[:20]) > _largest_body(request):
+        raise _too_large(request)
+
+
+def _largest_body(request: webob.Request) -> int:
+    # Without middleware there is no limit.
+    return int(request.environ.get(middleware.LARGEST_BODY_KEY, sys.maxsize - 1))
+
+
+def _too_large(request: webob.Request) -> errors.BodyTooLarge:
+    return errors.BodyTooLarge(
+        f"The largest body that is read has {_largest_body(request)} bytes."
+    )
+
+
+def _check_body_headers(request: webob.Request) -> None:
+    try:
+        length = int(request.environ.get("CONTENT_LENGTH") or 0)
+    except ValueError as exc:
+        raise errors.BadRequest("content-length header must be an integer") from exc
+    if length > 0 and not request.environ.get("CONTENT_TYPE"):
+        raise errors.BadRequest("content-type header required when content-length > 0")
+
+
+def _check_gates(
+    request: webob.Request, operation: Operation, version: Version
+) -> Handler:
+    """Return the handler, if the operation exists and the media types fit.
+
+    :raises ServiceError: the operation's ``absent``, 406 or 415
+    """
+    handler = operation.handler.at(version)
+    if operation.media_type_first:
+        _check_media_types(request, operation, version)
+    if handler is None:
+        raise operation.absent("")
+    if not operation.media_type_first:
+        _check_media_types(request, operation, version)
+    return handler
+
+
+def _check_media_types(
+    request: webob.Request, operation: Operation, version: Version
+) -> None:
+    if (
+        operation.body
+        and not operation.body_optional
+        and (operation.body.at(version) or operation.media_type_first)
+    ):
+        # The message of a refusal quotes it even if there is none.
+        content_type: str = request.environ.setdefault("CONTENT_TYPE", "")
+        media_type = content_type.split(";")[0].strip()
+        if media_type != JSON:
+            raise errors.UnsupportedMediaType(
+                f"The media type {media_type or None} is not supported, use {JSON}"
+            )
+    if (
+        request.method == READING
+        and operation.reply
+        and not operation.accepts_anything
+        and request.environ.get("HTTP_ACCEPT", JSON) != JSON
+        and not request.accept.acceptable_offers(_offers(operation))
+    ):
+        offers = " or ".join(_offers(operation))
+        raise errors.NotAcceptable(f"Only {offers} is provided")
+
+
+def _offers(operation: Operation) -> list[str]:
+    """Return the media types of a reply, the preferred one first."""
+    return [JSON, LINES] if operation.lines else [JSON]
+
+
+def _last(request: webob.Request, name: str) -> str | None:
+    """Return the last value of a query parameter, None if it cannot be read."""
+    try:
+        return dict(query_string.decode(request.query_string)).get(name)
+    except errors.BadRequest:
+        return None
+
+
+def _body(request: webob.Request) -> bytes:
+    length = int(request.environ.get("CONTENT_LENGTH") or 0)
+    if length < 0:
+        return b""
+    largest = _largest_body(request)
+    try:
+        # The size of a chunked body is not known in advance.
+        raw: bytes = request.body if length else request.body_file.read(largest + 1)
+    except Exception as exc:
+        # The caller hung up in the middle of it, or the server cannot parse it. Each
+        # server raises its own errors for that.
+        raise errors.BadRequest(f"Malformed JSON: the body ends early: {exc}") from exc
+    if len(raw) > largest:
+        raise _too_large(request)
+    return raw
+
+
+def _flags(flags: Mapping[str, tuple[int, int]], version: Version) -> dict[str, bool]:
+    return {name: version >= first for name, first in flags.items()}
+
+
+@telemetry.timed("rendering")
+def _render(
+    request: webob.Request, operation: Operation, reply: Reply, version: Version
+) -> webob.Response:
+    response = webob.Response(status=_status(operation, reply, version))
+    renderer = operation.reply and operation.reply.at(version)
+    if renderer:
+        view = _view(request, version)
+        response.content_type = JSON
+        response.charset = None
+        response.body = json_text.encode(renderer(reply.value, view))
+    else:
+        del response.content_type
+        response.content_length = 0
+    if reply.location:
+        response.location = request.application_url + reply.location
+    if operation.dated and version >= operation.dated:
+        response.headers["cache-control"] = "no-cache"
+        response.last_modified = reply.modified
+    return response
+
+
+def _view(request: webob.Request, version: Version) -> View:
+    return View(version, request.script_name, request.application_url)
+
+
+def _render_open(
+    request: webob.Request,
+    operation: Operation,
+    opened: Reading[Reply],
+    version: Version,
+) -> webob.Response:
+    """Render a reply whose value is still being read, as the caller prefers it."""
+    packed = _prefers(request.accept_encoding, [GZIP, "identity"], GZIP)
+    try:
+        if operation.lines and _prefers(request.accept, _offers(operation), LINES):
+            documents = operation.lines(opened.value.value, _view(request, version))
+            chunks = stream.lines(documents, json_text.encode)
+            response = webob.Response(status=_status(operation, opened.value, version))
+            response.content_type = LINES
+            response.charset = None
+            response.app_iter = stream.Body(
+                stream.compress(chunks) if packed else chunks, opened.close
+            )
+        else:
+            response = _render(request, operation, opened.value, version)
+            if packed:
+                response.body = b"".join(stream.compress([response.body]))
+            opened.close()
+    except BaseException:
+        opened.close()
+        raise
+    if packed:
+        response.content_encoding = GZIP
+    response.vary = ("accept", "accept-encoding")
+    return response
+
+
+def _prefers(header: Any, offers: list[str], wanted: str) -> bool:
+    """Return whether a caller's header prefers one offer to all others."""
+    found = header.acceptable_offers(offers) if header.header_value else []
+    return any(offer == wanted for offer, _ in found[:1])
+
+
+def _status(operation: Operation, reply: Reply, version: Version) -> int:
+    if reply.created:
+        return 201
+    return operation.status.at(version) or 200

@@ -1,0 +1,50 @@
+"""Writing JSON.
+
+orjson writes UTF-8 without spaces, ten times as fast as the standard library. The
+standard library takes over where orjson refuses: numbers beyond 64 bits and lone
+surrogates. See docs/decisions/json.rst.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from placement_foundation.http.schema import Json
+
+# A document, or a part of one, that is already encoded.
+Written = orjson.Fragment
+
+
+def encode(document: Json) -> bytes:
+    """Return a document as bytes. Parts of it may already be ``Written``."""
+    try:
+        return orjson.dumps(document)
+    except TypeError:
+        # No document of a renderer contains itself, so nothing checks for that.
+        text = json.dumps(document, check_circular=False, default=_parse)
+        return text.encode("ascii")
+
+
+def enclose(
+    opening: bytes, items: Iterable[Sequence[bytes]], closing: bytes
+) -> Written:
+    """Return encoded items between brackets. Each item is given in pieces.
+
+    All pieces are copied once, as there may be megabytes of them.
+    """
+    pieces = [opening]
+    for item in items:
+        pieces += item
+        pieces.append(b",")
+    if len(pieces) > 1:
+        del pieces[-1]
+    pieces.append(closing)
+    return Written(b"".join(pieces))
+
+
+def _parse(part: Any) -> Json:
+    if isinstance(part, Written):
+        return json.loads(part.contents)
+    raise TypeError(f"{type(part)} has no form in JSON")

@@ -1,0 +1,276 @@
+"""What surrounds the application: request id and log, identity, the last-resort 500.
+
+Each is a WSGI application wrapped around another one.
+"""
+
+import dataclasses
+import re
+import time
+import types
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import webob.exc
+from keystonemiddleware import auth_token
+from oslo_config import cfg
+from oslo_log import log
+from oslo_middleware import cors, http_proxy_to_wsgi
+
+from placement_foundation import context
+from placement_foundation.http import page, quotation
+from placement_foundation.observing import telemetry
+
+if TYPE_CHECKING:
+    import socket
+
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+LOG = log.getLogger(__name__)
+
+# Characters that could end a line of the log and forge another one.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+VERSION_KEY = "placement.microversion"
+LARGEST_BODY_KEY = "placement.largest_body"
+NO_PAGES: Mapping[str, "WSGIApplication"] = types.MappingProxyType({})
+# How much of an address is logged, in characters.
+LOGGED = 2000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What differs between services in the surroundings of an application.
+
+    ``log_name`` is the name of the log that has a line for each request. ``is_open``
+    returns whether a request may be anonymous. Where callers are not authenticated,
+    ``identify`` sets the headers that say who is asking, and returns whether the caller
+    is known.
+    """
+
+    log_name: str
+    is_open: Callable[["WSGIEnvironment"], bool]
+    identify: Callable[["WSGIEnvironment"], bool]
+
+
+class Surrounded:
+    """An application with all that surrounds it.
+
+    ``largest_body`` is the largest body in bytes, for servers that read the body before
+    they call. ``elsewhere`` has further applications to serve, each at its own socket.
+    """
+
+    def __init__(
+        self,
+        application: "WSGIApplication",
+        largest_body: int,
+        elsewhere: Sequence[tuple["socket.socket", "WSGIApplication"]],
+    ) -> None:
+        self._application = application
+        self.largest_body = largest_body
+        self.elsewhere = elsewhere
+
+    def __call__(
+        self, environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Serve a request."""
+        environment[LARGEST_BODY_KEY] = self.largest_body
+        return self._application(environment, start_response)
+
+
+def surround(
+    application: "WSGIApplication",
+    config: cfg.ConfigOpts,
+    around: Surroundings,
+    pages: Mapping[str, "WSGIApplication"] = NO_PAGES,
+    elsewhere: Sequence[tuple["socket.socket", "WSGIApplication"]] = (),
+) -> Surrounded:
+    """Return an application with all that surrounds it, as the options say.
+
+    :param pages: pages by path that anybody may read, outside of everything else
+    :param elsewhere: further applications, each with its own socket
+    """
+    if config.api.auth_strategy == "noauth2":
+        LOG.warning(
+            "Nobody is authenticated (auth_strategy = noauth2): anybody who reaches "
+            "the service may do anything."
+        )
+    wrapped: Any = with_context(application, around)
+    wrapped = AUTHENTICATION[config.api.auth_strategy](wrapped, config, around)
+    if config.cors.allowed_origin:
+        wrapped = cors.CORS(wrapped, config)
+    wrapped = with_request_log(wrapped, around)
+    if config.oslo_middleware.enable_proxy_headers_parsing:
+        wrapped = http_proxy_to_wsgi.HTTPProxyToWSGI(wrapped, config)
+    wrapped = page.beside(wrapped, pages)
+    return Surrounded(wrapped, config.api.max_request_body_size, elsewhere)
+
+
+def is_root(environment: "WSGIEnvironment") -> bool:
+    """Return whether a request is for the root document, which is open to all."""
+    return environment.get("PATH_INFO", "") in ("", "/")
+
+
+def with_request_log(
+    application: "WSGIApplication", around: Surroundings
+) -> "WSGIApplication":
+    """Give each request an id, and write a line about it."""
+    request_log = log.getLogger(around.log_name)
+
+    def logged(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        began = time.perf_counter()
+        request_id = f"req-{uuid.uuid4()}"
+        environment[context.REQUEST_ID] = request_id
+        inbound = environment.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
+        if REQUEST_ID.fullmatch(inbound):
+            environment[context.GLOBAL_REQUEST_ID] = inbound
+        context.begin(request_id, environment.get(context.GLOBAL_REQUEST_ID))
+        # A client that does not say what it wants gets our preferred media type.
+        if environment.get("HTTP_ACCEPT", "") in ("", "*/*"):
+            environment["HTTP_ACCEPT"] = "application/json"
+        line = _request_line(environment)
+        request_log.debug(
+            "Starting request: %s %s", environment.get("REMOTE_ADDR"), line
+        )
+
+        def start_logged(
+            status: str, headers: list[tuple[str, str]], *error: Any
+        ) -> Any:
+            seconds = time.perf_counter() - began
+            code = status.split(" ", 1)[0]
+            telemetry.answer(environment, code, seconds)
+            request_log.info(
+                "%s %s status: %s len: %s microversion: %s",
+                environment.get("REMOTE_ADDR") or "-",
+                line,
+                code,
+                _header(headers, "content-length"),
+                environment.get(VERSION_KEY, "-"),
+                extra=_facts(environment, code, seconds),
+            )
+            headers.append(("x-openstack-request-id", request_id))
+            return start_response(status, headers, *error)
+
+        with telemetry.request(environment):
+            return application(environment, start_logged)
+
+    return logged
+
+
+def _facts(
+    environment: "WSGIEnvironment", status: str, seconds: float
+) -> dict[str, object]:
+    """Return what a line says, and more, as fields, for logs that keep fields."""
+    asking = environment.get(context.ENVIRONMENT_KEY)
+    return {
+        "request_id": environment[context.REQUEST_ID],
+        "operation": telemetry.operation(),
+        "method": quotation.cut(environment["REQUEST_METHOD"]),
+        "status": int(status),
+        "duration": round(seconds, 6),
+        "microversion": environment.get(VERSION_KEY),
+        "user": asking and asking.user_id,
+        "project": asking and asking.project_id,
+    }
+
+
+def _request_line(environment: "WSGIEnvironment") -> str:
+    uri = environment.get("SCRIPT_NAME", "") + environment.get("PATH_INFO", "")
+    if environment.get("QUERY_STRING"):
+        uri += f"?{environment['QUERY_STRING']}"
+    if len(uri) > LOGGED:
+        uri = f"{uri[:LOGGED]}... ({len(uri)} characters)"
+    line = f'"{quotation.cut(environment["REQUEST_METHOD"])} {uri}"'
+    return CONTROL.sub(lambda found: f"%{ord(found[0]):02X}", line)
+
+
+def _header(headers: Iterable[tuple[str, str]], wanted: str) -> str:
+    return next((value for name, value in headers if name.lower() == wanted), "-")
+
+
+def with_keystone(
+    application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
+) -> "WSGIApplication":
+    """Let the identity service say who is asking, unless anybody may ask."""
+    authenticated = auth_token.AuthProtocol(application, {"oslo_config_config": config})
+
+    def guarded(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        inner = application if around.is_open(environment) else authenticated
+        return inner(environment, start_response)
+
+    return guarded
+
+
+def with_noauth(
+    application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
+) -> "WSGIApplication":
+    """Believe what the headers say. For tests only."""
+
+    def believed(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        if not around.identify(environment):
+            return refuse(environment, start_response)
+        return application(environment, start_response)
+
+    return believed
+
+
+def identify_by_token(environment: "WSGIEnvironment") -> bool:
+    """Take a token for a user and a project: ``X-Auth-Token: user:project``.
+
+    The root document needs none.
+    """
+    if environment.get("PATH_INFO") == "/":
+        return True
+    token = environment.get("HTTP_X_AUTH_TOKEN")
+    if token is None:
+        return False
+    # Roles are those of the token, or of X-Roles.
+    environment.pop("HTTP_X_ROLE", None)
+    user, _, project = token.partition(":")
+    environment["HTTP_X_USER_ID"] = user
+    if not environment.get("HTTP_OPENSTACK_SYSTEM_SCOPE"):
+        environment["HTTP_X_TENANT_ID"] = project or user
+    if "HTTP_X_ROLES" not in environment and user == "admin":
+        environment["HTTP_X_ROLES"] = "admin"
+    return True
+
+
+def identify_as_administrator(environment: "WSGIEnvironment") -> bool:
+    """Take any caller, with any token or none, for an administrator of one project."""
+    environment["HTTP_X_USER_ID"] = "admin"
+    environment["HTTP_X_TENANT_ID"] = "admin"
+    environment["HTTP_X_ROLES"] = "admin"
+    return True
+
+
+AUTHENTICATION = {"keystone": with_keystone, "noauth2": with_noauth}
+
+
+def with_context(
+    application: "WSGIApplication", around: Surroundings
+) -> "WSGIApplication":
+    """Create the context of a request, and refuse callers who are not known."""
+
+    def known(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        asking = context.from_environment(environment)
+        if context.is_anonymous(asking) and not around.is_open(environment):
+            return refuse(environment, start_response)
+        environment[context.ENVIRONMENT_KEY] = asking
+        return application(environment, start_response)
+
+    return known
+
+
+def refuse(
+    environment: "WSGIEnvironment", start_response: "StartResponse"
+) -> Iterable[bytes]:
+    """Answer 401."""
+    return webob.exc.HTTPUnauthorized()(environment, start_response)  # type: ignore[no-any-return]

@@ -1,0 +1,185 @@
+"""Who may do what: the rules of a service, its defaults and operators' overrides."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from oslo_config import cfg
+from oslo_log import log
+from oslo_policy import policy
+
+from placement_foundation import errors
+from placement_foundation.context import RequestContext
+from placement_foundation.http.operation import Operation
+
+LOG = log.getLogger(__name__)
+
+PROJECT_SCOPE = ["project"]
+
+
+# The state of files, by path: time of change, inode and size.
+Seen: TypeAlias = dict[str, tuple[int, int, int] | None]
+
+
+class Enforcer:
+    """Decides by the rules. Policy files are read again when they change.
+
+    New rules replace the old ones when all of them have been read. As long as a file
+    cannot be used, the old rules stay in force.
+
+    :raises Exception: a file cannot be used
+    """
+
+    def __init__(
+        self, config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
+    ) -> None:
+        self._config = config
+        self._rules = rules
+        self._loading = threading.Lock()
+        self._seen = _look(config)
+        self._loaded = load(config, rules)
+
+    def authorize(
+        self, rule: str, target: Mapping[str, str | None], context: RequestContext
+    ) -> None:
+        """Check that the caller may do what a rule is about.
+
+        :raises policy.PolicyNotAuthorized: the rule does not allow it
+        :raises policy.InvalidScope: the caller's token has another scope
+        """
+        self._current().authorize(rule, target, context, do_raise=True)
+
+    def _current(self) -> policy.Enforcer:
+        seen = _look(self._config)
+        # A request that comes while another reads the files gets the old rules.
+        if seen != self._seen and self._loading.acquire(blocking=False):
+            try:
+                self._loaded = load(self._config, self._rules)
+            except Exception as exc:
+                LOG.error(
+                    "The policy cannot be used; the old rules stay in force: %s",
+                    " ".join(str(exc).split()),
+                )
+            finally:
+                self._seen = seen
+                self._loading.release()
+        return self._loaded
+
+
+def _look(config: cfg.ConfigOpts) -> Seen:
+    """Return the state of the policy files."""
+    seen: Seen = {}
+    for name in (config.oslo_policy.policy_file, *config.oslo_policy.policy_dirs):
+        found = config.find_file(name)
+        seen[name] = None
+        if found:
+            seen[found] = _status(found)
+            with contextlib.suppress(OSError):
+                inside = [f"{found}/{file}" for file in sorted(os.listdir(found))]
+                seen.update({path: _status(path) for path in inside})
+    return seen
+
+
+def _status(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        # It has just been removed.
+        return None
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+def load(
+    config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
+) -> policy.Enforcer:
+    """Return the current rules: the defaults, and what files override.
+
+    :raises Exception: a file cannot be used
+    """
+    loaded = policy.Enforcer(config)
+    loaded.register_defaults(rules)
+    # Operators learn of the deprecated defaults from the sample file and the manual;
+    # a warning for each rule at each start helps no one.
+    loaded.suppress_deprecation_warnings = True
+    loaded.load_rules()
+    for name, rule in loaded.file_rules.items():
+        if not isinstance(rule.check_str, str):
+            raise ValueError(f"{name} is not a check: a check is a text")
+    # From here on it ignores the files.
+    loaded.use_conf = False
+    return loaded
+
+
+def list_operation_rules(
+    routes: Mapping[str, Mapping[str, Operation]],
+    service: str,
+    meanings: Mapping[str, str],
+    default: str,
+    exceptions: Mapping[str, str] | None = None,
+) -> list[policy.RuleDefault]:
+    """Return the rules of the operations of a service.
+
+    :param service: the prefix of the names of the rules
+    :param meanings: what each rule permits, by the rest of its name
+    :param default: the check of all rules except the ``exceptions``, by name
+    """
+    guarded: dict[str, list[policy.Operation]] = {}
+    for path, methods in routes.items():
+        for method, operation in methods.items():
+            if operation.policy:
+                place: policy.Operation = {"method": method, "path": path}
+                guarded.setdefault(operation.policy, []).append(place)
+    return [
+        policy.DocumentedRuleDefault(
+            f"{service}:{name}",
+            (exceptions or {}).get(f"{service}:{name}", default),
+            description=meaning,
+            operations=guarded[f"{service}:{name}"],
+            scope_types=PROJECT_SCOPE,
+        )
+        for name, meaning in meanings.items()
+    ]
+
+
+def make_enforcer(
+    config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
+) -> Enforcer:
+    """Return the enforcer of the default rules and the operator's overrides.
+
+    :raises Exception: a policy file cannot be used
+    """
+    return Enforcer(config, rules)
+
+
+def authorize(
+    enforcer: Enforcer,
+    context: RequestContext,
+    rule: str,
+    target: Mapping[str, str | None] | None = None,
+) -> None:
+    """Check that the caller may do what a rule is about.
+
+    :param target: what the rule is applied to; None means the caller's own project
+    :raises Forbidden: the rule does not allow it, or the token has another scope
+    """
+    if target is None:
+        target = {"project_id": context.project_id, "user_id": context.user_id}
+    try:
+        enforcer.authorize(rule, target, context)
+    except policy.InvalidScope as exc:
+        raise errors.Forbidden(rule) from exc
+    except policy.PolicyNotAuthorized as exc:
+        raise errors.Forbidden(
+            f"Policy does not allow {rule} to be performed."
+        ) from exc
+
+
+def allows(enforcer: Enforcer, context: RequestContext, rule: str) -> bool:
+    """Return whether a rule lets the caller in, for the caller's own project."""
+    try:
+        authorize(enforcer, context, rule)
+    except errors.Forbidden:
+        return False
+    return True

@@ -1,0 +1,85 @@
+"""Query strings: decoded, checked, and looked up."""
+
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Generic, TypeAlias, TypeVar
+from urllib import parse
+
+import jsonschema
+
+from placement_foundation import errors
+from placement_foundation.http.schema import Schema
+
+# The parameters of a query string, decoded, in the order they were given.
+Pairs: TypeAlias = list[tuple[str, str]]
+
+T = TypeVar("T")
+
+COMPLAINT = "Invalid query string parameters: "
+
+
+def is_hyphenated_uuid(value: object) -> bool:
+    """Return whether a text is a UUID for a query: with hyphens in their places."""
+    if not isinstance(value, str):
+        return True
+    return bool(
+        re.fullmatch(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", value)
+    )
+
+
+# The formats in query strings. Pass them to each ``Schema`` of a query.
+FORMATS = jsonschema.FormatChecker(formats=())
+FORMATS.checks("uuid")(is_hyphenated_uuid)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parser(Generic[T]):
+    """A parser of query strings, and the schema that it checks them against."""
+
+    parse: Callable[[Pairs], T]
+    schema: Schema
+
+    def __call__(self, pairs: Pairs) -> T:
+        """Return what the parameters mean.
+
+        :raises BadRequest: they break the schema, or a rule that it cannot express
+        """
+        return self.parse(pairs)
+
+
+def decode(raw: str) -> Pairs:
+    """Split and decode a query string. Both ``&`` and ``;`` end a parameter.
+
+    :param raw: the text from WSGI, one character for each byte
+    :raises BadRequest: a name or value is not valid UTF-8
+    """
+    ascii_only = re.sub(r"[\x80-\xff]", lambda byte: f"%{ord(byte[0]):02X}", raw)
+    try:
+        return parse.parse_qsl(
+            ascii_only.replace(";", "&"),
+            keep_blank_values=True,
+            encoding="utf-8",
+            errors="strict",
+        )
+    except ValueError as exc:
+        raise errors.BadRequest(f"{COMPLAINT}{exc}") from exc
+
+
+def check(pairs: Pairs, schema: Schema) -> None:
+    """Check the names of all parameters, and the last value of each.
+
+    :raises BadRequest: a name is unknown or missing, or a value malformed
+    """
+    # In the pattern of a name, ``$`` would let a line feed pass at the end.
+    schema.check({name.replace("\n", "\\n"): value for name, value in pairs}, COMPLAINT)
+
+
+def values(pairs: Pairs, name: str) -> list[str]:
+    """Return every value of a parameter, in the order in which they were given."""
+    return [value for key, value in pairs if key == name]
+
+
+def last(pairs: Pairs, name: str) -> str | None:
+    """Return the last value of a parameter, which counts if only one is expected."""
+    return dict(pairs).get(name)

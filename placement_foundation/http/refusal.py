@@ -1,0 +1,85 @@
+"""Errors as answers."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import webob
+import webob.exc
+
+from placement_foundation import context, errors
+from placement_foundation.http import quotation
+from placement_foundation.http.schema import Json
+from placement_foundation.http.version import Version
+
+# Makes the document of an error from the error, its message as it is shown, the
+# microversion of the request if one was agreed on, and the id of the request.
+Document: TypeAlias = Callable[
+    [errors.ServiceError, str, Version | None, str | None], Json
+]
+
+
+class _Told:
+    """An error that quotes what the caller sent, but not at length."""
+
+    def _make_body(self, environ: Mapping[str, Any], escape: Any) -> str:
+        # Templates name these headers.
+        shown = {
+            name: quotation.cut(environ[name]) for name in QUOTED if name in environ
+        }
+        told: str = super()._make_body(shown, escape)  # type: ignore[misc]
+        return told
+
+    def plain_body(self, environ: Mapping[str, Any]) -> str:
+        told = quotation.strip_tags(self._make_body(environ, webob.exc.no_escape))
+        here: Any = self
+        text: str = here.plain_template_obj.substitute(status=here.status, body=told)
+        return text
+
+
+QUOTED = ("REQUEST_METHOD", "HTTP_ACCEPT", "CONTENT_TYPE")
+KINDS = {
+    status: type(kind.__name__, (_Told, kind), {})
+    for status, kind in webob.exc.status_map.items()
+}
+
+
+def as_wanted(document: Document) -> Callable[..., webob.Response]:
+    """Return the function that renders errors in the form that the caller accepts.
+
+    That is JSON, or HTML or plain text with the same message.
+    """
+
+    def refuse(
+        request: webob.Request, error: errors.ServiceError, version: Version | None
+    ) -> webob.Response:
+        def as_json(body: str, **unused: Any) -> Json:
+            detail = quotation.strip_tags(body)
+            return document(error, detail, version, _request_id(request))
+
+        return KINDS[error.status](
+            detail=_message(error),
+            json_formatter=as_json,
+        )
+
+    return refuse
+
+
+def as_json(document: Document) -> Callable[..., webob.Response]:
+    """Return the function that renders errors as JSON, whatever the caller accepts."""
+
+    def refuse(
+        request: webob.Request, error: errors.ServiceError, version: Version | None
+    ) -> webob.Response:
+        told = document(error, _message(error), version, _request_id(request))
+        return webob.Response(status=int(error.status), json_body=told)
+
+    return refuse
+
+
+def _message(error: errors.ServiceError) -> str:
+    return quotation.cut(str(error), quotation.MESSAGE)
+
+
+def _request_id(request: webob.Request) -> str | None:
+    found: str | None = request.environ.get(context.REQUEST_ID)
+    return found

@@ -1,0 +1,258 @@
+"""JSON in and out: checking documents, and what renderers need to know.
+
+A ``Schema`` checks a document; a ``View`` says for which request a renderer renders.
+"""
+
+import dataclasses
+import itertools
+import json
+import math
+import pprint
+import re
+import reprlib
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+import jsonschema
+from oslo_utils import uuidutils
+
+from placement_foundation import errors
+from placement_foundation.http import quotation
+from placement_foundation.http.version import Version
+
+Json: TypeAlias = Any
+
+V = TypeVar("V")
+
+# How many faults are compared to report the worst.
+MOST_FAULTS = 100
+# How much is shown of a part of a schema, in characters.
+LARGEST_SCHEMA = 2000
+BRIEF = reprlib.Repr()
+BRIEF.maxstring = BRIEF.maxother = BRIEF.maxlong = quotation.QUOTED
+
+TEXT = {"type": "string"}
+TEXT_OR_NULL = {"type": ["string", "null"]}
+INTEGER = {"type": "integer"}
+UUID = {"type": "string", "format": "uuid"}
+POSITIVE_INT = {"type": "integer", "minimum": 1, "maximum": 0x7FFFFFFF}
+
+
+def is_uuid(value: object) -> bool:
+    """Return whether a text is a UUID for a body: any spelling of 32 digits."""
+    return not isinstance(value, str) or uuidutils.is_uuid_like(value)
+
+
+FORMATS = jsonschema.FormatChecker(formats=())
+FORMATS.checks("uuid")(is_uuid)
+
+
+def _pattern(
+    validator: Any, pattern: str, instance: object, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """Check a pattern whose ``$`` means the end, not the end or a last newline."""
+    strict = pattern.replace("$", r"\Z")
+    if isinstance(instance, str) and not re.search(strict, instance):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator, {"pattern": _pattern}
+)
+
+
+class Schema:
+    """A JSON Schema, compiled when it is made.
+
+    ``document`` is what it was made of, for descriptions of the API.
+
+    :param formats: what the formats mean; those of a query differ from those of a body
+    :raises jsonschema.SchemaError: the schema itself is wrong
+    """
+
+    def __init__(
+        self,
+        document: Mapping[str, Json],
+        formats: jsonschema.FormatChecker = FORMATS,
+    ) -> None:
+        Validator.check_schema(document)
+        self.document = document
+        self._validator = Validator(document, format_checker=formats)
+
+    def check(self, document: Json, complaint: str) -> None:
+        """Check a document.
+
+        :param complaint: the beginning of the message of a failure
+        :raises BadRequest: the document breaks the schema; the message says where
+        """
+        try:
+            fault = self.fault(document)
+            if fault:
+                raise errors.BadRequest(f"{complaint}{_tell(fault)}")
+        except RecursionError as exc:
+            # It could be read, but the message about it cannot be written.
+            raise errors.BadRequest(f"{complaint}nested too deeply") from exc
+
+    def fault(self, document: Json) -> jsonschema.ValidationError | None:
+        """Return the worst fault of a document; None if there is none."""
+        # A large document may have millions of faults.
+        faults = itertools.islice(self._validator.iter_errors(document), MOST_FAULTS)
+        return jsonschema.exceptions.best_match(faults)
+
+
+def _tell(fault: jsonschema.ValidationError) -> str:
+    """Return a message: what is wrong, by which part of the schema, and where."""
+    message = quotation.cut(fault.message)
+    schema = textwrap.indent(pprint.pformat(fault.schema, sort_dicts=False), "    ")
+    by = _place(list(fault.relative_schema_path)[:-1])
+    at = _place(fault.absolute_path)
+    return (
+        f"{message}\n\nFailed validating {fault.validator!r} in schema{by}:\n"
+        f"{quotation.cut(schema, LARGEST_SCHEMA)}\n\n"
+        f"On instance{at}:\n    {BRIEF.repr(fault.instance)}"
+    )
+
+
+def _place(steps: Iterable[str | int]) -> str:
+    return "".join(f"[{quotation.cut(repr(step))}]" for step in steps)
+
+
+def parse_json(raw: bytes, schema: Schema) -> Json:
+    """Return the document in a body.
+
+    :raises BadRequest: the body is not JSON, or breaks the schema
+    """
+    try:
+        text = raw.decode("utf-8")
+        document = _load(text, _finite)
+        if b"\\u" in raw:
+            # An escape can smuggle in a lone surrogate, which nothing can store.
+            json.dumps(document, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as exc:
+        raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
+    # Faults are shown as they were sent; a valid document is returned as it is meant.
+    schema.check(document, "JSON does not validate: ")
+    return _load(text, _number)
+
+
+def _load(text: str, parse_float: Callable[[str], int | float]) -> Json:
+    return json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large")
+    return value
+
+
+def _number(text: str) -> int | float:
+    """Read a number; one without a fraction is an integer, however it is written."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def extend(
+    schema: Mapping[str, Json],
+    *,
+    properties: Mapping[str, Json] | None = None,
+    required: tuple[str, ...] = (),
+) -> dict[str, Json]:
+    """Return an object schema with more properties, some of them required."""
+    extended = {
+        **schema,
+        "properties": {**schema.get("properties", {}), **(properties or {})},
+    }
+    if required:
+        extended["required"] = [*schema.get("required", ()), *required]
+    return extended
+
+
+def closed_map(pattern: str, value: Json, *, least: int = 0) -> dict[str, Json]:
+    """Return the schema of an object whose keys match a pattern."""
+    return {
+        "type": "object",
+        "patternProperties": {pattern: value},
+        "additionalProperties": False,
+        "minProperties": least,
+    }
+
+
+def closed_object(**properties: Json) -> dict[str, Json]:
+    """Return the schema of an object that has exactly these members."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def keyed(value: Json) -> dict[str, Json]:
+    """Return the schema of an object with any keys."""
+    return {"type": "object", "additionalProperties": value}
+
+
+def listed(item: Json) -> dict[str, Json]:
+    """Return the schema of an array."""
+    return {"type": "array", "items": item}
+
+
+class Field(NamedTuple):
+    """A member of a document: its first microversion, and the schema of its value."""
+
+    since: tuple[int, int]
+    schema: Json
+
+
+def known(fields: Mapping[str, Field], version: Version) -> list[str]:
+    """Return the names of the members that exist at a microversion."""
+    return [name for name, field in fields.items() if version >= field.since]
+
+
+def describe_fields(fields: Mapping[str, Field], version: Version) -> dict[str, Json]:
+    """Return the schemas of the members that exist at a microversion."""
+    return {name: fields[name].schema for name in known(fields, version)}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class View:
+    """What a renderer needs to know: the microversion, and where the API is mounted.
+
+    ``prefix`` is a path, for links that begin with one; ``base`` is a whole URL.
+    """
+
+    version: Version
+    prefix: str = ""
+    base: str = ""
+
+    def href(self, path: str) -> str:
+        """Return a path of the API as a link in a body."""
+        return self.prefix + path
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Described(Generic[V]):
+    """A renderer that knows what its documents look like.
+
+    ``describe`` returns the schema that each document has at a microversion.
+    """
+
+    render: Callable[[V, View], Json]
+    describe: Callable[[Version], Json]
+
+    def __call__(self, value: V, view: View) -> Json:
+        """Render a value."""
+        return self.render(value, view)
+
+
+def described(
+    describe: Callable[[Version], Json],
+) -> Callable[[Callable[[V, View], Json]], Described[V]]:
+    """Decorate a renderer with the description of its documents."""
+    return lambda render: Described(render, describe)

@@ -1,0 +1,108 @@
+"""Microversions: which one a request asks for, and values that differ between them."""
+
+import bisect
+from collections.abc import Collection, Mapping, MutableMapping
+from typing import Generic, NamedTuple, TypeVar
+
+import microversion_parse
+
+from placement_foundation.http import quotation
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Version(NamedTuple):
+    """A microversion; compares as numbers do."""
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+# No service has a microversion before this one.
+FIRST = Version(1, 0)
+
+
+class Malformed(ValueError):
+    """The header names this service, but no microversion can be read from it."""
+
+
+class Unavailable(ValueError):
+    """The header asks for a microversion that this service does not have."""
+
+
+def negotiate(
+    headers: MutableMapping[str, str],
+    service: str,
+    versions: Collection[tuple[int, int]],
+    legacy_headers: Collection[str] = (),
+    *,
+    newest_by_default: bool = False,
+) -> Version:
+    """Return the microversion that a request's headers ask for.
+
+    :param service: the name that ``OpenStack-API-Version`` has for the service
+    :param versions: the microversions of the service
+    :param legacy_headers: other headers that may carry the version
+    :param newest_by_default: whether a request without a header gets the highest one
+        instead of the lowest
+    :raises Malformed: the text is not a version
+    :raises Unavailable: the version is not one of these
+    """
+    text = microversion_parse.get_version(headers, service, list(legacy_headers))
+    if not text:
+        default = max if newest_by_default else min
+        return Version(*default(versions))
+    if text == "latest":
+        return Version(*max(versions))
+    try:
+        version = Version(*microversion_parse.parse_version_string(text))
+    except TypeError as exc:
+        raise Malformed(
+            "Invalid microversion: invalid version string: "
+            f"{quotation.cut(text)}; it is not two numbers with a dot between"
+        ) from exc
+    if version not in versions:
+        raise Unavailable(
+            f"Invalid microversion: Unacceptable version header: {quotation.cut(text)}"
+        )
+    return version
+
+
+class ByVersion(Generic[T_co]):
+    """A value with a history: what it is from each microversion on.
+
+    Before its first microversion the value does not exist (``None``).
+    """
+
+    def __init__(self, history: Mapping[tuple[int, int], T_co]) -> None:
+        self._since = [Version(*version) for version in history]
+        self._values = list(history.values())
+        if self._since != sorted(self._since):
+            raise ValueError("microversions are listed oldest first")
+
+    def at(self, version: Version) -> T_co | None:
+        """Return the value at a microversion."""
+        age = bisect.bisect_right(self._since, version)
+        return self._values[age - 1] if age else None
+
+    def values(self) -> list[T_co]:
+        """Return every value of the history, oldest first."""
+        return list(self._values)
+
+    def versions(self) -> list[Version]:
+        """Return the microversions at which the value changed, oldest first."""
+        return list(self._since)
+
+
+def always(value: T) -> ByVersion[T]:
+    """Return a value that is the same at every microversion."""
+    return ByVersion({FIRST: value})
+
+
+def since(major: int, minor: int, value: T) -> ByVersion[T]:
+    """Return a value that exists from a microversion on."""
+    return ByVersion({(major, minor): value})

@@ -1,0 +1,158 @@
+"""Metrics in the format of Prometheus, summed over all processes of a service.
+
+Each process writes its numbers to its own files in a directory that all of them share;
+the process that answers a request for metrics adds them up.
+"""
+
+import atexit
+import functools
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from placement_foundation.observing import telemetry
+from placement_foundation.observing.telemetry import Kind, Measure
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
+PREFIX = "placement_"
+# prometheus_client reads it when it is imported, so import that only when needed.
+DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Meter(telemetry.Observer):
+    """Keeps the numbers that it is given."""
+
+    def __init__(self) -> None:
+        import prometheus_client
+        from prometheus_client import values
+
+        # Imported by another library before there was a directory, it would keep the
+        # numbers of each process in its memory.
+        if values.ValueClass is values.MutexValue:
+            # Never replaced once it uses files: two classes would overwrite each
+            # other's entries in the same files.
+            values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
+        registry = prometheus_client.CollectorRegistry()
+        self._told: Mapping[Measure, Callable[[float, Mapping[str, str]], None]] = {
+            measure: _teller(_make(measure, registry), measure)
+            for measure in telemetry.MEASURES
+        }
+
+    def tell(self, measure: Measure, amount: float, labels: Mapping[str, str]) -> None:
+        """Record a number."""
+        self._told[measure](amount, labels)
+
+
+def _make(measure: Measure, registry: Any) -> Any:
+    import prometheus_client as client
+
+    names = {
+        "name": PREFIX + measure.name,
+        "documentation": measure.meaning,
+        "labelnames": measure.labels,
+        "registry": registry,
+    }
+    match measure.kind:
+        case Kind.COUNTER:
+            return client.Counter(**names)
+        case Kind.HISTOGRAM:
+            return client.Histogram(**names, buckets=measure.edges)
+        case Kind.LEVEL:
+            return client.Gauge(**names, multiprocess_mode="livesum")
+        case Kind.SIZE:
+            return client.Gauge(**names, multiprocess_mode="livemostrecent")
+
+
+def _teller(
+    metric: Any, measure: Measure
+) -> Callable[[float, Mapping[str, str]], None]:
+    """Return the function that records a number."""
+    verb = {Kind.HISTOGRAM: "observe", Kind.SIZE: "set"}.get(measure.kind, "inc")
+    if not measure.labels:
+        note = getattr(metric, verb)
+        return lambda amount, labels: note(amount)
+    return lambda amount, labels: getattr(metric.labels(**labels), verb)(amount)
+
+
+def switch_on() -> Meter:
+    """Begin to keep numbers in this process and in those that it forks."""
+    directory()
+    meter = _meter()
+    telemetry.add(meter)
+    return meter
+
+
+@functools.cache
+def _meter() -> Meter:
+    # Two meters in one process would write to the same files.
+    return Meter()
+
+
+def directory() -> str:
+    """Return the directory in which the processes of this service share their numbers.
+
+    It is created, and removed in the end, unless the environment names one. Name one
+    for web servers that start their processes without a common parent in this service.
+    """
+    if not os.environ.get(DIRECTORY):
+        os.environ[DIRECTORY] = tempfile.mkdtemp(prefix="placement-metrics-")
+        atexit.register(_remove, os.environ[DIRECTORY], os.getpid())
+    return os.environ[DIRECTORY]
+
+
+def _remove(path: str, owner: int) -> None:
+    # Forked processes run this as well when they end; they must leave it in place.
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def forget(pid: int) -> None:
+    """Remove what a process that has ended had open, or kept, from the numbers.
+
+    Its counts remain.
+    """
+    if os.environ.get(DIRECTORY):
+        from prometheus_client import multiprocess
+
+        multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
+_watched: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
+
+
+def watch_connections(engine: sa.Engine) -> None:
+    """Measure the connections of a pool, once however many applications share it."""
+    if engine in _watched:
+        return
+    _watched.add(engine)
+    for event, measure, amount in (
+        ("connect", telemetry.CONNECTIONS, 1),
+        ("close", telemetry.CONNECTIONS, -1),
+        ("checkout", telemetry.CONNECTIONS_IN_USE, 1),
+        ("checkin", telemetry.CONNECTIONS_IN_USE, -1),
+    ):
+        tell = functools.partial(telemetry.tell, measure, amount)
+        sa.event.listen(engine, event, lambda *_, tell=tell: tell())
+
+
+def render(more: Iterable["Collector"] = ()) -> bytes:
+    """Return all metrics as Prometheus reads them.
+
+    :param more: collectors of metrics that are computed when asked for
+    """
+    import prometheus_client
+    from prometheus_client import multiprocess
+
+    registry = prometheus_client.CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry, directory())  # type: ignore[no-untyped-call]
+    for collector in more:
+        registry.register(collector)
+    return prometheus_client.generate_latest(registry)

@@ -1,0 +1,1 @@
+"""Programs that serve: commands, web server, workers."""

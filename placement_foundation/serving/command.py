@@ -1,0 +1,94 @@
+"""Commands: an error is one line for the operator; shells complete arguments."""
+
+import contextlib
+import io
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+
+import sqlalchemy as sa
+from alembic import util as alembic
+from oslo_config import cfg
+from oslo_db import exception as db_exc
+
+from placement_foundation import errors
+from placement_foundation.database import trouble
+from placement_foundation.serving import completion
+
+# Errors that are not bugs of ours: an option, a file or the database is at fault.
+TROUBLE = (
+    cfg.Error,
+    OSError,
+    sa.exc.SQLAlchemyError,
+    db_exc.DBError,
+    errors.DatabaseUnavailable,
+    alembic.CommandError,
+    # A port that is not a number, an option that has no such value.
+    ValueError,
+)
+
+
+def describe(exc: BaseException) -> str:
+    """Return what went wrong in one line."""
+    # The message of a failed transaction is for callers of the API.
+    told = exc if not isinstance(exc, errors.DatabaseUnavailable) else exc.__cause__
+    text = trouble.describe(told or exc)
+    # The location of an option is for programmers.
+    return re.sub(r"LocationInfo\(location=.*?, detail='(.*?)'\)", r"\1", text)
+
+
+def complain(program: str, exc: BaseException, *, verbose: bool = False) -> None:
+    """Print what went wrong, for the operator.
+
+    :param verbose: whether a traceback comes before the line
+    """
+    if verbose:
+        traceback.print_exception(exc)
+    print(f"{program}: {describe(exc)}", file=sys.stderr)
+
+
+def is_verbose(config: cfg.ConfigOpts) -> bool:
+    """Return whether the operator asked for details."""
+    try:
+        return bool(config.debug)
+    except cfg.Error:
+        return False
+
+
+def wants_completion(arguments: Sequence[str]) -> str | None:
+    """Return the shell for which a completion script is wanted, None if none is."""
+    asked = " ".join(arguments[:2]).replace("=", " ").split()[:2]
+    if (
+        len(asked) == 2
+        and asked[0] == completion.OPTION
+        and asked[1] in completion.SHELLS
+    ):
+        return asked[1]
+    return None
+
+
+def print_completion(
+    shell: str, program: str, run: Callable[[Sequence[str]], object], *helps: str
+) -> None:
+    """Print the script that lets a shell complete the arguments of a command.
+
+    :param run: runs the command with arguments
+    :param helps: the arguments before ``--help`` that make it show its help
+    """
+    words = (word for one in helps for word in _words(run, one.split()))
+    print(completion.script(shell, program, words))
+
+
+def _words(run: Callable[[Sequence[str]], object], before: list[str]) -> Iterable[str]:
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+        run([*before, "--help"])
+    text = shown.getvalue()
+    yield from re.findall(r"(?<![\w-])--[a-z][\w-]*", text)
+    for choices in re.findall(r"\{([\w,-]+)\}", text):
+        yield from choices.split(",")
+    # An argument with a single choice, such as "check" after "upgrade", has no braces.
+    yield from re.findall(
+        r"^positional arguments:\n  ([a-z][\w-]*)$", text, re.MULTILINE
+    )

@@ -1,0 +1,359 @@
+"""Programs that serve: a service with its own web server and embedded database."""
+
+import argparse
+import dataclasses
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from gunicorn.app import base
+from oslo_config import cfg
+from oslo_log import log
+
+from placement_foundation import option
+from placement_foundation.database import storage
+from placement_foundation.database.migration import History
+from placement_foundation.database.storage import Database
+from placement_foundation.http.policy import Enforcer
+from placement_foundation.observing import metrics
+from placement_foundation.observing.log import set_up_logging
+from placement_foundation.serving import command, worker
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+LOG = log.getLogger(__name__)
+
+# Enough to keep a process busy while some of its threads wait for the database.
+THREADS = 8
+BACKLOG = 2048
+
+
+class Unusable(Exception):
+    """What the operator asked for cannot be done. The message is for the operator."""
+
+
+def _nothing(what: object) -> None:
+    """Do nothing."""
+
+
+def _nowhere(config: cfg.ConfigOpts, url: str) -> list[str]:
+    """List no addresses besides that of the service itself."""
+    return []
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What differs between programs that serve.
+
+    ``name`` is the name of the command, ``title`` of the service, ``project`` of its
+    files. ``database_group`` has the options of the database. ``read`` returns the
+    configuration from some files, with a database to use when none is configured.
+    ``fill`` stores what the service needs in a database with tables; ``sync_command``
+    makes the tables. ``begin`` is called in each process that begins to serve: threads
+    that were started before the fork do not exist there. ``example`` returns a command
+    to try at a URL. ``list_places`` returns a line for each further address below the
+    URL.
+    """
+
+    name: str
+    title: str
+    project: str
+    port: int
+    database_group: str
+    read: Callable[[list[str] | None, str], cfg.ConfigOpts]
+    make_enforcer: Callable[[cfg.ConfigOpts], Enforcer]
+    schema: History
+    start: Callable[[cfg.ConfigOpts], "WSGIApplication"]
+    sync_command: str
+    example: Callable[[str], str]
+    fill: Callable[[Database], object] = _nothing
+    begin: Callable[[cfg.ConfigOpts], object] = _nothing
+    list_places: Callable[[cfg.ConfigOpts, str], list[str]] = _nowhere
+
+
+class Server(base.BaseApplication):  # type: ignore[misc]
+    """The web server: several processes with threads and persistent connections."""
+
+    def __init__(
+        self,
+        program: Program,
+        config: cfg.ConfigOpts,
+        listener: socket.socket,
+        workers: int,
+    ) -> None:
+        self._program = program
+        self._config = config
+        self._options = {
+            "bind": f"fd://{listener.fileno()}",
+            "workers": workers,
+            # A process that replaces another one starts without the database.
+            "preload_app": True,
+            "worker_class": worker.Worker,
+            "post_worker_init": lambda process: program.begin(config),
+            "threads": THREADS,
+            "graceful_timeout": 10,
+            "proc_name": program.name,
+            "loglevel": "warning",
+            "control_socket_disable": True,
+            "child_exit": _forget,
+        }
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Pass the options to the server."""
+        for name, value in self._options.items():
+            if name in self.cfg.settings:
+                self.cfg.set(name, value)
+
+    def load(self) -> "WSGIApplication":
+        """Make the application, before the processes are forked."""
+        return self._program.start(self._config)
+
+
+def _forget(server: object, process: Any) -> None:
+    """Remove a process that has ended from the metrics."""
+    metrics.forget(process.pid)
+
+
+def add_arguments(parser: argparse.ArgumentParser, program: Program) -> None:
+    """Add the arguments of every program that serves."""
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (%(default)s)"
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=program.port,
+        help="port to listen on (%(default)s); 0 picks a free one",
+    )
+    parser.add_argument(
+        "--workers",
+        type=_count,
+        default=os.cpu_count() or 1,
+        help="number of processes (%(default)s, one for each processor)",
+    )
+    add_config_file(parser, program)
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="listen where others can reach it even though nobody is authenticated",
+    )
+
+
+def add_config_file(parser: argparse.ArgumentParser, program: Program) -> None:
+    """Add the argument for configuration files."""
+    project = program.project
+    parser.add_argument(
+        "--config-file",
+        action="append",
+        metavar="PATH",
+        help="configuration file; may be repeated, later ones win "
+        f"({project}.conf in {option.directory_variable(project)}, or else in "
+        f"~/.{project}, ~, /etc/{project}, /etc)",
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
+    return int(text)
+
+
+def serve(program: Program, asked: argparse.Namespace) -> int:
+    """Serve until told to stop; return the exit code.
+
+    :param asked: the values of the arguments from ``add_arguments``
+    """
+    try:
+        config = configure(program, asked.config_file)
+        _check_exposure(config, asked)
+        prepare_database(program, config)
+        listener = _listen(asked.host, asked.port)
+    except Unusable as exc:
+        return refuse(program, exc)
+    try:
+        _open_log(program, config)
+    except Unusable as exc:
+        listener.close()
+        return refuse(program, exc)
+    _announce(program, config, listener, asked.workers)
+    Server(program, config, listener, asked.workers).run()
+    return 0
+
+
+def _open_log(program: Program, config: cfg.ConfigOpts) -> None:
+    """Begin to write the log.
+
+    :raises Unusable: it cannot be written, or an option for it makes no sense
+    """
+    try:
+        set_up_logging(config, program.project)
+    except Exception as exc:
+        # Each kind of log raises its own errors.
+        raise Unusable(f"the log cannot be written: {command.describe(exc)}") from exc
+
+
+def refuse(program: Program, exc: Unusable) -> int:
+    """Tell the operator why nothing was done; return the exit code."""
+    command.complain(program.name, exc)
+    return 1
+
+
+def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
+    """Return the configuration; the database is the embedded one if none is named.
+
+    :raises Unusable: a configuration or policy file is missing or broken
+    """
+    found = list(files or ()) or option.list_files(os.environ, program.project)
+    try:
+        config = program.read(found, embedded_url(program))
+        if is_embedded(program, config):
+            config.set_default("auth_strategy", "noauth2", "api")
+        # Read all now, to report now a value that cannot be used.
+        option.check_values(config)
+    except (cfg.Error, ValueError, OSError) as exc:
+        raise Unusable(command.describe(exc)) from exc
+    try:
+        program.make_enforcer(config)
+    except Exception as exc:
+        raise Unusable(f"the policy cannot be used: {command.describe(exc)}") from exc
+    return config
+
+
+def embedded_url(program: Program) -> str:
+    """Return the URL of the embedded database of a program."""
+    directory = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    path = Path(directory, program.project, f"{program.project}.db")
+    return f"sqlite:///{path}"
+
+
+def is_embedded(program: Program, config: cfg.ConfigOpts) -> bool:
+    """Return whether the service uses its embedded database."""
+    return _connection(program, config) == embedded_url(program)
+
+
+def _connection(program: Program, config: cfg.ConfigOpts) -> str:
+    return str(config[program.database_group].connection)
+
+
+def _check_exposure(config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
+    """Refuse to expose a service that believes every caller to other machines.
+
+    :raises Unusable: others could reach it, and the operator did not ask for that
+    """
+    open_to_all = config.api.auth_strategy == "noauth2"
+    if open_to_all and not _is_loopback(asked.host) and not asked.insecure:
+        raise Unusable(
+            f"with auth_strategy = noauth2 anybody who reaches {asked.host} may do "
+            "anything; listen on 127.0.0.1, or pass --insecure"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def prepare_database(
+    program: Program, config: cfg.ConfigOpts, *, migrate: bool = False
+) -> None:
+    """Migrate the embedded database, or check that a configured one can be used.
+
+    :param migrate: whether a configured one is to be migrated as well
+    :raises Unusable: it cannot be reached or written, or has no tables
+    """
+    settings = option.database_settings(config[program.database_group])
+    try:
+        if is_embedded(program, config):
+            _make_private(Path(str(sa.make_url(settings.connection).database)))
+            migrate = True
+        database = storage.connect(settings)
+        try:
+            _fill(program, config, database, migrate)
+        finally:
+            # The server processes will open their own connections.
+            database.rest()
+    except command.TROUBLE as exc:
+        raise Unusable(
+            f"the database cannot be used: {command.describe(exc)} "
+            f"({_without_password(settings.connection)})"
+        ) from exc
+
+
+def _make_private(path: Path) -> None:
+    """Create the file of a database if it is missing; let only its owner read it.
+
+    The same goes for the files that SQLite puts next to it.
+    """
+    path.parent.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.parent.chmod(0o700)
+    path.touch(mode=0o600)
+    for file in path.parent.glob(f"{path.name}*"):
+        file.chmod(0o600)
+
+
+def _without_password(connection: str) -> str:
+    try:
+        return sa.make_url(connection).render_as_string()
+    except (sa.exc.SQLAlchemyError, ValueError):
+        # It is not a URL, so the secret in it cannot be found.
+        return "the option connection"
+
+
+def _fill(
+    program: Program, config: cfg.ConfigOpts, database: Database, migrate: bool
+) -> None:
+    """Store what the service needs in a database; create its tables only if wanted.
+
+    :raises Unusable: it has no tables
+    """
+    if migrate or config[program.database_group].sync_on_startup:
+        program.schema.upgrade(database)
+    if program.schema.version(database) is None:
+        raise Unusable(f"the database has no tables: run {program.sync_command}")
+    program.fill(database)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that accepts connections.
+
+    :raises Unusable: the address is taken, or does not belong to this machine
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except (OSError, OverflowError) as exc:
+        raise Unusable(f"cannot listen on {host} port {port}: {exc}") from exc
+    listener.set_inheritable(True)
+    return listener
+
+
+def _announce(
+    program: Program, config: cfg.ConfigOpts, listener: socket.socket, workers: int
+) -> None:
+    host, port = listener.getsockname()[:2]
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    database = sa.make_url(_connection(program, config))
+    print(
+        f"{program.title} is served at {url}/ by {workers} processes. Ctrl-C ends it."
+    )
+    for line in program.list_places(config, url):
+        print(line)
+    print(f"Database: {database.render_as_string()}")
+    if config.api.auth_strategy == "noauth2":
+        print("Nobody is authenticated: anybody who reaches this may do anything.")
+        print("Try:")
+        print(f"  {program.example(url)}")
+    sys.stdout.flush()

@@ -1,0 +1,394 @@
+"""A process of the web server: gunicorn manages it, waitress reads and writes in it.
+
+A connection gets a thread when all of a request has come in, and releases it when the
+answer is ready; a client that sends or reads slowly keeps no thread waiting.
+Connections that take too long are closed.
+"""
+
+import contextlib
+import logging
+import os
+import resource
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+from gunicorn.workers import base
+from waitress import adjustments, channel, parser, server, task, utilities, wasyncore
+
+from placement_foundation.serving import garbage
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+# How long a client may take to send a whole header, and a whole body.
+HEADER_SECONDS = 10
+BODY_SECONDS = 60
+# How long a client may read no byte of an answer, or send nothing between two requests.
+# Longer than the keep-alive of a proxy in front, so that the proxy hangs up first.
+IDLE_SECONDS = 75
+# How long a stopping process waits for a request that has begun to come in.
+LAST_REQUEST_SECONDS = 2
+
+# Many groups of resources, or many aggregates, make a long query.
+LONGEST_REQUEST_LINE = 1024 * 1024
+LARGEST_HEADER = 64 * 1024
+# The most bytes between two chunks of a body, or after the last one.
+LARGEST_CHUNK_HEADER = 4 * 1024
+# For applications that do not set their own limit.
+LARGEST_BODY = 32 * 1024 * 1024
+END_OF_HEADER = b"\r\n\r\n"
+
+SETTINGS = {
+    "backlog": 2048,
+    # The application knows which proxy to trust.
+    "clear_untrusted_proxy_headers": False,
+    "asyncore_use_poll": True,
+    # What the client has not read yet goes to a file, and keeps no thread waiting.
+    "outbuf_high_watermark": 1024 * 1024 * 1024,
+    # Clients that hang up are not worth a line in the log.
+    "log_socket_errors": False,
+    "max_request_header_size": LONGEST_REQUEST_LINE + LARGEST_HEADER,
+    "ident": None,
+}
+
+
+class RequestLineTooLong(utilities.BadRequest):  # type: ignore[misc]
+    """The first line of a request is too long."""
+
+    code = 414
+    reason = "URI Too Long"
+
+
+class Request(parser.HTTPRequestParser):  # type: ignore[misc]
+    """A request that is coming in."""
+
+    completed: bool
+    error: utilities.Error | None
+
+    def __init__(self, adj: adjustments.Adjustments) -> None:
+        super().__init__(adj)
+        self._header = bytearray()
+        self.began = time.monotonic()
+
+    def received(self, data: bytes) -> int:
+        """Take what belongs to this request, and return how many bytes that was."""
+        if self.headers_finished or self.completed:
+            consumed: int = super().received(data)
+            self.error = self.error or self._find_chunk_excess()
+            self.completed = self.completed or bool(self.error)
+        else:
+            consumed = self._received_header(data)
+        if self.error:
+            # Do not ask the client for the rest.
+            self.expect_continue = False
+        return consumed
+
+    def _received_header(self, data: bytes) -> int:
+        """Keep data until the header is complete, so that it is parsed only once."""
+        before = len(self._header)
+        self._header += data
+        end = self._header.find(END_OF_HEADER, max(0, before - len(END_OF_HEADER)))
+        self.error = self._find_excess(len(self._header) if end < 0 else end)
+        if self.error:
+            self.parse_header(b"GET / HTTP/1.0\r\n")
+            self.completed = True
+            return len(data)
+        if end < 0:
+            return len(data)
+        consumed: int = super().received(bytes(self._header))
+        self._header.clear()
+        return consumed - before
+
+    def _find_excess(self, size: int) -> utilities.Error | None:
+        line = self._header.find(b"\n")
+        if line > LONGEST_REQUEST_LINE or (line < 0 and size > LONGEST_REQUEST_LINE):
+            return RequestLineTooLong(f"more than {LONGEST_REQUEST_LINE} bytes")
+        if line >= 0 and size - line > LARGEST_HEADER:
+            return utilities.RequestHeaderFieldsTooLarge(
+                f"more than {LARGEST_HEADER} bytes"
+            )
+        return None
+
+    def _find_chunk_excess(self) -> utilities.Error | None:
+        if not self.chunked or self.completed:
+            return None
+        kept = len(self.body_rcv.control_line) + len(self.body_rcv.trailer)
+        if kept <= LARGEST_CHUNK_HEADER:
+            return None
+        return utilities.BadRequest(f"more than {LARGEST_CHUNK_HEADER} bytes")
+
+    def is_overdue(self, now: float) -> bool:
+        """Return whether the client takes too long to send it."""
+        allowed = BODY_SECONDS if self.headers_finished else HEADER_SECONDS
+        return now - self.began > allowed
+
+
+class Answer(task.WSGITask):  # type: ignore[misc]
+    """A request that a thread answers."""
+
+    def execute(self) -> None:
+        """Call the application."""
+        if not self.channel.server.accepting:
+            self.set_close_on_finish()
+        super().execute()
+
+    def get_environment(self) -> dict[str, Any]:
+        """Return the environment for the application, with the path as it was sent."""
+        environment: dict[str, Any] = super().get_environment()
+        environment["PATH_INFO"] = self.request.path
+        return environment
+
+
+class Connection(channel.HTTPChannel):  # type: ignore[misc]
+    """A connection from a client. Its requests are answered one after the other."""
+
+    task_class = Answer
+    parser_class = Request
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._opened = time.monotonic()
+        self._used = False
+        # Whether a request waits until the answer before it has been read.
+        self._parked = False
+
+    def is_idle(self) -> bool:
+        """Return whether there is nothing to answer and nothing left to send."""
+        return not self.requests and not self.total_outbufs_len
+
+    def is_overdue(self, now: float) -> bool:
+        """Return whether the client takes too long to send a request."""
+        if not self.is_idle():
+            return False
+        if self.request is not None:
+            return bool(self.request.is_overdue(now))
+        return not self._used and now - self._opened > HEADER_SECONDS
+
+    def is_stalled(self, now: float) -> bool:
+        """Return whether the client has read nothing of an answer for too long.
+
+        :param now: seconds of the wall clock, by which waitress records activity
+        """
+        waiting = self._parked or not self.requests
+        return waiting and now - self.last_activity > IDLE_SECONDS
+
+    def has_begun(self, now: float) -> bool:
+        """Return whether a request has just begun to come in."""
+        return (
+            self.request is not None and now - self.request.began < LAST_REQUEST_SECONDS
+        )
+
+    def put_off(self) -> bool:
+        """Put off the next request if the answer before it has not been read.
+
+        :returns: whether it was put off
+        """
+        self._used = True
+        # The event loop may act on this at once, so the buffer is not read again.
+        unread = self.total_outbufs_len > 0
+        self._parked = unread
+        return bool(unread)
+
+    def writable(self) -> bool:
+        """Return whether ``handle_write`` has anything to do."""
+        return bool(self._parked or super().writable())
+
+    def handle_write(self) -> None:
+        """Send what there is to send, then continue with a request that was put off."""
+        super().handle_write()
+        if self._parked and self.connected and not self.total_outbufs_len:
+            self.server.add_task(self)
+
+
+class Listening:
+    """Accepts connections, and closes those that take too long."""
+
+    channel_class = Connection
+    served = 0
+
+    def add_task(self, connection: Connection) -> None:
+        """Let a thread answer the next request of a connection."""
+        if not connection.put_off():
+            self.served += 1
+            super().add_task(connection)  # type: ignore[misc]
+
+    def maintenance(self, now: float) -> None:
+        """Close nothing: the event loop is still using the connections."""
+
+    def hang_up(self, now: float) -> None:
+        """Close connections whose clients take too long.
+
+        Call this, and ``make_room``, only between two turns of the event loop.
+
+        :param now: seconds of the wall clock
+        """
+        monotonic = time.monotonic()
+        for connection in self._connections():
+            if connection.is_overdue(monotonic) or connection.is_stalled(now):
+                connection.handle_close()
+
+    def make_room(self) -> None:
+        """Close the oldest idle connections if there are as many as there may be.
+
+        This closes a tenth of those that are idle.
+        """
+        here: Any = self
+        if len(here._map) < here.adj.connection_limit:
+            return
+        idle = [one for one in self._connections() if one.is_idle()]
+        idle.sort(key=lambda connection: float(connection.last_activity))
+        for connection in idle[: len(idle) // 10 + 1]:
+            connection.handle_close()
+
+    def finish(self) -> bool:
+        """Close idle connections, and return whether any connection is left."""
+        now = time.monotonic()
+        for connection in self._connections():
+            if connection.is_idle() and not connection.has_begun(now):
+                connection.handle_close()
+        return bool(self._connections())
+
+    def stop(self) -> None:
+        """Accept no more connections."""
+        here: Any = self
+        here.accepting = False
+        wasyncore.dispatcher.close(here)
+
+    def _connections(self) -> list[Connection]:
+        here: Any = self
+        return list(here.active_channels.values())
+
+
+class TcpListener(Listening, server.TcpWSGIServer):  # type: ignore[misc]
+    """A listening socket on the network."""
+
+
+class UnixListener(Listening, server.UnixWSGIServer):  # type: ignore[misc]
+    """A listening socket in the file system."""
+
+
+def listen(
+    application: "WSGIApplication",
+    listener: socket.socket,
+    threads: task.ThreadedTaskDispatcher,
+    events: dict[int, Any],
+    **settings: Any,
+) -> TcpListener | UnixListener:
+    """Let threads answer requests that come in at a socket.
+
+    :param events: what the event loop watches, keyed by file descriptor; it is extended
+    """
+    unix = listener.family == socket.AF_UNIX
+    address = listener.getsockname()
+    kind = UnixListener if unix else TcpListener
+    return kind(
+        application,
+        events,
+        True,
+        listener,
+        dispatcher=threads,
+        adj=adjustments.Adjustments(
+            **SETTINGS,
+            **settings,
+            sockets=[listener],
+            server_name="localhost" if unix else address[0],
+        ),
+        bind_socket=False,
+        sockinfo=(listener.family, listener.type, listener.proto, address),
+    )
+
+
+class Worker(base.Worker):  # type: ignore[misc]
+    """A process of gunicorn; the worker class for its settings."""
+
+    @classmethod
+    def check_config(cls, cfg: Any, log: Any) -> None:
+        """Refuse settings that waitress does not support."""
+        if cfg.is_ssl:
+            raise RuntimeError("TLS is for a proxy before the service")
+
+    def load_wsgi(self) -> None:
+        """Make the application, and tune this process for it."""
+        super().load_wsgi()
+        garbage.settle()
+
+    def run(self) -> None:
+        """Serve until told to stop, then until all that has begun is answered."""
+        # The number of requests that wait for a thread is not worth a line, either.
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+        self._map: dict[int, Any] = {}
+        self._threads = task.ThreadedTaskDispatcher()
+        self._threads.set_thread_count(self.cfg.threads)
+        limits = {
+            "connection_limit": allow_connections(self.cfg.worker_connections),
+            # Bodies of this size are refused.
+            "max_request_body_size": largest_body(self.wsgi) + 1,
+        }
+        self._listeners = [
+            listen(self.wsgi, listener.sock, self._threads, self._map, **limits)
+            for listener in self.sockets
+        ]
+        self._listeners += [
+            listen(application, bound, self._threads, self._map, **limits)
+            for bound, application in getattr(self.wsgi, "elsewhere", ())
+        ]
+        self._next_look = 0.0
+        while self.alive and self._has_parent():
+            self._serve_once(1)
+        self._stop()
+
+    def _serve_once(self, seconds: float) -> None:
+        self.notify()
+        wasyncore.loop(timeout=seconds, use_poll=True, map=self._map, count=1)
+        now = time.time()
+        for listener in self._listeners:
+            listener.make_room()
+            if now >= self._next_look:
+                listener.hang_up(now)
+        if now >= self._next_look:
+            self._next_look = now + 1
+        self.nr = sum(listener.served for listener in self._listeners)
+        if self.nr >= self.max_requests:
+            self.alive = False
+
+    def _has_parent(self) -> bool:
+        return bool(os.getppid() == self.ppid)
+
+    def _stop(self) -> None:
+        deadline = time.monotonic() + self.cfg.graceful_timeout
+        for listener in self._listeners:
+            listener.stop()
+        while time.monotonic() < deadline and self._is_busy():
+            self._serve_once(0.1)
+        self._threads.shutdown(timeout=max(0, deadline - time.monotonic()))
+
+    def _is_busy(self) -> bool:
+        left = [listener.finish() for listener in self._listeners]
+        return any(left)
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Stop at once, without waiting for the next event."""
+        super().handle_exit(sig, frame)
+        for listener in getattr(self, "_listeners", []):
+            listener.pull_trigger()
+
+
+def largest_body(application: object) -> int:
+    """Return the size of the largest body that an application accepts, in bytes."""
+    return int(getattr(application, "largest_body", LARGEST_BODY))
+
+
+def allow_connections(wanted: int) -> int:
+    """Return how many of the wanted connections a process can take.
+
+    Each may also need a file for its request and one for its answer.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = 3 * wanted + 200
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return max(1, min(wanted, (soft - 200) // 3))
+    return wanted

@@ -1,0 +1,77 @@
+"""Assembly: options, database, policy and middleware make the service."""
+
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from placement_foundation import option
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
+from placement_foundation.http import middleware as surroundings
+from placement_foundation.http import refusal
+from placement_foundation.http.application import Application, Service
+from placement_foundation.http.middleware import Surroundings
+from placement_foundation.http.policy import Enforcer
+from placement_foundation.observing.log import set_up_logging
+from placement_nodes import conf, errors, middleware, policy, version
+from placement_nodes.db import migration
+from placement_nodes.routes import ROUTES
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+SERVICE = Service(
+    name="Bare metal API",
+    routes=ROUTES,
+    negotiate=version.negotiate,
+    version_headers=version.headers,
+    refuse=refusal.as_json(errors.document),
+)
+
+SURROUNDINGS = Surroundings(
+    log_name="placement_nodes.requestlog",
+    is_open=middleware.is_open,
+    identify=surroundings.identify_as_administrator,
+)
+
+
+def start_from_environment() -> "WSGIApplication":
+    """Return the service that configuration files and the environment describe."""
+    config = conf.read_for_service()
+    set_up_logging(config, conf.PROJECT)
+    return start(config)
+
+
+def start(config: cfg.ConfigOpts) -> "WSGIApplication":
+    """Return the service on the database that the configuration names.
+
+    :raises Exception: the policy file cannot be parsed, or the database cannot be
+        reached
+    """
+    enforcer = policy.make_enforcer(config)
+    database = storage.connect(option.database_settings(config.database))
+    if config.database.sync_on_startup:
+        migration.SCHEMA.upgrade(database)
+    # Servers may fork from here on.
+    database.rest()
+    return _assemble(config, database, enforcer)
+
+
+def build(config: cfg.ConfigOpts, database: Database) -> "WSGIApplication":
+    """Return the service on a database that is ready, as one WSGI application.
+
+    :raises Exception: the policy file cannot be parsed
+    """
+    return _assemble(config, database, policy.make_enforcer(config))
+
+
+def _assemble(
+    config: cfg.ConfigOpts, database: Database, enforcer: Enforcer
+) -> "WSGIApplication":
+    application: WSGIApplication = Application(
+        SERVICE, database, conf.settings(config), enforcer
+    )
+    if config.api.public_endpoint:
+        application = middleware.at_endpoint(application, config.api.public_endpoint)
+    application = surroundings.surround(application, config, SURROUNDINGS)
+    return middleware.with_version_bounds(application)

@@ -1,0 +1,168 @@
+"""``placement-nodes-sync``: the agent that copies nodes to Placement."""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from oslo_config import cfg
+from oslo_log import log
+
+from placement_clients import access
+from placement_clients.access import Access, Misconfigured
+from placement_clients.client import Client
+from placement_foundation import option
+from placement_foundation.observing.log import set_up_logging
+from placement_foundation.serving import completion
+from placement_nodes import conf
+from placement_nodes.sync import memory
+from placement_nodes.sync.agent import Agent, Tally
+from placement_nodes.sync.bare_metal import BareMetal, Unreadable
+
+LOG = log.getLogger(__name__)
+
+PROGRAM = "placement-nodes-sync"
+# Exit codes other than 0: some nodes could not be copied to Placement; the agent cannot
+# start; the nodes could not be read.
+SOME_FAILED, UNUSABLE, UNREADABLE = 1, 2, 3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Copy nodes to Placement, once or repeatedly; return the exit code."""
+    asked = _parser().parse_args(arguments)
+    try:
+        config = _configure(asked)
+        nodes = BareMetal(_way(config, "baremetal", asked.nodes_url))
+        placement = Client(
+            _way(config, "placement", asked.placement_url, asked.placement_token)
+        )
+        with memory.opened(_state_file(config)) as providers:
+            stop = _stopped_by_signals()
+            agent = Agent(
+                nodes,
+                placement,
+                providers,
+                say=partial(print, flush=True),
+                dry=asked.dry_run,
+                stopped=stop.is_set,
+            )
+            if asked.once or asked.dry_run:
+                return _run_once(agent, asked.node)
+            _run(agent, asked.node, config.sync.interval, stop)
+            return 0
+    except (cfg.Error, ValueError, Misconfigured, memory.Unusable) as exc:
+        print(f"{PROGRAM}: {exc}", file=sys.stderr)
+        return UNUSABLE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Copy the nodes of a bare metal service to Placement: a resource "
+        "provider for each, with its resource class and its traits. The exit code is "
+        f"{SOME_FAILED} if some nodes could not be copied, {UNUSABLE} if the "
+        f"agent could not start, and {UNREADABLE} if the nodes could not be read.",
+    )
+    completion.add(parser)
+    parser.add_argument("--once", action="store_true", help="make one pass, and exit")
+    parser.add_argument(
+        "--interval",
+        type=int,
+        metavar="SECONDS",
+        help="pause between two passes ([sync] interval)",
+    )
+    parser.add_argument(
+        "--node", metavar="NODE", help="copy only this node: its UUID or its name"
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print what would be done, do nothing, and exit",
+    )
+    parser.add_argument(
+        "--nodes-url", metavar="URL", help="URL of the node service ([baremetal])"
+    )
+    parser.add_argument(
+        "--placement-url", metavar="URL", help="URL of Placement ([placement])"
+    )
+    parser.add_argument(
+        "--placement-token",
+        metavar="TOKEN",
+        help="token to send to Placement ([placement])",
+    )
+    parser.add_argument(
+        "--config-file",
+        action="append",
+        metavar="PATH",
+        help="configuration file; may be repeated, later ones win "
+        f"({conf.PROJECT}.conf in {option.directory_variable(conf.PROJECT)}, or else "
+        f"in ~/.{conf.PROJECT}, ~, /etc/{conf.PROJECT}, /etc)",
+    )
+    return parser
+
+
+def _configure(asked: argparse.Namespace) -> cfg.ConfigOpts:
+    config = cfg.ConfigOpts()
+    conf.register_sync(config)
+    files = asked.config_file or option.list_files(os.environ, conf.PROJECT)
+    conf.parsed(config, files)
+    if asked.interval is not None:
+        config.set_override("interval", asked.interval, "sync")
+    set_up_logging(config, conf.PROJECT)
+    return config
+
+
+def _way(
+    config: cfg.ConfigOpts, group: str, url: str | None, token: str | None = None
+) -> Access:
+    """Return the access to a service: to a given URL, or as configured."""
+    if url:
+        return access.from_environment({}, url=url, token=token)
+    return access.from_config(config, group, conf.SERVICES[group])
+
+
+def _state_file(config: cfg.ConfigOpts) -> Path:
+    if config.sync.state_file:
+        return Path(config.sync.state_file).expanduser()
+    directory = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(directory, conf.PROJECT, "providers.json")
+
+
+def _stopped_by_signals() -> threading.Event:
+    """Return an event set by signals, to stop the agent after the current node."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+def _run_once(agent: Agent, node: str | None) -> int:
+    try:
+        tally = _pass(agent, node)
+    except Unreadable as exc:
+        LOG.error("nothing was done: %s", exc)
+        return UNREADABLE
+    print(tally)
+    return SOME_FAILED if tally.failed else 0
+
+
+def _run(agent: Agent, node: str | None, interval: int, stop: threading.Event) -> None:
+    """Make passes until stopped; what fails in one may succeed in the next."""
+    while not stop.is_set():
+        try:
+            LOG.info("%s", _pass(agent, node))
+        except (Unreadable, memory.Unusable) as exc:
+            LOG.error("this pass is skipped: %s", exc)
+        stop.wait(interval)
+
+
+def _pass(agent: Agent, node: str | None) -> Tally:
+    return agent.synchronise_all() if node is None else agent.synchronise_one(node)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""All options, with their help; and the values that code reads from them."""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+
+from keystonemiddleware import opts as keystone_opts
+from oslo_config import cfg
+from oslo_log import log
+from oslo_middleware import cors
+
+from placement_clients import access
+from placement_foundation import option
+
+PROJECT = "placement-nodes"
+
+API_OPTIONS = [
+    *option.API_OPTIONS,
+    cfg.URIOpt(
+        "public_endpoint",
+        schemes=["http", "https"],
+        help="Where clients find the service, for the links in answers. If unset, "
+        "links lead to the address to which a request was sent.",
+    ),
+]
+
+NODE_OPTIONS = [
+    cfg.ListOpt(
+        "drivers",
+        default=["fake-hardware"],
+        help="The drivers that a node may have. None of them controls any hardware.",
+    ),
+]
+
+SYNC_OPTIONS = [
+    cfg.IntOpt(
+        "interval",
+        default=60,
+        min=1,
+        help="Seconds from the end of a pass to the beginning of the next one.",
+    ),
+    cfg.StrOpt(
+        "state_file",
+        sample_default="~/.local/share/placement-nodes/providers.json",
+        help="Where the agent records which resource providers are its own: it "
+        "removes these when their nodes are gone.",
+    ),
+]
+
+# The services that the agent asks: the group that says how to reach each, and its type.
+SERVICES = {"placement": "placement", "baremetal": "baremetal"}
+
+# The options that placement-nodes reads.
+SERVICE_OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
+    ("api", API_OPTIONS),
+    ("database", option.DATABASE_OPTIONS),
+    ("nodes", NODE_OPTIONS),
+    *option.LIBRARY_OPTIONS,
+]
+
+CORS_DEFAULTS = {
+    "allow_headers": [
+        "X-Auth-Token",
+        "X-OpenStack-Request-ID",
+        "X-OpenStack-Ironic-API-Version",
+        "OpenStack-API-Version",
+    ],
+    "expose_headers": [
+        "X-OpenStack-Request-ID",
+        "X-OpenStack-Ironic-API-Minimum-Version",
+        "X-OpenStack-Ironic-API-Maximum-Version",
+        "X-OpenStack-Ironic-API-Version",
+    ],
+    "allow_methods": ["GET", "PUT", "POST", "DELETE", "PATCH"],
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """The options of ``[nodes]``, which handlers need."""
+
+    drivers: Sequence[str] = ("fake-hardware",)
+
+
+def set_defaults() -> None:
+    """Set the defaults of this service for options of libraries."""
+    cors.set_defaults(**CORS_DEFAULTS)
+
+
+def register(config: cfg.ConfigOpts) -> None:
+    """Register the options of the service with a configuration."""
+    set_defaults()
+    option.register(config, SERVICE_OPTIONS)
+
+
+def register_sync(config: cfg.ConfigOpts) -> None:
+    """Register the options of the agent with a configuration."""
+    log.register_options(config)
+    config.register_opts(SYNC_OPTIONS, "sync")
+    for group, service_type in SERVICES.items():
+        access.register_options(config, group, service_type)
+
+
+def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
+    """Return all options, for the generator of the sample configuration."""
+    keystone = keystone_opts.list_auth_token_opts()
+    return [
+        *SERVICE_OPTIONS,
+        ("sync", SYNC_OPTIONS),
+        *((group, access.list_options()) for group in SERVICES),
+        *((group, options) for group, options in keystone),
+    ]
+
+
+def settings(config: cfg.ConfigOpts) -> Settings:
+    """Return the settings that handlers need."""
+    return Settings(**option.values(Settings, config.nodes))
+
+
+def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.ConfigOpts:
+    """Return the configuration of the service from files and environment alone.
+
+    :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_NODES_CONFIG_DIR`` is set, and
+        has no ``placement-nodes.conf``
+    :raises cfg.RequiredOptError: no file or variable names the database
+    """
+    found = os.environ if environment is None else environment
+    return read(option.list_files(found, PROJECT))
+
+
+def read(files: list[str] | None, connection: str | None = None) -> cfg.ConfigOpts:
+    """Return the configuration of the service.
+
+    :param files: the configuration files; None means those of the default search
+    :param connection: the database to use when none is configured
+    """
+    config = cfg.ConfigOpts()
+    register(config)
+    if connection:
+        config.set_default("connection", connection, "database")
+    return parsed(config, files)
+
+
+def parsed(config: cfg.ConfigOpts, files: list[str] | None) -> cfg.ConfigOpts:
+    """Return a configuration with the values from files and environment."""
+    config([], project=PROJECT, prog=PROJECT, default_config_files=files)
+    return config

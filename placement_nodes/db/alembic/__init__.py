@@ -1,0 +1,1 @@
+"""The migrations. Run them with ``placement_nodes.db.migration``."""

@@ -1,0 +1,16 @@
+"""The documents that are open to all: the versions, and the health of the service."""
+
+from placement_foundation.http.operation import Call, Reply
+from placement_nodes.conf import Settings
+from placement_nodes.objects import node
+
+
+def show(call: Call[None, Settings]) -> Reply:
+    """Answer with a document that depends on nothing stored."""
+    return Reply()
+
+
+def check_health(call: Call[None, Settings]) -> Reply:
+    """Answer if the database answers; otherwise fail as any request does."""
+    node.probe(call.connection)
+    return Reply()

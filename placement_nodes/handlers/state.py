@@ -1,0 +1,58 @@
+"""States of a node: provisioning, power, maintenance."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from placement_foundation.http.operation import Call, Reply
+from placement_nodes.conf import Settings
+from placement_nodes.objects import node as ledger
+from placement_nodes.objects import provision
+from placement_nodes.objects.node import Node
+from placement_nodes.schemas import node as wire
+
+
+def show_states(call: Call[Node, Settings]) -> Reply:
+    """Show the states of a node."""
+    return Reply(call.subject)
+
+
+def provision_node(call: Call[Node, Settings]) -> Reply:
+    """Bring a node to the requested provision state, immediately.
+
+    :raises BadRequest: no such transition exists from its state, or its instance asks
+        for traits that it does not have
+    """
+    node = ledger.get_locked(call.connection, call.subject)
+    ledger.update(call.connection, node, provision.provision(node, call.body["target"]))
+    return _accepted(call)
+
+
+def switch_power(call: Call[Node, Settings]) -> Reply:
+    """Switch the power of a node."""
+    changes = {"power_state": provision.POWER[call.body["target"]]}
+    _change(call, changes)
+    return _accepted(call)
+
+
+def _accepted(call: Call[Node, Settings]) -> Reply:
+    return Reply(location=wire.path_of(call.path["ident"], "states"))
+
+
+def set_maintenance(call: Call[Node, Settings]) -> Reply:
+    """Put a node into maintenance, with a reason if one is given."""
+    reason = (call.body or {}).get("reason")
+    changes = {"maintenance": True, "maintenance_reason": reason}
+    _change(call, changes)
+    return Reply()
+
+
+def clear_maintenance(call: Call[Node, Settings]) -> Reply:
+    """End the maintenance of a node."""
+    changes = {"maintenance": False, "maintenance_reason": None}
+    _change(call, changes)
+    return Reply()
+
+
+def _change(call: Call[Node, Settings], changes: Mapping[str, Any]) -> None:
+    node = ledger.get_locked(call.connection, call.subject)
+    ledger.update(call.connection, node, changes)

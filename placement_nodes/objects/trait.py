@@ -1,0 +1,94 @@
+"""Traits of nodes: which names may be set, and which traits a node has."""
+
+import re
+from collections.abc import Collection, Iterable
+
+import os_traits
+import sqlalchemy as sa
+
+from placement_nodes import errors
+from placement_nodes.db import models
+from placement_nodes.objects.node import Node
+
+LONGEST_NAME = 255
+MOST_PER_NODE = 50
+CUSTOM = re.compile("CUSTOM_[A-Z0-9_]+")
+STANDARD = frozenset(os_traits.get_traits())
+
+
+def is_valid(name: str) -> bool:
+    """Return whether a trait name is custom, or known to the installed os-traits.
+
+    Placement accepts no others.
+    """
+    if name in STANDARD:
+        return True
+    return len(name) <= LONGEST_NAME and bool(CUSTOM.fullmatch(name))
+
+
+def check_names(names: Iterable[str], where: str) -> None:
+    """Check that all traits have valid names.
+
+    :param where: where the names come from, for the error message
+    :raises BadRequest: a name is not valid
+    """
+    for name in names:
+        if not is_valid(name):
+            raise errors.BadRequest(
+                f"Schema error for {where}: {name!r} is not valid: a trait is a name "
+                "of os-traits, or CUSTOM_ and then A-Z, 0-9 and _, and has "
+                f"{LONGEST_NAME} characters at most"
+            )
+
+
+def replace_all(connection: sa.Connection, node: Node, names: Collection[str]) -> None:
+    """Replace the traits of a node, which is locked.
+
+    :raises BadRequest: there are more than a node may have
+    """
+    wanted = set(names)
+    _check_number(node, len(wanted))
+    table = models.NodeTrait
+    gone = sorted(set(node.traits) - wanted)
+    if gone:
+        connection.execute(
+            sa.delete(table).where(table.node_id == node.id, table.trait.in_(gone))
+        )
+    added = sorted(wanted - set(node.traits))
+    if added:
+        rows = [{"node_id": node.id, "trait": name} for name in added]
+        connection.execute(sa.insert(table), rows)
+    if gone or added:
+        _touch(connection, node)
+
+
+def add(connection: sa.Connection, node: Node, name: str) -> None:
+    """Add a trait to a node, which is locked.
+
+    :raises BadRequest: it has as many as a node may have
+    """
+    replace_all(connection, node, {*node.traits, name})
+
+
+def remove(connection: sa.Connection, node: Node, name: str) -> None:
+    """Remove a trait from a node, which is locked.
+
+    :raises NotFound: the node does not have it
+    """
+    if name not in node.traits:
+        raise errors.NotFound(f"Node {node.uuid} doesn't have a trait '{name}'")
+    replace_all(connection, node, set(node.traits) - {name})
+
+
+def _check_number(node: Node, number: int) -> None:
+    if number > MOST_PER_NODE:
+        raise errors.BadRequest(
+            f"Could not modify traits for node {node.uuid} as it would exceed the "
+            f"maximum number of traits per node ({number} vs. {MOST_PER_NODE})"
+        )
+
+
+def _touch(connection: sa.Connection, node: Node) -> None:
+    """Say that the node was changed: its traits are part of it."""
+    change = sa.update(models.Node).where(models.Node.id == node.id)
+    connection.execute(change.values(updated_at=models.utc_now()))

@@ -1,0 +1,192 @@
+"""The API as a table: path -> method -> Operation.
+
+``Operation`` describes the fields of a row.
+"""
+
+from functools import partial
+
+from placement_foundation.http.operation import Handler, Operation
+from placement_foundation.http.version import ByVersion, always, since
+from placement_nodes import errors, version
+from placement_nodes.handlers import driver, node, root, state, trait
+from placement_nodes.objects import node as ledger
+from placement_nodes.schemas import driver as driver_wire
+from placement_nodes.schemas import node as node_wire
+from placement_nodes.schemas import patch as patch_wire
+from placement_nodes.schemas import query
+from placement_nodes.schemas import root as root_wire
+from placement_nodes.schemas import state as state_wire
+from placement_nodes.schemas import trait as trait_wire
+
+# Rows about a node, and about its traits, which came with a later version.
+of_node = partial(
+    Operation, subject=ledger.get_by_ident, subject_flags={"by_name": version.NAMES}
+)
+of_traits = partial(of_node, absent=errors.NotAcceptable)
+
+
+def with_traits(handler: Handler) -> ByVersion[Handler]:
+    """Return the history of an operation that came with traits."""
+    return since(*version.TRAITS, handler)
+
+
+V1 = {
+    "GET": Operation(
+        handler=always(root.show),
+        policy=None,
+        static=True,
+        reply=always(root_wire.render_v1),
+        accepts_anything=True,
+    ),
+}
+NODES = {
+    "GET": Operation(
+        handler=always(node.list_nodes),
+        policy="baremetal:node:list",
+        query=query.by_version(query.parse_list),
+        reply=always(node_wire.render_list),
+    ),
+    "POST": Operation(
+        handler=always(node.create_node),
+        policy="baremetal:node:create",
+        body=node_wire.POST,
+        status=always(201),
+        reply=always(node_wire.render_node),
+    ),
+}
+
+ROUTES: dict[str, dict[str, Operation]] = {
+    "/": {
+        "GET": Operation(
+            handler=always(root.show),
+            policy=None,
+            static=True,
+            reply=always(root_wire.render_root),
+            accepts_anything=True,
+        ),
+    },
+    "/healthcheck": {
+        "GET": Operation(
+            handler=always(root.check_health),
+            policy=None,
+            reply=always(root_wire.render_health),
+            accepts_anything=True,
+        ),
+    },
+    # Clients ask with and without the slash.
+    "/v1": V1,
+    "/v1/": V1,
+    "/v1/drivers": {
+        "GET": Operation(
+            handler=always(driver.list_drivers),
+            policy="baremetal:driver:list",
+            static=True,
+            reply=always(driver_wire.render_drivers),
+        ),
+    },
+    "/v1/nodes": NODES,
+    "/v1/nodes/": NODES,
+    "/v1/nodes/detail": {
+        "GET": Operation(
+            handler=always(node.list_nodes),
+            policy="baremetal:node:list",
+            query=query.by_version(query.parse_whole_list),
+            reply=always(node_wire.render_whole_list),
+        ),
+    },
+    "/v1/nodes/{ident}": {
+        "GET": of_node(
+            handler=always(node.show_node),
+            policy="baremetal:node:show",
+            query=query.by_version(query.parse_fields),
+            reply=always(node_wire.render_shown),
+        ),
+        "PATCH": of_node(
+            handler=always(node.update_node),
+            policy="baremetal:node:update",
+            body=patch_wire.BODY,
+            reply=always(node_wire.render_node),
+        ),
+        "DELETE": of_node(
+            handler=always(node.delete_node),
+            policy="baremetal:node:delete",
+            status=always(204),
+        ),
+    },
+    "/v1/nodes/{ident}/validate": {
+        "GET": of_node(
+            handler=always(node.validate_node),
+            policy="baremetal:node:validate",
+            reply=always(state_wire.render_validation),
+        ),
+    },
+    "/v1/nodes/{ident}/states": {
+        "GET": of_node(
+            handler=always(state.show_states),
+            policy="baremetal:node:states:show",
+            reply=always(node_wire.render_states),
+        ),
+    },
+    "/v1/nodes/{ident}/states/provision": {
+        "PUT": of_node(
+            handler=always(state.provision_node),
+            policy="baremetal:node:states:provision",
+            body=always(state_wire.PROVISION),
+            status=always(202),
+        ),
+    },
+    "/v1/nodes/{ident}/states/power": {
+        "PUT": of_node(
+            handler=always(state.switch_power),
+            policy="baremetal:node:states:power",
+            body=always(state_wire.POWER),
+            status=always(202),
+        ),
+    },
+    "/v1/nodes/{ident}/maintenance": {
+        "PUT": of_node(
+            handler=always(state.set_maintenance),
+            policy="baremetal:node:maintenance:set",
+            body=always(state_wire.MAINTENANCE),
+            body_optional=True,
+            status=always(202),
+        ),
+        "DELETE": of_node(
+            handler=always(state.clear_maintenance),
+            policy="baremetal:node:maintenance:clear",
+            status=always(202),
+        ),
+    },
+    "/v1/nodes/{ident}/traits": {
+        "GET": of_traits(
+            handler=with_traits(trait.list_traits),
+            policy="baremetal:node:traits:list",
+            reply=always(trait_wire.render_traits),
+        ),
+        "PUT": of_traits(
+            handler=with_traits(trait.replace_traits),
+            policy="baremetal:node:traits:set",
+            body=always(trait_wire.REPLACEMENT),
+            reply=always(trait_wire.render_traits),
+        ),
+        "DELETE": of_traits(
+            handler=with_traits(trait.delete_traits),
+            policy="baremetal:node:traits:delete",
+            status=always(204),
+        ),
+    },
+    "/v1/nodes/{ident}/traits/{trait}": {
+        "PUT": of_traits(
+            handler=with_traits(trait.add_trait),
+            policy="baremetal:node:traits:set",
+            body=always(trait_wire.NOTHING),
+            body_optional=True,
+            status=always(204),
+        ),
+        "DELETE": of_traits(
+            handler=with_traits(trait.delete_trait),
+            policy="baremetal:node:traits:delete",
+            status=always(204),
+        ),
+    },
+}

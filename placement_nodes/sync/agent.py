@@ -1,0 +1,209 @@
+"""A pass: every node is compared with its provider, and copied to Placement."""
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from oslo_log import log
+
+from placement_clients import errors
+from placement_clients.client import Client
+from placement_nodes.sync import plan
+from placement_nodes.sync.bare_metal import BareMetal
+from placement_nodes.sync.memory import Memory
+from placement_nodes.sync.plan import Wanted
+
+LOG = log.getLogger(__name__)
+
+# If Placement does not answer for this many nodes in a row, the rest are not tried.
+PATIENCE = 3
+
+
+@dataclasses.dataclass(slots=True)
+class Tally:
+    """The outcome for the nodes of a pass, by UUID.
+
+    Some of the failed ones are ``unanswered``: Placement could not be asked.
+    """
+
+    synchronised: set[str] = dataclasses.field(default_factory=set)
+    changed: set[str] = dataclasses.field(default_factory=set)
+    removed: set[str] = dataclasses.field(default_factory=set)
+    left_out: set[str] = dataclasses.field(default_factory=set)
+    failed: set[str] = dataclasses.field(default_factory=set)
+    unanswered: set[str] = dataclasses.field(default_factory=set)
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{len(getattr(self, field.name))} {field.name.replace('_', ' ')}"
+            for field in dataclasses.fields(self)
+        )
+
+
+class Agent:
+    """Copies nodes to Placement.
+
+    :param say: is called with a line for each thing that is done, or would be
+    :param dry: write nothing, neither to Placement nor to the memory
+    :param stopped: returns whether to stop after the current node
+    """
+
+    def __init__(
+        self,
+        nodes: BareMetal,
+        placement: Client,
+        memory: Memory,
+        *,
+        say: Callable[[str], object] = LOG.info,
+        dry: bool = False,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._nodes = nodes
+        self._placement = placement
+        self._memory = memory
+        self._say = say
+        self._dry = dry
+        self._stopped = stopped
+
+    def synchronise_all(self) -> Tally:
+        """Copy all nodes to Placement, and remove providers whose nodes are gone.
+
+        :raises Unreadable: the nodes cannot be read; nothing was done
+        """
+        nodes = self._nodes.list_nodes()
+        present = {node.get("uuid") for node in nodes}
+        return self._pass(nodes, self._memory.providers - present)
+
+    def synchronise_one(self, ident: str) -> Tally:
+        """Copy one node to Placement, or remove its provider if the node is gone.
+
+        :raises Unreadable: it cannot be read; nothing was done
+        """
+        node = self._nodes.find_node(ident)
+        if node is not None:
+            return self._pass([node], [])
+        if ident in self._memory.providers:
+            return self._pass([], [ident])
+        LOG.error("there is no node %s", ident)
+        return Tally(failed={ident})
+
+    def _pass(self, nodes: Iterable[Mapping[str, Any]], gone: Collection[str]) -> Tally:
+        tally = Tally()
+        wanted = list(_wanted(nodes, tally))
+        if not self._dry:
+            # Remembered before they are created: a forgotten provider would never be
+            # removed.
+            self._memory.add(each.uuid for each in wanted)
+        self._work(
+            [
+                *((each.uuid, partial(self._synchronise, each)) for each in wanted),
+                *((uuid, partial(self._remove, uuid)) for uuid in sorted(gone)),
+            ],
+            tally,
+        )
+        return tally
+
+    def _work(
+        self, tasks: Sequence[tuple[str, Callable[[Tally], None]]], tally: Tally
+    ) -> None:
+        """Do one task after another; a failure of one does not stop the others.
+
+        It stops only if Placement does not answer at all.
+        """
+        silent = 0
+        for number, (uuid, task) in enumerate(tasks):
+            if self._stopped():
+                return
+            if silent == PATIENCE:
+                LOG.error("Placement does not answer: the other nodes have to wait")
+                left = {uuid for uuid, _ in tasks[number:]}
+                tally.unanswered |= left
+                tally.failed |= left
+                return
+            silent = 0 if _attempt(uuid, task, tally) else silent + 1
+
+    def _synchronise(self, wanted: Wanted, tally: Tally) -> None:
+        faults = self._placement.retry_lost_races(partial(self._once, wanted, tally))
+        for fault in faults:
+            _blame(wanted.uuid, fault, tally)
+        if not faults:
+            tally.synchronised.add(wanted.uuid)
+
+    def _once(self, wanted: Wanted, tally: Tally) -> list[str]:
+        """Compare a node with its provider, make the changes, and report faults.
+
+        :raises errors.Conflict: another client has changed the provider meanwhile
+        """
+        found = plan.find(self._placement, wanted)
+        faults = [
+            f"Placement does not know the standard trait {name}, because its os-traits "
+            "is older: it is left out"
+            for name in plan.unknown_traits(wanted, found)
+        ]
+        generation = found.generation
+        for step in plan.steps(wanted, found):
+            self._say(f"{wanted.uuid}: {step.text}")
+            if self._dry:
+                continue
+            try:
+                generation = step.perform(self._placement, generation)
+            except errors.Conflict as exc:
+                if not (step.optional and exc.in_use):
+                    raise
+                faults.append(f"the old inventory is kept: {exc}")
+            else:
+                tally.changed.add(wanted.uuid)
+        return faults
+
+    def _remove(self, uuid: str, tally: Tally) -> None:
+        if self._nodes.find_node(uuid) is not None:
+            # It has been enrolled since the list was read.
+            return
+        self._say(f"{uuid}: the node is gone, delete the provider")
+        if self._dry:
+            return
+        try:
+            self._placement.delete_provider(uuid)
+        except errors.NotFound:
+            LOG.debug("the provider %s is gone already", uuid)
+        self._memory.forget(uuid)
+        tally.removed.add(uuid)
+
+
+def _wanted(nodes: Iterable[Mapping[str, Any]], tally: Tally) -> Iterator[Wanted]:
+    """Yield what each provider should have, and report nodes that get none."""
+    for node in nodes:
+        uuid = str(node.get("uuid"))
+        try:
+            wanted = plan.wanted_of(node)
+        except (KeyError, TypeError) as exc:
+            _blame(uuid, f"the node cannot be parsed: {exc!r}", tally)
+            continue
+        if wanted:
+            yield wanted
+        else:
+            LOG.warning("%s: the node has no resource class, and is left out", uuid)
+            tally.left_out.add(uuid)
+
+
+def _attempt(uuid: str, task: Callable[[Tally], None], tally: Tally) -> bool:
+    """Do a task, and return whether Placement answered."""
+    try:
+        task(tally)
+    except errors.Unavailable as exc:
+        tally.unanswered.add(uuid)
+        _blame(uuid, f"Placement cannot be asked: {exc}", tally)
+        return False
+    except errors.PlacementError as exc:
+        _blame(uuid, str(exc), tally)
+    except Exception:
+        # A fault of one node must not affect the others.
+        LOG.exception("%s: the agent failed", uuid)
+        tally.failed.add(uuid)
+    return True
+
+
+def _blame(uuid: str, what: str, tally: Tally) -> None:
+    LOG.error("%s: %s", uuid, what)
+    tally.failed.add(uuid)

@@ -1,0 +1,99 @@
+"""The bare metal API, of this service or of Ironic, as the agent reads it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from keystoneauth1 import exceptions as keystone
+
+from placement_clients.access import Access
+
+SERVICE_TYPE = "baremetal"
+VERSION = "1.37"
+FIELDS = (
+    "uuid",
+    "power_state",
+    "target_power_state",
+    "provision_state",
+    "target_provision_state",
+    "last_error",
+    "maintenance",
+    "properties",
+    "instance_uuid",
+    "traits",
+    "resource_class",
+)
+
+
+class Unreadable(Exception):
+    """The node service could not be asked, or its answer could not be parsed."""
+
+
+class BareMetal:
+    """A client that reads the nodes of a bare metal service."""
+
+    def __init__(self, way: Access) -> None:
+        self._way = way
+
+    def list_nodes(self) -> list[dict[str, Any]]:
+        """Return all nodes.
+
+        :raises Unreadable: some of them cannot be read
+        """
+        return list(self._pages())
+
+    def find_node(self, ident: str) -> dict[str, Any] | None:
+        """Return the node with a UUID or a name, None if there is none.
+
+        :raises Unreadable: the service does not say whether there is one
+        """
+        query = {"fields": ",".join(FIELDS)}
+        return self._get(f"/v1/nodes/{quote(ident, safe='')}", query)
+
+    def _pages(self) -> Iterator[dict[str, Any]]:
+        query = {"fields": ",".join(FIELDS)}
+        asked: set[str | None] = set()
+        while query:
+            if query.get("marker") in asked:
+                raise Unreadable("the list of nodes does not end")
+            asked.add(query.get("marker"))
+            document = self._get("/v1/nodes", query) or {}
+            nodes = document.get("nodes")
+            if not isinstance(nodes, list):
+                raise Unreadable("the answer is not a list of nodes")
+            yield from nodes
+            query = _rest(document.get("next"))
+
+    def _get(self, path: str, query: Mapping[str, str]) -> dict[str, Any] | None:
+        """Return the document at a path, None if there is none."""
+        try:
+            response = self._way.adapter.get(
+                f"{path}?{urlencode(query, safe=',')}",
+                raise_exc=False,
+                headers={
+                    "Accept": "application/json",
+                    "OpenStack-API-Version": f"{SERVICE_TYPE} {VERSION}",
+                    "X-OpenStack-Ironic-API-Version": VERSION,
+                },
+                timeout=(self._way.connect_seconds, self._way.answer_seconds),
+            )
+            if response.status_code == 404:
+                return None
+            if response.status_code != 200:
+                raise Unreadable(
+                    f"the node service answered {response.status_code}: {response.text}"
+                )
+            document = response.json()
+        except (keystone.ClientException, ValueError) as exc:
+            raise Unreadable(f"the node service cannot be asked: {exc}") from exc
+        if not isinstance(document, dict):
+            raise Unreadable("the answer is not a document of the node service")
+        return document
+
+
+def _rest(link: str | None) -> dict[str, str]:
+    """Return the query for the following nodes, empty if there are none.
+
+    Only the query of the link is used: its host may be that of a public endpoint.
+    """
+    return dict(parse_qsl(urlsplit(link).query)) if link else {}

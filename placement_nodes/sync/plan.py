@@ -1,0 +1,218 @@
+"""The steps that make a resource provider match its node.
+
+A node is compared with its provider; each difference becomes a step. The provider has
+the UUID of the node, also as its name.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from placement_clients import errors
+from placement_clients.client import Client, Inventory
+
+CUSTOM_PREFIX = "CUSTOM_"
+AVAILABLE = "available"
+# Power states in which it is unknown whether the node would start.
+UNCERTAIN = (None, "error")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a provider should have: one of a class, reserved or not, and traits."""
+
+    uuid: str
+    resource_class: str
+    reserved: int
+    traits: frozenset[str]
+
+    @property
+    def inventories(self) -> dict[str, Inventory]:
+        """The inventories by class. A node is allocated as a whole."""
+        whole = Inventory(
+            total=1,
+            reserved=self.reserved,
+            min_unit=1,
+            max_unit=1,
+            step_size=1,
+            allocation_ratio=1.0,
+        )
+        return {self.resource_class: whole}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Found:
+    """The state in Placement: of the provider, and of the traits it should have.
+
+    ``generation`` is None if there is no provider. ``known_traits`` are the wanted
+    traits that exist.
+    """
+
+    generation: int | None
+    inventories: Mapping[str, Inventory]
+    traits: frozenset[str]
+    known_traits: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """A write to Placement.
+
+    ``perform`` takes the generation of the provider, None if there is none yet, and
+    returns the next one. ``optional`` steps may be refused because of allocations; the
+    steps after them are done all the same.
+    """
+
+    text: str
+    perform: Callable[[Client, int | None], int | None]
+    optional: bool = False
+
+
+def wanted_of(node: Mapping[str, Any]) -> Wanted | None:
+    """Return what the provider of a node should have; None without a resource class.
+
+    :param node: as the bare metal API shows it
+    :raises KeyError: a member is missing
+    """
+    if not node["resource_class"]:
+        return None
+    return Wanted(
+        node["uuid"],
+        class_name(node["resource_class"]),
+        0 if is_free(node) else 1,
+        frozenset(node["traits"]),
+    )
+
+
+def class_name(resource_class: str) -> str:
+    """Return the name of a node's resource class in Placement."""
+    return CUSTOM_PREFIX + re.sub("[^0-9A-Za-z]+", "_", resource_class).upper()
+
+
+def is_free(node: Mapping[str, Any]) -> bool:
+    """Return whether a node can be allocated now."""
+    return (
+        not node["maintenance"]
+        and node["power_state"] not in UNCERTAIN
+        and node["provision_state"] == AVAILABLE
+        and node["instance_uuid"] is None
+    )
+
+
+def find(placement: Client, wanted: Wanted) -> Found:
+    """Read the state in Placement.
+
+    :raises errors.PlacementError: it cannot be read
+    """
+    uuid = wanted.uuid
+    tree = placement.list_providers(in_tree=uuid)
+    if uuid not in [each.uuid for each in tree]:
+        return Found(None, {}, frozenset(), _known_traits(placement, wanted.traits))
+    inventories = placement.get_inventories(uuid, version="1.6")
+    traits = placement.get_traits(uuid).names
+    known = wanted.traits
+    if wanted.traits != traits:
+        known = _known_traits(placement, wanted.traits)
+    # If the provider changed between the two, the older generation makes the write
+    # fail.
+    return Found(inventories.generation, inventories.by_class, traits, known)
+
+
+def _known_traits(placement: Client, names: frozenset[str]) -> frozenset[str]:
+    return placement.list_traits(names) if names else names
+
+
+def unknown_traits(wanted: Wanted, found: Found) -> list[str]:
+    """Return the standard traits unknown to Placement, which no client can create."""
+    missing = wanted.traits - found.known_traits
+    return sorted(name for name in missing if not name.startswith(CUSTOM_PREFIX))
+
+
+def steps(wanted: Wanted, found: Found) -> list[Step]:
+    """Return the steps that make the provider match its node."""
+    return [
+        *_provider_steps(wanted, found),
+        *_inventory_steps(wanted, found),
+        *_trait_steps(wanted, found),
+    ]
+
+
+def _provider_steps(wanted: Wanted, found: Found) -> list[Step]:
+    return [_create(wanted.uuid)] if found.generation is None else []
+
+
+def _inventory_steps(wanted: Wanted, found: Found) -> list[Step]:
+    if found.inventories == wanted.inventories:
+        return []
+    return [_ensure_class(wanted.resource_class), _replace_inventories(wanted)]
+
+
+def _trait_steps(wanted: Wanted, found: Found) -> list[Step]:
+    names = wanted.traits.difference(unknown_traits(wanted, found))
+    if names == found.traits:
+        return []
+    missing = sorted(names - found.known_traits)
+    return [
+        *(_ensure_trait(name) for name in missing),
+        _replace_traits(wanted.uuid, names),
+    ]
+
+
+def _create(uuid: str) -> Step:
+    def perform(placement: Client, generation: int | None) -> int:
+        try:
+            return placement.create_provider(uuid, uuid=uuid).generation
+        except errors.Conflict as exc:
+            # Another client has created it since the check, or so it seems.
+            raise errors.Conflict(
+                exc.detail,
+                status=exc.status,
+                code=errors.CONCURRENT_UPDATE,
+                request_id=exc.request_id,
+            ) from exc
+
+    return Step(f"create the provider {uuid}", perform)
+
+
+def _ensure_class(name: str) -> Step:
+    def perform(placement: Client, generation: int | None) -> int | None:
+        placement.ensure_resource_class(name)
+        return generation
+
+    return Step(f"make sure of the resource class {name}", perform)
+
+
+def _replace_inventories(wanted: Wanted) -> Step:
+    def perform(placement: Client, generation: int | None) -> int:
+        return placement.replace_inventories(
+            wanted.uuid, _known(generation), wanted.inventories
+        ).generation
+
+    return Step(
+        f"set the inventory to one {wanted.resource_class}"
+        f"{', reserved' if wanted.reserved else ''}",
+        perform,
+        optional=True,
+    )
+
+
+def _ensure_trait(name: str) -> Step:
+    def perform(placement: Client, generation: int | None) -> int | None:
+        placement.ensure_trait(name)
+        return generation
+
+    return Step(f"make sure of the trait {name}", perform)
+
+
+def _replace_traits(uuid: str, names: frozenset[str]) -> Step:
+    def perform(placement: Client, generation: int | None) -> int:
+        return placement.replace_traits(uuid, _known(generation), names).generation
+
+    return Step(f"set the traits to {', '.join(sorted(names)) or 'none'}", perform)
+
+
+def _known(generation: int | None) -> int:
+    if generation is None:
+        raise ValueError("the provider has to be created first")
+    return generation

@@ -1,0 +1,1 @@
+"""The instance reservation service: leases of host capacity, kept in Placement."""

@@ -1,0 +1,141 @@
+"""Assembly: options, database, Placement, policy and middleware make the service."""
+
+import atexit
+import threading
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+from oslo_log import log
+
+from placement_clients import access
+from placement_clients.client import Client
+from placement_foundation import option
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
+from placement_foundation.http import middleware, refusal
+from placement_foundation.http.application import Application, Service
+from placement_foundation.http.middleware import Surroundings
+from placement_foundation.http.policy import Enforcer
+from placement_foundation.observing.log import set_up_logging
+from placement_reservations import conf, errors, policy, version
+from placement_reservations.clock import SystemClock
+from placement_reservations.compute import Compute
+from placement_reservations.compute.placement import PlacementCompute
+from placement_reservations.db import migration
+from placement_reservations.lifecycle.turn import Loop
+from placement_reservations.routes import ROUTES
+from placement_reservations.world import World
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
+
+LOG = log.getLogger(__name__)
+
+OPEN_PATHS = {"", "/", "/versions", "/healthcheck"}
+# How long a process that stops waits for its event loop to finish its current work.
+LAST_TURN_SECONDS = 8
+
+
+def _is_open(environment: "WSGIEnvironment") -> bool:
+    return environment.get("PATH_INFO", "") in OPEN_PATHS
+
+
+SERVICE = Service(
+    name="Reservation API",
+    routes=ROUTES,
+    negotiate=version.negotiate,
+    version_headers=version.headers,
+    refuse=refusal.as_json(errors.document),
+)
+
+SURROUNDINGS = Surroundings(
+    log_name="placement_reservations.requestlog",
+    is_open=_is_open,
+    identify=middleware.identify_as_administrator,
+)
+
+
+def start_from_environment() -> "WSGIApplication":
+    """Return the service that configuration files and the environment describe.
+
+    Its events are run elsewhere: by ``placement-reservations events``.
+    """
+    config = conf.read_for_service()
+    set_up_logging(config, conf.PROJECT)
+    return start(config)
+
+
+def start(config: cfg.ConfigOpts) -> "WSGIApplication":
+    """Return the service that a configuration describes, without its event loop.
+
+    :raises Exception: the policy file cannot be parsed, the database cannot be reached,
+        or the configuration does not say how to reach Placement
+    """
+    enforcer = policy.make_enforcer(config)
+    return _assemble(config, make_world(config), enforcer)
+
+
+def begin_events(config: cfg.ConfigOpts) -> None:
+    """Run events in a thread of this process until the process ends.
+
+    :raises Exception: as ``make_world``
+    """
+    world = make_world(config)
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=run_events, args=(config, world, stop), name="events", daemon=True
+    )
+    thread.start()
+
+    def end() -> None:
+        stop.set()
+        thread.join(LAST_TURN_SECONDS)
+
+    atexit.register(end)
+
+
+def run_events(config: cfg.ConfigOpts, world: World, stop: threading.Event) -> None:
+    """Run events until told to stop."""
+    Loop(world).run(config.reservations.event_interval, stop)
+
+
+def make_world(config: cfg.ConfigOpts) -> World:
+    """Return what operations work with.
+
+    :raises Exception: the database cannot be reached, or the configuration does not say
+        how to reach Placement
+    """
+    database = storage.connect(option.database_settings(config.database))
+    if config.database.sync_on_startup:
+        migration.SCHEMA.upgrade(database)
+    # Servers may fork from here on.
+    database.rest()
+    placement = Client(access.from_config(config, "placement"))
+    compute = _make_compute(config, database, placement)
+    return World(database, placement, compute, SystemClock(), conf.rules(config))
+
+
+def _make_compute(
+    config: cfg.ConfigOpts, database: Database, placement: Client
+) -> Compute:
+    if config.reservations.compute == "nova":
+        # Imported here, as its library need not be installed otherwise.
+        from placement_reservations.compute import nova
+
+        return nova.from_config(config)
+    return PlacementCompute(database, placement, config.free_pool.aggregate)
+
+
+def build(config: cfg.ConfigOpts, world: World) -> "WSGIApplication":
+    """Return the service for a given world, as one WSGI application.
+
+    :raises Exception: the policy file cannot be parsed
+    """
+    return _assemble(config, world, policy.make_enforcer(config))
+
+
+def _assemble(
+    config: cfg.ConfigOpts, world: World, enforcer: Enforcer
+) -> "WSGIApplication":
+    application = Application(SERVICE, world.database, world, enforcer)
+    return middleware.surround(application, config, SURROUNDINGS)

@@ -1,0 +1,58 @@
+"""What runs instances: hosts, servers, flavors, and the pool of reservable hosts."""
+
+from collections.abc import Sequence
+from typing import Protocol, Self
+
+from placement_reservations.store.flavor import Flavor
+from placement_reservations.store.host import Details
+
+
+class ComputeError(Exception):
+    """The compute service did not do what was asked."""
+
+
+class Compute(Protocol):
+    """What this service needs from a compute service.
+
+    Every operation may be repeated: what it removes may be gone already, and what it
+    creates may already exist.
+
+    :raises ComputeError: the compute service cannot do it, or cannot be reached
+    :raises placement_clients.errors.PlacementError: Placement cannot do it, or cannot
+        be reached
+    """
+
+    def for_request(self, request_id: str | None) -> Self:
+        """Return this service on behalf of an inbound request."""
+
+    def find_host(self, name: str) -> Details | None:
+        """Return the details of a host, None if there is no host with that name."""
+
+    def list_servers_on(self, host: str) -> list[str]:
+        """Return the ids of the servers that run on a host."""
+
+    def make_flavor(self, flavor: Flavor) -> None:
+        """Make sure that a flavor exists with the given properties."""
+
+    def delete_flavor(self, flavor_id: str) -> None:
+        """Make sure that a flavor does not exist."""
+
+    def give_access(self, flavor_id: str, project_id: str) -> None:
+        """Give a project access to a flavor."""
+
+    def take_access(self, flavor_id: str, project_id: str) -> None:
+        """Take access to a flavor from a project, if the flavor exists."""
+
+    def list_servers_of(
+        self, flavor_id: str, resource_class: str, hosts: Sequence[str]
+    ) -> list[str]:
+        """Return the ids of the servers of a reservation."""
+
+    def delete_server(self, server: str) -> None:
+        """Start to delete a server."""
+
+    def join_pool(self, host: str) -> None:
+        """Add a host to the pool of reservable hosts."""
+
+    def leave_pool(self, host: str) -> None:
+        """Remove a host from the pool of reservable hosts."""

@@ -1,0 +1,163 @@
+"""The compute service is Nova, reached through openstacksdk."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+from keystoneauth1 import loading
+from openstack import connection, exceptions
+from oslo_config import cfg
+
+from placement_clients.access import Misconfigured
+from placement_reservations.capacity import Size
+from placement_reservations.compute import ComputeError
+from placement_reservations.store.flavor import Flavor
+from placement_reservations.store.host import Details
+
+GROUP = "nova"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NovaCompute:
+    """Hosts are hypervisors; the pool of reservable ones is a host aggregate.
+
+    :param nova: openstacksdk's proxy of the compute service
+    :param pool: the name of the host aggregate
+    """
+
+    nova: Any
+    pool: str
+
+    def for_request(self, request_id: str | None) -> Self:
+        """Return this service on behalf of an inbound request."""
+        return self
+
+    def find_host(self, name: str) -> Details | None:
+        """Return the details of a host, None if there is no host with that name."""
+        with _translated():
+            found = _find(self.nova.find_hypervisor, name, details=True)
+        if found is None:
+            return None
+        return Details(
+            name=found.name,
+            size=Size(
+                found.vcpus or 0, found.memory_size or 0, found.local_disk_size or 0
+            ),
+            available=found.state == "up" and found.status == "enabled",
+            service_name=(found.service_details or {}).get("host", found.name),
+            cpu_info=str(found.cpu_info or "{}"),
+            hypervisor_type=found.hypervisor_type or "",
+            hypervisor_version=found.hypervisor_version or 0,
+        )
+
+    def list_servers_on(self, host: str) -> list[str]:
+        """Return the ids of the servers that run on a host."""
+        return self._list_servers(compute_host=host)
+
+    def make_flavor(self, flavor: Flavor) -> None:
+        """Make sure that a flavor exists: flavors of Nova never change."""
+        with _translated():
+            known = _find(self.nova.find_flavor, flavor.id, get_extra_specs=True)
+            if known and _is(known, flavor):
+                return
+            if known:
+                self.nova.delete_flavor(flavor.id)
+            self.nova.create_flavor(
+                id=flavor.id,
+                name=flavor.name,
+                vcpus=flavor.size.vcpus,
+                ram=flavor.size.memory_mb,
+                disk=flavor.size.disk_gb,
+                is_public=False,
+            )
+            self.nova.create_flavor_extra_specs(flavor.id, flavor.extra_specs)
+
+    def delete_flavor(self, flavor_id: str) -> None:
+        """Make sure that a flavor does not exist."""
+        with _translated():
+            self.nova.delete_flavor(flavor_id, ignore_missing=True)
+
+    def give_access(self, flavor_id: str, project_id: str) -> None:
+        """Give a project access to a flavor."""
+        with _translated(), contextlib.suppress(exceptions.ConflictException):
+            self.nova.flavor_add_tenant_access(flavor_id, project_id)
+
+    def take_access(self, flavor_id: str, project_id: str) -> None:
+        """Take access to a flavor from a project, if the flavor exists."""
+        with _translated(), contextlib.suppress(exceptions.NotFoundException):
+            self.nova.flavor_remove_tenant_access(flavor_id, project_id)
+
+    def list_servers_of(
+        self, flavor_id: str, resource_class: str, hosts: Sequence[str]
+    ) -> list[str]:
+        """Return the ids of the servers of a reservation."""
+        return self._list_servers(flavor=flavor_id)
+
+    def _list_servers(self, **filters: str) -> list[str]:
+        with _translated():
+            found = self.nova.servers(details=False, all_projects=True, **filters)
+            return sorted(server.id for server in found)
+
+    def delete_server(self, server: str) -> None:
+        """Start to delete a server."""
+        with _translated():
+            self.nova.delete_server(server, ignore_missing=True)
+
+    def join_pool(self, host: str) -> None:
+        """Add a host to the pool of reservable hosts, which is created if needed."""
+        with _translated():
+            pool = _find(self.nova.find_aggregate, self.pool)
+            if pool is None:
+                pool = self.nova.create_aggregate(name=self.pool)
+            if host not in (pool.hosts or ()):
+                self.nova.add_host_to_aggregate(pool, host)
+
+    def leave_pool(self, host: str) -> None:
+        """Remove a host from the pool of reservable hosts."""
+        with _translated():
+            pool = _find(self.nova.find_aggregate, self.pool)
+            if pool and host in (pool.hosts or ()):
+                self.nova.remove_host_from_aggregate(pool, host)
+
+
+def _find(find: Callable[..., Any], name: str, **options: Any) -> Any:
+    """Return the object with a name or an id, None if there is none."""
+    try:
+        return find(name, ignore_missing=False, **options)
+    except exceptions.NotFoundException:
+        return None
+
+
+def _is(known: Any, flavor: Flavor) -> bool:
+    size = Size(known.vcpus, known.ram, known.disk)
+    return size == flavor.size and known.extra_specs == flavor.extra_specs
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    """Raise errors of openstacksdk as failures of the compute service."""
+    try:
+        yield
+    except (exceptions.SDKException, OSError) as exc:
+        raise ComputeError(f"Nova did not do what it was asked: {exc}") from exc
+
+
+def from_config(config: cfg.ConfigOpts) -> NovaCompute:
+    """Return the compute service that a group of the configuration describes.
+
+    :raises Misconfigured: the group does not say how to reach Nova
+    """
+    try:
+        auth = loading.load_auth_from_conf_options(config, GROUP)
+        if auth is None:
+            raise Misconfigured(f"[{GROUP}] auth_type is not set")
+        session = loading.load_session_from_conf_options(config, GROUP, auth=auth)
+        known = connection.Connection(
+            session=session,
+            compute_endpoint_override=config[GROUP].endpoint_override,
+            region_name=config[GROUP].region_name,
+        )
+    except (cfg.Error, TypeError, ValueError) as exc:
+        raise Misconfigured(f"[{GROUP}] {exc}") from exc
+    return NovaCompute(known.compute, config.free_pool.name)

@@ -1,0 +1,110 @@
+"""Without a compute service: hosts and servers as Placement knows them.
+
+A server is a consumer with allocations. Flavors are rows of our own tables.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Self
+
+from placement_clients import errors
+from placement_clients.client import Client
+from placement_foundation.database.storage import Database
+from placement_reservations import provider
+from placement_reservations.capacity import Size
+from placement_reservations.store import flavor as flavors
+from placement_reservations.store.flavor import Flavor
+from placement_reservations.store.host import Details
+
+DISABLED = "COMPUTE_STATUS_DISABLED"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlacementCompute:
+    """Hosts are root providers.
+
+    :param pool: the aggregate of reservable hosts
+    """
+
+    database: Database
+    placement: Client
+    pool: str
+
+    def for_request(self, request_id: str | None) -> Self:
+        """Return this service on behalf of an inbound request."""
+        told = self.placement.for_request(request_id)
+        return dataclasses.replace(self, placement=told)
+
+    def find_host(self, name: str) -> Details | None:
+        """Return the details of a host, None if there is no host with that name."""
+        root = provider.find_root(self.placement, name)
+        if root is None:
+            return None
+        try:
+            known = self.placement.get_inventories(root.uuid).by_class
+            traits = self.placement.get_traits(root.uuid).names
+        except errors.NotFound:
+            return None
+        totals = {name: inventory.total for name, inventory in known.items()}
+        size = Size(
+            totals.get("VCPU", 0), totals.get("MEMORY_MB", 0), totals.get("DISK_GB", 0)
+        )
+        return Details(name, size, available=DISABLED not in traits, service_name=name)
+
+    def list_servers_on(self, host: str) -> list[str]:
+        """Return the ids of the servers that run on a host."""
+        root = provider.find_root(self.placement, host)
+        return provider.list_consumers(self.placement, root)
+
+    def make_flavor(self, flavor: Flavor) -> None:
+        """Make sure that a flavor exists with the given properties."""
+        self.database.write(lambda connection: flavors.put(connection, flavor))
+
+    def delete_flavor(self, flavor_id: str) -> None:
+        """Make sure that a flavor does not exist."""
+        self.database.write(lambda connection: flavors.delete(connection, flavor_id))
+
+    def give_access(self, flavor_id: str, project_id: str) -> None:
+        """Give a project access to a flavor."""
+        self._set_project(flavor_id, project_id)
+
+    def take_access(self, flavor_id: str, project_id: str) -> None:
+        """Take access to a flavor from a project, if the flavor exists."""
+        self._set_project(flavor_id, None)
+
+    def _set_project(self, flavor_id: str, project_id: str | None) -> None:
+        self.database.write(
+            lambda connection: flavors.set_project(connection, flavor_id, project_id)
+        )
+
+    def list_servers_of(
+        self, flavor_id: str, resource_class: str, hosts: Sequence[str]
+    ) -> list[str]:
+        """Return the ids of the servers of a reservation."""
+        return [
+            consumer
+            for host in hosts
+            for consumer in provider.list_consumers(
+                self.placement, provider.find(self.placement, host), resource_class
+            )
+        ]
+
+    def delete_server(self, server: str) -> None:
+        """Delete a server by removing all its allocations."""
+        try:
+            self.placement.delete_allocations(server)
+        except errors.NotFound:
+            return
+
+    def join_pool(self, host: str) -> None:
+        """Add a host to the pool of reservable hosts."""
+        root = provider.get_root(self.placement, host)
+        self.placement.change_aggregates(root.uuid, lambda uuids: uuids | {self.pool})
+
+    def leave_pool(self, host: str) -> None:
+        """Remove a host from the pool of reservable hosts."""
+        root = provider.find_root(self.placement, host)
+        if root:
+            self.placement.change_aggregates(
+                root.uuid, lambda uuids: uuids - {self.pool}
+            )

@@ -1,0 +1,22 @@
+"""Flavors of reservations, if no other service shows them."""
+
+from placement_foundation.http.operation import Reply
+from placement_reservations.handlers.call import Call
+from placement_reservations.store import flavor as flavors
+
+
+def _project(call: Call[None]) -> str | None:
+    if call.may("reservation:flavors:list_all"):
+        return None
+    return (call.asking and call.asking.project_id) or ""
+
+
+def list_flavors(call: Call[None]) -> Reply:
+    """List flavors: administrators see all, others those that they may use."""
+    return Reply(flavors.list_flavors(call.connection, _project(call)))
+
+
+def show_flavor(call: Call[None]) -> Reply:
+    """Show a flavor."""
+    found = flavors.get(call.connection, call.path["flavor_id"], _project(call))
+    return Reply(found)

@@ -1,0 +1,91 @@
+"""Leases: listed, created, shown, changed, and deleted."""
+
+from placement_foundation.http.operation import Later, Reply
+from placement_reservations.handlers.call import Call, world_of
+from placement_reservations.lifecycle import change, creation, notice, termination, turn
+from placement_reservations.schemas import lease as wire
+from placement_reservations.schemas import moment
+from placement_reservations.store import lease as leases
+from placement_reservations.store.lease import Lease
+from placement_reservations.world import World
+
+
+def list_leases(call: Call[None]) -> Reply:
+    """List leases: administrators see all, others those of their project."""
+    if call.may("reservation:leases:list_all"):
+        return Reply(leases.list_leases(call.connection))
+    project = call.asking.project_id if call.asking else ""
+    return Reply(leases.list_leases(call.connection, project or ""))
+
+
+def show_lease(call: Call[Lease]) -> Reply:
+    """Show a lease."""
+    return Reply(call.subject)
+
+
+def create_lease(call: Call[None]) -> Later:
+    """Create a lease, and start it if its time has come.
+
+    :raises BadRequest: a time or a reservation is not valid
+    """
+    world = world_of(call)
+    order = _order(call, world)
+
+    def later() -> Reply:
+        lease_id = creation.create(world, order)
+        return _started(world, lease_id, created=True)
+
+    return later
+
+
+def _order(call: Call[None], world: World) -> creation.Order:
+    now = world.clock.now()
+    interval = wire.parse_interval(call.body, now)
+    before_end = notice.by_default(world, interval)
+    if call.body.get("before_end_date") is not None:
+        text = call.body["before_end_date"]
+        wanted = moment.parse(text, now, "before_end_date")
+        before_end = notice.check(interval, wanted)
+    asking = call.asking
+    return creation.Order(
+        call.body["name"],
+        (asking and asking.user_id) or "",
+        (asking and asking.project_id) or "",
+        interval,
+        wire.parse_wishes(call.body["reservations"]),
+        before_end,
+    )
+
+
+def update_lease(call: Call[Lease]) -> Later:
+    """Change a lease, and start it if its time has come.
+
+    :raises BadRequest: the change is not valid
+    """
+    world = world_of(call)
+    lease_id = call.subject.id
+    wanted = wire.parse_update(call.body, world.clock.now())
+
+    def later() -> Reply:
+        change.update(world, lease_id, wanted)
+        return _started(world, lease_id)
+
+    return later
+
+
+def _started(world: World, lease_id: str, *, created: bool = False) -> Reply:
+    turn.start_now(world, lease_id)
+    lease = world.database.read(lambda connection: leases.get(connection, lease_id))
+    return Reply(lease, created=created)
+
+
+def delete_lease(call: Call[Lease]) -> Later:
+    """End a lease if it has started, and delete it."""
+    world = world_of(call)
+    lease_id = call.subject.id
+
+    def later() -> Reply:
+        termination.delete(world, lease_id)
+        return Reply()
+
+    return later

@@ -1,0 +1,322 @@
+"""Changes of leases: their name, their times, and how many slots they have."""
+
+import dataclasses
+import datetime
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+from oslo_log import log
+
+from placement_foundation import errors
+from placement_reservations import clock, plan, requirement, state
+from placement_reservations.capacity import Interval
+from placement_reservations.lifecycle import (
+    activation,
+    execution,
+    notice,
+    selection,
+    settlement,
+)
+from placement_reservations.lifecycle.selection import Selection, Slots
+from placement_reservations.store import allocation as allocations
+from placement_reservations.store import debt as debts
+from placement_reservations.store import event as events
+from placement_reservations.store import host as hosts
+from placement_reservations.store import lease as leases
+from placement_reservations.store.claim import Claim
+from placement_reservations.store.debt import Debt
+from placement_reservations.store.lease import Lease, Reservation, Wish
+from placement_reservations.world import World
+
+LOG = log.getLogger(__name__)
+
+OPERATION = "update"
+
+REDUCED = (
+    "Instance reservation doesn't allow to reduce/replace reserved instance slots "
+    "when the reservation is in active status."
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WishChange:
+    """The members of a wish that are to change, by name."""
+
+    members: Mapping[str, object]
+
+    def of(self, wish: Wish) -> Wish:
+        """Return a wish with the changes applied."""
+        sizes = {
+            name: self.members[name]
+            for name in ("vcpus", "memory_mb", "disk_gb")
+            if name in self.members
+        }
+        others = {
+            name: self.members[name]
+            for name in ("amount", "affinity", "resource_properties")
+            if name in self.members
+        }
+        size = dataclasses.replace(wish.size, **sizes)  # type: ignore[arg-type]
+        return dataclasses.replace(wish, size=size, **others)  # type: ignore[arg-type]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Update:
+    """The requested changes of a lease; None means no change."""
+
+    name: str | None = None
+    start: datetime.datetime | None = None
+    end: datetime.datetime | None = None
+    before_end: datetime.datetime | None = None
+    wishes: Mapping[str, WishChange] = dataclasses.field(default_factory=dict)
+
+    @property
+    def is_only_a_name(self) -> bool:
+        """Return whether the update changes nothing, or only the name."""
+        return dataclasses.replace(self, name=None) == Update()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Target:
+    """A lease as it is to be: ``changed`` are the reservations that get new slots."""
+
+    lease: Lease
+    name: str
+    interval: Interval
+    before_end: datetime.datetime | None
+    changed: tuple[Reservation, ...]
+
+
+def update(world: World, lease_id: str, wanted: Update) -> None:
+    """Change a lease completely, or not at all.
+
+    :raises NotFound: there is no such lease
+    :raises BadRequest: the update is not valid
+    :raises Conflict: the state of the lease does not allow it, or there are not enough
+        slots
+    :raises Unavailable: Placement or the compute service failed; nothing has changed
+    """
+    if wanted.is_only_a_name:
+        world.database.write(
+            lambda connection: _rename(connection, lease_id, wanted.name)
+        )
+        return
+    claim, target, steps = world.database.write(
+        lambda connection: _prepare(connection, world, lease_id, wanted)
+    )
+    try:
+        execution.run(world, claim, steps)
+    except (*execution.FAILURES, execution.StillInUse) as exc:
+        LOG.warning("lease %s is not changed: %s", lease_id, exc)
+        undo(world, claim)
+        raise execution.unavailable(exc) from exc
+    execution.write(world, claim, lambda connection: _complete(connection, target))
+
+
+def _rename(connection: sa.Connection, lease_id: str, name: str | None) -> None:
+    leases.get(connection, lease_id)
+    if name is not None:
+        leases.rename(connection, lease_id, name)
+
+
+def _prepare(
+    connection: sa.Connection, world: World, lease_id: str, wanted: Update
+) -> tuple[Claim, Target, list[plan.Step]]:
+    known = hosts.lock_hosts(connection)
+    lease = leases.get(connection, lease_id)
+    target = _aim(world, lease, wanted)
+    document = {"was": lease.status}
+    subject = leases.subject(lease_id)
+    claim = execution.begin(connection, world, subject, OPERATION, document)
+    updating = state.Lease.UPDATING
+    if not leases.move(connection, lease_id, updating, state.sources(updating)):
+        raise errors.Conflict(f"Lease {lease_id} is {lease.status}.")
+    cleaning = world.rules.cleaning
+    holdings = allocations.list_holdings(
+        connection,
+        target.interval,
+        cleaning,
+        without=[each.id for each in target.changed],
+    )
+    chosen = Selection(known, holdings, target.interval, cleaning)
+    slots = _select(connection, chosen, target)
+    steps: list[plan.Step] = []
+    for each in target.changed:
+        steps += _want(connection, target, each, slots[each.id])
+    return claim, target, steps
+
+
+def _aim(world: World, lease: Lease, wanted: Update) -> Target:
+    """Return the lease as it is to be.
+
+    :raises BadRequest: the update is not valid
+    :raises Conflict: the state of the lease does not allow it
+    """
+    if lease.status == state.Lease.TERMINATED:
+        raise errors.Conflict("A lease that is over can only be renamed.")
+    if lease.status not in state.STABLE:
+        raise errors.Conflict(f"Lease {lease.id} is {lease.status}.")
+    interval = _aim_interval(world, lease, wanted)
+    changed = []
+    for each in lease.reservations:
+        wish = _aim_wish(each, wanted.wishes.get(each.id))
+        if wish != each.wish or interval != lease.interval:
+            changed.append(dataclasses.replace(each, wish=wish))
+    for unknown in set(wanted.wishes) - {each.id for each in lease.reservations}:
+        raise errors.BadRequest(f"Lease {lease.id} has no reservation {unknown!r}.")
+    before_end = notice.aim(world, lease, interval, wanted.before_end)
+    name = lease.name if wanted.name is None else wanted.name
+    return Target(lease, name, interval, before_end, tuple(changed))
+
+
+def _aim_interval(world: World, lease: Lease, wanted: Update) -> Interval:
+    old = lease.interval
+    new = Interval(wanted.start or old.start, wanted.end or old.end)
+    this_minute = clock.whole_minute(world.clock.now())
+    if new.start != old.start and lease.has_started:
+        raise errors.Conflict("The start of a lease that has started cannot change.")
+    if new.start != old.start and new.start < this_minute:
+        raise errors.BadRequest("The start of a lease cannot be in the past.")
+    if new.end != old.end and new.end < this_minute:
+        raise errors.BadRequest("The end of a lease cannot be in the past.")
+    if new.end <= new.start:
+        raise errors.BadRequest("The end of a lease must come after its start.")
+    return new
+
+
+def _aim_wish(reservation: Reservation, change: WishChange | None) -> Wish:
+    wish = change.of(reservation.wish) if change else reservation.wish
+    if reservation.status == state.Reservation.PENDING or wish == reservation.wish:
+        return wish
+    if reservation.status != state.Reservation.ACTIVE:
+        raise errors.Conflict(
+            f"Reservation {reservation.id} is {reservation.status}, and cannot change."
+        )
+    if wish.amount < reservation.wish.amount:
+        raise errors.Conflict(REDUCED)
+    if dataclasses.replace(wish, amount=reservation.wish.amount) != reservation.wish:
+        raise errors.Conflict(
+            "An active reservation can change in nothing but a larger amount."
+        )
+    return wish
+
+
+def _select(
+    connection: sa.Connection, chosen: Selection, target: Target
+) -> dict[str, Slots]:
+    """Return the slots of the reservations, keyed by reservation id.
+
+    Slots that a reservation holds are kept if possible.
+
+    :raises Conflict: there are not enough slots, or the slots of a reservation that has
+        started are not free all the time
+    """
+    kept = {}
+    required = {}
+    for each in target.changed:
+        required[each.id] = _requirement(connection, target, each)
+        held = allocations.count_by_host(connection, each.id)
+        kept[each.id] = _keep(chosen, target, each, required[each.id], held)
+        chosen.hold(each, kept[each.id])
+    slots = {}
+    for each in target.changed:
+        try:
+            slots[each.id] = chosen.choose(each, required[each.id], kept[each.id])
+        except errors.Conflict:
+            if not kept[each.id] or _is_fixed(each):
+                raise
+            # Other hosts may have room for all of it.
+            chosen.drop(each)
+            slots[each.id] = chosen.choose(each, required[each.id])
+    return slots
+
+
+def _requirement(
+    connection: sa.Connection, target: Target, reservation: Reservation
+) -> requirement.Requirement:
+    text = reservation.wish.resource_properties
+    known = {each.id: each.wish for each in target.lease.reservations}
+    if text == known[reservation.id].resource_properties:
+        return requirement.parse(text)
+    return selection.parse_requirement(connection, text)
+
+
+def _is_fixed(reservation: Reservation) -> bool:
+    return reservation.status != state.Reservation.PENDING
+
+
+def _keep(
+    chosen: Selection,
+    target: Target,
+    reservation: Reservation,
+    required: requirement.Requirement,
+    held: Slots,
+) -> Slots:
+    if not _is_fixed(reservation):
+        kept = selection.trim(held, reservation.wish.amount)
+        return kept if chosen.fits(reservation, required, kept) else {}
+    longer = not target.lease.interval.covers(target.interval)
+    if longer and not chosen.has_room(reservation, held):
+        raise errors.Conflict(selection.NOT_ENOUGH)
+    return held
+
+
+def _want(
+    connection: sa.Connection, target: Target, reservation: Reservation, slots: Slots
+) -> list[plan.Step]:
+    """Hold new slots of a reservation besides those that it has; return the plan."""
+    before = activation.count_by_name(connection, reservation.id)
+    wish = reservation.wish
+    allocations.insert(
+        connection, reservation.id, slots, target.interval, wish.size, wanted=True
+    )
+    subject = leases.subject(target.lease.id)
+    old = {each.id: each.wish.size for each in target.lease.reservations}
+    if reservation.status == state.Reservation.PENDING:
+        if wish.size == old[reservation.id]:
+            return []
+        debts.insert(connection, [Debt(subject, reservation.id)])
+        return [plan.MakeFlavor(plan.flavor_of(reservation))]
+    if reservation.status != state.Reservation.ACTIVE:
+        return []
+    after = activation.count_by_name(connection, reservation.id, wanted=True)
+    grown = {name: n for name, n in after.items() if n != before.get(name)}
+    debts.insert(connection, (Debt(subject, reservation.id, name) for name in grown))
+    return plan.inventories(reservation, grown)
+
+
+def _complete(connection: sa.Connection, target: Target) -> None:
+    lease = target.lease
+    leases.rename(connection, lease.id, target.name)
+    leases.set_interval(connection, lease.id, target.interval)
+    for each in target.changed:
+        allocations.keep_wanted(connection, each.id)
+        leases.set_wish(connection, each.id, each.wish)
+    _move_events(connection, target)
+    debts.delete(connection, leases.subject(lease.id))
+    leases.move(connection, lease.id, lease.status, [state.Lease.UPDATING])
+
+
+def _move_events(connection: sa.Connection, target: Target) -> None:
+    lease = target.lease
+    if target.interval.start != lease.interval.start:
+        events.put(connection, lease.id, state.EventType.START, target.interval.start)
+    if target.interval.end != lease.interval.end:
+        events.put(connection, lease.id, state.EventType.END, target.interval.end)
+    known = lease.event(state.EventType.BEFORE_END)
+    if target.before_end and (known is None or known.time != target.before_end):
+        events.put(connection, lease.id, state.EventType.BEFORE_END, target.before_end)
+
+
+def undo(world: World, claim: Claim) -> None:
+    """Restore a lease whose change failed."""
+    lease_id = leases.id_of(claim.subject)
+
+    def give_up(connection: sa.Connection) -> None:
+        for each in leases.get(connection, lease_id).reservations:
+            allocations.delete(connection, each.id, wanted=True)
+        was = state.Lease(claim.document["was"])
+        leases.move(connection, lease_id, was, [state.Lease.UPDATING])
+
+    execution.write(world, claim, give_up)
+    settlement.settle(world, claim.subject)

@@ -1,0 +1,113 @@
+"""Creation of leases: slots are promised, classes and flavors created."""
+
+import dataclasses
+import datetime
+import uuid
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from oslo_log import log
+
+from placement_reservations import plan, state
+from placement_reservations.capacity import Interval
+from placement_reservations.lifecycle import execution, selection, settlement
+from placement_reservations.store import allocation as allocations
+from placement_reservations.store import debt as debts
+from placement_reservations.store import event as events
+from placement_reservations.store import host as hosts
+from placement_reservations.store import lease as leases
+from placement_reservations.store.claim import Claim
+from placement_reservations.store.debt import Debt
+from placement_reservations.store.lease import Lease, Reservation, Wish
+from placement_reservations.world import World
+
+LOG = log.getLogger(__name__)
+
+OPERATION = "create"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Order:
+    """A requested lease.
+
+    ``before_end`` is the time of its event before the end; None means no such event.
+    """
+
+    name: str
+    user_id: str
+    project_id: str
+    interval: Interval
+    wishes: Sequence[Wish]
+    before_end: datetime.datetime | None
+
+
+def create(world: World, order: Order) -> str:
+    """Create a lease, and return its id.
+
+    :raises BadRequest: the requirement on hosts is not valid
+    :raises Conflict: there are not enough slots
+    :raises Unavailable: Placement or the compute service failed; there is no lease
+    """
+    lease = _draft(order)
+    claim = world.database.write(lambda connection: _promise(connection, world, lease))
+    steps = [step for each in lease.reservations for step in plan.creation(each)]
+    try:
+        execution.run(world, claim, steps)
+    except (*execution.FAILURES, execution.StillInUse) as exc:
+        LOG.warning("lease %s is not created: %s", lease.id, exc)
+        undo(world, claim, lease.id)
+        raise execution.unavailable(exc) from exc
+    execution.write(
+        world, claim, lambda connection: _complete(connection, lease, order.before_end)
+    )
+    return lease.id
+
+
+def _draft(order: Order) -> Lease:
+    lease_id = str(uuid.uuid4())
+    return Lease(
+        lease_id,
+        order.name,
+        order.user_id,
+        order.project_id,
+        order.interval,
+        state.Lease.CREATING,
+        tuple(
+            Reservation(str(uuid.uuid4()), lease_id, str(uuid.uuid4()), wish)
+            for wish in order.wishes
+        ),
+    )
+
+
+def _promise(connection: sa.Connection, world: World, lease: Lease) -> Claim:
+    """Choose slots and store them: of two concurrent requests, the second one waits."""
+    known = hosts.lock_hosts(connection)
+    cleaning = world.rules.cleaning
+    holdings = allocations.list_holdings(connection, lease.interval, cleaning)
+    chosen = selection.Selection(known, holdings, lease.interval, cleaning)
+    subject = leases.subject(lease.id)
+    claim = execution.begin(connection, world, subject, OPERATION)
+    leases.insert(connection, lease)
+    for reservation in lease.reservations:
+        wish = reservation.wish
+        required = selection.parse_requirement(connection, wish.resource_properties)
+        slots = chosen.choose(reservation, required)
+        allocations.insert(connection, reservation.id, slots, lease.interval, wish.size)
+    debts.insert(connection, (Debt(subject, each.id) for each in lease.reservations))
+    return claim
+
+
+def _complete(
+    connection: sa.Connection, lease: Lease, before_end: datetime.datetime | None
+) -> None:
+    events.insert(connection, lease.id, lease.interval, before_end)
+    leases.move(connection, lease.id, state.Lease.PENDING, [state.Lease.CREATING])
+    debts.delete(connection, leases.subject(lease.id))
+
+
+def undo(world: World, claim: Claim, lease_id: str) -> None:
+    """Remove a lease whose creation failed."""
+    execution.write(
+        world, claim, lambda connection: leases.delete(connection, lease_id)
+    )
+    settlement.settle(world, claim.subject)

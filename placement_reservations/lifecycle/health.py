@@ -1,0 +1,181 @@
+"""Hosts that fail or shrink, and the leases with slots on them."""
+
+import dataclasses
+import datetime
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+from oslo_log import log
+
+from placement_foundation import errors
+from placement_reservations import capacity, requirement, state
+from placement_reservations.capacity import Holding, Size
+from placement_reservations.lifecycle import execution
+from placement_reservations.lifecycle.selection import Selection
+from placement_reservations.store import allocation as allocations
+from placement_reservations.store import claim as claims
+from placement_reservations.store import host as hosts
+from placement_reservations.store import lease as leases
+from placement_reservations.store.host import Details
+from placement_reservations.store.lease import Lease, Reservation
+from placement_reservations.world import World
+
+LOG = log.getLogger(__name__)
+
+
+def watch(world: World) -> None:
+    """Check all hosts, and repair the promises on them.
+
+    A host that cannot be checked is assumed to be unchanged.
+    """
+    known = world.database.read(hosts.list_hosts)
+    seen = {}
+    for host in known:
+        try:
+            found = world.compute.find_host(host.name)
+        except execution.FAILURES as exc:
+            LOG.warning("host %s cannot be checked: %s", host.name, exc)
+            continue
+        seen[host.id] = found or dataclasses.replace(host.details, available=False)
+    world.database.write(lambda connection: _put_right(connection, world, seen))
+
+
+def _put_right(
+    connection: sa.Connection, world: World, seen: Mapping[int, Details]
+) -> None:
+    known = hosts.lock_hosts(connection)
+    for host in known:
+        details = seen.get(host.id, host.details)
+        # A host that is being removed takes no promises, however healthy it is.
+        if details != host.details and not claims.find(
+            connection, hosts.subject(host.name)
+        ):
+            LOG.warning("host %s is now %s", host.name, details)
+            hosts.update(connection, host.id, details)
+    heal(connection, world)
+
+
+def heal(connection: sa.Connection, world: World) -> None:
+    """Move reservations that have not started off failing hosts; mark the others."""
+    now = world.clock.now()
+    concerned = {
+        each.id: (lease, each)
+        for lease in leases.list_leases(connection)
+        if lease.interval.end > now
+        for each in lease.reservations
+        if each.status != state.Reservation.DELETED
+    }
+    lacking = _displaced(connection, world, concerned)
+    degraded: dict[str, bool] = {}
+    for lease, reservation in concerned.values():
+        missing = reservation.id in lacking and not _move(
+            connection, world, lease, reservation, lacking[reservation.id]
+        )
+        if reservation.id not in lacking and reservation.missing_resources:
+            _mark(connection, reservation, missing=False)
+        elif missing and not reservation.missing_resources:
+            _mark(connection, reservation, missing=True)
+        degraded[lease.id] = degraded.get(lease.id, False) or missing
+    for lease, _ in concerned.values():
+        if lease.degraded != degraded[lease.id]:
+            leases.set_degraded(connection, lease.id, degraded[lease.id])
+
+
+def _displaced(
+    connection: sa.Connection,
+    world: World,
+    concerned: Mapping[str, tuple[Lease, Reservation]],
+) -> dict[str, dict[int, int]]:
+    """Return the slots that hosts cannot keep: counts by host, by reservation."""
+
+    def importance(holding: Holding) -> tuple[bool, datetime.datetime]:
+        pending = concerned[holding.reservation_id][1].status == "pending"
+        return pending, holding.interval.start
+
+    held = [
+        each
+        for each in allocations.list_all(connection)
+        if each.reservation_id in concerned
+    ]
+    lacking: dict[str, dict[int, int]] = {}
+    for host in hosts.list_hosts(connection):
+        there = sorted(
+            (each for each in held if each.host_id == host.id), key=importance
+        )
+        displaced = capacity.count_displaced(
+            host.size if host.reservable else Size(), there, world.rules.cleaning
+        )
+        for reservation_id, count in displaced.items():
+            lacking.setdefault(reservation_id, {})[host.id] = count
+    return lacking
+
+
+def _move(
+    connection: sa.Connection,
+    world: World,
+    lease: Lease,
+    reservation: Reservation,
+    displaced: Mapping[int, int],
+) -> bool:
+    """Replace displaced slots of a reservation; return whether that worked."""
+    pending = state.Lease.PENDING
+    # A lease that is just starting is left alone.
+    if not leases.move(connection, lease.id, pending, [pending]):
+        return False
+    cleaning = world.rules.cleaning
+    chosen = Selection(
+        hosts.list_hosts(connection),
+        allocations.list_holdings(
+            connection, lease.interval, cleaning, without=[reservation.id]
+        ),
+        lease.interval,
+        cleaning,
+    )
+    try:
+        slots = _choose(connection, chosen, reservation, displaced)
+    except errors.Conflict:
+        return False
+    LOG.info("reservation %s moves to hosts %s", reservation.id, slots)
+    allocations.replace(
+        connection, reservation.id, slots, lease.interval, reservation.wish.size
+    )
+    _mark(connection, reservation, missing=False, changed=True)
+    return True
+
+
+def _choose(
+    connection: sa.Connection,
+    chosen: Selection,
+    reservation: Reservation,
+    displaced: Mapping[int, int],
+) -> dict[int, int]:
+    required = requirement.parse(reservation.wish.resource_properties)
+    held = allocations.count_by_host(connection, reservation.id)
+    kept = {
+        host_id: count - displaced.get(host_id, 0)
+        for host_id, count in held.items()
+        if count > displaced.get(host_id, 0)
+    }
+    chosen.hold(reservation, kept)
+    try:
+        return chosen.choose(reservation, required, kept)
+    except errors.Conflict:
+        chosen.drop(reservation)
+        return chosen.choose(reservation, required)
+
+
+def _mark(
+    connection: sa.Connection,
+    reservation: Reservation,
+    *,
+    missing: bool,
+    changed: bool = False,
+) -> None:
+    leases.set_condition(
+        connection,
+        dataclasses.replace(
+            reservation,
+            missing_resources=missing,
+            resources_changed=changed or reservation.resources_changed,
+        ),
+    )

@@ -1,0 +1,151 @@
+"""Which slots a lease gets: on suitable hosts, besides the slots already promised."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+
+import sqlalchemy as sa
+
+from placement_foundation import errors
+from placement_reservations import capacity, requirement
+from placement_reservations.capacity import Holding, Interval, NotEnough
+from placement_reservations.store import host as hosts
+from placement_reservations.store.host import Host
+from placement_reservations.store.lease import Reservation, Wish
+
+NOT_ENOUGH = "Not enough hosts available"
+
+# How many slots on each host, keyed by host id.
+Slots = dict[int, int]
+
+
+def parse_requirement(connection: sa.Connection, text: str) -> requirement.Requirement:
+    """Return what a reservation requires of its hosts.
+
+    :raises BadRequest: it is malformed, or names a property that no host has
+    """
+    known = {*hosts.COLUMNS, *hosts.list_capability_names(connection)}
+    try:
+        return requirement.parse(text, known)
+    except requirement.Malformed as exc:
+        raise errors.BadRequest(str(exc)) from exc
+
+
+class Selection:
+    """The choice of slots for the reservations of one lease, one after the other.
+
+    Slots chosen earlier count when later ones are chosen.
+
+    :param holdings: the slots promised to others
+    """
+
+    def __init__(
+        self,
+        known: Sequence[Host],
+        holdings: Sequence[Holding],
+        interval: Interval,
+        cleaning: datetime.timedelta,
+    ) -> None:
+        self._hosts = known
+        self._holdings = list(holdings)
+        self._interval = interval
+        self._cleaning = cleaning
+
+    def choose(
+        self,
+        reservation: Reservation,
+        required: requirement.Requirement,
+        held: Mapping[int, int] | None = None,
+    ) -> Slots:
+        """Return the slots of a reservation, both those it holds and new ones.
+
+        :param held: slots to keep
+        :raises Conflict: there are not enough slots
+        """
+        wish = reservation.wish
+        offers = capacity.list_offers(
+            self._suitable(required),
+            self._holdings,
+            self._interval,
+            wish.size,
+            self._cleaning,
+        )
+        try:
+            chosen = capacity.choose(offers, wish.amount, wish.affinity, held)
+        except NotEnough as exc:
+            raise errors.Conflict(NOT_ENOUGH) from exc
+        added = {
+            host_id: count - (held or {}).get(host_id, 0)
+            for host_id, count in chosen.items()
+        }
+        self.hold(reservation, added)
+        return chosen
+
+    def hold(self, reservation: Reservation, slots: Mapping[int, int]) -> None:
+        """Count slots as promised."""
+        self._holdings += [
+            Holding(
+                host_id, reservation.id, self._interval, reservation.wish.size, count
+            )
+            for host_id, count in slots.items()
+            if count
+        ]
+
+    def drop(self, reservation: Reservation) -> None:
+        """Stop counting the slots of a reservation as promised."""
+        self._holdings = [
+            holding
+            for holding in self._holdings
+            if holding.reservation_id != reservation.id
+        ]
+
+    def fits(
+        self,
+        reservation: Reservation,
+        required: requirement.Requirement,
+        slots: Mapping[int, int],
+    ) -> bool:
+        """Return whether slots are free, on suitable hosts, and as the wish asks."""
+        wish = reservation.wish
+        sizes = self._suitable(required)
+        return _is_as_wished(wish, slots) and all(
+            host_id in sizes and self._room(sizes[host_id], host_id, wish) >= count
+            for host_id, count in slots.items()
+        )
+
+    def has_room(self, reservation: Reservation, slots: Mapping[int, int]) -> bool:
+        """Return whether slots are free, on any hosts."""
+        sizes = {host.id: host.size for host in self._hosts}
+        return all(
+            self._room(sizes[host_id], host_id, reservation.wish) >= count
+            for host_id, count in slots.items()
+        )
+
+    def _suitable(self, required: requirement.Requirement) -> dict[int, capacity.Size]:
+        return {
+            host.id: host.size
+            for host in self._hosts
+            if host.reservable and requirement.holds(required, host.properties)
+        }
+
+    def _room(self, size: capacity.Size, host_id: int, wish: Wish) -> int:
+        there = [held for held in self._holdings if held.host_id == host_id]
+        return capacity.count_free(
+            size, there, self._interval, wish.size, self._cleaning
+        )
+
+
+def _is_as_wished(wish: Wish, slots: Mapping[int, int]) -> bool:
+    counts = [count for count in slots.values() if count]
+    if wish.affinity:
+        return len(counts) <= 1
+    return wish.affinity is None or all(count == 1 for count in counts)
+
+
+def trim(slots: Mapping[int, int], amount: int) -> Slots:
+    """Return the first slots, up to an amount."""
+    left: Slots = {}
+    for host_id, count in slots.items():
+        kept = min(count, amount - sum(left.values()))
+        if kept:
+            left[host_id] = kept
+    return left

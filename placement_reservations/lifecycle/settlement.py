@@ -1,0 +1,115 @@
+"""Payment of debts: what is outside is made to agree with the tables."""
+
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+from oslo_log import log
+
+from placement_reservations import plan, provider, state
+from placement_reservations.lifecycle import execution
+from placement_reservations.store import allocation as allocations
+from placement_reservations.store import claim as claims
+from placement_reservations.store import debt as debts
+from placement_reservations.store import host as hosts
+from placement_reservations.store import lease as leases
+from placement_reservations.store.claim import Claim
+from placement_reservations.store.debt import Debt
+from placement_reservations.store.lease import Reservation
+from placement_reservations.world import World
+
+LOG = log.getLogger(__name__)
+
+OPERATION = "settle"
+
+
+def settle(world: World, subject: str) -> None:
+    """Pay the debts of a lease or a host, now if possible, or later."""
+    try:
+        claim = world.database.write(
+            lambda connection: execution.begin(connection, world, subject, OPERATION)
+        )
+    except claims.Busy:
+        return
+    proceed(world, claim)
+
+
+def proceed(world: World, claim: Claim) -> None:
+    """Pay the debts of a lease or a host, which is claimed for that."""
+    steps = world.database.read(lambda connection: _plan(connection, claim.subject))
+    try:
+        for step in steps:
+            _pay_one(world, claim, step)
+    except (*execution.FAILURES, execution.StillInUse) as exc:
+        LOG.warning("%s will be repaired later: %s", claim.subject, exc)
+        execution.write(world, claim, lambda connection: None)
+        return
+    execution.write(
+        world, claim, lambda connection: debts.delete(connection, claim.subject)
+    )
+
+
+def _pay_one(world: World, claim: Claim, step: plan.Step) -> None:
+    try:
+        execution.run(world, claim, [step])
+    except provider.NoHost as exc:
+        # Without the host there is nothing to repair.
+        LOG.info("%s: host %s no longer exists", claim.subject, exc)
+
+
+def _plan(connection: sa.Connection, subject: str) -> list[plan.Step]:
+    steps: list[plan.Step] = []
+    for debt in debts.list_by_subject(connection, subject):
+        steps += _pay(connection, debt)
+    return steps
+
+
+def _pay(connection: sa.Connection, debt: Debt) -> Iterator[plan.Step]:
+    reservation = debt.reservation_id and _find(connection, debt)
+    if debt.hypervisor_hostname and debt.reservation_id:
+        yield from _inventory(connection, debt, reservation or None)
+    elif debt.hypervisor_hostname:
+        yield from _host(connection, debt)
+    elif reservation:
+        yield plan.MakeFlavor(plan.flavor_of(reservation))
+    elif debt.reservation_id:
+        gone = leases.resource_class_of(debt.reservation_id)
+        yield from plan.removal(debt.reservation_id, gone)
+
+
+def _find(connection: sa.Connection, debt: Debt) -> Reservation | None:
+    """Return the reservation of a debt, unless it is over."""
+    lease = leases.find(connection, leases.id_of(debt.subject))
+    found = (each for each in (lease.reservations if lease else ()))
+    return next(
+        (
+            each
+            for each in found
+            if each.id == debt.reservation_id
+            and each.status != state.Reservation.DELETED
+        ),
+        None,
+    )
+
+
+def _inventory(
+    connection: sa.Connection, debt: Debt, reservation: Reservation | None
+) -> Iterator[plan.Step]:
+    name = debt.hypervisor_hostname or ""
+    total = 0
+    if reservation and reservation.status == state.Reservation.ACTIVE:
+        host = hosts.find_by_name(connection, name)
+        counts = allocations.count_by_host(connection, reservation.id)
+        total = counts.get(host.id, 0) if host else 0
+    resource_class = leases.resource_class_of(debt.reservation_id or "")
+    if total:
+        yield plan.SetInventory(name, resource_class, total)
+    else:
+        yield plan.RemoveInventory(name, resource_class)
+
+
+def _host(connection: sa.Connection, debt: Debt) -> Iterator[plan.Step]:
+    name = debt.hypervisor_hostname or ""
+    if hosts.find_by_name(connection, name):
+        yield from (plan.EnsureProvider(name), plan.JoinPool(name))
+    else:
+        yield from plan.subtraction(name, debt.provider_uuid)

@@ -1,0 +1,193 @@
+"""End of leases, by themselves or because somebody deletes them."""
+
+import datetime
+
+import sqlalchemy as sa
+from oslo_log import log
+
+from placement_foundation import errors
+from placement_reservations import plan, state
+from placement_reservations.lifecycle import activation, execution
+from placement_reservations.store import allocation as allocations
+from placement_reservations.store import claim as claims
+from placement_reservations.store import debt as debts
+from placement_reservations.store import event as events
+from placement_reservations.store import lease as leases
+from placement_reservations.store.claim import Claim
+from placement_reservations.store.lease import Event, Lease
+from placement_reservations.world import World
+
+LOG = log.getLogger(__name__)
+
+END = "end"
+DELETE = "delete"
+# Seconds between two checks for remaining servers while a caller waits.
+LOOK_SECONDS = 1.0
+
+TROUBLES = (*execution.FAILURES, execution.StillInUse)
+
+
+def end(world: World, event: Event) -> None:
+    """End a lease on its event.
+
+    :raises Busy: it cannot end now
+    """
+    proceed(
+        world,
+        world.database.write(
+            lambda connection: execution.begin_event(
+                connection, world, event, state.Lease.TERMINATING, END
+            )
+        ),
+    )
+
+
+def proceed(world: World, claim: Claim) -> None:
+    """Continue the end or the deletion of a lease, which is claimed for that.
+
+    Until patience runs out, what cannot be removed now is left for another attempt.
+    """
+    try:
+        _remove(world, claim)
+    except TROUBLES as exc:
+        if _is_patient(world, claim):
+            LOG.info("%s will be removed later: %s", claim.subject, exc)
+            execution.let_go(world, claim)
+        else:
+            _fail(world, claim, exc)
+    else:
+        _succeed(world, claim)
+
+
+def delete(world: World, lease_id: str) -> None:
+    """Delete a lease, waiting for its servers to be gone.
+
+    :raises NotFound: there is no such lease
+    :raises Conflict: another operation is in progress on it
+    :raises Unavailable: something could not be removed; the lease is in error
+    """
+    claim = world.database.write(lambda connection: _begin(connection, world, lease_id))
+    while True:
+        try:
+            _remove(world, claim)
+        except execution.StillInUse as exc:
+            if not _is_patient(world, claim):
+                _fail(world, claim, exc)
+                raise errors.Conflict(f"Lease {lease_id} is in use: {exc}") from exc
+            execution.renew(world, claim)
+            world.clock.sleep(LOOK_SECONDS)
+        except execution.FAILURES as exc:
+            _fail(world, claim, exc)
+            raise execution.unavailable(exc) from exc
+        else:
+            _succeed(world, claim)
+            return
+
+
+def _begin(connection: sa.Connection, world: World, lease_id: str) -> Claim:
+    lease = leases.get(connection, lease_id)
+    deleting = state.Lease.DELETING
+    now = world.clock.now()
+    document = {"since": now.isoformat()}
+    subject = leases.subject(lease_id)
+    # An operation whose process is gone loses its claim on the lease.
+    claims.drop_expired(connection, subject, now)
+    claim = execution.begin(connection, world, subject, DELETE, document)
+    if not leases.move(
+        connection, lease_id, deleting, state.sources(deleting, stable=False)
+    ):
+        raise errors.Conflict(f"Lease {lease_id} is {lease.status}.")
+    return claim
+
+
+def _remove(world: World, claim: Claim) -> None:
+    lease_id = leases.id_of(claim.subject)
+    steps = world.database.read(lambda connection: _plan(connection, lease_id))
+    execution.run(world, claim, steps)
+
+
+def _plan(connection: sa.Connection, lease_id: str) -> list[plan.Step]:
+    lease = leases.get(connection, lease_id)
+    touched = activation.list_touched(connection, lease_id)
+    steps: list[plan.Step] = []
+    for each in lease.reservations:
+        if each.status == state.Reservation.PENDING and not _began(lease):
+            steps += plan.removal(each.id, each.resource_class)
+        elif each.status != state.Reservation.DELETED:
+            steps += plan.end(each, touched.get(each.id, ()), lease.project_id)
+    return steps
+
+
+def _began(lease: Lease) -> bool:
+    """Return whether a start of a lease has begun, even if it was interrupted."""
+    event = lease.event(state.EventType.START)
+    return event is not None and event.status != state.Event.UNDONE
+
+
+def _is_patient(world: World, claim: Claim) -> bool:
+    since = datetime.datetime.fromisoformat(claim.document["since"])
+    return world.clock.now() - since < world.rules.patience
+
+
+def _succeed(world: World, claim: Claim) -> None:
+    lease_id = leases.id_of(claim.subject)
+    now = world.clock.now()
+
+    def complete(connection: sa.Connection) -> None:
+        debts.delete(connection, claim.subject)
+        if claim.operation == DELETE:
+            leases.delete(connection, lease_id)
+            return
+        for each in leases.get(connection, lease_id).reservations:
+            allocations.delete(connection, each.id)
+        leases.set_reservation_status(connection, lease_id, state.Reservation.DELETED)
+        _close(connection, claim, state.Event.DONE, now)
+        leases.set_degraded(connection, lease_id, False)
+        sources = [state.Lease.TERMINATING]
+        leases.move(connection, lease_id, state.Lease.TERMINATED, sources)
+
+    execution.write(world, claim, complete)
+
+
+def _fail(world: World, claim: Claim, exc: Exception) -> None:
+    lease_id = leases.id_of(claim.subject)
+    LOG.error("lease %s cannot be removed: %s", lease_id, exc)
+    now = world.clock.now()
+
+    def complete(connection: sa.Connection) -> None:
+        lease = leases.get(connection, lease_id)
+        left = [
+            each.id
+            for each in lease.reservations
+            if each.status != state.Reservation.DELETED
+        ]
+        if left:
+            leases.set_reservation_status(
+                connection, lease_id, state.Reservation.ERROR, *left
+            )
+        _close(connection, claim, state.Event.ERROR, now)
+        leases.move(connection, lease_id, state.Lease.ERROR, [lease.status])
+
+    execution.write(world, claim, complete)
+
+
+def _close(
+    connection: sa.Connection,
+    claim: Claim,
+    outcome: state.Event,
+    now: datetime.datetime,
+) -> None:
+    """Close the event of an operation that is over; for a deletion, the start event."""
+    lease = leases.get(connection, leases.id_of(claim.subject))
+    if claim.operation == END:
+        over = [claim.document["event"]]
+    else:
+        # A lease to be deleted never starts, but may still end by itself.
+        over = [
+            event.id
+            for event in lease.events
+            if event.event_type == state.EventType.START
+            or event.status == state.Event.IN_PROGRESS
+        ]
+    for event_id in over:
+        events.close(connection, event_id, outcome, now)

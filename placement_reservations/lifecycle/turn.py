@@ -1,0 +1,102 @@
+"""The periodic work: end operations, check hosts, run due events."""
+
+import threading
+from collections.abc import Callable, Iterable
+
+import sqlalchemy as sa
+from oslo_log import log
+
+from placement_reservations import state
+from placement_reservations.lifecycle import activation, health, recovery, termination
+from placement_reservations.store import claim as claims
+from placement_reservations.store import event as events
+from placement_reservations.store.lease import Event
+from placement_reservations.world import World
+
+LOG = log.getLogger(__name__)
+
+
+class Loop:
+    """Takes turns. Any number of processes may do so on one database."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._watched = world.clock.now() - world.rules.watch
+
+    def turn(self) -> None:
+        """Do all the work that is due now."""
+        recovery.recover(self._world)
+        now = self._world.clock.now()
+        if now - self._watched >= self._world.rules.watch:
+            self._watched = now
+            health.watch(self._world)
+        run_due(self._world)
+        retry_ends(self._world)
+
+    def run(self, seconds: float, stop: threading.Event) -> None:
+        """Take turns, some seconds apart, until told to stop."""
+        while not stop.is_set():
+            try:
+                self.turn()
+            except Exception:
+                LOG.exception("this turn failed")
+            stop.wait(seconds)
+
+
+def run_due(world: World) -> None:
+    """Run all events whose time has come, however long ago."""
+    done: set[str] = set()
+    while due := [event for event in _list_due(world) if event.id not in done]:
+        done.update(event.id for event in due)
+        _run_all(world, due)
+
+
+def _list_due(world: World) -> list[Event]:
+    now = world.clock.now()
+    return world.database.read(lambda connection: events.list_due(connection, now))
+
+
+def retry_ends(world: World) -> None:
+    """Retry ends that failed some time ago, so that nothing is left for ever."""
+    before = world.clock.now() - world.rules.retry
+    _run_all(
+        world,
+        world.database.read(
+            lambda connection: events.list_failed_ends(connection, before)
+        ),
+    )
+
+
+def start_now(world: World, lease_id: str) -> None:
+    """Start a lease, if its time has come."""
+    mine = (event for event in _list_due(world) if event.lease_id == lease_id)
+    starts = [event for event in mine if event.event_type == state.EventType.START]
+    _run_all(world, starts)
+
+
+def _run_all(world: World, due: Iterable[Event]) -> None:
+    for event in due:
+        try:
+            RUN[event.event_type](world, event)
+        except (claims.Busy, claims.Lost) as exc:
+            LOG.debug("event %s is not run here: %s", event.id, exc)
+        except Exception:
+            LOG.exception("event %s failed", event.id)
+
+
+def _notify(world: World, event: Event) -> None:
+    """Log, once, that a lease ends soon."""
+    now = world.clock.now()
+
+    def work(connection: sa.Connection) -> bool:
+        return events.begin(connection, event, now, state.Event.DONE)
+
+    if world.database.write(work):
+        LOG.info("lease %s ends soon", event.lease_id)
+
+
+RUN: dict[state.EventType, Callable[[World, Event], None]] = {
+    state.EventType.START: activation.start,
+    state.EventType.BEFORE_END: _notify,
+    state.EventType.END: termination.end,
+}

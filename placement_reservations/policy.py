@@ -1,0 +1,99 @@
+"""Who may do what with leases and hosts: the rules and their defaults."""
+
+from oslo_config import cfg
+from oslo_policy import policy
+
+from placement_foundation.http import policy as enforcement
+from placement_foundation.http.policy import PROJECT_SCOPE, Enforcer
+from placement_reservations.routes import ROUTES
+
+SERVICE = "reservation"
+ADMIN = "rule:admin_or_service_api"
+READER = "rule:admin_or_project_reader_api"
+MEMBER = "rule:admin_or_project_member_api"
+
+BASE_RULES = [
+    policy.RuleDefault(
+        "admin_or_service_api",
+        "role:admin or role:service",
+        description="Administrators and services of the cloud.",
+        scope_types=PROJECT_SCOPE,
+    ),
+    policy.RuleDefault(
+        "admin_or_project_reader_api",
+        "rule:admin_or_service_api or (role:reader and project_id:%(project_id)s)",
+        description="Administrators, services, and readers of the project.",
+        scope_types=PROJECT_SCOPE,
+    ),
+    policy.RuleDefault(
+        "admin_or_project_member_api",
+        "rule:admin_or_service_api or (role:member and project_id:%(project_id)s)",
+        description="Administrators, services, and members of the project.",
+        scope_types=PROJECT_SCOPE,
+    ),
+    policy.RuleDefault(
+        "reservation:leases:list_all",
+        ADMIN,
+        description="List the leases of all projects.",
+        scope_types=PROJECT_SCOPE,
+    ),
+    policy.RuleDefault(
+        "reservation:flavors:list_all",
+        ADMIN,
+        description="List and show the flavors of all reservations.",
+        scope_types=PROJECT_SCOPE,
+    ),
+    policy.RuleDefault(
+        "reservation:hosts:properties:list_private",
+        ADMIN,
+        description="List private properties of hosts.",
+        scope_types=PROJECT_SCOPE,
+    ),
+]
+
+# The rule of each operation, and what it allows. Those whose default differs from the
+# rest are in EXCEPTIONS.
+MEANINGS = {
+    "leases:list": "List leases.",
+    "leases:create": "Create a lease.",
+    "leases:show": "Show a lease.",
+    "leases:update": "Change a lease.",
+    "leases:delete": "End and delete a lease.",
+    "hosts:list": "List hosts.",
+    "hosts:create": "Make the capacity of a host reservable.",
+    "hosts:show": "Show a host.",
+    "hosts:update": "Change capabilities of a host.",
+    "hosts:delete": "Stop making the capacity of a host reservable.",
+    "hosts:allocations:list": "List the promised slots of all hosts.",
+    "hosts:allocations:show": "Show the promised slots of a host.",
+    "hosts:properties:list": "List the capabilities of hosts.",
+    "hosts:properties:update": "Make a capability of hosts private, or public.",
+    "flavors:list": "List the flavors of reservations.",
+    "flavors:show": "Show the flavor of a reservation.",
+}
+EXCEPTIONS = {
+    "reservation:leases:list": READER,
+    "reservation:leases:show": READER,
+    "reservation:leases:create": MEMBER,
+    "reservation:leases:update": MEMBER,
+    "reservation:leases:delete": MEMBER,
+    "reservation:hosts:properties:list": READER,
+    "reservation:flavors:list": READER,
+    "reservation:flavors:show": READER,
+}
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    """Return all rules with their defaults, base rules first."""
+    operations = enforcement.list_operation_rules(
+        ROUTES, SERVICE, MEANINGS, ADMIN, EXCEPTIONS
+    )
+    return [*BASE_RULES, *operations]
+
+
+def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
+    """Return the enforcer of the defaults and the operator's policy files.
+
+    :raises Exception: a policy file cannot be parsed
+    """
+    return enforcement.make_enforcer(config, list_rules())

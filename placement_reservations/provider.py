@@ -1,0 +1,128 @@
+"""Reservation providers: the children of hosts that have the inventory of leases."""
+
+from collections.abc import Mapping
+
+from placement_clients import errors
+from placement_clients.client import Client, Inventory, Provider
+
+VERSION = "1.29"
+
+
+class NoHost(Exception):
+    """Placement has no root provider with that name."""
+
+
+def name_of(host: str) -> str:
+    """Return the name of the reservation provider of a host."""
+    return f"blazar_{host}"
+
+
+def find_root(placement: Client, host: str) -> Provider | None:
+    """Return the provider of a host, if there is one."""
+    found = placement.list_providers(name=host, version=VERSION)
+    return next((each for each in found if each.parent_uuid is None), None)
+
+
+def get_root(placement: Client, host: str) -> Provider:
+    """Return the provider of a host.
+
+    :raises NoHost: there is none
+    """
+    root = find_root(placement, host)
+    if root is None:
+        raise NoHost(host)
+    return root
+
+
+def find(placement: Client, host: str) -> Provider | None:
+    """Return the reservation provider of a host, if it has one."""
+    found = placement.list_providers(name=name_of(host), version=VERSION)
+    return next(iter(found), None)
+
+
+def create(placement: Client, host: str, uuid: str | None = None) -> Provider:
+    """Create the reservation provider of a host.
+
+    :raises NoHost: there is no such host
+    :raises errors.Conflict: it has one already
+    """
+    root = get_root(placement, host)
+    return placement.create_provider(
+        name_of(host), uuid=uuid, parent=root.uuid, version=VERSION
+    )
+
+
+def ensure(placement: Client, host: str) -> Provider:
+    """Return the reservation provider of a host, creating it if it has none.
+
+    :raises NoHost: there is no such host
+    """
+    found = find(placement, host)
+    if found:
+        return found
+    try:
+        return create(placement, host)
+    except errors.Conflict:
+        # Another process was faster.
+        found = find(placement, host)
+        if found is None:
+            raise
+        return found
+
+
+def delete(placement: Client, host: str, uuid: str | None = None) -> None:
+    """Delete the reservation provider of a host; given a UUID, only that one."""
+    found = find(placement, host)
+    if found and uuid in (None, found.uuid):
+        try:
+            placement.delete_provider(found.uuid)
+        except errors.NotFound:
+            # Another process was faster.
+            return
+
+
+def set_total(placement: Client, host: str, resource_class: str, total: int) -> None:
+    """Set how many slots of a class the reservation provider of a host has.
+
+    :raises NoHost: there is no such host
+    """
+    slots = Inventory(total, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0)
+
+    def change(known: Mapping[str, Inventory]) -> dict[str, Inventory]:
+        return {**known, resource_class: slots}
+
+    placement.change_inventories(ensure(placement, host).uuid, change)
+
+
+def remove_class(placement: Client, host: str, resource_class: str) -> None:
+    """Remove the slots of a class from the reservation provider of a host.
+
+    :raises errors.Conflict: some are in use
+    """
+    found = find(placement, host)
+    if found:
+        try:
+            placement.delete_inventory(found.uuid, resource_class, version=VERSION)
+        except errors.NotFound:
+            # It was removed earlier, or the provider was.
+            return
+
+
+def list_consumers(
+    placement: Client, provider: Provider | None, resource_class: str | None = None
+) -> list[str]:
+    """Return the consumers with allocations on a provider, sorted.
+
+    :param resource_class: only those with allocations of this class
+    """
+    if provider is None:
+        return []
+    try:
+        held = placement.list_allocations_of_provider(provider.uuid)
+    except errors.NotFound:
+        return []
+    return sorted(
+        consumer
+        for consumer, amounts in held.items()
+        if resource_class is None or resource_class in amounts
+    )

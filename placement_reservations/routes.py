@@ -1,0 +1,158 @@
+"""The API as a table: path -> method -> Operation.
+
+If you read one file, read this one.
+"""
+
+from placement_foundation.http.operation import Operation
+from placement_foundation.http.version import always
+from placement_reservations.handlers import flavor, host, lease, root
+from placement_reservations.schemas import allocation as allocation_wire
+from placement_reservations.schemas import flavor as flavor_wire
+from placement_reservations.schemas import host as host_wire
+from placement_reservations.schemas import lease as lease_wire
+from placement_reservations.schemas import root as root_wire
+from placement_reservations.store import host as hosts
+from placement_reservations.store import lease as leases
+
+GONE = always(204)
+
+VERSIONS = {
+    "GET": Operation(
+        handler=always(root.show_versions),
+        policy=None,
+        static=True,
+        status=always(300),
+        reply=always(root_wire.render_versions),
+        accepts_anything=True,
+    ),
+}
+
+ROUTES: dict[str, dict[str, Operation]] = {
+    "/": VERSIONS,
+    "/versions": VERSIONS,
+    "/healthcheck": {
+        "GET": Operation(
+            handler=always(root.show_health),
+            policy=None,
+            reply=always(root_wire.render_health),
+            accepts_anything=True,
+        ),
+    },
+    "/v1/leases": {
+        "GET": Operation(
+            handler=always(lease.list_leases),
+            policy="reservation:leases:list",
+            reply=always(lease_wire.render_leases),
+        ),
+        "POST": Operation(
+            handler=always(lease.create_lease),
+            policy="reservation:leases:create",
+            body=always(lease_wire.POST_LEASE),
+            reply=always(lease_wire.render_lease),
+        ),
+    },
+    "/v1/leases/{lease_id}": {
+        "GET": Operation(
+            handler=always(lease.show_lease),
+            policy="reservation:leases:show",
+            subject=leases.get,
+            owner=leases.owner_of,
+            reply=always(lease_wire.render_lease),
+        ),
+        "PUT": Operation(
+            handler=always(lease.update_lease),
+            policy="reservation:leases:update",
+            subject=leases.get,
+            owner=leases.owner_of,
+            body=always(lease_wire.PUT_LEASE),
+            reply=always(lease_wire.render_lease),
+        ),
+        "DELETE": Operation(
+            handler=always(lease.delete_lease),
+            policy="reservation:leases:delete",
+            subject=leases.get,
+            owner=leases.owner_of,
+            status=GONE,
+        ),
+    },
+    "/v1/os-hosts": {
+        "GET": Operation(
+            handler=always(host.list_hosts),
+            policy="reservation:hosts:list",
+            reply=always(host_wire.render_hosts),
+        ),
+        "POST": Operation(
+            handler=always(host.create_host),
+            policy="reservation:hosts:create",
+            body=always(host_wire.POST_HOST),
+            reply=always(host_wire.render_host),
+        ),
+    },
+    "/v1/os-hosts/allocations": {
+        "GET": Operation(
+            handler=always(host.list_allocations),
+            policy="reservation:hosts:allocations:list",
+            query=always(allocation_wire.parse_query),
+            reply=always(allocation_wire.render_allocations),
+        ),
+    },
+    "/v1/os-hosts/properties": {
+        "GET": Operation(
+            handler=always(host.list_properties),
+            policy="reservation:hosts:properties:list",
+            query=always(host_wire.parse_properties_query),
+            reply=always(host_wire.render_properties),
+        ),
+    },
+    "/v1/os-hosts/properties/{name}": {
+        "PATCH": Operation(
+            handler=always(host.update_property),
+            policy="reservation:hosts:properties:update",
+            body=always(host_wire.PATCH_PROPERTY),
+            reply=always(host_wire.render_property),
+        ),
+    },
+    "/v1/os-hosts/{identifier}": {
+        "GET": Operation(
+            handler=always(host.show_host),
+            policy="reservation:hosts:show",
+            subject=hosts.get,
+            reply=always(host_wire.render_host),
+        ),
+        "PUT": Operation(
+            handler=always(host.update_host),
+            policy="reservation:hosts:update",
+            subject=hosts.get,
+            body=always(host_wire.PUT_HOST),
+            reply=always(host_wire.render_host),
+        ),
+        "DELETE": Operation(
+            handler=always(host.delete_host),
+            policy="reservation:hosts:delete",
+            subject=hosts.get,
+            status=GONE,
+        ),
+    },
+    "/v1/os-hosts/{identifier}/allocation": {
+        "GET": Operation(
+            handler=always(host.show_allocation),
+            policy="reservation:hosts:allocations:show",
+            subject=hosts.get,
+            reply=always(allocation_wire.render_allocation),
+        ),
+    },
+    "/v1/flavors": {
+        "GET": Operation(
+            handler=always(flavor.list_flavors),
+            policy="reservation:flavors:list",
+            reply=always(flavor_wire.render_flavors),
+        ),
+    },
+    "/v1/flavors/{flavor_id}": {
+        "GET": Operation(
+            handler=always(flavor.show_flavor),
+            policy="reservation:flavors:show",
+            reply=always(flavor_wire.render_flavor),
+        ),
+    },
+}

@@ -1,0 +1,60 @@
+"""Slots of hosts on the wire."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from placement_foundation.http import query_string
+from placement_foundation.http.query_string import Pairs
+from placement_foundation.http.schema import Json, Schema, View
+from placement_reservations.schemas import moment
+from placement_reservations.store.allocation import Slot
+
+QUERY = Schema(
+    {
+        "type": "object",
+        "properties": {
+            "lease_id": {"type": "string"},
+            "reservation_id": {"type": "string"},
+        },
+        "additionalProperties": False,
+    }
+)
+
+# The slots of hosts, keyed by host id.
+ByHost = Mapping[int, Sequence[Slot]]
+
+
+def parse_query(pairs: Pairs) -> dict[str, str]:
+    """Return the lease and the reservation whose slots are asked for.
+
+    :raises BadRequest: a parameter is unknown
+    """
+    query_string.check(pairs, QUERY)
+    return dict(pairs)
+
+
+def render_allocation(value: tuple[int, Sequence[Slot]], view: View) -> Json:
+    """Render the slots of one host."""
+    return {"allocation": _render(*value)}
+
+
+def render_allocations(value: ByHost, view: View) -> Json:
+    """Render the slots of hosts."""
+    return {
+        "allocations": [_render(host_id, slots) for host_id, slots in value.items()]
+    }
+
+
+def _render(host_id: int, slots: Sequence[Slot]) -> dict[str, Any]:
+    return {
+        "resource_id": str(host_id),
+        "reservations": [
+            {
+                "id": slot.reservation_id,
+                "lease_id": slot.lease_id,
+                "start_date": moment.render(slot.interval.start),
+                "end_date": moment.render(slot.interval.end),
+            }
+            for slot in slots
+        ],
+    }

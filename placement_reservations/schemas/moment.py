@@ -1,0 +1,43 @@
+"""Times on the wire: UTC."""
+
+import datetime
+import re
+
+from placement_foundation import errors
+from placement_reservations import clock
+
+FORMAT = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2} [0-9]{1,2}:[0-9]{1,2}")
+NOW = "now"
+# Far enough, and well below the limits of time arithmetic.
+LAST_YEAR = 9000
+
+
+def parse(text: str, now: datetime.datetime, member: str) -> datetime.datetime:
+    """Return the time in a text, to the minute.
+
+    :param member: the member with the text, for the message
+    :raises BadRequest: it is not a time
+    """
+    if text == NOW:
+        return clock.whole_minute(now)
+    try:
+        if not FORMAT.fullmatch(text):
+            raise ValueError(text)
+        moment = datetime.datetime.strptime(text, "%Y-%m-%d %H:%M")
+        if moment.year > LAST_YEAR:
+            raise ValueError(text)
+    except ValueError as exc:
+        raise errors.BadRequest(
+            f'{member} {text!r} is not a time: "YYYY-MM-DD HH:MM" in UTC, or "now".'
+        ) from exc
+    return moment
+
+
+def render(moment: datetime.datetime) -> str:
+    """Render a time. Clients parse it, and expect its microseconds."""
+    return moment.isoformat(timespec="microseconds")
+
+
+def render_stamp(moment: datetime.datetime | None) -> str | None:
+    """Render the time at which a row was created or changed."""
+    return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S.%f")

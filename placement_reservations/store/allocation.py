@@ -1,0 +1,188 @@
+"""Slots: one row for each promised slot."""
+
+import dataclasses
+import datetime
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement_reservations.capacity import Holding, Interval, Size
+from placement_reservations.db import models
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Slot:
+    """A slot as the API shows it."""
+
+    host_id: int
+    lease_id: str
+    reservation_id: str
+    interval: Interval
+
+
+def list_holdings(
+    connection: sa.Connection,
+    interval: Interval,
+    cleaning: datetime.timedelta,
+    *,
+    without: Collection[str] = (),
+) -> list[Holding]:
+    """Return all slots that overlap an interval, including those only wanted.
+
+    :param without: the ids of reservations whose slots do not count
+    """
+    table = models.Allocation
+    query = _grouped().where(
+        table.start_date < interval.end + cleaning,
+        table.end_date > interval.start - cleaning,
+    )
+    if without:
+        query = query.where(table.reservation_id.not_in(without))
+    return [_holding(row) for row in connection.execute(query)]
+
+
+def list_all(connection: sa.Connection) -> list[Holding]:
+    """Return all slots that are held, not only wanted; the oldest promises first."""
+    query = _grouped().where(models.Allocation.wanted.is_(sa.false()))
+    return [_holding(row) for row in connection.execute(query)]
+
+
+def _grouped() -> Any:
+    table = models.Allocation
+    columns = (
+        table.computehost_id,
+        table.reservation_id,
+        table.start_date,
+        table.end_date,
+        table.vcpus,
+        table.memory_mb,
+        table.disk_gb,
+    )
+    query: Any = sa.select(*columns, sa.func.count().label("slots"))
+    return query.group_by(*columns).order_by(sa.func.min(table.id))
+
+
+def _holding(row: Any) -> Holding:
+    return Holding(
+        row.computehost_id,
+        row.reservation_id,
+        Interval(row.start_date, row.end_date),
+        Size(row.vcpus, row.memory_mb, row.disk_gb),
+        row.slots,
+    )
+
+
+def count_by_host(
+    connection: sa.Connection, reservation_id: str, *, wanted: bool = False
+) -> dict[int, int]:
+    """Return how many slots a reservation has on each host, keyed by host id."""
+    table = models.Allocation
+    query = (
+        sa.select(table.computehost_id, sa.func.count().label("slots"))
+        .where(table.reservation_id == reservation_id, table.wanted.is_(wanted))
+        .group_by(table.computehost_id)
+        .order_by(sa.func.min(table.id))
+    )
+    return {row.computehost_id: row.slots for row in connection.execute(query)}
+
+
+def insert(
+    connection: sa.Connection,
+    reservation_id: str,
+    counts: Mapping[int, int],
+    interval: Interval,
+    size: Size,
+    *,
+    wanted: bool = False,
+) -> None:
+    """Store promised slots.
+
+    :param counts: how many slots on each host, keyed by host id
+    """
+    row = {
+        "reservation_id": reservation_id,
+        "start_date": interval.start,
+        "end_date": interval.end,
+        "vcpus": size.vcpus,
+        "memory_mb": size.memory_mb,
+        "disk_gb": size.disk_gb,
+        "wanted": wanted,
+    }
+    rows = [
+        {**row, "computehost_id": host_id} for host_id in Counter(counts).elements()
+    ]
+    if rows:
+        connection.execute(sa.insert(models.Allocation), rows)
+
+
+def replace(
+    connection: sa.Connection,
+    reservation_id: str,
+    counts: Mapping[int, int],
+    interval: Interval,
+    size: Size,
+) -> None:
+    """Replace all slots that a reservation has with new ones."""
+    delete(connection, reservation_id)
+    insert(connection, reservation_id, counts, interval, size)
+
+
+def delete(
+    connection: sa.Connection, reservation_id: str, *, wanted: bool | None = None
+) -> None:
+    """Delete the slots of a reservation: all, or only those that are (not) wanted."""
+    table = models.Allocation
+    statement = sa.delete(table).where(table.reservation_id == reservation_id)
+    if wanted is not None:
+        statement = statement.where(table.wanted.is_(wanted))
+    connection.execute(statement)
+
+
+def keep_wanted(connection: sa.Connection, reservation_id: str) -> None:
+    """Turn the slots that a reservation wanted into those that it holds."""
+    delete(connection, reservation_id, wanted=False)
+    table = models.Allocation
+    statement = sa.update(table).where(table.reservation_id == reservation_id)
+    connection.execute(statement.values(wanted=False))
+
+
+def is_held(connection: sa.Connection, host_id: int) -> bool:
+    """Return whether any slot of a host is promised."""
+    query = sa.select(models.Allocation.id)
+    query = query.where(models.Allocation.computehost_id == host_id).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def list_slots(
+    connection: sa.Connection,
+    *,
+    host_id: int | None = None,
+    lease_id: str | None = None,
+    reservation_id: str | None = None,
+) -> list[Slot]:
+    """Return promised slots by host; the oldest of each host come first."""
+    table = models.Allocation
+    query = (
+        sa.select(
+            table.computehost_id,
+            models.Reservation.lease_id,
+            table.reservation_id,
+            table.start_date,
+            table.end_date,
+        )
+        .join(models.Reservation, models.Reservation.id == table.reservation_id)
+        .where(table.wanted.is_(sa.false()))
+        .order_by(table.computehost_id, table.id)
+    )
+    if host_id is not None:
+        query = query.where(table.computehost_id == host_id)
+    if lease_id is not None:
+        query = query.where(models.Reservation.lease_id == lease_id)
+    if reservation_id is not None:
+        query = query.where(table.reservation_id == reservation_id)
+    return [
+        Slot(row[0], row[1], row[2], Interval(row[3], row[4]))
+        for row in connection.execute(query)
+    ]

@@ -1,0 +1,130 @@
+"""Claims: which process works on what, and until when the claim is valid.
+
+A process that begins an operation on a lease or a host claims it, and renews the claim
+before each step. A process that was killed renews nothing: once its claim has expired,
+another process takes it over and ends the operation. The document of the claim has all
+that is needed for that.
+"""
+
+import dataclasses
+import datetime
+import json
+import uuid
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement_foundation import errors
+from placement_reservations.db import models
+
+
+class Busy(errors.Conflict):
+    """Another operation is in progress on the same lease or host."""
+
+
+class Lost(errors.Conflict):
+    """Another process has taken over the claim, and ends the operation."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """A process, the holder, is working on a subject."""
+
+    subject: str
+    holder: str
+    operation: str
+    document: Any
+
+
+def take(
+    connection: sa.Connection, claim: Claim, expires_at: datetime.datetime
+) -> None:
+    """Begin an operation.
+
+    :raises Busy: another operation is in progress on the same subject
+    """
+    if find(connection, claim.subject):
+        raise Busy(f"Another operation is in progress on {claim.subject}.")
+    connection.execute(
+        sa.insert(models.Claim).values(
+            subject=claim.subject,
+            holder=claim.holder,
+            operation=claim.operation,
+            document=json.dumps(claim.document),
+            expires_at=expires_at,
+        )
+    )
+
+
+def find(connection: sa.Connection, subject: str) -> Claim | None:
+    """Return the claim on a subject, if there is one."""
+    table = models.Claim
+    row = connection.execute(sa.select(table).where(table.subject == subject)).first()
+    return _claim(row) if row else None
+
+
+def renew(
+    connection: sa.Connection, claim: Claim, expires_at: datetime.datetime
+) -> None:
+    """Renew the claim of an operation.
+
+    :raises Lost: another process has taken it over
+    """
+    table = models.Claim
+    statement = _held(sa.update(table), claim)
+    renewed = connection.execute(statement.values(expires_at=expires_at))
+    if not renewed.rowcount:
+        raise Lost(f"Another process has taken over the work on {claim.subject}.")
+
+
+def release(connection: sa.Connection, claim: Claim) -> None:
+    """End an operation.
+
+    :raises Lost: another process has taken it over
+    """
+    released = connection.execute(_held(sa.delete(models.Claim), claim))
+    if not released.rowcount:
+        raise Lost(f"Another process has taken over the work on {claim.subject}.")
+
+
+def drop_expired(
+    connection: sa.Connection, subject: str, now: datetime.datetime
+) -> None:
+    """Delete the claim on a subject if it expired; the caller cleans up after it."""
+    table = models.Claim
+    connection.execute(
+        sa.delete(table).where(table.subject == subject, table.expires_at <= now)
+    )
+
+
+def _held(statement: Any, claim: Claim) -> Any:
+    table = models.Claim
+    return statement.where(table.subject == claim.subject, table.holder == claim.holder)
+
+
+def list_expired(connection: sa.Connection, now: datetime.datetime) -> list[Claim]:
+    """Return the claims that have expired, the oldest first."""
+    table = models.Claim
+    query = sa.select(table).where(table.expires_at <= now)
+    query = query.order_by(table.expires_at, table.subject)
+    return [_claim(row) for row in connection.execute(query)]
+
+
+def take_over(
+    connection: sa.Connection,
+    claim: Claim,
+    now: datetime.datetime,
+    expires_at: datetime.datetime,
+) -> Claim | None:
+    """Take an expired claim from its holder; None if another process was faster."""
+    holder = str(uuid.uuid4())
+    table = models.Claim
+    statement = _held(sa.update(table), claim).where(table.expires_at <= now)
+    taken = connection.execute(statement.values(holder=holder, expires_at=expires_at))
+    if not taken.rowcount:
+        return None
+    return dataclasses.replace(claim, holder=holder)
+
+
+def _claim(row: Any) -> Claim:
+    return Claim(row.subject, row.holder, row.operation, json.loads(row.document))

@@ -1,0 +1,149 @@
+"""Events of leases: which are due, and which process runs one."""
+
+import datetime
+import uuid
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement_reservations import state
+from placement_reservations.capacity import Interval
+from placement_reservations.db import models
+from placement_reservations.store.lease import Event, event_of
+
+# The events of one lease happen in this order.
+IN_A_LEASE = [state.EventType.START, state.EventType.BEFORE_END, state.EventType.END]
+# Among due events of several leases, a lease that ends makes room for one that starts.
+AMONG_LEASES = [state.EventType.BEFORE_END, state.EventType.END, state.EventType.START]
+
+
+def insert(
+    connection: sa.Connection,
+    lease_id: str,
+    interval: Interval,
+    before_end: datetime.datetime | None,
+) -> None:
+    """Store the events of a new lease; None means no event before its end."""
+    times = {
+        state.EventType.START: interval.start,
+        state.EventType.BEFORE_END: before_end,
+        state.EventType.END: interval.end,
+    }
+    for event_type, time in times.items():
+        if time is not None:
+            put(connection, lease_id, event_type, time)
+
+
+def put(
+    connection: sa.Connection,
+    lease_id: str,
+    event_type: state.EventType,
+    time: datetime.datetime,
+) -> None:
+    """Set the time of an event of a lease, as not yet run."""
+    table = models.Event
+    statement = sa.update(table).where(
+        table.lease_id == lease_id, table.event_type == event_type
+    )
+    changed = connection.execute(statement.values(time=time, status=state.Event.UNDONE))
+    if not changed.rowcount:
+        connection.execute(
+            sa.insert(table).values(
+                id=str(uuid.uuid4()),
+                lease_id=lease_id,
+                event_type=event_type,
+                time=time,
+                status=state.Event.UNDONE,
+            )
+        )
+
+
+def delete(
+    connection: sa.Connection, lease_id: str, event_type: state.EventType
+) -> None:
+    """Delete an event of a lease."""
+    table = models.Event
+    connection.execute(
+        sa.delete(table).where(
+            table.lease_id == lease_id, table.event_type == event_type
+        )
+    )
+
+
+def list_due(connection: sa.Connection, now: datetime.datetime) -> list[Event]:
+    """Return the next due event of each lease, in the order to run them."""
+    table = models.Event
+    query = sa.select(table).where(
+        table.status == state.Event.UNDONE, table.time <= now
+    )
+    first: dict[str, Any] = {}
+    for row in connection.execute(query):
+        known = first.get(row.lease_id)
+        if known is None or _place(row) < _place(known):
+            first[row.lease_id] = row
+    due = sorted(
+        first.values(),
+        key=lambda row: (
+            AMONG_LEASES.index(state.EventType(row.event_type)),
+            row.time,
+            row.id,
+        ),
+    )
+    return [event_of(row) for row in due]
+
+
+def _place(row: Any) -> int:
+    return IN_A_LEASE.index(state.EventType(row.event_type))
+
+
+def list_failed_ends(
+    connection: sa.Connection, before: datetime.datetime
+) -> list[Event]:
+    """Return the end events that failed, and were last tried before a time."""
+    table = models.Event
+    query = (
+        sa.select(table)
+        .join(models.Lease, models.Lease.id == table.lease_id)
+        .where(
+            table.event_type == state.EventType.END,
+            table.status == state.Event.ERROR,
+            table.updated_at < before,
+            models.Lease.status == state.Lease.ERROR,
+        )
+        .order_by(table.time, table.id)
+    )
+    return [event_of(row) for row in connection.execute(query)]
+
+
+def close(
+    connection: sa.Connection,
+    event_id: str,
+    outcome: state.Event,
+    now: datetime.datetime,
+) -> None:
+    """Record the outcome of an event that is over, or that will never happen."""
+    table = models.Event
+    statement = sa.update(table).where(
+        table.id == event_id,
+        table.status.in_([state.Event.IN_PROGRESS, state.Event.UNDONE]),
+    )
+    connection.execute(statement.values(status=outcome, updated_at=now))
+
+
+def begin(
+    connection: sa.Connection,
+    event: Event,
+    now: datetime.datetime,
+    target: state.Event = state.Event.IN_PROGRESS,
+) -> bool:
+    """Begin an event that was due; return whether it still was.
+
+    Only one of several processes that try gets True. All get False if the event was
+    moved to another time meanwhile.
+    """
+    table = models.Event
+    statement = sa.update(table).where(
+        table.id == event.id, table.status == event.status, table.time <= now
+    )
+    begun = connection.execute(statement.values(status=target, updated_at=now))
+    return bool(begun.rowcount)

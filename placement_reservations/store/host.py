@@ -1,0 +1,294 @@
+"""Hosts whose capacity can be reserved, and the capabilities set by operators."""
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement_foundation import errors
+from placement_reservations.capacity import Size
+from placement_reservations.db import models
+
+LARGEST_ID = 0x7FFFFFFF
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Details:
+    """A host as the compute service describes it.
+
+    ``available`` means that instances can be started there.
+    """
+
+    name: str
+    size: Size
+    available: bool = True
+    service_name: str = ""
+    cpu_info: str = "{}"
+    hypervisor_type: str = "QEMU"
+    hypervisor_version: int = 1
+    availability_zone: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """A host; slots on it are promised as long as it is reservable."""
+
+    id: int
+    details: Details
+    reservable: bool
+    capabilities: Mapping[str, str]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+    @property
+    def name(self) -> str:
+        """Return the name by which all other services know it."""
+        return self.details.name
+
+    @property
+    def size(self) -> Size:
+        """Return its total capacity."""
+        return self.details.size
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """Return the properties that requirements may name for every host."""
+        return {name: read(self) for name, read in COLUMNS.items()}
+
+    @property
+    def properties(self) -> dict[str, object]:
+        """Return all properties that requirements may name for this host."""
+        return {**self.columns, **self.capabilities}
+
+
+# The properties of every host, and where to read them.
+COLUMNS: Mapping[str, Callable[[Host], object]] = {
+    "id": lambda host: host.id,
+    "hypervisor_hostname": lambda host: host.name,
+    "service_name": lambda host: host.details.service_name,
+    "vcpus": lambda host: host.size.vcpus,
+    "memory_mb": lambda host: host.size.memory_mb,
+    "local_gb": lambda host: host.size.disk_gb,
+    "cpu_info": lambda host: host.details.cpu_info,
+    "hypervisor_type": lambda host: host.details.hypervisor_type,
+    "hypervisor_version": lambda host: host.details.hypervisor_version,
+    "availability_zone": lambda host: host.details.availability_zone,
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Property:
+    """A capability that some hosts have, and its values there."""
+
+    name: str
+    private: bool
+    values: Sequence[str]
+
+
+def list_hosts(connection: sa.Connection) -> list[Host]:
+    """Return all hosts, oldest first."""
+    return _load(connection, sa.select(models.ComputeHost))
+
+
+def lock_hosts(connection: sa.Connection) -> list[Host]:
+    """Return all hosts, locking their slots until the transaction ends."""
+    return _load(connection, sa.select(models.ComputeHost).with_for_update())
+
+
+def get(connection: sa.Connection, identifier: str) -> Host:
+    """Return the host with an id, which is a decimal number.
+
+    :raises NotFound: there is no such host
+    """
+    number = int(identifier) if identifier.isascii() and identifier.isdecimal() else 0
+    if 0 < number <= LARGEST_ID:
+        query = sa.select(models.ComputeHost).where(models.ComputeHost.id == number)
+        for host in _load(connection, query):
+            return host
+    raise errors.NotFound(f"Object with {{'host_id': '{identifier}'}} not found")
+
+
+def find_by_name(connection: sa.Connection, name: str) -> Host | None:
+    """Return the host with a name, if there is one."""
+    query = sa.select(models.ComputeHost)
+    query = query.where(models.ComputeHost.hypervisor_hostname == name)
+    return next(iter(_load(connection, query)), None)
+
+
+def get_by_name(connection: sa.Connection, name: str) -> Host:
+    """Return the host with a name, which is expected to exist.
+
+    :raises NotFound: it has been removed meanwhile
+    """
+    found = find_by_name(connection, name)
+    if found is None:
+        raise errors.NotFound(f"Host '{name}' not found!")
+    return found
+
+
+def subject(name: str) -> str:
+    """Return the subject of a claim on a host."""
+    return f"host:{name}"
+
+
+def names_by_id(connection: sa.Connection) -> dict[int, str]:
+    """Return the names of all hosts, keyed by id."""
+    query = sa.select(models.ComputeHost.id, models.ComputeHost.hypervisor_hostname)
+    return {row.id: row.hypervisor_hostname for row in connection.execute(query)}
+
+
+def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Host]:
+    rows = connection.execute(query.order_by(models.ComputeHost.id)).all()
+    capabilities = _capabilities(connection, [row.id for row in rows])
+    return [
+        Host(
+            row.id,
+            Details(
+                name=row.hypervisor_hostname,
+                size=Size(row.vcpus, row.memory_mb, row.local_gb),
+                available=row.reservable,
+                service_name=row.service_name,
+                cpu_info=row.cpu_info,
+                hypervisor_type=row.hypervisor_type,
+                hypervisor_version=row.hypervisor_version,
+                availability_zone=row.availability_zone,
+            ),
+            row.reservable,
+            capabilities.get(row.id, {}),
+            row.created_at,
+            row.updated_at,
+        )
+        for row in rows
+    ]
+
+
+def _capabilities(
+    connection: sa.Connection, host_ids: Sequence[int]
+) -> dict[int, dict[str, str]]:
+    found: dict[int, dict[str, str]] = {}
+    table = models.ExtraCapability
+    query = sa.select(table.computehost_id, table.name, table.value)
+    query = query.where(table.computehost_id.in_(host_ids)).order_by(table.name)
+    for host_id, name, value in connection.execute(query):
+        found.setdefault(host_id, {})[name] = value
+    return found
+
+
+def insert(
+    connection: sa.Connection, details: Details, capabilities: Mapping[str, str]
+) -> None:
+    """Store a new host.
+
+    :raises Conflict: there is already a host with that name
+    """
+    if find_by_name(connection, details.name):
+        raise errors.Conflict(f"Host '{details.name}' already exists!")
+    row = {"hypervisor_hostname": details.name, "status": None, **_values(details)}
+    inserted = connection.execute(sa.insert(models.ComputeHost).values(row))
+    key: Any = inserted.inserted_primary_key
+    set_capabilities(connection, key.id, capabilities)
+
+
+def _values(details: Details) -> dict[str, object]:
+    return {
+        "service_name": details.service_name or details.name,
+        "vcpus": details.size.vcpus,
+        "memory_mb": details.size.memory_mb,
+        "local_gb": details.size.disk_gb,
+        "cpu_info": details.cpu_info,
+        "hypervisor_type": details.hypervisor_type,
+        "hypervisor_version": details.hypervisor_version,
+        "availability_zone": details.availability_zone,
+        "reservable": details.available,
+    }
+
+
+def update(connection: sa.Connection, host_id: int, details: Details) -> None:
+    """Store what the compute service says about a host now."""
+    _update(connection, host_id, _values(details))
+
+
+def set_reservable(connection: sa.Connection, host_id: int, reservable: bool) -> None:
+    """Store whether slots on a host may be promised."""
+    _update(connection, host_id, {"reservable": reservable})
+
+
+def _update(
+    connection: sa.Connection, host_id: int, values: Mapping[str, object]
+) -> None:
+    table = models.ComputeHost
+    connection.execute(sa.update(table).where(table.id == host_id).values(**values))
+
+
+def set_capabilities(
+    connection: sa.Connection, host_id: int, capabilities: Mapping[str, str | None]
+) -> None:
+    """Store capabilities of a host; None removes one."""
+    table = models.ExtraCapability
+    connection.execute(
+        sa.delete(table).where(
+            table.computehost_id == host_id, table.name.in_(list(capabilities))
+        )
+    )
+    rows = [
+        {"computehost_id": host_id, "name": name, "value": value}
+        for name, value in sorted(capabilities.items())
+        if value is not None
+    ]
+    if rows:
+        connection.execute(sa.insert(table), rows)
+
+
+def delete(connection: sa.Connection, host_id: int) -> None:
+    """Delete a host that has no slots."""
+    capability, host = models.ExtraCapability, models.ComputeHost
+    connection.execute(
+        sa.delete(capability).where(capability.computehost_id == host_id)
+    )
+    connection.execute(sa.delete(host).where(host.id == host_id))
+
+
+def list_capability_names(connection: sa.Connection) -> set[str]:
+    """Return the names of all capabilities that any host has."""
+    return set(connection.scalars(sa.select(models.ExtraCapability.name).distinct()))
+
+
+def list_properties(connection: sa.Connection) -> list[Property]:
+    """Return all capabilities that any host has, by name."""
+    capability = models.ExtraCapability
+    values: dict[str, set[str]] = {}
+    for name, value in connection.execute(sa.select(capability.name, capability.value)):
+        values.setdefault(name, set()).add(value)
+    private = set(
+        connection.scalars(
+            sa.select(models.HostProperty.name).where(models.HostProperty.private)
+        )
+    )
+    return [
+        Property(name, name in private, sorted(values[name])) for name in sorted(values)
+    ]
+
+
+def set_private(connection: sa.Connection, name: str, private: bool) -> Property:
+    """Store whether only administrators can see a capability.
+
+    :raises NotFound: no host has it
+    """
+    table = models.HostProperty
+    changed = sa.update(table).where(table.name == name).values(private=private)
+    if not connection.execute(changed).rowcount:
+        connection.execute(sa.insert(table).values(name=name, private=private))
+    return get_property(connection, name)
+
+
+def get_property(connection: sa.Connection, name: str) -> Property:
+    """Return a capability.
+
+    :raises NotFound: no host has it
+    """
+    for found in list_properties(connection):
+        if found.name == name:
+            return found
+    raise errors.NotFound(f"Object with {{'resource_property': '{name}'}} not found")

@@ -1,0 +1,366 @@
+"""Leases with their reservations and events."""
+
+import dataclasses
+import datetime
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement_foundation import errors
+from placement_reservations import state
+from placement_reservations.capacity import Interval, Size
+from placement_reservations.db import models
+
+RESOURCE_TYPE = "virtual:instance"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """What a reservation asks for: a number of slots of a size, on suitable hosts."""
+
+    size: Size
+    amount: int
+    affinity: bool | None = None
+    resource_properties: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reservation:
+    """A part of a lease. Its flavor has the same id."""
+
+    id: str
+    lease_id: str
+    resource_id: str
+    wish: Wish
+    status: state.Reservation = state.Reservation.PENDING
+    missing_resources: bool = False
+    resources_changed: bool = False
+    created_at: datetime.datetime | None = None
+    updated_at: datetime.datetime | None = None
+
+    @property
+    def resource_class(self) -> str:
+        """Return the resource class of its instances."""
+        return resource_class_of(self.id)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens to a lease once, at a given time."""
+
+    id: str
+    lease_id: str
+    event_type: state.EventType
+    time: datetime.datetime
+    status: state.Event
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lease:
+    """A project's claim on the capacity of hosts, from one time to another."""
+
+    id: str
+    name: str
+    user_id: str
+    project_id: str
+    interval: Interval
+    status: state.Lease
+    reservations: tuple[Reservation, ...]
+    events: tuple[Event, ...] = ()
+    degraded: bool = False
+    created_at: datetime.datetime | None = None
+    updated_at: datetime.datetime | None = None
+
+    @property
+    def has_started(self) -> bool:
+        """Return whether anything in it was started, or should have been."""
+        return any(
+            reservation.status != state.Reservation.PENDING
+            for reservation in self.reservations
+        )
+
+    def event(self, event_type: state.EventType) -> Event | None:
+        """Return its event of a type, if it has one."""
+        found = (event for event in self.events if event.event_type == event_type)
+        return next(found, None)
+
+
+def resource_class_of(reservation_id: str) -> str:
+    """Return the resource class of the instances of a reservation."""
+    return f"CUSTOM_RESERVATION_{reservation_id.upper().replace('-', '_')}"
+
+
+def owner_of(lease: Lease) -> str:
+    """Return the project that owns a lease."""
+    return lease.project_id
+
+
+def subject(lease_id: str) -> str:
+    """Return the subject of a claim on a lease."""
+    return f"lease:{lease_id}"
+
+
+def id_of(claimed: str) -> str:
+    """Return the id of the lease from the subject of a claim."""
+    return claimed.partition(":")[2]
+
+
+def list_leases(
+    connection: sa.Connection, project_id: str | None = None
+) -> list[Lease]:
+    """Return leases, oldest first.
+
+    :param project_id: None means all projects
+    """
+    query = sa.select(models.Lease)
+    if project_id is not None:
+        query = query.where(models.Lease.project_id == project_id)
+    return _load(connection, query)
+
+
+def get(connection: sa.Connection, lease_id: str) -> Lease:
+    """Return a lease.
+
+    :raises NotFound: there is no such lease
+    """
+    found = find(connection, lease_id)
+    if found is None:
+        raise errors.NotFound(f"Object with {{'lease_id': '{lease_id}'}} not found")
+    return found
+
+
+def find(connection: sa.Connection, lease_id: str) -> Lease | None:
+    """Return a lease if it exists."""
+    query = sa.select(models.Lease).where(models.Lease.id == lease_id)
+    return next(iter(_load(connection, query)), None)
+
+
+def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Lease]:
+    query = query.order_by(models.Lease.created_at, models.Lease.id)
+    rows = connection.execute(query).all()
+    ids = [row.id for row in rows]
+    reservations = _by_lease(_reservations(connection, ids))
+    events = _by_lease(_events(connection, ids))
+    return [
+        Lease(
+            row.id,
+            row.name,
+            row.user_id,
+            row.project_id,
+            Interval(row.start_date, row.end_date),
+            state.Lease(row.status),
+            tuple(reservations.get(row.id, ())),
+            tuple(events.get(row.id, ())),
+            row.degraded,
+            row.created_at,
+            row.updated_at,
+        )
+        for row in rows
+    ]
+
+
+def _by_lease(parts: Iterable[Any]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for part in parts:
+        found.setdefault(part.lease_id, []).append(part)
+    return found
+
+
+def _reservations(
+    connection: sa.Connection, lease_ids: Sequence[str]
+) -> list[Reservation]:
+    what = models.InstanceReservation
+    query = (
+        sa.select(
+            models.Reservation,
+            what.vcpus,
+            what.memory_mb,
+            what.disk_gb,
+            what.amount,
+            what.affinity,
+            what.resource_properties,
+            what.updated_at.label("wish_updated_at"),
+        )
+        .join(what, what.reservation_id == models.Reservation.id)
+        .where(models.Reservation.lease_id.in_(lease_ids))
+        .order_by(models.Reservation.lease_id, models.Reservation.position)
+    )
+    return [
+        Reservation(
+            row.id,
+            row.lease_id,
+            row.resource_id,
+            Wish(
+                Size(row.vcpus, row.memory_mb, row.disk_gb),
+                row.amount,
+                row.affinity,
+                row.resource_properties,
+            ),
+            state.Reservation(row.status),
+            row.missing_resources,
+            row.resources_changed,
+            row.created_at,
+            max(filter(None, (row.updated_at, row.wish_updated_at)), default=None),
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def _events(connection: sa.Connection, lease_ids: Sequence[str]) -> list[Event]:
+    query = (
+        sa.select(models.Event)
+        .where(models.Event.lease_id.in_(lease_ids))
+        .order_by(models.Event.lease_id, models.Event.event_type.desc())
+    )
+    return [event_of(row) for row in connection.execute(query)]
+
+
+def event_of(row: Any) -> Event:
+    """Return the event that a row stores."""
+    return Event(
+        row.id,
+        row.lease_id,
+        state.EventType(row.event_type),
+        row.time,
+        state.Event(row.status),
+        row.created_at,
+        row.updated_at,
+    )
+
+
+def insert(connection: sa.Connection, lease: Lease) -> None:
+    """Store a new lease and its reservations."""
+    connection.execute(
+        sa.insert(models.Lease).values(
+            id=lease.id,
+            name=lease.name,
+            user_id=lease.user_id,
+            project_id=lease.project_id,
+            start_date=lease.interval.start,
+            end_date=lease.interval.end,
+            status=lease.status,
+            degraded=lease.degraded,
+        )
+    )
+    for position, reservation in enumerate(lease.reservations):
+        _insert_reservation(connection, reservation, position)
+
+
+def _insert_reservation(
+    connection: sa.Connection, reservation: Reservation, position: int
+) -> None:
+    connection.execute(
+        sa.insert(models.Reservation).values(
+            id=reservation.id,
+            lease_id=reservation.lease_id,
+            position=position,
+            resource_type=RESOURCE_TYPE,
+            resource_id=reservation.resource_id,
+            status=reservation.status,
+            missing_resources=reservation.missing_resources,
+            resources_changed=reservation.resources_changed,
+        )
+    )
+    connection.execute(
+        sa.insert(models.InstanceReservation).values(
+            id=reservation.resource_id,
+            reservation_id=reservation.id,
+            flavor_id=reservation.id,
+            **_wish_values(reservation.wish),
+        )
+    )
+
+
+def _wish_values(wish: Wish) -> dict[str, object]:
+    return {
+        "vcpus": wish.size.vcpus,
+        "memory_mb": wish.size.memory_mb,
+        "disk_gb": wish.size.disk_gb,
+        "amount": wish.amount,
+        "affinity": wish.affinity,
+        "resource_properties": wish.resource_properties,
+    }
+
+
+def set_wish(connection: sa.Connection, reservation_id: str, wish: Wish) -> None:
+    """Store what a reservation asks for now."""
+    table = models.InstanceReservation
+    connection.execute(
+        sa.update(table)
+        .where(table.reservation_id == reservation_id)
+        .values(**_wish_values(wish))
+    )
+
+
+def rename(connection: sa.Connection, lease_id: str, name: str) -> None:
+    """Give a lease another name."""
+    _update(connection, lease_id, name=name)
+
+
+def set_interval(connection: sa.Connection, lease_id: str, interval: Interval) -> None:
+    """Store the start and the end of a lease."""
+    _update(connection, lease_id, start_date=interval.start, end_date=interval.end)
+
+
+def _update(connection: sa.Connection, lease_id: str, **values: object) -> None:
+    table = models.Lease
+    connection.execute(sa.update(table).where(table.id == lease_id).values(**values))
+
+
+def move(
+    connection: sa.Connection,
+    lease_id: str,
+    target: state.Lease,
+    sources: Iterable[state.Lease],
+) -> bool:
+    """Move a lease from any of several states to another; return whether it moved."""
+    table = models.Lease
+    statement = sa.update(table).where(
+        table.id == lease_id, table.status.in_(list(sources))
+    )
+    moved = connection.execute(statement.values(status=target))
+    return bool(moved.rowcount)
+
+
+def set_reservation_status(
+    connection: sa.Connection, lease_id: str, status: state.Reservation, *only: str
+) -> None:
+    """Set the status of the named reservations of a lease, or of all of them."""
+    table = models.Reservation
+    statement = sa.update(table).where(table.lease_id == lease_id)
+    if only:
+        statement = statement.where(table.id.in_(only))
+    connection.execute(statement.values(status=status))
+
+
+def set_condition(connection: sa.Connection, reservation: Reservation) -> None:
+    """Store whether a reservation lacks slots, and whether others replaced them."""
+    table = models.Reservation
+    connection.execute(
+        sa.update(table)
+        .where(table.id == reservation.id)
+        .values(
+            missing_resources=reservation.missing_resources,
+            resources_changed=reservation.resources_changed,
+        )
+    )
+
+
+def set_degraded(connection: sa.Connection, lease_id: str, degraded: bool) -> None:
+    """Store whether a lease lacks slots that it was promised."""
+    _update(connection, lease_id, degraded=degraded)
+
+
+def delete(connection: sa.Connection, lease_id: str) -> None:
+    """Delete a lease with all that belongs to it."""
+    ids = sa.select(models.Reservation.id).where(
+        models.Reservation.lease_id == lease_id
+    )
+    for part in (models.Allocation, models.InstanceReservation):
+        connection.execute(sa.delete(part).where(part.reservation_id.in_(ids)))
+    for member in (models.Reservation, models.Event):
+        connection.execute(sa.delete(member).where(member.lease_id == lease_id))
+    connection.execute(sa.delete(models.Lease).where(models.Lease.id == lease_id))

@@ -1,0 +1,207 @@
+"""The command ``placement-explain``, as a shell and as a person meet it."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks import cloud
+from docs import picture
+from placement_clients.console_script import NO_ANSWER
+from placement_clients.explain import cli
+from placement_foundation.database.storage import Database
+from tests.serving import Served, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+PROGRAM = Path(sys.executable).with_name("placement-explain")
+SERVED = "resources=VCPU:8&required=CUSTOM_TRUSTED"
+
+
+class Desk:
+    """A user of the command."""
+
+    def __init__(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+        self.url = url
+        self._capsys = capsys
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        status = cli.main([*arguments, "--url", self.url, "--token", "admin"])
+        printed = self._capsys.readouterr()
+        return status, printed.out, printed.err
+
+
+@pytest.fixture
+def desk(
+    service: Served, database: Database, capsys: pytest.CaptureFixture[str]
+) -> Desk:
+    cloud.plant(database, picture.hosts())
+    return Desk(service.url, capsys)
+
+
+def test_it_explains_why_nothing_fits(desk: Desk) -> None:
+    status, out, _ = desk.run(picture.QUERY)
+    assert status == cli.NONE_SERVES
+    assert out.startswith(
+        "None of 60 hosts serves this request. 36 lack CUSTOM_TRUSTED; of the 24 others"
+    )
+    assert re.search(r"one provider that serves has CUSTOM_TRUSTED +24 +-36 +24", out)
+    assert "What would help\n• ask for 12 VCPU instead of 16: 6 hosts serve" in out
+    assert "needs 16, has 12 (52 of 64 used)" in out
+
+
+def test_a_pipe_gets_no_colours_no_bars_and_no_blanks(desk: Desk) -> None:
+    for query in (picture.QUERY, f"capacity {SERVED}", "fleet"):
+        _, out, _ = desk.run(*query.split(" "))
+        assert "\x1b" not in out
+        assert "█" not in out
+        assert not [line for line in out.splitlines() if line.endswith(" ")]
+
+
+def test_it_reports_that_hosts_serve(desk: Desk) -> None:
+    status, out, _ = desk.run(SERVED)
+    assert status == cli.SERVES
+    assert out.startswith("16 of 60 hosts serve this request.")
+    assert "What would help" not in out
+
+
+def test_it_explains_why_a_host_does_not_serve(desk: Desk) -> None:
+    status, out, _ = desk.run(SERVED, "--host", "compute2", "--host", "compute6")
+    assert status == cli.SERVES
+    assert "compute2 does not serve\n" in out
+    assert "compute6 serves\n" in out
+    assert re.search("UNMET +one provider that serves has CUSTOM_TRUSTED", out)
+
+
+def test_it_names_the_holders_of_what_is_not_free(desk: Desk) -> None:
+    _, out, _ = desk.run("resources=VCPU:16", "--holders")
+    assert len(re.findall(r"\d+ held by [0-9a-f-]{36} \(project\)", out)) == 20
+
+
+def test_it_counts_claims(desk: Desk) -> None:
+    status, out, _ = desk.run("capacity", "resources=VCPU:4&required=CUSTOM_RETIRING")
+    assert status == cli.SERVES
+    assert out.startswith("This can be claimed 15 times.\n")
+    status, out, _ = desk.run("capacity", "resources=VCPU:64")
+    assert (status, out) == (cli.NONE_SERVES, "This cannot be claimed.\n")
+
+
+def test_it_shows_the_fleet(desk: Desk) -> None:
+    status, out, _ = desk.run("fleet", "name=compute1")
+    assert status == cli.SERVES
+    assert re.search(r"^compute1 +VCPU +56 +64$", out, re.MULTILINE)
+    assert re.search(r"^ +DISK_GB +0 +4000$", out, re.MULTILINE)
+
+
+def test_the_fleet_is_a_table_for_programs(desk: Desk) -> None:
+    _, out, _ = desk.run("fleet", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert len(rows) == 60 * 3
+    assert rows[0]["resource_class"] == "VCPU"
+    assert (rows[0]["capacity"], rows[0]["used"]) == ("64", "56")
+    _, out, _ = desk.run("fleet", "--format", "json")
+    assert len(json.loads(out)["providers"]) == 60
+
+
+def test_programs_get_the_document(desk: Desk) -> None:
+    status, out, _ = desk.run(picture.QUERY, "--json")
+    assert status == cli.NONE_SERVES
+    assert json.loads(out)["serves"] == 0
+    status, out, _ = desk.run("capacity", SERVED, "--json")
+    assert json.loads(out)["exact"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["resources=VCPU:none"], "expected positive integer amount. Got: none."),
+        (["resources=VCPU:1&colour=green"], "does not match any of the regexes"),
+        (["resources=VCPU:1", "--host", "nobody"], "uuid or name nobody found"),
+        (["capacity", "required=CUSTOM_TRUSTED"], "at least one resources"),
+        (["fleet", "required=CUSTOM_NOWHERE"], "No such trait(s): CUSTOM_NOWHERE"),
+    ],
+)
+def test_a_bad_query_is_reported(
+    desk: Desk, arguments: list[str], complaint: str
+) -> None:
+    status, out, err = desk.run(*arguments)
+    assert (status, out) == (cli.BAD_QUERY, "")
+    assert complaint in err
+
+
+@pytest.mark.parametrize("arguments", [["capacity"], ["a=1", "b=2"], []])
+def test_a_bad_command_is_reported(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        cli.main(arguments)
+    assert left.value.code == cli.BAD_QUERY
+    assert "usage: placement-explain QUERY" in capsys.readouterr().err
+
+
+def test_a_missing_answer_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([SERVED, "--url", "http://127.0.0.1:9"]) == NO_ANSWER
+    assert "Placement could not be asked" in capsys.readouterr().err
+
+
+def test_a_service_without_the_ledger_api_has_no_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def elsewhere(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> "Iterable[bytes]":
+        start_response("404 Not Found", [("Content-Type", "application/json")])
+        return [b'{"errors": [{"status": 404, "detail": "not here"}]}']
+
+    with serving(elsewhere) as served:
+        arguments = [SERVED, "--host", "a", "--url", served.url, "--token", "admin"]
+        assert cli.main(arguments) == NO_ANSWER
+    assert "not here" in capsys.readouterr().err
+
+
+def on_terminal(url: str, **environment: str) -> str:
+    """Return what the program prints on a terminal of 100 columns."""
+    controller, terminal = pty.openpty()
+    environment = {
+        **os.environ,
+        "COLUMNS": "100",
+        "TERM": "xterm-256color",
+    } | environment
+    process = subprocess.Popen(
+        [PROGRAM, picture.QUERY, "--url", url, "--token", "admin"],
+        stdout=terminal,
+        env=environment,
+    )
+    os.close(terminal)
+    printed = b""
+    while True:
+        try:
+            chunk = os.read(controller, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        printed += chunk
+    os.close(controller)
+    assert process.wait() == cli.NONE_SERVES
+    return printed.decode()
+
+
+def test_a_terminal_gets_bars_and_colours(desk: Desk) -> None:
+    coloured = on_terminal(desk.url)
+    assert "█" in coloured
+    assert "\x1b[32m" in coloured
+    plain = on_terminal(desk.url, NO_COLOR="1")
+    assert "█" in plain
+    assert "\x1b[3" not in plain.replace("\x1b[3m", "")

@@ -1,0 +1,194 @@
+"""``placement-nodes`` and ``placement-nodes-sync``, as an operator meets them."""
+
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from placement_nodes.cmd import nodes as command
+from placement_nodes.cmd import nodes_sync
+from placement_nodes.db import migration
+from tests import backends, programs
+from tests.nodes.world import GOLD, World
+
+SERVE = "placement_nodes.cmd.nodes"
+SYNC = "placement_nodes.cmd.nodes_sync"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a machine without any configuration."""
+    programs.unconfigure(monkeypatch, tmp_path)
+    return tmp_path
+
+
+@contextmanager
+def running(*arguments: str, home: Path) -> Iterator[str]:
+    """Run the service on a free port, and give its URL."""
+    with programs.start(
+        SERVE, "serve", "--port", "0", "--workers", "1", *arguments, home=home
+    ) as process:
+        assert process.stdout
+        found = re.search(r"http://\S+:\d+", process.stdout.readline())
+        assert found
+        try:
+            yield found[0]
+        finally:
+            process.terminate()
+
+
+def test_one_command_serves_an_embedded_database(home: Path) -> None:
+    with running(home=home) as url:
+        with urllib.request.urlopen(f"{url}/v1/nodes", timeout=30) as answer:
+            assert json.load(answer) == {"nodes": []}
+            assert answer.headers["X-OpenStack-Ironic-API-Version"] == "1.1"
+        with urllib.request.urlopen(f"{url}/healthcheck", timeout=30) as answer:
+            assert json.load(answer) == {"status": "ok"}
+
+
+def test_without_authentication_other_machines_are_not_served(
+    capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    assert command.main(["serve", "--port", "0", "--host", "0.0.0.0"]) == 1
+    assert "--insecure" in capsys.readouterr().err
+    assert not (home / "data").exists()
+
+
+def test_tables_are_made_by_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with backends.empty_database(tmp_path) as url:
+        file = tmp_path / "nodes.conf"
+        file.write_text(f"[database]\nconnection = {url}\n")
+        asked = ["--config-file", str(file)]
+        assert command.main(["serve", "--port", "0", *asked]) == 1
+        assert "run placement-nodes db sync" in capsys.readouterr().err
+        for _ in range(2):
+            assert command.main(["db", "sync", *asked]) == 0
+        database = backends.connect(url)
+        assert migration.SCHEMA.version(database) == migration.SCHEMA.head
+        database.engine.dispose()
+
+
+def test_a_broken_configuration_is_reported_in_one_line(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = home / "nodes.conf"
+    file.write_text("[api]\nauth_strategy = everybody\n")
+    for arguments in (["serve", "--port", "0"], ["db", "sync"]):
+        assert command.main([*arguments, "--config-file", str(file)]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("placement-nodes: ")
+        assert "everybody" in line
+
+
+def test_servers_import_the_service(tmp_path: Path) -> None:
+    script = "from placement_nodes.wsgi import application as a; print(a)"
+    with backends.empty_database(tmp_path) as url:
+        environment = programs.environment(tmp_path)
+        environment["OS_DATABASE__CONNECTION"] = url
+        environment["OS_DATABASE__SYNC_ON_STARTUP"] = "true"
+        environment["OS_API__AUTH_STRATEGY"] = "noauth2"
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "function" in done.stdout
+        database = backends.connect(url)
+        assert migration.SCHEMA.version(database) == migration.SCHEMA.head
+        database.engine.dispose()
+
+
+def sync(world: World, home: Path, *arguments: str) -> tuple[int, str, str]:
+    """Run the agent as a program."""
+    urls = ["--nodes-url", world.nodes_service.url]
+    urls += ["--placement-url", world.service.url, "--placement-token", "admin"]
+    return programs.run(SYNC, *urls, *arguments, home=home)
+
+
+def test_nodes_are_copied_to_placement_by_a_command(world: World, home: Path) -> None:
+    uuid = world.enrol("n1", "CUSTOM_A")
+    code, output, _ = sync(world, home, "--dry-run")
+    assert (code, world.writes()) == (0, [])
+    assert f"{uuid}: create the provider {uuid}\n" in output
+    code, output, _ = sync(world, home, "--once")
+    assert code == 0
+    assert output.endswith(
+        "1 synchronised, 1 changed, 0 removed, 0 left out, 0 failed, 0 unanswered\n"
+    )
+    assert world.candidates(f"resources={GOLD}:1&required=CUSTOM_A") == {uuid}
+    world.nodes.call("DELETE", "/v1/nodes/n1")
+    assert sync(world, home, "--once")[0] == 0
+    assert world.placement.list_providers() == []
+
+
+def run(*arguments: str) -> int:
+    return nodes_sync.main(["--once", *arguments])
+
+
+def test_the_exit_code_tells_what_went_wrong(
+    world: World, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nobody = "http://127.0.0.1:9"
+    nodes = ["--nodes-url", world.nodes_service.url]
+    placement = ["--placement-url", world.service.url, "--placement-token", "admin"]
+    world.enrol("n1")
+    assert run(*nodes, *placement, "--node", "n9") == 1
+    assert run(*nodes, "--placement-url", nobody, "--placement-token", "admin") == 1
+    assert run(*nodes, *placement[:2]) == 1
+    assert run("--nodes-url", nobody, *placement) == 3
+    capsys.readouterr()
+    assert run(*nodes) == 2
+    assert "[placement] auth_type is not set" in capsys.readouterr().err
+    assert run("--config-file", str(home / "none.conf"), *nodes, *placement) == 2
+    state = home / "data" / "placement-nodes" / "providers.json"
+    state.write_text("{")
+    assert run(*nodes, *placement) == 2
+    assert str(state) in capsys.readouterr().err
+
+
+def test_the_agent_is_configured_by_a_file(world: World, home: Path) -> None:
+    uuid = world.enrol("n1")
+    file = home / "nodes.conf"
+    file.write_text(
+        "[baremetal]\nauth_type = none\n"
+        f"endpoint_override = {world.nodes_service.url}\n"
+        "[placement]\nauth_type = admin_token\ntoken = admin\n"
+        f"endpoint = {world.service.url}\nendpoint_override = {world.service.url}\n"
+        f"[sync]\nstate_file = {home / 'mine'}\n"
+    )
+    assert run("--config-file", str(file)) == 0
+    assert world.placement.get_provider(uuid).uuid == uuid
+    assert json.loads((home / "mine").read_text())["providers"] == [uuid]
+
+
+def test_the_agent_runs_until_it_is_stopped(world: World, home: Path) -> None:
+    world.enrol("n1", "CUSTOM_A")
+    urls = ["--nodes-url", world.nodes_service.url]
+    urls += ["--placement-url", world.service.url, "--placement-token", "admin"]
+    with programs.start(SYNC, "--interval", "1", *urls, home=home) as process:
+        assert process.stdout
+        assert process.stderr
+        lines = iter(process.stdout.readline, "")
+        assert "set the traits to CUSTOM_A" in [*_until(lines, "set the traits")][-1]
+        world.nodes.set_traits("n1", ["CUSTOM_B"])
+        assert "set the traits to CUSTOM_B" in [*_until(lines, "set the traits")][-1]
+        process.terminate()
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+
+
+def _until(lines: Iterator[str], text: str) -> Iterator[str]:
+    for line in lines:
+        yield line
+        if text in line:
+            return

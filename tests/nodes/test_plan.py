@@ -1,0 +1,151 @@
+"""The steps that make a provider match its node."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from placement_clients.client import Inventory
+from placement_nodes.sync import plan
+from placement_nodes.sync.plan import Found, Wanted
+
+UUID = "2fd2f3a6-20c2-4c5b-94a7-5a7f2f0c2a11"
+FREE: dict[str, Any] = {
+    "uuid": UUID,
+    "resource_class": "baremetal.gold",
+    "maintenance": False,
+    "power_state": "power off",
+    "provision_state": "available",
+    "instance_uuid": None,
+    "traits": ["CUSTOM_A"],
+}
+GOLD = "CUSTOM_GOLD"
+NONE: frozenset[str] = frozenset()
+
+
+def wanted(*traits: str, reserved: int = 0) -> Wanted:
+    return Wanted(UUID, GOLD, reserved, frozenset(traits))
+
+
+def found(
+    *traits: str, known: str = "", inventories: Mapping[str, Inventory] | None = None
+) -> Found:
+    have = {GOLD: whole()} if inventories is None else inventories
+    return Found(7, have, frozenset(traits), frozenset(known.split()))
+
+
+def whole(**other: Any) -> Inventory:
+    return Inventory(**{**WHOLE, **other})
+
+
+WHOLE: dict[str, Any] = {"total": 1, "max_unit": 1}
+
+
+def texts(want: Wanted, have: Found) -> list[str]:
+    return [step.text for step in plan.steps(want, have)]
+
+
+@pytest.mark.parametrize(
+    ("resource_class", "name"),
+    [
+        ("baremetal.gold", "CUSTOM_BAREMETAL_GOLD"),
+        ("bar-metal  gold!", "CUSTOM_BAR_METAL_GOLD_"),
+        ("GOLD", "CUSTOM_GOLD"),
+        ("a__b", "CUSTOM_A_B"),
+        ("größe", "CUSTOM_GR_E"),
+    ],
+)
+def test_a_class_gets_a_name_that_placement_accepts(
+    resource_class: str, name: str
+) -> None:
+    assert plan.class_name(resource_class) == name
+
+
+@pytest.mark.parametrize(
+    ("change", "reserved"),
+    [
+        ({}, 0),
+        ({"power_state": "power on"}, 0),
+        ({"maintenance": True}, 1),
+        ({"power_state": None}, 1),
+        ({"power_state": "error"}, 1),
+        ({"provision_state": "enroll"}, 1),
+        ({"provision_state": "manageable"}, 1),
+        ({"provision_state": "active"}, 1),
+        ({"instance_uuid": UUID}, 1),
+    ],
+)
+def test_a_node_that_cannot_be_allocated_is_reserved(
+    change: dict[str, Any], reserved: int
+) -> None:
+    want = plan.wanted_of({**FREE, **change})
+    assert want is not None
+    assert want.reserved == reserved
+    assert want.inventories == {
+        "CUSTOM_BAREMETAL_GOLD": Inventory(
+            total=1,
+            reserved=reserved,
+            min_unit=1,
+            max_unit=1,
+            step_size=1,
+            allocation_ratio=1.0,
+        )
+    }
+
+
+@pytest.mark.parametrize("resource_class", [None, ""])
+def test_nothing_is_wanted_without_a_resource_class(resource_class: str | None) -> None:
+    assert plan.wanted_of({**FREE, "resource_class": resource_class}) is None
+
+
+def test_nothing_is_done_when_nothing_differs() -> None:
+    have = found("CUSTOM_A", known="CUSTOM_A")
+    assert texts(wanted("CUSTOM_A"), have) == []
+
+
+def test_a_new_provider_gets_all() -> None:
+    have = Found(None, {}, NONE, frozenset({"HW_CPU_X86_VMX"}))
+    assert texts(wanted("CUSTOM_A", "HW_CPU_X86_VMX"), have) == [
+        f"create the provider {UUID}",
+        "make sure of the resource class CUSTOM_GOLD",
+        "set the inventory to one CUSTOM_GOLD",
+        "make sure of the trait CUSTOM_A",
+        "set the traits to CUSTOM_A, HW_CPU_X86_VMX",
+    ]
+
+
+@pytest.mark.parametrize(
+    "inventories",
+    [
+        {},
+        {GOLD: whole(reserved=1)},
+        {GOLD: whole(total=2)},
+        {GOLD: whole(allocation_ratio=2.0)},
+        {GOLD: whole(max_unit=5)},
+        {GOLD: whole(step_size=2)},
+        {GOLD: whole(), "VCPU": whole()},
+        {"CUSTOM_SILVER": whole()},
+    ],
+)
+def test_an_inventory_that_differs_is_replaced(
+    inventories: dict[str, Inventory],
+) -> None:
+    assert texts(wanted(), found(inventories=inventories)) == [
+        "make sure of the resource class CUSTOM_GOLD",
+        "set the inventory to one CUSTOM_GOLD",
+    ]
+
+
+def test_traits_that_differ_are_replaced() -> None:
+    have = found("CUSTOM_B", known="CUSTOM_A")
+    assert texts(wanted("CUSTOM_A"), have) == ["set the traits to CUSTOM_A"]
+    assert texts(wanted(), have) == ["set the traits to none"]
+
+
+def test_unknown_standard_traits_are_left_out() -> None:
+    have = found("CUSTOM_A", known="CUSTOM_A")
+    want = wanted("CUSTOM_A", "HW_NEW")
+    assert plan.unknown_traits(want, have) == ["HW_NEW"]
+    assert texts(want, have) == []
+    have = found(known="CUSTOM_A")
+    assert texts(want, have) == ["set the traits to CUSTOM_A"]

@@ -1,0 +1,78 @@
+"""A node service and Placement behind sockets, and the agent between them."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from placement_clients import access
+from placement_clients.client import Client, Inventory
+from placement_nodes.sync import memory
+from placement_nodes.sync.agent import Agent, Tally
+from placement_nodes.sync.bare_metal import BareMetal
+from tests.nodes.caller import Caller
+from tests.serving import Served
+
+GOLD = "CUSTOM_BAREMETAL_GOLD"
+
+
+@dataclasses.dataclass(slots=True)
+class World:
+    """A node service and Placement, and the agent between them."""
+
+    nodes: Caller
+    nodes_service: Served
+    service: Served
+    placement: Client
+    state: Path
+    said: list[str] = dataclasses.field(default_factory=list)
+
+    def bare_metal(self) -> BareMetal:
+        return BareMetal(access.from_environment({}, url=self.nodes_service.url))
+
+    def run(
+        self, node: str | None = None, *, dry: bool = False, url: str | None = None
+    ) -> Tally:
+        """Make a pass, as one of several processes that follow each other."""
+        way = access.from_environment({}, url=url or self.service.url, token="admin")
+        placement = Client(way, pause=lambda seconds: None)
+        self.service.calls.clear()
+        self.said.clear()
+        with memory.opened(self.state) as remembered:
+            agent = Agent(
+                self.bare_metal(), placement, remembered, say=self.said.append, dry=dry
+            )
+            return agent.synchronise_one(node) if node else agent.synchronise_all()
+
+    def enrol(self, name: str, *traits: str, **about: Any) -> str:
+        """Enrol a node that can be allocated."""
+        uuid = self.nodes.enrol(
+            name, *traits, **{"resource_class": "baremetal.gold", **about}
+        )
+        self.nodes.provision(name, "manage", "provide")
+        return uuid
+
+    def generation(self, uuid: str) -> int:
+        return self.placement.get_provider(uuid).generation
+
+    def traits(self, uuid: str) -> set[str]:
+        return set(self.placement.get_traits(uuid).names)
+
+    def inventories(self, uuid: str) -> dict[str, Inventory]:
+        return self.placement.get_inventories(uuid).by_class
+
+    def writes(self) -> list[str]:
+        return [line for line in self.service.lines if not line.startswith("GET")]
+
+    def candidates(self, query: str) -> set[str]:
+        found = self.placement.list_candidates(query).found
+        return {uuid for each in found for uuid in each.allocations}
+
+    def claim(self, uuid: str, consumer: str) -> None:
+        """Allocate the node of a provider to a consumer."""
+        found = self.placement.list_candidates(f"resources={GOLD}:1").found
+        [candidate] = [each for each in found if uuid in each.allocations]
+        self.placement.claim(consumer, candidate, project_id="p", user_id="u")
+
+
+def gold(reserved: int = 0) -> dict[str, Inventory]:
+    return {GOLD: Inventory(total=1, reserved=reserved, max_unit=1)}

@@ -1,0 +1,337 @@
+"""Whatever fails in the middle of an operation, the operation ends as it should.
+
+Each operation is repeated; each time something else fails: the first call to Placement,
+the second, and so on, until it succeeds undisturbed.
+
+That takes long: ``tox -e failures`` does all of it. Otherwise the faults that leave
+something behind happen at one of the first calls, and at a few of the others.
+"""
+
+import datetime
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from keystoneauth1 import exceptions as keystone
+
+from placement_foundation import errors
+from placement_reservations.lifecycle import change, registration, termination
+from placement_reservations.lifecycle.change import Update, WishChange
+from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud, Killed
+
+EVERY_CALL = bool(os.environ.get("PLACEMENT_TEST_EVERY_CALL"))
+# So many calls lie between two faults, unless each call sees one.
+STRIDE = 16
+LONG = datetime.timedelta(minutes=15)
+
+# Breaks a call, before or after it is executed.
+Fault = Callable[[Cloud, str], None]
+
+
+def kill(cloud: Cloud, call: str) -> None:
+    raise Killed
+
+
+def refuse(cloud: Cloud, call: str) -> None:
+    raise keystone.ConnectFailure("nobody answers")
+
+
+def be_slow(cloud: Cloud, call: str) -> None:
+    raise keystone.ConnectTimeout("it timed out")
+
+
+FAULTS: dict[str, tuple[str, Fault]] = {
+    "killed before a call": ("before", kill),
+    "killed after a call": ("after", kill),
+    "Placement is down": ("before", refuse),
+    "an answer is lost": ("after", be_slow),
+}
+SUBTLE = ("killed after a call", "an answer is lost")
+BREAKS = pytest.mark.parametrize("fault", FAULTS if EVERY_CALL else SUBTLE)
+
+
+@contextmanager
+def broken(cloud: Cloud, fault: str, at: int, *, stays: bool) -> Iterator[list[str]]:
+    """Make a call fail, and all calls after it if the fault ``stays``."""
+    when, happen = FAULTS[fault]
+    calls: list[str] = []
+
+    def count(call: str) -> None:
+        calls.append(call)
+        if len(calls) == at or (stays and len(calls) > at):
+            happen(cloud, call)
+
+    setattr(cloud.wire, when, count)
+    try:
+        yield calls
+    finally:
+        setattr(cloud.wire, when, lambda call: None)
+
+
+def disturb(cloud: Cloud, fault: str, work: Callable[[], object]) -> Iterator[bool]:
+    """Repeat an operation with a fault at each of its calls in turn.
+
+    Yields after each repetition whether the operation was carried out all the same.
+    """
+    first = 1 if EVERY_CALL else 1 + list(FAULTS).index(fault)
+    for at in range(first, 60, 1 if EVERY_CALL else STRIDE):
+        for stays in (False, True) if EVERY_CALL else (at % 2 == 0,):
+            done = False
+            with broken(cloud, fault, at, stays=stays) as calls:
+                try:
+                    work()
+                    done = True
+                except (Killed, errors.Unavailable):
+                    pass
+            # A killed process does not renew its claims.
+            yield done
+        if len(calls) < at:
+            return
+    raise AssertionError("there is no end to it")
+
+
+def recover(cloud: Cloud) -> None:
+    cloud.run_due(advance=datetime.timedelta(minutes=4))
+    cloud.run_due()
+
+
+@BREAKS
+def test_a_lease_is_made_or_was_never_there(cloud: Cloud, fault: str) -> None:
+    made: list[str] = []
+
+    def work() -> None:
+        made.append(cloud.order(5))
+
+    for done in disturb(cloud, fault, work):
+        recover(cloud)
+        cloud.assert_consistent()
+        assert cloud.count_slots() == (5 if done else 0)
+        if done:
+            termination.delete(cloud.world, made[-1])
+    assert made
+
+
+@BREAKS
+def test_an_abandoned_start_is_ended_by_any_process(cloud: Cloud, fault: str) -> None:
+    leases: list[str] = []
+
+    def work() -> None:
+        leases.append(cloud.order(9, start=cloud.clock.time.replace(second=0)))
+        cloud.run_due()
+
+    for _ in disturb(cloud, fault, work):
+        recover(cloud)
+        cloud.assert_consistent()
+        for lease in leases:
+            status = cloud.status(lease)
+            assert status in ("ACTIVE", "ERROR")
+            if status == "ERROR":
+                assert cloud.events(lease)["start_lease"] == "ERROR"
+                assert "killed" not in fault
+            termination.delete(cloud.world, lease)
+        leases.clear()
+        assert cloud.classes() == set()
+        assert cloud.inventories() == {}
+
+
+@BREAKS
+def test_an_end_leaves_nothing_in_the_end(cloud: Cloud, fault: str) -> None:
+    leases: list[str] = []
+
+    def work() -> None:
+        cloud.run_due()
+
+    def prepare() -> None:
+        now = cloud.clock.time.replace(second=0)
+        lease = cloud.order(9, start=now, hours=1)
+        cloud.run_due()
+        assert cloud.boot(lease)
+        leases.append(lease)
+        cloud.clock.advance(HOUR)
+
+    prepare()
+    for _ in disturb(cloud, fault, work):
+        recover(cloud)
+        assert cloud.status(leases[-1]) == "TERMINATED"
+        assert cloud.classes() == set()
+        assert cloud.inventories() == {}
+        assert cloud.count_slots() == 0
+        prepare()
+
+
+def test_an_outage_at_the_end_lasts_longer_than_patience(cloud: Cloud) -> None:
+    lease = cloud.order(3)
+    cloud.turn(advance=DAY)
+    server = cloud.boot(lease)
+    with cloud.wire.cut():
+        cloud.turn(advance=2 * HOUR)
+        assert cloud.status(lease) == "TERMINATING"
+        cloud.turn(advance=LONG)
+        assert cloud.status(lease) == "ERROR"
+        assert cloud.events(lease)["end_lease"] == "ERROR"
+    cloud.turn(advance=datetime.timedelta(seconds=10))
+    assert cloud.status(lease) == "ERROR"
+    cloud.turn(advance=datetime.timedelta(minutes=1))
+    assert cloud.status(lease) == "TERMINATED"
+    assert cloud.placement.get(f"/allocations/{server}")["allocations"] == {}
+    cloud.assert_consistent()
+
+
+@BREAKS
+def test_a_deletion_continues(cloud: Cloud, fault: str) -> None:
+    leases: list[str] = []
+
+    def prepare() -> None:
+        lease = cloud.order(9, start=cloud.clock.time.replace(second=0))
+        cloud.run_due()
+        assert cloud.boot(lease)
+        leases.append(lease)
+
+    def work() -> None:
+        termination.delete(cloud.world, leases[-1])
+
+    prepare()
+    for _ in disturb(cloud, fault, work):
+        recover(cloud)
+        try:
+            status = cloud.status(leases[-1])
+        except errors.NotFound:
+            pass
+        else:
+            assert status == "ERROR"
+            termination.delete(cloud.world, leases[-1])
+        assert cloud.classes() == set()
+        assert cloud.inventories() == {}
+        assert cloud.count_slots() == 0
+        prepare()
+
+
+@BREAKS
+def test_a_change_is_made_or_was_never_there(cloud: Cloud, fault: str) -> None:
+    lease = cloud.order(3, start=TODAY, hours=1000)
+    cloud.run_due()
+    (reservation,) = cloud.lease(lease).reservations
+    wanted = Update(
+        end=TODAY + 1001 * HOUR, wishes={reservation.id: WishChange({"amount": 12})}
+    )
+
+    def work() -> None:
+        change.update(cloud.world, lease, wanted)
+
+    for done in disturb(cloud, fault, work):
+        recover(cloud)
+        assert cloud.status(lease) == "ACTIVE"
+        assert len(cloud.slots(lease)) == (12 if done else 3)
+        assert cloud.lease(lease).interval.end == TODAY + (1000 + done) * HOUR
+        cloud.assert_consistent()
+        if done:
+            return
+
+
+@BREAKS
+def test_a_host_is_added_or_was_never_there(cloud: Cloud, fault: str) -> None:
+    cloud.make_host("compute-3")
+    added = []
+
+    def work() -> None:
+        registration.add(cloud.world, "compute-3", {"gpu": "True"})
+
+    for done in disturb(cloud, fault, work):
+        recover(cloud)
+        assert ("blazar_compute-3" in cloud.children()) == done
+        assert ("compute-3" in cloud.pool()) == done
+        if done:
+            added.append(done)
+            registration.remove(cloud.world, cloud.host_id("compute-3"))
+    assert added
+
+
+@BREAKS
+def test_a_host_is_removed_or_still_there(cloud: Cloud, fault: str) -> None:
+    removed = []
+
+    def work() -> None:
+        registration.remove(cloud.world, cloud.host_id("compute-2"))
+
+    for done in disturb(cloud, fault, work):
+        recover(cloud)
+        assert ("blazar_compute-2" in cloud.children()) == (not done)
+        assert ("compute-2" in cloud.pool()) == (not done)
+        if done:
+            removed.append(done)
+            registration.add(cloud.world, "compute-2", {})
+        else:
+            assert cloud.host("compute-2").reservable
+    assert removed
+
+
+def test_another_writer_is_no_obstacle(cloud: Cloud) -> None:
+    lease = cloud.order(3)
+    cloud.placement.call("PUT", "/resource_classes/CUSTOM_OTHER")
+    child = cloud.children()["blazar_compute-1"]
+    path = f"/resource_providers/{child}/inventories"
+
+    def interfere(call: str) -> None:
+        if call == f"GET {path}" and len(written) < 3:
+            known = cloud.placement.get(path)
+            known["inventories"]["CUSTOM_OTHER"] = {"total": len(written) + 1}
+            assert cloud.placement.call("PUT", path, known).status == 200
+            written.append(call)
+
+    written: list[str] = []
+    cloud.wire.after = interfere
+    cloud.turn(advance=DAY)
+    assert len(written) == 3
+    assert cloud.status(lease) == "ACTIVE"
+    (reservation,) = cloud.lease(lease).reservations
+    assert cloud.inventories_of("compute-1") == {
+        "CUSTOM_OTHER": 3,
+        reservation.resource_class: 3,
+    }
+
+
+def test_servers_that_come_while_a_lease_ends_are_deleted_too(cloud: Cloud) -> None:
+    lease = cloud.order(3)
+    cloud.turn(advance=DAY)
+    name = cloud.lease(lease).reservations[0].resource_class
+    late: list[str | None] = []
+
+    def boot(call: str) -> None:
+        if call.startswith("DELETE") and call.endswith(name) and not late:
+            late.append(None)
+            late[0] = cloud.boot(lease)
+
+    cloud.wire.before = boot
+    termination.delete(cloud.world, lease)
+    assert late[0]
+    assert cloud.placement.get(f"/allocations/{late[0]}")["allocations"] == {}
+    assert cloud.classes() == set()
+
+
+def test_placement_is_down_at_a_start(cloud: Cloud) -> None:
+    lease = cloud.order(3)
+    with cloud.wire.cut():
+        cloud.turn(advance=DAY)
+        assert cloud.status(lease) == "ERROR"
+        assert cloud.events(lease)["start_lease"] == "ERROR"
+        with pytest.raises(errors.Unavailable):
+            termination.delete(cloud.world, lease)
+    assert cloud.status(lease) == "ERROR"
+    termination.delete(cloud.world, lease)
+    assert cloud.classes() == set()
+    assert cloud.inventories() == {}
+
+
+def test_a_lease_that_was_not_ended_is_deleted_all_the_same(cloud: Cloud) -> None:
+    lease = cloud.order(9)
+    cloud.clock.advance(DAY)
+    with pytest.raises(Killed), broken(cloud, "killed after a call", 5, stays=False):
+        cloud.run_due()
+    assert cloud.status(lease) == "STARTING"
+    with pytest.raises(errors.Conflict, match="in progress"):
+        termination.delete(cloud.world, lease)
+    cloud.clock.advance(LONG)
+    termination.delete(cloud.world, lease)
+    assert cloud.classes() == set()
+    assert cloud.inventories() == {}

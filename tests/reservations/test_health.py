@@ -1,0 +1,125 @@
+"""Hosts that fail or shrink, and the leases with slots on them."""
+
+import datetime
+
+from placement_reservations.capacity import Size
+from placement_reservations.lifecycle.turn import Loop
+from placement_reservations.store.lease import Lease
+from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud
+
+DISABLED = "COMPUTE_STATUS_DISABLED"
+
+
+def condition(lease: Lease) -> tuple[bool, bool, bool]:
+    """Return whether a lease is degraded, lacks slots, and was moved."""
+    (reservation,) = lease.reservations
+    return lease.degraded, reservation.missing_resources, reservation.resources_changed
+
+
+def set_traits(cloud: Cloud, name: str, *traits: str) -> None:
+    root = cloud.hosts[name]
+    body = {
+        "resource_provider_generation": cloud.placement.generation(root),
+        "traits": list(traits),
+    }
+    path = f"/resource_providers/{root}/traits"
+    assert cloud.placement.call("PUT", path, body).status == 200
+
+
+def test_a_pending_lease_moves_off_a_disabled_host(cloud: Cloud) -> None:
+    lease = cloud.order(5)
+    assert cloud.slots(lease) == [1] * 5
+    set_traits(cloud, "compute-1", DISABLED)
+    cloud.turn()
+    assert cloud.slots(lease) == [2] * 5
+    assert condition(cloud.lease(lease)) == (False, False, True)
+    assert not cloud.host("compute-1").reservable
+    # No new slots on it are promised either.
+    assert cloud.slots(cloud.order(3)) == [2] * 3
+    cloud.turn(advance=DAY)
+    assert cloud.status(lease) == "ACTIVE"
+    cloud.assert_consistent()
+
+
+def test_a_started_lease_is_degraded_until_the_host_is_back(cloud: Cloud) -> None:
+    lease = cloud.order(5)
+    cloud.turn(advance=DAY)
+    set_traits(cloud, "compute-1", DISABLED)
+    cloud.turn()
+    assert condition(cloud.lease(lease)) == (True, True, False)
+    assert cloud.slots(lease) == [1] * 5
+    set_traits(cloud, "compute-1")
+    cloud.turn()
+    assert condition(cloud.lease(lease)) == (False, False, False)
+    assert cloud.host("compute-1").reservable
+
+
+def test_a_lease_without_other_room_waits_for_it(cloud: Cloud) -> None:
+    lease = cloud.order(9)
+    set_traits(cloud, "compute-2", DISABLED)
+    cloud.turn()
+    assert condition(cloud.lease(lease)) == (True, True, False)
+    assert sorted(cloud.slots(lease)) == [1] * 8 + [2]
+    cloud.make_host("compute-3")
+    cloud.register("compute-3")
+    cloud.turn()
+    assert condition(cloud.lease(lease)) == (False, False, True)
+    assert sorted(cloud.slots(lease)) == [1] * 8 + [3]
+
+
+def test_a_host_that_is_gone_has_failed(cloud: Cloud) -> None:
+    lease = cloud.order(3)
+    child = cloud.children()["blazar_compute-1"]
+    for uuid in (child, cloud.hosts["compute-1"]):
+        path = f"/resource_providers/{uuid}"
+        assert cloud.placement.call("DELETE", path).status == 204
+    cloud.turn(advance=DAY)
+    assert cloud.status(lease) == "ACTIVE"
+    assert cloud.slots(lease) == [2] * 3
+
+
+def test_a_host_that_shrinks_keeps_what_is_most_important(cloud: Cloud) -> None:
+    started = cloud.order(3)
+    cloud.turn(advance=DAY)
+    soon = cloud.order(3, start=TODAY + DAY + HOUR)
+    later = cloud.order(5, start=TODAY + DAY + HOUR, size=Size(1, 64, 1))
+    cloud.give("compute-1", VCPU=6, MEMORY_MB=8192, DISK_GB=100)
+    cloud.turn()
+    assert cloud.host("compute-1").size == Size(6, 8192, 100)
+    assert cloud.slots(started) == [1] * 3
+    assert cloud.slots(soon) == [1] * 3
+    assert 1 not in cloud.slots(later)
+    assert not any(cloud.lease(each).degraded for each in (started, soon, later))
+    cloud.give("compute-1", VCPU=2, MEMORY_MB=8192, DISK_GB=100)
+    cloud.turn()
+    assert condition(cloud.lease(started)) == (True, True, False)
+    assert cloud.status(started) == "ACTIVE"
+    # Room that comes back makes it whole.
+    cloud.give("compute-1", VCPU=8, MEMORY_MB=8192, DISK_GB=100)
+    cloud.turn()
+    assert condition(cloud.lease(started)) == (False, False, False)
+
+
+def test_a_host_that_grows_promises_more(cloud: Cloud) -> None:
+    cloud.order(16)
+    cloud.give("compute-1", VCPU=9, MEMORY_MB=8192, DISK_GB=100)
+    cloud.turn()
+    assert cloud.slots(cloud.order(1)) == [1]
+
+
+def test_an_outage_of_placement_is_not_a_failure_of_hosts(cloud: Cloud) -> None:
+    lease = cloud.order(5)
+    with cloud.wire.cut():
+        cloud.turn()
+    assert cloud.host("compute-1").reservable
+    assert condition(cloud.lease(lease)) == (False, False, False)
+
+
+def test_hosts_are_checked_from_time_to_time(cloud: Cloud) -> None:
+    loop = Loop(cloud.world)
+    looks: list[str] = []
+    cloud.wire.after = looks.append
+    for _ in range(4):
+        loop.turn()
+        cloud.clock.advance(datetime.timedelta(seconds=30))
+    assert len([call for call in looks if call.endswith("name=compute-1")]) == 2

@@ -1,0 +1,140 @@
+"""Several processes that use one database at once."""
+
+import sys
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+import pytest
+
+from placement_foundation import errors
+from placement_reservations.lifecycle import change, registration, termination
+from placement_reservations.lifecycle.change import Update, WishChange
+from tests import programs
+from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud
+from tests.serving import Served
+from tests.threads import at_once
+
+BUYER = "tests.reservations.buyer"
+
+
+def try_order(cloud: Cloud, amount: int, affinity: bool | None = None) -> bool:
+    try:
+        cloud.order(amount, affinity)
+    except errors.Conflict:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("affinity", [None, True])
+def test_no_slot_is_promised_twice(cloud: Cloud, affinity: bool | None) -> None:
+    calls = [lambda: try_order(cloud, 4, affinity) for _ in range(6)]
+    assert sum(at_once(calls)) == 4
+    assert cloud.count_slots() == 16
+    cloud.assert_consistent()
+
+
+def test_two_processes_promise_all_there_is_and_no_more(
+    cloud: Cloud, service: Served, books_url: str, tmp_path: Path
+) -> None:
+    buyers = [
+        Popen(
+            [sys.executable, "-m", BUYER, books_url, service.url],
+            env=programs.environment(tmp_path),
+            stdout=PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    bought = [int(buyer.communicate(timeout=120)[0]) for buyer in buyers]
+    assert sum(bought) == 16
+    assert cloud.count_slots() == 16
+    cloud.assert_consistent()
+
+
+def test_each_event_is_run_once(cloud: Cloud) -> None:
+    leases = [cloud.order(2) for _ in range(3)]
+    child = cloud.children()["blazar_compute-1"]
+    # Each successful write increments the generation, however many attempts it took.
+    before = cloud.placement.generation(child)
+    cloud.clock.advance(DAY)
+    at_once([cloud.run_due] * 4)
+    assert [cloud.status(lease) for lease in leases] == ["ACTIVE"] * 3
+    assert cloud.placement.generation(child) == before + 3
+    cloud.clock.advance(2 * HOUR)
+    at_once([cloud.run_due] * 4)
+    assert [cloud.status(lease) for lease in leases] == ["TERMINATED"] * 3
+    assert cloud.placement.generation(child) == before + 6
+    cloud.assert_consistent()
+
+
+def test_a_lease_is_deleted_once(cloud: Cloud) -> None:
+    lease = cloud.order(2)
+
+    def delete() -> type[Exception] | None:
+        try:
+            termination.delete(cloud.world, lease)
+        except errors.ServiceError as exc:
+            return type(exc)
+        return None
+
+    outcomes = at_once([delete] * 4)
+    assert outcomes.count(None) == 1
+    cloud.assert_consistent()
+
+
+def test_a_lease_that_starts_is_not_changed_or_deleted_meanwhile(cloud: Cloud) -> None:
+    lease = cloud.order(2)
+    (reservation,) = cloud.lease(lease).reservations
+    cloud.clock.advance(DAY)
+    seen = []
+
+    def meddle(call: str) -> None:
+        if call.startswith("PUT"):
+            with pytest.raises(errors.Conflict):
+                termination.delete(cloud.world, lease)
+            wishes = {reservation.id: WishChange({"amount": 3})}
+            with pytest.raises(errors.Conflict):
+                change.update(cloud.world, lease, Update(wishes=wishes))
+            seen.append(cloud.status(lease))
+            change.update(cloud.world, lease, Update("renamed"))
+
+    cloud.wire.before = meddle
+    cloud.run_due()
+    assert seen == ["STARTING"]
+    assert cloud.status(lease) == "ACTIVE"
+    assert cloud.lease(lease).name == "renamed"
+
+
+def test_a_host_is_not_removed_while_it_is_promised(cloud: Cloud) -> None:
+    def remove() -> bool:
+        try:
+            registration.remove(cloud.world, "1")
+        except errors.Conflict:
+            return False
+        return True
+
+    outcomes = at_once([remove, lambda: try_order(cloud, 9)])
+    assert outcomes.count(True) == 1
+    assert len(cloud.children()) == (1 if outcomes[0] else 2)
+    cloud.assert_consistent()
+
+
+def test_the_start_moves_while_other_processes_look(cloud: Cloud) -> None:
+    lease = cloud.order(2)
+    cloud.clock.advance(DAY)
+    later = Update(start=TODAY + DAY + HOUR)
+
+    def move() -> bool:
+        try:
+            change.update(cloud.world, lease, later)
+        except errors.Conflict:
+            return False
+        return True
+
+    def look() -> bool:
+        cloud.run_due()
+        return True
+
+    moved, _ = at_once([move, look])
+    assert cloud.status(lease) == ("PENDING" if moved else "ACTIVE")
+    cloud.assert_consistent()
