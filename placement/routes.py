@@ -6,7 +6,7 @@ them. ``Operation`` explains the fields of a row.
 
 import functools
 
-from placement import errors
+from placement import errors, measure
 from placement.handlers import (
     aggregate,
     allocation,
@@ -39,7 +39,6 @@ from placement.schemas import usage as usage_wire
 from placement.schemas import what_if as what_if_wire
 from placement_foundation.http.operation import Operation
 from placement_foundation.http.version import ByVersion, always, since
-from placement_foundation.observing import telemetry
 
 ROUTES: dict[str, dict[str, Operation]] = {
     "/": {
@@ -74,7 +73,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
                 }
             ),
             status=always(204),
-            counted=telemetry.CLAIMS,
+            counted=measure.CLAIMS,
         ),
     },
     "/allocations/{consumer_uuid}": {
@@ -99,7 +98,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
                 }
             ),
             status=always(204),
-            counted=telemetry.CLAIMS,
+            counted=measure.CLAIMS,
         ),
         "DELETE": Operation(
             handler=always(allocation.delete_of_consumer),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import sqlalchemy as sa
 from oslo_log import log
 
+from placement import measure
 from placement.db import models
 from placement.forest import fingerprint, forest, prefilter, reading, vocabulary
 from placement.forest.fingerprint import Fingerprint
@@ -157,7 +158,7 @@ class ForestCache:
 
     def _forget(self) -> None:
         self._kept = None
-        telemetry.tell(telemetry.FOREST_TREES, 0)
+        telemetry.tell(measure.FOREST_TREES, 0)
 
     def _load_heads(self, connection: sa.Connection) -> str | None:
         """Return the newest tokens of changes; None if changes are not recorded."""
@@ -185,11 +186,11 @@ class ForestCache:
         with self._replacing:
             if self._kept is base and not (base and fresh.seen.is_older(base.seen)):
                 self._kept = fresh
-                telemetry.tell(telemetry.FOREST_TREES, fresh.forest.size)
+                telemetry.tell(measure.FOREST_TREES, fresh.forest.size)
         return fresh
 
     def _load_all(self, connection: sa.Connection, heads: str) -> Kept:
-        telemetry.tell(telemetry.FOREST_REFRESHES, extent="all")
+        telemetry.tell(measure.FOREST_REFRESHES, extent="all")
         seen = change_log.seen_of(change_log.load_changes(connection))
         words = vocabulary.load(connection)
         grown = forest.forest_of(words, reading.load(connection, words))
@@ -208,7 +209,7 @@ class ForestCache:
         changed = base.seen.changed_roots(seen, reading.MOST_LISTED_ROOTS)
         if changed is None or _are_renamed(base.forest.vocabulary, words):
             return self._load_all(connection, heads)
-        telemetry.tell(telemetry.FOREST_REFRESHES, extent="changes")
+        telemetry.tell(measure.FOREST_REFRESHES, extent="changes")
         trees = reading.load(connection, words, changed, base.forest.provider)
         return Kept(
             base.forest.replace(words, changed, trees),

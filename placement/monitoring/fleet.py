@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
+from placement import measure
 from placement.objects import total
 from placement_foundation.database import trouble
 from placement_foundation.database.storage import Database
-from placement_foundation.observing import metrics
 from placement_foundation.observing.recent import Recent
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def families(sums: Any) -> Iterator["Metric"]:
 
     def gauge(name: str, meaning: str, label: str, values: Mapping[str, float]) -> Any:
         family = GaugeMetricFamily(
-            f"{metrics.PREFIX}fleet_{name}", meaning, labels=[label] if label else []
+            f"{measure.PREFIX}fleet_{name}", meaning, labels=[label] if label else []
         )
         for each, value in values.items():
             family.add_metric([each] if label else [], value)

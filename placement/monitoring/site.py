@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from placement import errors
+from placement import errors, measure
 from placement.db import migration
 from placement.monitoring.fleet import Fleet
 from placement.objects import standard_name
@@ -46,7 +46,7 @@ def metrics_page(config: cfg.ConfigOpts, database: Database) -> Page:
     """Begin to count, and return the page that shows the metrics."""
     # Close the connections that were opened before they were counted.
     database.rest()
-    metrics.switch_on()
+    metrics.switch_on(measure.PREFIX, measure.MEASURES)
     metrics.watch_connections(database.engine)
     fleet = Fleet(database, metrics.directory(), config.metrics.fleet_interval)
     return Page(lambda: Text(metrics.render([fleet]), media_type=metrics.MEDIA_TYPE))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from oslo_log import log
 
-from placement import errors
+from placement import errors, measure
 from placement.forest.forest import Forest
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot
@@ -67,8 +67,8 @@ def find(snapshot: Snapshot, question: CandidateQuery, order: Order) -> list[Can
         limits=order.limits,
     )
     found = list(itertools.islice(candidates, question.limit))
-    telemetry.tell(telemetry.CANDIDATE_HOSTS, tally.anchors)
-    telemetry.tell(telemetry.CANDIDATE_ANSWERS, len(found))
+    telemetry.tell(measure.CANDIDATE_HOSTS, tally.anchors)
+    telemetry.tell(measure.CANDIDATE_ANSWERS, len(found))
     _report(tally, len(found))
     if shuffle:
         shuffle.shuffle(found)
@@ -82,7 +82,7 @@ def _report(tally: Tally, found: int) -> None:
     """
     hard = ", ".join(suffix or "without suffix" for suffix in tally.hardest(MOST_NAMED))
     if tally.exhausted:
-        telemetry.tell(telemetry.SEARCHES_CUT)
+        telemetry.tell(measure.SEARCHES_CUT)
         LOG.warning(
             "[placement] search_picks ended a search for allocation candidates: %d "
             "found, there may be more; turns cut short: %d; groups hard to serve: %s",

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -21,16 +21,19 @@ from placement_foundation.observing.telemetry import Kind, Measure
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
 
-PREFIX = "placement_"
 # prometheus_client reads it when it is imported, so import that only when needed.
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Meter(telemetry.Observer):
-    """Keeps the numbers that it is given."""
+    """Keeps the numbers that it is given, as far as they belong to its service.
 
-    def __init__(self) -> None:
+    :param prefix: the beginning of the names of all metrics
+    :param measures: those of the service, besides those of every service
+    """
+
+    def __init__(self, prefix: str, measures: Sequence[Measure]) -> None:
         import prometheus_client
         from prometheus_client import values
 
@@ -42,20 +45,22 @@ class Meter(telemetry.Observer):
             values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
         registry = prometheus_client.CollectorRegistry()
         self._told: Mapping[Measure, Callable[[float, Mapping[str, str]], None]] = {
-            measure: _teller(_make(measure, registry), measure)
-            for measure in telemetry.MEASURES
+            measure: _teller(_make(prefix, measure, registry), measure)
+            for measure in (*telemetry.MEASURES, *measures)
         }
 
     def tell(self, measure: Measure, amount: float, labels: Mapping[str, str]) -> None:
         """Record a number."""
-        self._told[measure](amount, labels)
+        keep = self._told.get(measure)
+        if keep:
+            keep(amount, labels)
 
 
-def _make(measure: Measure, registry: Any) -> Any:
+def _make(prefix: str, measure: Measure, registry: Any) -> Any:
     import prometheus_client as client
 
     names = {
-        "name": PREFIX + measure.name,
+        "name": prefix + measure.name,
         "documentation": measure.meaning,
         "labelnames": measure.labels,
         "registry": registry,
@@ -82,18 +87,22 @@ def _teller(
     return lambda amount, labels: getattr(metric.labels(**labels), verb)(amount)
 
 
-def switch_on() -> Meter:
-    """Begin to keep numbers in this process and in those that it forks."""
+def switch_on(prefix: str, measures: tuple[Measure, ...] = ()) -> Meter:
+    """Begin to keep numbers in this process and in those that it forks.
+
+    :param prefix: the beginning of the names of all metrics
+    :param measures: those of the service, besides those of every service
+    """
     directory()
-    meter = _meter()
+    meter = _meter(prefix, measures)
     telemetry.add(meter)
     return meter
 
 
 @functools.cache
-def _meter() -> Meter:
-    # Two meters in one process would write to the same files.
-    return Meter()
+def _meter(prefix: str, measures: tuple[Measure, ...]) -> Meter:
+    # Two meters of a service in one process would write to the same files.
+    return Meter(prefix, measures)
 
 
 def directory() -> str:

@@ -79,12 +79,6 @@ STEP_SECONDS = Measure(
     ("operation", "step"),
     SECONDS,
 )
-CLAIMS = Measure(
-    "claims",
-    Kind.COUNTER,
-    "Writes of allocations, by outcome.",
-    ("outcome", "code"),
-)
 TRANSACTION_FAILURES = Measure(
     "transaction_failures",
     Kind.COUNTER,
@@ -107,50 +101,15 @@ CONNECTIONS_IN_USE = Measure(
     Kind.LEVEL,
     "Connections to the database that a transaction is using.",
 )
-CANDIDATE_HOSTS = Measure(
-    "candidates_hosts",
-    Kind.HISTOGRAM,
-    "Hosts, or rather trees, that a search for allocation candidates looked at.",
-    edges=NUMBERS,
-)
-CANDIDATE_ANSWERS = Measure(
-    "candidates_answers",
-    Kind.HISTOGRAM,
-    "Allocation candidates in an answer.",
-    edges=NUMBERS,
-)
-
-SEARCHES_CUT = Measure(
-    "searches_cut",
-    Kind.COUNTER,
-    "Searches for allocation candidates that ended with their budget.",
-)
-FOREST_REFRESHES = Measure(
-    "forest_refreshes",
-    Kind.COUNTER,
-    "How often the forest in memory was refreshed: all of it, or only the changes.",
-    ("extent",),
-)
-FOREST_TREES = Measure(
-    "forest_trees",
-    Kind.SIZE,
-    "Trees that are kept in memory.",
-)
-
+# What every service measures. Each adds its own.
 MEASURES = (
     REQUESTS,
     REQUEST_SECONDS,
     STEP_SECONDS,
-    CLAIMS,
     TRANSACTION_FAILURES,
     TRANSACTION_RETRIES,
     CONNECTIONS,
     CONNECTIONS_IN_USE,
-    CANDIDATE_HOSTS,
-    CANDIDATE_ANSWERS,
-    SEARCHES_CUT,
-    FOREST_REFRESHES,
-    FOREST_TREES,
 )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import webob
 
-from placement import app, conf
+from placement import app, conf, measure
 from placement.cmd import api
 from placement.monitoring import fleet
 from placement.objects import total
@@ -36,7 +36,7 @@ ON = {("metrics", "enabled"): True}
 def counting(database: Database) -> Iterator["WSGIApplication"]:
     """Give a service that counts and believes everybody."""
     yield app.build(make_config(ON), database)
-    telemetry.remove(metrics.switch_on())
+    telemetry.remove(metrics.switch_on(measure.PREFIX, measure.MEASURES))
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_connections_are_counted_while_they_are_used(
 IMPORTED_EARLIER = """
 import prometheus_client
 from placement_foundation.observing import metrics, telemetry
-metrics.switch_on()
+metrics.switch_on("placement_")
 telemetry.tell(telemetry.TRANSACTION_RETRIES, cause="lost_race")
 print(metrics.render().decode())
 """
@@ -196,10 +196,11 @@ import os
 import prometheus_client
 theirs = prometheus_client.Counter("theirs", "Counted by another library.", ["kind"])
 theirs.labels("one").inc()
+from placement import measure
 from placement_foundation.observing import metrics, telemetry
-metrics.switch_on()
+metrics.switch_on(measure.PREFIX, measure.MEASURES)
 if not os.fork():
-    telemetry.tell(telemetry.SEARCHES_CUT)
+    telemetry.tell(measure.SEARCHES_CUT)
     theirs.labels("one").inc()
     telemetry.tell(telemetry.TRANSACTION_RETRIES, cause="lost_race")
     os._exit(0)
@@ -257,7 +258,7 @@ def test_with_an_identity_service_readers_of_the_fleet_may_see_it(
                 assert response.status_int == status
             assert "placement:ledger:fleet" in response.text
         finally:
-            telemetry.remove(metrics.switch_on())
+            telemetry.remove(metrics.switch_on(measure.PREFIX, measure.MEASURES))
 
 
 class Clock:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from gunicorn import util
 
+from placement import measure as placement_measure
 from placement.monitoring import fleet
 from placement.objects import total
 from placement_foundation.observing import metrics, telemetry
@@ -97,8 +98,8 @@ def test_each_target_is_documented() -> None:
 
 def test_the_guide_lists_each_metric() -> None:
     guide = (DEPLOY.parent / "docs" / "monitoring.rst").read_text()
-    for measure in telemetry.MEASURES:
-        assert f"``{metrics.PREFIX}{measure.name}" in guide
+    for measure in (*telemetry.MEASURES, *placement_measure.MEASURES):
+        assert f"``{placement_measure.PREFIX}{measure.name}" in guide
         assert all(f"``{label}``" in guide for label in measure.labels)
 
 
@@ -115,10 +116,10 @@ def known_metrics() -> set[str]:
     """Return the names of all series that there can be."""
     nothing = fleet.bound(total.Totals(0, {}, {}), 0)
     names = {family.name for family in fleet.families(nothing)}
-    for measure in telemetry.MEASURES:
+    for measure in (*telemetry.MEASURES, *placement_measure.MEASURES):
         endings = {Kind.COUNTER: ("_total",), Kind.HISTOGRAM: HISTOGRAM}
         names |= {
-            f"{metrics.PREFIX}{measure.name}{ending}"
+            f"{placement_measure.PREFIX}{measure.name}{ending}"
             for ending in endings.get(measure.kind, ("",))
         }
     return names
@@ -127,7 +128,7 @@ def known_metrics() -> set[str]:
 @pytest.mark.parametrize("name", ["grafana.json", "alerts.yml"])
 def test_metrics_that_are_looked_at_exist(name: str) -> None:
     text = (DEPLOY / name).read_text()
-    named = set(re.findall(rf"\b{metrics.PREFIX}\w+", text))
+    named = set(re.findall(rf"\b{placement_measure.PREFIX}\w+", text))
     assert len(named) > 5
     assert named <= known_metrics()
 

@@ -27,7 +27,7 @@ LAYERS = {
         {"objects", "search"},
         {"model", "db"},
         {"conf", "errors"},
-        {"microversion"},
+        {"microversion", "measure"},
     ],
     NODES: [
         {"cmd", "wsgi"},

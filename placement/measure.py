@@ -1,0 +1,50 @@
+"""What Placement counts and times, besides what every service does."""
+
+from placement_foundation.observing.telemetry import NUMBERS, Kind, Measure
+
+# The names of all metrics of this service begin with it.
+PREFIX = "placement_"
+
+CLAIMS = Measure(
+    "claims",
+    Kind.COUNTER,
+    "Writes of allocations, by outcome.",
+    ("outcome", "code"),
+)
+CANDIDATE_HOSTS = Measure(
+    "candidates_hosts",
+    Kind.HISTOGRAM,
+    "Hosts, or rather trees, that a search for allocation candidates looked at.",
+    edges=NUMBERS,
+)
+CANDIDATE_ANSWERS = Measure(
+    "candidates_answers",
+    Kind.HISTOGRAM,
+    "Allocation candidates in an answer.",
+    edges=NUMBERS,
+)
+SEARCHES_CUT = Measure(
+    "searches_cut",
+    Kind.COUNTER,
+    "Searches for allocation candidates that ended with their budget.",
+)
+FOREST_REFRESHES = Measure(
+    "forest_refreshes",
+    Kind.COUNTER,
+    "How often the forest in memory was refreshed: all of it, or only the changes.",
+    ("extent",),
+)
+FOREST_TREES = Measure(
+    "forest_trees",
+    Kind.SIZE,
+    "Trees that are kept in memory.",
+)
+
+MEASURES = (
+    CLAIMS,
+    CANDIDATE_HOSTS,
+    CANDIDATE_ANSWERS,
+    SEARCHES_CUT,
+    FOREST_REFRESHES,
+    FOREST_TREES,
+)
