@@ -303,7 +303,8 @@ def test_a_byte_at_a_time_makes_a_request(loop: Loop) -> None:
 
 def test_what_stays_is_nothing_to_collect() -> None:
     program = (
-        "import gc; from placement_foundation.serving import garbage; garbage.settle(); "
+        "import gc; from placement_foundation.serving import garbage; "
+        "garbage.settle(); "
         "print(gc.get_freeze_count() > 1_000, gc.get_threshold()[0])"
     )
     done = subprocess.run(
