@@ -70,7 +70,9 @@ class Players:
             generations[uuid] = provider.generation
             stored = inventory.list_by_provider(connection, provider.id)
             inventories[uuid] = {name: each.total for name, each in stored.items()}
-            for share in allocation.list_by_provider(connection, provider.id).shares:
+            for share in allocation.list_by_provider(
+                connection, provider.id
+            ).allocations:
                 who = share.consumer
                 taken = {uuid: dict(share.amounts)}
                 assert who.uuid not in consumers, "a consumer is in two places"

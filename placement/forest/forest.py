@@ -59,19 +59,19 @@ class Forest:
         """Return a tree by the id of its root."""
         if not self.blocks:
             return None
-        home = self.blocks[bisect.bisect_right(self.firsts, root_id)]
-        at = bisect.bisect_left(home.roots, root_id)
-        found = at < len(home.roots) and home.roots[at] == root_id
-        return home.trees[at] if found else None
+        block = self.blocks[bisect.bisect_right(self.firsts, root_id)]
+        at = bisect.bisect_left(block.roots, root_id)
+        found = at < len(block.roots) and block.roots[at] == root_id
+        return block.trees[at] if found else None
 
-    def home(self, uuid: str) -> Tree | None:
+    def tree_of(self, uuid: str) -> Tree | None:
         """Return the tree that a provider is in."""
         root_id = self.places[hash(uuid) % PARTS].get(uuid)
         return None if root_id is None else self.tree(root_id)
 
     def provider(self, uuid: str) -> Provider | None:
         """Return a provider."""
-        tree = self.home(uuid)
+        tree = self.tree_of(uuid)
         members = tree.members if tree else ()
         return next((each for each in members if each.uuid == uuid), None)
 
@@ -126,14 +126,14 @@ class Forest:
         return tuple(places)
 
     def _snapshot(self, trees: Sequence[Tree]) -> Snapshot:
-        return Snapshot(trees, self.sharing, Homes(self))
+        return Snapshot(trees, self.sharing, TreeByUuid(self))
 
     def _only_tree(self, request: Request) -> Sequence[Tree] | None:
         """Return the only tree that ``in_tree`` allows as an anchor; None if many."""
         for group in request.groups:
             if group.in_tree is None or not group.resources:
                 continue
-            tree = self.home(group.in_tree)
+            tree = self.tree_of(group.in_tree)
             if tree is None:
                 return ()
             if not group.suffix or not any(each.shares for each in tree.members):
@@ -196,14 +196,14 @@ class Trees(Sequence[Tree]):
         return tuple(self)[which]
 
 
-class Homes(Mapping[str, Tree]):
+class TreeByUuid(Mapping[str, Tree]):
     """The trees of a forest by the UUID of each member."""
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
 
     def __getitem__(self, uuid: str) -> Tree:
-        tree = self._forest.home(uuid)
+        tree = self._forest.tree_of(uuid)
         if tree is None:
             raise KeyError(uuid)
         return tree

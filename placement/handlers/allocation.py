@@ -11,14 +11,14 @@ from placement_foundation.http.operation import Reply
 def list_by_consumer(call: Call[None]) -> Reply:
     """List the allocations of a consumer: none, if there is no such consumer."""
     found = allocation.list_by_consumer(call.connection, call.path["consumer_uuid"])
-    return Reply(found.shares, modified=found.modified)
+    return Reply(found.allocations, modified=found.modified)
 
 
 def list_by_provider(call: Call[ResourceProvider]) -> Reply:
     """List the allocations against a provider."""
     found = allocation.list_by_provider(call.connection, call.subject.id)
     return Reply(
-        wire.ProviderAllocations(call.subject.generation, found.shares),
+        wire.ProviderAllocations(call.subject.generation, found.allocations),
         modified=found.modified,
     )
 

@@ -23,9 +23,9 @@ class Allocation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Allocations:
-    """Some shares, and when the newest of them was written, in UTC."""
+    """Some allocations, and when the newest of them was written, in UTC."""
 
-    shares: Sequence[Allocation]
+    allocations: Sequence[Allocation]
     modified: datetime.datetime
 
 

@@ -79,13 +79,14 @@ class Tree:
 class Snapshot:
     """Everything that a search considers, as it was at one moment.
 
-    ``sharing`` are the providers that serve other trees as well, ``homes`` the trees
+    ``sharing`` are the providers that serve other trees as well, ``tree_by_uuid``
+    the trees
     by the UUID of each of their members.
     """
 
     trees: Sequence[Tree]
     sharing: tuple[Provider, ...]
-    homes: Mapping[str, Tree]
+    tree_by_uuid: Mapping[str, Tree]
 
     def sharing_with(self, aggregates: frozenset[str]) -> list[Provider]:
         """Return the sharing providers that have one of some aggregates."""

@@ -78,7 +78,7 @@ _named = sa.join(
     models.ResourceClass, models.ResourceClass.id == models.Allocation.resource_class_id
 )
 _of_record = models.Consumer.uuid == models.Allocation.consumer_id
-_SHARES = (
+_ALLOCATIONS = (
     sa.select(
         models.Consumer.uuid,
         models.Project.external_id,
@@ -101,8 +101,8 @@ _SHARES = (
     )
     .order_by(models.Consumer.id, models.ResourceProvider.id, models.ResourceClass.id)
 )
-_OF_CONSUMER = _SHARES.where(models.Consumer.uuid == sa.bindparam("consumer"))
-_OF_PROVIDER = _SHARES.where(
+_OF_CONSUMER = _ALLOCATIONS.where(models.Consumer.uuid == sa.bindparam("consumer"))
+_OF_PROVIDER = _ALLOCATIONS.where(
     models.Allocation.resource_provider_id == sa.bindparam("provider")
 )
 # The columns of a ``Row``, after the id of the consumer's record.
@@ -126,15 +126,17 @@ _IDS = sa.select(models.Allocation.id)
 def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
     """Return what a consumer uses, in the order of provider and class ids."""
     if not exact_text.is_searchable(uuid):
-        return _shares([])
+        return _allocations_of([])
     rows = connection.execute(_OF_CONSUMER, {"consumer": uuid}).all()
     # MariaDB also finds UUIDs that differ in case.
-    return _shares([row for row in rows if row.uuid == uuid])
+    return _allocations_of([row for row in rows if row.uuid == uuid])
 
 
 def list_by_provider(connection: sa.Connection, provider_id: int) -> Allocations:
     """Return the allocations against a provider, ordered by consumer and class id."""
-    return _shares(connection.execute(_OF_PROVIDER, {"provider": provider_id}).all())
+    return _allocations_of(
+        connection.execute(_OF_PROVIDER, {"provider": provider_id}).all()
+    )
 
 
 def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
@@ -270,16 +272,16 @@ def delete_all(connection: sa.Connection, consumer_uuid: str) -> None:
     resource_provider.record_change(connection, held.providers.values(), bump=False)
 
 
-def _shares(rows: Sequence[Any]) -> Allocations:
+def _allocations_of(rows: Sequence[Any]) -> Allocations:
     amounts: dict[tuple[Any, ...], dict[str, int]] = {}
-    for *share, class_name, used, _ in rows:
-        amounts.setdefault(tuple(share), {})[class_name] = used
+    for *key, class_name, used, _ in rows:
+        amounts.setdefault(tuple(key), {})[class_name] = used
     times = [row.created_at for row in rows if row.created_at]
-    shares = [
+    allocations = [
         Allocation(Consumer(*consumer), provider_uuid, generation, each)
         for (*consumer, provider_uuid, generation), each in amounts.items()
     ]
-    return Allocations(shares, modified=max(times, default=models.utc_now()))
+    return Allocations(allocations, modified=max(times, default=models.utc_now()))
 
 
 def _list_rows(

@@ -109,11 +109,17 @@ def _list_summarised(
     candidates: Iterable[Candidate], snapshot: Snapshot, request: Request
 ) -> Iterator[Provider]:
     """Yield the providers to describe: from 1.29, whole trees of those that serve."""
-    givers = dict.fromkeys(
-        itertools.chain.from_iterable(candidate.givers() for candidate in candidates)
+    used = dict.fromkeys(
+        itertools.chain.from_iterable(
+            candidate.providers_used() for candidate in candidates
+        )
     )
     if not request.nested:
-        yield from givers
+        yield from used
         return
-    for root_uuid, giver in {giver.root_uuid: giver for giver in givers}.items():
-        yield from (giver,) if giver.is_alone else snapshot.homes[root_uuid].members
+    for root_uuid, provider in {each.root_uuid: each for each in used}.items():
+        yield from (
+            (provider,)
+            if provider.is_alone
+            else snapshot.tree_by_uuid[root_uuid].members
+        )

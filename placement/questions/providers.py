@@ -86,8 +86,8 @@ def _list_in_forest(forest: Forest, filters: ProviderFilters) -> list[ResourcePr
     )
     named = {uuid for uuid in (filters.uuid, filters.in_tree) if uuid is not None}
     if named:
-        homes = {forest.home(uuid) for uuid in named}
-        trees = [home for home in homes if home and len(homes) == 1]
+        trees_named = {forest.tree_of(uuid) for uuid in named}
+        trees = [tree for tree in trees_named if tree and len(trees_named) == 1]
     else:
         trees = list(forest.relevant(Request((group,))).trees)
     (want,) = plan.wants_of(group, forest.everything)

@@ -62,7 +62,7 @@ def imagine(forest: Forest, world: World, freed: Freed) -> Forest:
     """
     _check_names(forest, world)
     changed = {uuid for uuid, _ in freed} | world.providers.keys()
-    touched = {forest.home(uuid) for uuid in changed | world.without_hosts}
+    touched = {forest.tree_of(uuid) for uuid in changed | world.without_hosts}
     trees = [tree for tree in touched if tree]
     return forest.replace(
         forest.vocabulary,
@@ -76,12 +76,12 @@ def imagine(forest: Forest, world: World, freed: Freed) -> Forest:
 
 
 def _check_names(forest: Forest, world: World) -> None:
-    homes, words = forest.everything.homes, forest.vocabulary
+    trees, words = forest.everything.tree_by_uuid, forest.vocabulary
     for uuid in sorted(world.providers.keys() | world.without_hosts):
-        if uuid not in homes:
+        if uuid not in trees:
             raise errors.UnknownProvider(UNKNOWN_PROVIDER.format(uuid=uuid))
     for uuid in sorted(world.without_hosts):
-        if homes[uuid].root.uuid != uuid:
+        if trees[uuid].root.uuid != uuid:
             raise errors.BadRequest(f"Resource provider {uuid} is not a root.")
     for change in world.providers.values():
         for name in sorted(change.inventories.keys() - words.class_ids.keys()):

@@ -32,7 +32,7 @@ class ProviderAllocations:
     """The allocations against a provider, and the provider's generation."""
 
     generation: int
-    shares: Sequence[Allocation]
+    allocations: Sequence[Allocation]
 
 
 def parse_consumer_uuid(consumer_uuid: str) -> str:
@@ -176,17 +176,19 @@ ABOUT_ONE_OF_MANY = {"consumer_generation": ABOUT["consumer_generation"]}
 
 
 def _describe_consumer(version: Version) -> Json:
-    share = closed_object(resources=keyed(INTEGER), generation=INTEGER)
+    allocation = closed_object(resources=keyed(INTEGER), generation=INTEGER)
     return extend(
-        closed_object(allocations=keyed(share)),
+        closed_object(allocations=keyed(allocation)),
         properties=_describe_about(ABOUT, version),
     )
 
 
 def _describe_provider(version: Version) -> Json:
     about = _describe_about(ABOUT_ONE_OF_MANY, version)
-    share = closed_object(resources=keyed(INTEGER), **about)
-    return closed_object(allocations=keyed(share), resource_provider_generation=INTEGER)
+    allocation = closed_object(resources=keyed(INTEGER), **about)
+    return closed_object(
+        allocations=keyed(allocation), resource_provider_generation=INTEGER
+    )
 
 
 def _describe_about(members: Mapping[str, Told], version: Version) -> dict[str, Json]:
@@ -196,19 +198,19 @@ def _describe_about(members: Mapping[str, Told], version: Version) -> dict[str, 
 
 
 @described(_describe_consumer)
-def render_consumer(shares: Sequence[Allocation], view: View) -> Json:
+def render_consumer(allocations: Sequence[Allocation], view: View) -> Json:
     """Render what a consumer uses, by provider; nothing else if it uses nothing."""
     document: Json = {
         "allocations": {
-            share.provider_uuid: {
-                "resources": share.amounts,
-                "generation": share.provider_generation,
+            allocation.provider_uuid: {
+                "resources": allocation.amounts,
+                "generation": allocation.provider_generation,
             }
-            for share in shares
+            for allocation in allocations
         }
     }
-    for share in shares[:1]:
-        document |= _about(ABOUT, share.consumer, view)
+    for allocation in allocations[:1]:
+        document |= _about(ABOUT, allocation.consumer, view)
     return document
 
 
@@ -217,11 +219,11 @@ def render_provider(allocations: ProviderAllocations, view: View) -> Json:
     """Render the allocations against a provider, by consumer."""
     return {
         "allocations": {
-            share.consumer.uuid: {
-                "resources": share.amounts,
-                **_about(ABOUT_ONE_OF_MANY, share.consumer, view),
+            allocation.consumer.uuid: {
+                "resources": allocation.amounts,
+                **_about(ABOUT_ONE_OF_MANY, allocation.consumer, view),
             }
-            for share in allocations.shares
+            for allocation in allocations.allocations
         },
         "resource_provider_generation": allocations.generation,
     }

@@ -87,7 +87,7 @@ _Groups: TypeAlias = Mapping[str, Group]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class QueryFormat:
     """What a query may look like at a microversion.
 
     ``suffix`` is the pattern that suffixes match. ``check_groups`` refuses groups that
@@ -101,21 +101,21 @@ class Form:
     nested: bool = False
 
 
-def parse(pairs: Pairs, form: Form) -> CandidateQuery:
+def parse(pairs: Pairs, query_format: QueryFormat) -> CandidateQuery:
     """Return what a query asks for.
 
-    :raises BadRequest: the query breaks a rule of the form
+    :raises BadRequest: the query breaks a rule of the format
     """
-    _check(pairs, form)
+    _check(pairs, query_format)
     root = _parse_root_required(
-        query_string.values(pairs, "root_required"), form.grammar
+        query_string.values(pairs, "root_required"), query_format.grammar
     )
     same_subtree = [
         _parse_same_subtree(value)
         for value in query_string.values(pairs, "same_subtree")
     ]
-    groups = _parse_groups(pairs, form)
-    form.check_groups(groups, same_subtree)
+    groups = _parse_groups(pairs, query_format)
+    query_format.check_groups(groups, same_subtree)
     _check_conflicts(groups)
     policies = query_string.values(pairs, "group_policy")
     if len([suffix for suffix in groups if suffix]) > 1 and not policies:
@@ -130,18 +130,18 @@ def parse(pairs: Pairs, form: Form) -> CandidateQuery:
         # If given twice, the last value is checked and the first one counts.
         isolate=policies[:1] == ["isolate"],
         same_subtree=tuple(same_subtree),
-        nested=form.nested,
+        nested=query_format.nested,
     )
     return CandidateQuery(request, _parse_limit(query_string.values(pairs, "limit")))
 
 
-def _check(pairs: Pairs, form: Form) -> None:
+def _check(pairs: Pairs, query_format: QueryFormat) -> None:
     """Check names and values: the last value of each, and the limit that counts."""
-    query_string.check(pairs, form.schema)
+    query_string.check(pairs, query_format.schema)
     limits = query_string.values(pairs, "limit")
     if len(limits) > 1:
         others = [(name, other) for name, other in pairs if name != "limit"]
-        query_string.check([*others, ("limit", limits[0])], form.schema)
+        query_string.check([*others, ("limit", limits[0])], query_format.schema)
 
 
 def _parse_limit(values: list[str]) -> int | None:
@@ -177,10 +177,10 @@ def _parse_same_subtree(value: str) -> frozenset[str]:
     return suffixes
 
 
-def _parse_groups(pairs: Pairs, form: Form) -> dict[str, Group]:
+def _parse_groups(pairs: Pairs, query_format: QueryFormat) -> dict[str, Group]:
     groups: dict[str, Group] = {}
     parsed = set()
-    parameter = re.compile(f"({'|'.join(SUFFIXED)}){form.suffix}")
+    parameter = re.compile(f"({'|'.join(SUFFIXED)}){query_format.suffix}")
     for name, value in pairs:
         match = parameter.fullmatch(name)
         if not match:
@@ -192,7 +192,7 @@ def _parse_groups(pairs: Pairs, form: Form) -> dict[str, Group]:
         elif kind == "in_tree":
             group = replace(group, in_tree=query.parse_in_tree(value))
         elif name not in parsed:
-            group = _with_all(group, kind, name, pairs, form.grammar)
+            group = _with_all(group, kind, name, pairs, query_format.grammar)
         parsed.add(name)
         groups[suffix] = group
     return groups
@@ -285,45 +285,45 @@ def _schema(document: Mapping[str, Json]) -> Schema:
     return Schema(document, query_string.FORMATS)
 
 
-FORM_V1_10 = Form(
+FORMAT_V1_10 = QueryFormat(
     schema=_schema(V1_10),
     grammar=query.V1_0,
     check_groups=_check_groups_have_resources,
 )
-FORM_V1_16 = replace(FORM_V1_10, schema=_schema(V1_16))
-FORM_V1_17 = replace(FORM_V1_16, schema=_schema(V1_17))
-FORM_V1_21 = replace(FORM_V1_17, schema=_schema(V1_21))
-FORM_V1_22 = replace(FORM_V1_21, grammar=query.V1_22)
-FORM_V1_24 = replace(FORM_V1_22, grammar=query.V1_24)
-FORM_V1_25 = replace(FORM_V1_24, schema=_schema(V1_25), suffix=NUMBER)
-FORM_V1_29 = replace(FORM_V1_25, nested=True)
-FORM_V1_31 = replace(FORM_V1_29, schema=_schema(V1_31))
-FORM_V1_32 = replace(FORM_V1_31, grammar=query.V1_32)
-FORM_V1_33 = replace(FORM_V1_32, schema=_schema(V1_33), suffix=NAME)
-FORM_V1_35 = replace(FORM_V1_33, schema=_schema(V1_35))
-FORM_V1_36 = replace(
-    FORM_V1_35, schema=_schema(V1_36), check_groups=_check_groups_are_bound
+FORMAT_V1_16 = replace(FORMAT_V1_10, schema=_schema(V1_16))
+FORMAT_V1_17 = replace(FORMAT_V1_16, schema=_schema(V1_17))
+FORMAT_V1_21 = replace(FORMAT_V1_17, schema=_schema(V1_21))
+FORMAT_V1_22 = replace(FORMAT_V1_21, grammar=query.V1_22)
+FORMAT_V1_24 = replace(FORMAT_V1_22, grammar=query.V1_24)
+FORMAT_V1_25 = replace(FORMAT_V1_24, schema=_schema(V1_25), suffix=NUMBER)
+FORMAT_V1_29 = replace(FORMAT_V1_25, nested=True)
+FORMAT_V1_31 = replace(FORMAT_V1_29, schema=_schema(V1_31))
+FORMAT_V1_32 = replace(FORMAT_V1_31, grammar=query.V1_32)
+FORMAT_V1_33 = replace(FORMAT_V1_32, schema=_schema(V1_33), suffix=NAME)
+FORMAT_V1_35 = replace(FORMAT_V1_33, schema=_schema(V1_35))
+FORMAT_V1_36 = replace(
+    FORMAT_V1_35, schema=_schema(V1_36), check_groups=_check_groups_are_bound
 )
-FORM_V1_39 = replace(FORM_V1_36, grammar=query.V1_39)
+FORMAT_V1_39 = replace(FORMAT_V1_36, grammar=query.V1_39)
 
 QUERY = ByVersion(
     {
-        since: Parser(functools.partial(parse, form=form), form.schema)
-        for since, form in {
-            (1, 10): FORM_V1_10,
-            (1, 16): FORM_V1_16,
-            (1, 17): FORM_V1_17,
-            (1, 21): FORM_V1_21,
-            (1, 22): FORM_V1_22,
-            (1, 24): FORM_V1_24,
-            (1, 25): FORM_V1_25,
-            (1, 29): FORM_V1_29,
-            (1, 31): FORM_V1_31,
-            (1, 32): FORM_V1_32,
-            (1, 33): FORM_V1_33,
-            (1, 35): FORM_V1_35,
-            (1, 36): FORM_V1_36,
-            (1, 39): FORM_V1_39,
+        since: Parser(functools.partial(parse, query_format=known), known.schema)
+        for since, known in {
+            (1, 10): FORMAT_V1_10,
+            (1, 16): FORMAT_V1_16,
+            (1, 17): FORMAT_V1_17,
+            (1, 21): FORMAT_V1_21,
+            (1, 22): FORMAT_V1_22,
+            (1, 24): FORMAT_V1_24,
+            (1, 25): FORMAT_V1_25,
+            (1, 29): FORMAT_V1_29,
+            (1, 31): FORMAT_V1_31,
+            (1, 32): FORMAT_V1_32,
+            (1, 33): FORMAT_V1_33,
+            (1, 35): FORMAT_V1_35,
+            (1, 36): FORMAT_V1_36,
+            (1, 39): FORMAT_V1_39,
         }.items()
     }
 )

@@ -48,7 +48,7 @@ class Candidate(NamedTuple):
                 serving.append(provider)
         return mappings
 
-    def givers(self) -> Iterator[Provider]:
+    def providers_used(self) -> Iterator[Provider]:
         """Yield the providers from which something is taken."""
         takes = [slot.amounts for slot in self.slots]
         return itertools.compress(self.providers, takes)
@@ -84,8 +84,8 @@ def search(
 
 
 def _takes_once_per_tree(candidate: Candidate) -> bool:
-    givers = set(candidate.givers())
-    return len({giver.root_uuid for giver in givers}) == len(givers)
+    used = set(candidate.providers_used())
+    return len({provider.root_uuid for provider in used}) == len(used)
 
 
 def _generate(

@@ -172,7 +172,7 @@ def _is_servable(group: Group, snapshot: Snapshot) -> bool:
     A group without resources must ask for a trait or an aggregate, unless it is
     relaxed; ``in_tree`` must name a provider that exists.
     """
-    if group.in_tree is not None and group.in_tree not in snapshot.homes:
+    if group.in_tree is not None and group.in_tree not in snapshot.tree_by_uuid:
         return False
     return bool(group.resources or group.required or group.member_of or group.relaxed)
 
@@ -187,7 +187,7 @@ def wants_of(group: Group, snapshot: Snapshot) -> Iterator[Want]:
     root_uuid = None
     if group.in_tree is not None and (group.resources or group.relaxed):
         # In a group that never had resources, ``in_tree`` has no effect.
-        root_uuid = snapshot.homes[group.in_tree].root.uuid
+        root_uuid = snapshot.tree_by_uuid[group.in_tree].root.uuid
     amounts = tuple(group.resources.items())
     alone = group.suffix or not amounts
     for resources in [amounts] if alone else [(each,) for each in amounts]:

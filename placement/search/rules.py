@@ -162,8 +162,8 @@ def gives_alone(state: State, slot: Slot, provider: Provider) -> bool:
     """Before 1.29, a candidate takes from one provider of a tree at most."""
     if not slot.amounts:
         return True
-    giver = state.giver_of(provider.root_uuid)
-    return giver is None or giver is provider
+    used = state.used_in(provider.root_uuid)
+    return used is None or used is provider
 
 
 def pick_rules(plan: Plan, wanted: int) -> tuple[PickRule, ...]:

@@ -32,7 +32,7 @@ class State:
         self._following = [0] * len(plan.slots)
         self._choices: list[frozenset[int]] = []
         self._left: list[dict[Provider, int]] = [{} for _ in plan.contended]
-        self._givers: dict[str, list[Provider]] = {}
+        self._used: dict[str, list[Provider]] = {}
         self._had: list[int] = []
         self._domains_before: list[Domains] = []
         self._bits: dict[tuple[bool, Provider], int] = {}
@@ -76,17 +76,15 @@ class State:
         left = self._left[which].get(provider)
         return self.plan.room(which, provider) if left is None else left
 
-    def giver_of(self, root_uuid: str) -> Provider | None:
+    def used_in(self, root_uuid: str) -> Provider | None:
         """Return the provider of a tree from which resources were last taken."""
-        givers = self._givers.get(root_uuid)
-        return givers[-1] if givers else None
+        used = self._used.get(root_uuid)
+        return used[-1] if used else None
 
-    def givers(self) -> frozenset[tuple[str, Provider]]:
+    def used(self) -> frozenset[tuple[str, Provider]]:
         """Return the giving provider of each tree, if there may be only one."""
         return frozenset(
-            (root_uuid, givers[-1])
-            for root_uuid, givers in self._givers.items()
-            if givers
+            (root_uuid, used[-1]) for root_uuid, used in self._used.items() if used
         )
 
     def place(self, slot: Slot, provider: Provider) -> None:
@@ -98,7 +96,7 @@ class State:
             self._had.append(self.have)
             self.have |= self.bits_of(slot, provider)
         if slot.amounts and not self.plan.nested:
-            self._givers.setdefault(provider.root_uuid, []).append(provider)
+            self._used.setdefault(provider.root_uuid, []).append(provider)
 
     def remove(self, slot: Slot, provider: Provider) -> None:
         """Undo the last pick."""
@@ -108,7 +106,7 @@ class State:
         if self.wanted:
             self.have = self._had.pop()
         if slot.amounts and not self.plan.nested:
-            self._givers[provider.root_uuid].pop()
+            self._used[provider.root_uuid].pop()
 
     def set_top(self, which: int, top: Provider, domains: Domains) -> None:
         """Set the top of a ``same_subtree``, and thereby the domains of the slots."""

@@ -126,7 +126,7 @@ class Symmetry:
             if top:
                 amounts, tops = marks.get(top, ((), ()))
                 marks[top] = amounts, (*tops, (which, self._is_picked(state, which)))
-        return level, state.have, state.givers(), self._describe(marks)
+        return level, state.have, state.used(), self._describe(marks)
 
     def _taken(self, state: State, slots: Sequence[Slot]) -> dict[Provider, list[int]]:
         """Return what is taken from each provider, of the classes that slots demand."""
@@ -151,7 +151,7 @@ class Symmetry:
     def _describe(self, marks: Mapping[Provider, Mark]) -> Hashable:
         """Describe providers with their marks, but without their names."""
         if not self._plan.nested:
-            # The first giver of a tree excludes the others: none are interchangeable.
+            # The first provider of a tree excludes the others: none can be exchanged.
             return frozenset(marks.items())
         if not self._plan.subtrees:
             kinds = ((self._profiles[each], mark) for each, mark in marks.items())

@@ -138,8 +138,8 @@ def search(connection: sa.Connection, request: Request) -> set[oracle.Found]:
     found = list(engine.search(loaded, request))
     for candidate in found:
         # Whole trees of the providers that give something are there for the summaries.
-        for giver in candidate.givers():
-            assert giver in loaded.homes[giver.uuid].members
+        for provider in candidate.providers_used():
+            assert provider in loaded.tree_by_uuid[provider.uuid].members
     return {as_found(candidate) for candidate in found}
 
 

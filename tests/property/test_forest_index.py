@@ -124,7 +124,8 @@ def describe(grown: forest.Forest) -> Any:
         for position, root in enumerate(each.roots)
     }
     homes = {
-        uuid: grown.everything.homes[uuid].root.id for uuid in grown.everything.homes
+        uuid: grown.everything.tree_by_uuid[uuid].root.id
+        for uuid in grown.everything.tree_by_uuid
     }
     shared = [provider.uuid for provider in grown.sharing]
     sums = [sum(column) for column in zip(*(b.sums for b in grown.blocks), strict=True)]

@@ -68,9 +68,9 @@ class _Eye:
             *(group.not_member_of.union(*group.member_of) for group in groups)
         )
         self._named = {
-            snapshot.homes[group.in_tree].root.uuid
+            snapshot.tree_by_uuid[group.in_tree].root.uuid
             for group in groups
-            if group.in_tree is not None and group.in_tree in snapshot.homes
+            if group.in_tree is not None and group.in_tree in snapshot.tree_by_uuid
         }
         self._ordered = any(len(names) > 1 for names in request.same_subtree)
         self._same = request.nested and not self._ordered

@@ -98,7 +98,7 @@ class Relaxations:
         self.constraints = constraints_of(request)
         self.all: Set = (1 << len(self.constraints)) - 1
         self._bits = {each: 1 << at for at, each in enumerate(self.constraints)}
-        self._homes = snapshot.homes
+        self._tree_by_uuid = snapshot.tree_by_uuid
         self.of_root = self.of_kinds(*OF_ROOT)
         self.of_all = self.of_kinds(*OF_ALL)
         self.inventories = self.of_kinds("inventory")
@@ -223,7 +223,7 @@ class Relaxations:
             return group
         asked = self._classes("inventory", kept)
         in_tree = group.in_tree if self._values("in_tree", kept) else None
-        if not group.resources and in_tree in self._homes:
+        if not group.resources and in_tree in self._tree_by_uuid:
             # It had no effect to begin with.
             in_tree = None
         return Group(

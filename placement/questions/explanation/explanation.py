@@ -86,7 +86,7 @@ def explain(
 
 def _find(host: str, everything: Snapshot) -> str:
     """Return the UUID of a host that is given by its UUID or its name."""
-    if host in everything.homes:
+    if host in everything.tree_by_uuid:
         return host
     for tree in everything.trees:
         for member in tree.members:

@@ -128,7 +128,7 @@ class _Reporter:
         asked = tuple(
             Host(tree, self._unmet_of(tree))
             for tree in dict.fromkeys(
-                self._survey.snapshot.homes[uuid] for uuid in self._wanted.hosts
+                self._survey.snapshot.tree_by_uuid[uuid] for uuid in self._wanted.hosts
             )
         )
         if not self._serves or self._wanted.near is not None:
