@@ -203,7 +203,7 @@ def parse_candidates(document: Json) -> Candidates:
 
 
 def excerpt(text: str) -> str:
-    """Return the beginning of a text, on one line."""
+    """Return the beginning of a string, on one line."""
     words = " ".join(text.split())
     return (
         words if len(words) <= EXCERPT_CHARACTERS else f"{words[:EXCERPT_CHARACTERS]}…"

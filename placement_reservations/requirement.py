@@ -38,7 +38,7 @@ Requirement: TypeAlias = tuple[Comparison, ...]
 
 
 def parse(text: str, known: Collection[str] | None = None) -> Requirement:
-    """Return the comparisons in a text, all of which must hold.
+    """Return the comparisons in a string, all of which must hold.
 
     :param known: the properties that hosts have, if that matters
     :raises Malformed: it does not follow the grammar, or names a property that no host

@@ -54,7 +54,7 @@ class Session:
 def parse(document: Any) -> Credentials:
     """Return the credentials in a body.
 
-    :raises BadRequest: a member is missing, unknown or not a text of the right length
+    :raises BadRequest: a member is missing, unknown or not a string of the right length
     """
     fields = dataclasses.fields(Credentials)
     if not isinstance(document, Mapping):
@@ -67,7 +67,7 @@ def parse(document: Any) -> Credentials:
         value = document.get(field.name, field.default)
         if not isinstance(value, str) or not 0 < len(value) <= LONGEST:
             raise errors.BadRequest(
-                f"{field.name} is not a text of 1 to {LONGEST} characters."
+                f"{field.name} is not a string of 1 to {LONGEST} characters."
             )
         values[field.name] = value
     return Credentials(**values)
@@ -97,7 +97,7 @@ def begin(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
 
     :raises BadRequest: the service authenticates nobody, so there are no tokens
     :raises NotKnown: the identity service refuses the password
-    :raises Unavailable: the identity service cannot be asked
+    :raises Unavailable: the identity service cannot be reached
     """
     if config.api.auth_strategy == "noauth2":
         raise errors.BadRequest("Nobody is authenticated here: no token is needed.")

@@ -59,10 +59,10 @@ class Forest:
         """Return a tree by the id of its root."""
         if not self.blocks:
             return None
-        block = self.blocks[bisect.bisect_right(self.firsts, root_id)]
-        at = bisect.bisect_left(block.roots, root_id)
-        found = at < len(block.roots) and block.roots[at] == root_id
-        return block.trees[at] if found else None
+        among = self.blocks[bisect.bisect_right(self.firsts, root_id)]
+        at = bisect.bisect_left(among.roots, root_id)
+        found = at < len(among.roots) and among.roots[at] == root_id
+        return among.trees[at] if found else None
 
     def tree_of(self, uuid: str) -> Tree | None:
         """Return the tree that a provider is in."""

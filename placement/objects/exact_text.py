@@ -1,6 +1,6 @@
-"""Finding rows by exactly a given text.
+"""Finding rows by exactly a given string.
 
-MariaDB and MySQL may consider texts equal that differ in case or trailing spaces, so
+MariaDB and MySQL may consider strings equal that differ in case or trailing spaces, so
 what the database finds is compared again here.
 """
 
@@ -16,14 +16,14 @@ from placement_foundation.database import storage
 
 
 def is_searchable(text: str) -> bool:
-    """Return whether a text can be searched for: PostgreSQL refuses a NUL."""
+    """Return whether a string can be searched for: PostgreSQL refuses a NUL."""
     return "\0" not in text
 
 
 def has_text(
     connection: sa.Connection, column: orm.InstrumentedAttribute[Any], text: str
 ) -> sa.ColumnElement[bool]:
-    """Return the condition that a column equals a text, which may contain a NUL."""
+    """Return the condition that a column equals a string, which may contain a NUL."""
     if is_searchable(text) or connection.dialect.name != "postgresql":
         return column == text
     return sa.false()
@@ -35,7 +35,7 @@ def find_by_text(
     column: orm.InstrumentedAttribute[str],
     text: str,
 ) -> Any:
-    """Return the row that a query finds by a text, None if there is none.
+    """Return the row that a query finds by a string, None if there is none.
 
     :param query: a constant, since the query made of it is remembered
     :param column: one that the query selects
@@ -82,7 +82,7 @@ def lock_by_text(
     return locked
 
 
-# A primary key, and a text.
+# A primary key, and a string.
 _Columns: TypeAlias = tuple[
     orm.InstrumentedAttribute[int], orm.InstrumentedAttribute[str]
 ]

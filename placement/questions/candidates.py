@@ -85,7 +85,7 @@ def _report(tally: Tally, found: int) -> None:
         telemetry.tell(measure.SEARCHES_CUT)
         LOG.warning(
             "[placement] search_picks ended a search for allocation candidates: %d "
-            "found, there may be more; turns cut short: %d; groups hard to serve: %s",
+            "found, there may be more; turns cut short: %d; groups hard to satisfy: %s",
             found,
             tally.pauses,
             hard or "none",
@@ -100,8 +100,8 @@ def _report(tally: Tally, found: int) -> None:
     if tally.exhausted and not found:
         raise errors.SearchExhausted(
             "It is not known whether there are allocation candidates: the search was "
-            "ended before it had looked at all combinations. Hard to serve together "
-            f"are the request groups {hard}."
+            "ended before it had looked at all combinations. These request groups are "
+            f"hard to satisfy together: {hard}."
         )
 
 

@@ -138,7 +138,7 @@ def parse(body: Json, parsers: Mapping[str, Parser]) -> Asked:
 
 
 def _as_bytes(text: str) -> str:
-    """Return a text in the form of a WSGI query string: a character for each byte."""
+    """Return a string in the form of a WSGI query string: a character for each byte."""
     return text.encode("utf-8").decode("latin-1")
 
 

@@ -159,7 +159,7 @@ def reaches_traits(state: State, slot: Slot, provider: Provider) -> bool:
 
 
 def gives_alone(state: State, slot: Slot, provider: Provider) -> bool:
-    """Before 1.29, a candidate takes from one provider of a tree at most."""
+    """Before 1.29, a candidate uses at most one provider of each tree."""
     if not slot.amounts:
         return True
     used = state.used_in(provider.root_uuid)

@@ -169,7 +169,7 @@ def _wait_on_mysql(engine: sa.Engine) -> Iterator[sa.Connection]:
             LOG.warning("cannot lock the migration, run one at a time: %s", exc)
             got = True
         if not got:
-            raise TimeoutError("another migration takes too long")
+            raise TimeoutError("timed out waiting for another migration")
         try:
             with engine.begin() as connection:
                 yield connection

@@ -106,7 +106,7 @@ def load(
     loaded.load_rules()
     for name, rule in loaded.file_rules.items():
         if not isinstance(rule.check_str, str):
-            raise ValueError(f"{name} is not a check: a check is a text")
+            raise ValueError(f"{name} is not a check: a check must be a string")
     # From here on it ignores the files.
     loaded.use_conf = False
     return loaded

@@ -20,7 +20,7 @@ COMPLAINT = "Invalid query string parameters: "
 
 
 def is_hyphenated_uuid(value: object) -> bool:
-    """Return whether a text is a UUID for a query: with hyphens in their places."""
+    """Return whether a string is a UUID for a query: with hyphens in their places."""
     if not isinstance(value, str):
         return True
     return bool(

@@ -11,7 +11,7 @@ MESSAGE = 4000
 
 
 def cut(text: str, length: int = QUOTED) -> str:
-    """Return a text for quoting: only its beginning and its end if it is long."""
+    """Return a string for quoting: only its beginning and its end if it is long."""
     if len(text) <= length:
         return text
     end = length // 4
@@ -19,7 +19,7 @@ def cut(text: str, length: int = QUOTED) -> str:
 
 
 def strip_tags(text: str) -> str:
-    """Return a text as one line without what looks like a tag or a comment of HTML.
+    """Return a string as one line without what looks like a tag or a comment of HTML.
 
     A line break in HTML becomes one in the text. The time is linear in the length of
     the text, whatever it contains.

@@ -40,7 +40,7 @@ POSITIVE_INT = {"type": "integer", "minimum": 1, "maximum": 0x7FFFFFFF}
 
 
 def is_uuid(value: object) -> bool:
-    """Return whether a text is a UUID for a body: any spelling of 32 digits."""
+    """Return whether a string is a UUID for a body: any spelling of 32 digits."""
     return not isinstance(value, str) or uuidutils.is_uuid_like(value)
 
 

@@ -193,7 +193,7 @@ def _attempt(uuid: str, task: Callable[[Tally], None], tally: Tally) -> bool:
         task(tally)
     except errors.Unavailable as exc:
         tally.unanswered.add(uuid)
-        _blame(uuid, f"Placement cannot be asked: {exc}", tally)
+        _blame(uuid, f"Placement cannot be reached: {exc}", tally)
         return False
     except errors.PlacementError as exc:
         _blame(uuid, str(exc), tally)

@@ -85,7 +85,7 @@ class BareMetal:
                 )
             document = response.json()
         except (keystone.ClientException, ValueError) as exc:
-            raise Unreadable(f"the node service cannot be asked: {exc}") from exc
+            raise Unreadable(f"the node service cannot be reached: {exc}") from exc
         if not isinstance(document, dict):
             raise Unreadable("the answer is not a document of the node service")
         return document

@@ -161,8 +161,7 @@ def _create_class(world: World, name: str) -> None:
     try:
         world.placement.create_resource_class(name)
     except Conflict:
-        # nothing else: It was created earlier: nothing else creates a class with that
-        # name.
+        # An earlier attempt created it: nothing else creates a class with that name.
         return
 
 

@@ -60,6 +60,8 @@ LAYERS = {
         {"clock", "errors", "version", "free_pool"},
     ],
     FOUNDATION: [
+        # The former names of modules that operators' files import.
+        {"worker", "metrics", "garbage"},
         {"serving"},
         {"http"},
         {"database"},
