@@ -1,3 +1,3 @@
-"""The former name of ``placement_foundation.serving.garbage``, for configuration files."""
+"""The former name of ``placement_foundation.serving.garbage``; files import it."""
 
 from placement_foundation.serving.garbage import *  # noqa: F403

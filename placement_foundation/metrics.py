@@ -1,3 +1,3 @@
-"""The former name of ``placement_foundation.observing.metrics``, for configuration files."""
+"""The former name of ``placement_foundation.observing.metrics``; files import it."""
 
 from placement_foundation.observing.metrics import *  # noqa: F403
