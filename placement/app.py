@@ -112,7 +112,9 @@ def _assemble(
     if settings.keep_forest:
         cache.keep(connected)
         project_usage.keep(connected)
-    application: WSGIApplication = Application(SERVICE, connected, settings, enforcer)
+    application: WSGIApplication = Application(
+        SERVICE, connected, settings, enforcer, config.placement.max_heavy_requests
+    )
     around = SURROUNDINGS
     if config.console.enabled:
         application = console.Site(application, config)

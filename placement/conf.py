@@ -101,6 +101,16 @@ PLACEMENT_OPTIONS = [
         "without an answer before it moves on to the next. It comes back, with eight "
         "times as many, when the other trees have no answers left.",
     ),
+    cfg.IntOpt(
+        "max_heavy_requests",
+        min=1,
+        help="How many requests that may take seconds each process answers at a time: "
+        "explanations, capacity, what-if and the fleet. Further ones are refused with "
+        "503, so that claims and allocation candidates always find a thread. If unset, "
+        "half as many as a process has threads: placement-api, our worker class for "
+        "gunicorn, uWSGI and mod_wsgi say how many these are; for other servers it is "
+        "2.",
+    ),
     cfg.BoolOpt(
         "keep_forest",
         default=True,

@@ -9,6 +9,7 @@ from typing import Any
 from placement.microversion import MAXIMUM, MINIMUM
 from placement_foundation.errors import (
     BadRequest,
+    Busy,
     ConcurrentUpdate,
     Conflict,
     DatabaseUnavailable,
@@ -36,6 +37,7 @@ from placement_foundation.http.version import Version
 __all__ = [
     "BadQueryValue",
     "BadRequest",
+    "Busy",
     "CannotDeleteParent",
     "ConcurrentUpdate",
     "Conflict",

@@ -298,6 +298,8 @@ def _causes(
         kinds.append(errors.NotFound)
     if row.body:
         kinds.append(errors.UnsupportedMediaType)
+    if row.heavy:
+        kinds.append(errors.Busy)
     for kind in kinds:
         yield kind, (kind.__doc__ or "").partition("\n")[0].rstrip(".")
     raised = r":raises (\w+): (.+?)(?=\n:|\n\n|\Z)"

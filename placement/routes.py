@@ -134,6 +134,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             query=explanation_wire.QUERY,
             reply=always(explanation_wire.render),
             newest_by_default=True,
+            heavy=True,
         ),
     },
     "/ledger/v1/capacity": {
@@ -143,6 +144,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             query=capacity_wire.QUERY,
             reply=always(capacity_wire.render),
             newest_by_default=True,
+            heavy=True,
         ),
     },
     "/ledger/v1/what-if": {
@@ -154,6 +156,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             reply=always(what_if_wire.render),
             changes_nothing=True,
             newest_by_default=True,
+            heavy=True,
         ),
     },
     "/ledger/v1/fleet": {
@@ -164,6 +167,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             reply=always(fleet_wire.render),
             lines=fleet_wire.render_lines,
             newest_by_default=True,
+            heavy=True,
         ),
     },
     "/reshaper": {

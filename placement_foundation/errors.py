@@ -100,6 +100,13 @@ class Unavailable(ServiceError):
     retry_after = 1
 
 
+class Busy(Unavailable):
+    """As many requests of this kind are being answered as may be at a time."""
+
+    code = "busy"
+    retry_after = 2
+
+
 class DatabaseUnavailable(Unavailable):
     """The database cannot be reached, or does not answer in time."""
 

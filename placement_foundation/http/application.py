@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import routes
@@ -22,6 +23,7 @@ from placement_foundation.http import (
     policy,
     query_string,
     schema,
+    share,
     stream,
 )
 from placement_foundation.http.operation import Call, Handler, Later, Operation, Reply
@@ -41,6 +43,12 @@ GZIP = "gzip"
 READING = "GET"
 # Many groups of resources, or many aggregates, make a long query.
 LONGEST_ADDRESS = 1024 * 1024
+# Half of the threads may answer heavy requests.
+HEAVY_PART = 2
+TOO_HEAVY = (
+    "As many requests that take long are being answered as may be at a time. Please "
+    "retry."
+)
 # How often an unavailable database is logged with its traceback, in seconds.
 IN_FULL_EVERY = 60
 
@@ -104,6 +112,8 @@ class Application:
     """A service: takes each request through the steps, and turns errors into answers.
 
     :param settings: the options that its handlers need
+    :param most_heavy: how many heavy requests it may answer at a time; by default half
+        as many as there are threads
     """
 
     def __init__(
@@ -112,7 +122,9 @@ class Application:
         database: Database,
         settings: Any,
         enforcer: policy.Enforcer,
+        most_heavy: int | None = None,
     ) -> None:
+        self._heavy = share.Share(HEAVY_PART, most_heavy)
         self._service = service
         self._database = database
         self._settings = settings
@@ -124,12 +136,31 @@ class Application:
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Serve a request."""
-        request = webob.Request(environment)
+        occupied: list[Callable[[], None]] = []
+        try:
+            response = self._respond(webob.Request(environment), occupied)
+            body: Iterable[bytes] = response(environment, start_response)
+            # An answer may be made while it is sent, and with some servers a client
+            # that reads slowly keeps a thread waiting.
+            if occupied and response.status_int < HTTPStatus.BAD_REQUEST:
+                body = share.Held(body, occupied.pop())
+        finally:
+            for release in occupied:
+                release()
+        return body
+
+    def _respond(
+        self, request: webob.Request, occupied: list[Callable[[], None]]
+    ) -> webob.Response:
+        """Return the response to a request.
+
+        :param occupied: gets what releases the thread of a heavy request
+        """
         version = None
         try:
             place = self._find(request)
             version = self._negotiate(request, place)
-            response = self._serve(request, version, place)
+            response = self._serve(request, version, place, occupied)
         except errors.ServiceError as error:
             self._tell_outage(error)
             response = self._service.refuse(request, error, version)
@@ -146,7 +177,7 @@ class Application:
                 None,
             )
         _add_headers(response, self._service.version_headers(version))
-        return response(environment, start_response)  # type: ignore[no-any-return]
+        return response
 
     def _tell_outage(self, error: errors.ServiceError) -> None:
         """Log that the database is unavailable: one line, now and then a traceback."""
@@ -186,7 +217,11 @@ class Application:
         return _Place(self._service.routes[template], parameters)
 
     def _serve(
-        self, request: webob.Request, version: Version, place: _Place | None
+        self,
+        request: webob.Request,
+        version: Version,
+        place: _Place | None,
+        occupied: list[Callable[[], None]],
     ) -> webob.Response:
         _check_sizes(request)
         _check_body_headers(request)
@@ -201,6 +236,8 @@ class Application:
         handler = _check_gates(request, operation, version)
         self._check_policy(request, operation)
         asked = _Asked(request, operation, version)
+        if asked.is_heavy:
+            occupied.append(self._heavy.take(TOO_HEAVY))
 
         asking = request.environ.get(context.ENVIRONMENT_KEY)
 
@@ -285,6 +322,14 @@ class _Asked:
             raw = _body(request)
             if raw or not self._operation.body_optional:
                 self.body = schema.parse_json(raw, accepted)
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether it may take seconds to answer; to refuse it never does."""
+        heavy = self._operation.heavy
+        if self.fault:
+            return False
+        return heavy(self.query, self.body) if callable(heavy) else heavy
 
     def subject(self, connection: sa.Connection, parameters: Mapping[str, str]) -> Any:
         """Load and return what the path names; None if it names nothing."""

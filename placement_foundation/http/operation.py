@@ -108,6 +108,11 @@ class Operation:
 
     ``counted`` is the measure of the outcomes of requests that policy let in.
 
+    A ``heavy`` operation may take seconds: it gets only a share of the threads of a
+    process, so that other operations always find one, and is refused with 503 when all
+    of its share are occupied. If only some of its requests take long, ``heavy`` is a
+    function that returns whether one does, given the parsed query and body.
+
     ``newest_by_default`` is for operations that no client from before microversions
     uses: a request without one gets the newest. An operation that ``changes_nothing``
     only reads, whatever its method. A ``static`` one depends on nothing that is stored:
@@ -142,3 +147,4 @@ class Operation:
     changes_nothing: bool = False
     may_create: bool = False
     static: bool = False
+    heavy: bool | Callable[[Any, Json], bool] = False

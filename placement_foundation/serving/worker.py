@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.workers import base
 from waitress import adjustments, channel, parser, server, task, utilities, wasyncore
 
+from placement_foundation.http import share
 from placement_foundation.serving import garbage
 
 if TYPE_CHECKING:
@@ -320,6 +321,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         self._map: dict[int, Any] = {}
         self._threads = task.ThreadedTaskDispatcher()
         self._threads.set_thread_count(self.cfg.threads)
+        share.announce_threads(self.cfg.threads)
         limits = {
             "connection_limit": allow_connections(self.cfg.worker_connections),
             # Bodies of this size are refused.

@@ -4,7 +4,9 @@ import dataclasses
 import io
 import json
 import logging
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ import webob
 
 from placement import app, conf, errors, policy
 from placement.operation import Call
-from placement_foundation.http.application import Application
+from placement_foundation.http import share
+from placement_foundation.http.application import Application, Table
 from placement_foundation.http.operation import Operation, Reply
 from placement_foundation.http.schema import Schema
 from placement_foundation.http.version import ByVersion, always, since
@@ -42,6 +45,16 @@ def database() -> NoDatabase:
     return NoDatabase()
 
 
+def make(table: Table, database: NoDatabase) -> Application:
+    """Return an application with the operations of a table."""
+    return Application(
+        dataclasses.replace(app.SERVICE, routes=table),
+        database,  # type: ignore[arg-type]
+        conf.Settings(),
+        policy.make_enforcer(settings.make_config()),
+    )
+
+
 @pytest.fixture
 def serve(
     database: NoDatabase,
@@ -54,13 +67,7 @@ def serve(
         version: str = "latest",
         **kwargs: Any,
     ) -> webob.Response:
-        table = {"/thing/{name}": {method: operation}}
-        application = Application(
-            dataclasses.replace(app.SERVICE, routes=table),
-            database,  # type: ignore[arg-type]
-            conf.Settings(),
-            policy.make_enforcer(settings.make_config()),
-        )
+        application = make({"/thing/{name}": {method: operation}}, database)
         request = webob.Request.blank("/thing/cow", method=method, **kwargs)
         request.headers["openstack-api-version"] = f"placement {version}"
         request.headers.setdefault("accept", "application/json")
@@ -296,3 +303,77 @@ def test_a_body_in_chunks_is_read(serve: Callable[..., webob.Response]) -> None:
         environ={**environ, "wsgi.input": io.BytesIO(request_body)},
     )
     assert json.loads(response.body)["body"] == {"name": "x"}
+
+
+def test_heavy_requests_get_half_of_the_threads(
+    database: NoDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(share, "_own_count", 4)
+    inside, leave = threading.Semaphore(0), threading.Event()
+
+    def hang(call: Call[Any]) -> Reply:
+        inside.release()
+        assert leave.wait(30)
+        return Reply({})
+
+    reply = always(lambda value, view: value)
+    table = {
+        "/heavy": {
+            "GET": Operation(
+                handler=always(hang), policy=None, reply=reply, heavy=True
+            ),
+            "POST": Operation(
+                handler=always(answer),
+                policy=None,
+                body=always(NAMED),
+                reply=reply,
+                heavy=lambda query, body: len(body["name"]) > 3,
+            ),
+        },
+        "/light": {"GET": Operation(handler=always(answer), policy=None, reply=reply)},
+    }
+    application = make(table, database)
+
+    def get(path: str, **kwargs: Any) -> webob.Response:
+        request = webob.Request.blank(path, accept="application/json", **kwargs)
+        request.headers["openstack-api-version"] = "placement latest"
+        return request.get_response(application)
+
+    def post(name: str) -> webob.Response:
+        body = json.dumps({"name": name}).encode()
+        return get("/heavy", method="POST", body=body, content_type="application/json")
+
+    with ThreadPoolExecutor(2) as pool:
+        first = [pool.submit(get, "/heavy") for _ in range(2)]
+        for _ in first:
+            assert inside.acquire(timeout=30)
+        try:
+            refused = get("/heavy")
+            assert refused.status_int == 503
+            assert refused.headers["retry-after"] == "2"
+            [error] = json.loads(refused.body)["errors"]
+            assert error["code"] == "placement.busy"
+            assert post("much").status_int == 503
+            assert post("few").status_int == 200
+            assert post("").status_int == 200
+            assert get("/light").status_int == 200
+        finally:
+            leave.set()
+        assert [each.result().body for each in first] == [b"{}", b"{}"]
+    assert get("/heavy").body == b"{}"
+    assert post("much").status_int == 200
+
+
+def test_a_heavy_request_that_fails_occupies_no_thread(
+    database: NoDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(share, "_own_count", 2)
+
+    def fail(call: Call[Any]) -> Reply:
+        raise errors.BadRequest("no")
+
+    row = Operation(handler=always(fail), policy=None, heavy=True)
+    application = make({"/heavy": {"GET": row}}, database)
+    for _ in range(3):
+        request = webob.Request.blank("/heavy")
+        assert request.get_response(application).status_int == 400

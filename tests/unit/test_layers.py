@@ -86,7 +86,7 @@ INNER = {
         {"query_string", "json_text"},
         {"schema"},
         {"health"},
-        {"page", "stream", "version"},
+        {"page", "share", "stream", "version"},
         {"quotation"},
     ],
     FOUNDATION / "database": [{"migration"}, {"storage"}, {"engine"}, {"trouble"}],
