@@ -4,6 +4,8 @@ import datetime
 import time
 from typing import Protocol
 
+from placement_foundation.clock import utc_now
+
 MINUTE = datetime.timedelta(minutes=1)
 
 
@@ -22,7 +24,7 @@ class SystemClock:
 
     def now(self) -> datetime.datetime:
         """Return the current time."""
-        return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+        return utc_now()
 
     def sleep(self, seconds: float) -> None:
         """Wait."""

@@ -9,10 +9,7 @@ import datetime
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-
-def utc_now() -> datetime.datetime:
-    """Return the current time as the tables store it: in UTC, without a zone."""
-    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+from placement_foundation.clock import utc_now
 
 
 class Base(orm.DeclarativeBase):

@@ -29,6 +29,7 @@ from placement.objects import (
 )
 from placement.objects.exact_text import Wanted
 from placement.objects.resource_provider import Locked
+from placement_foundation.clock import utc_now
 from placement_foundation.database import storage
 
 STORED: Mapping[Place, Inventory] = types.MappingProxyType({})
@@ -281,7 +282,7 @@ def _allocations_of(rows: Sequence[Any]) -> Allocations:
         Allocation(Consumer(*consumer), provider_uuid, generation, each)
         for (*consumer, provider_uuid, generation), each in amounts.items()
     ]
-    return Allocations(allocations, modified=max(times, default=models.utc_now()))
+    return Allocations(allocations, modified=max(times, default=utc_now()))
 
 
 def _list_rows(

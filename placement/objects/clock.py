@@ -3,9 +3,9 @@
 import datetime
 from collections.abc import Iterable
 
-from placement.db import models
+from placement_foundation.clock import utc_now
 
-now = models.utc_now
+now = utc_now
 
 
 def newest(times: Iterable[datetime.datetime | None]) -> datetime.datetime:

@@ -6,12 +6,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from placement_nodes.db import column
-
-
-def utc_now() -> datetime.datetime:
-    """Return the current time as the tables store it: UTC, without a zone."""
-    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+from placement_foundation.clock import utc_now
+from placement_foundation.database import column
 
 
 class Base(orm.DeclarativeBase):

@@ -6,8 +6,8 @@ There is no hardware behind it, so each change is immediate.
 from collections.abc import Mapping
 from typing import Any
 
+from placement_foundation.clock import utc_now
 from placement_nodes import errors
-from placement_nodes.db import models
 from placement_nodes.objects.node import ENROLL, Node
 
 MANAGEABLE, AVAILABLE, ACTIVE = "manageable", "available", "active"
@@ -43,7 +43,7 @@ def provision(node: Node, target: str) -> dict[str, Any]:
         _check_deployable(node)
     return {
         "provision_state": state,
-        "provision_updated_at": models.utc_now(),
+        "provision_updated_at": utc_now(),
         **_consequences(node, target),
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 import os_traits
 import sqlalchemy as sa
 
+from placement_foundation.clock import utc_now
 from placement_nodes import errors
 from placement_nodes.db import models
 from placement_nodes.objects.node import Node
@@ -91,4 +92,4 @@ def _check_number(node: Node, number: int) -> None:
 def _touch(connection: sa.Connection, node: Node) -> None:
     """Say that the node was changed: its traits are part of it."""
     change = sa.update(models.Node).where(models.Node.id == node.id)
-    connection.execute(change.values(updated_at=models.utc_now()))
+    connection.execute(change.values(updated_at=utc_now()))

@@ -8,21 +8,14 @@ import datetime
 
 import sqlalchemy as sa
 from sqlalchemy import orm
-from sqlalchemy.dialects import mysql
 
-# By default, MySQL keeps whole seconds only.
-MOMENT = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
+from placement_foundation.clock import utc_now
+from placement_foundation.database import column
+
+MOMENT = column.moment()
 # The id of a lease, and of anything that belongs to one.
 UUID = sa.String(36)
-# By default, MySQL compares without case: "GPU" equals "gpu".
-NAME = sa.String(255).with_variant(
-    mysql.VARCHAR(255, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
-)
-
-
-def utc_now() -> datetime.datetime:
-    """Return the current time as the tables store it: UTC, without a zone."""
-    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+NAME = column.word(255)
 
 
 class Base(orm.DeclarativeBase):

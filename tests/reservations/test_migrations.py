@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import sqlalchemy as sa
 from alembic import autogenerate
 from alembic.runtime.migration import MigrationContext
 
+from placement_foundation.database.storage import Database
 from placement_reservations.cmd import reservations
 from placement_reservations.db import models
 from placement_reservations.db.migration import SCHEMA
@@ -25,6 +27,18 @@ def test_the_migrations_create_the_tables_of_the_models(tmp_path: Path) -> None:
             changes = autogenerate.compare_metadata(context, models.Base.metadata)
         database.engine.dispose()
         assert changes == []
+
+
+def test_names_are_sorted_byte_by_byte(books: Database) -> None:
+    names = ["Zebra", "a-b", "aB", "ab", "\u00e4"]
+
+    def work(connection: sa.Connection) -> list[str]:
+        rows = [{"name": name, "private": False} for name in reversed(names)]
+        connection.execute(sa.insert(models.HostProperty), rows)
+        query = sa.select(models.HostProperty.name).order_by(models.HostProperty.name)
+        return list(connection.scalars(query))
+
+    assert books.write(work) == names
 
 
 def test_the_command_creates_the_tables(tmp_path: Path) -> None:

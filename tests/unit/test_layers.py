@@ -66,7 +66,7 @@ LAYERS = {
         {"http"},
         {"database"},
         {"observing"},
-        {"context", "errors", "option"},
+        {"clock", "context", "errors", "option"},
     ],
     CLIENTS: [
         {"request", "explain"},
@@ -89,7 +89,12 @@ INNER = {
         {"page", "share", "stream", "version"},
         {"quotation"},
     ],
-    FOUNDATION / "database": [{"migration"}, {"storage"}, {"engine"}, {"trouble"}],
+    FOUNDATION / "database": [
+        {"migration"},
+        {"storage"},
+        {"engine"},
+        {"trouble", "column"},
+    ],
     FOUNDATION / "serving": [
         {"program"},
         {"command", "worker"},

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from placement_nodes.db import column
+from placement_foundation.database import column
 
 revision = "5c1d0e7a94b2"
 down_revision = None
