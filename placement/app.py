@@ -13,7 +13,6 @@ from placement.db import migration
 from placement.forest import cache, project_usage
 from placement.monitoring import site as monitoring
 from placement.objects import standard_name
-from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.http import middleware, page, refusal
 from placement_foundation.http.application import Application, Service
@@ -21,7 +20,7 @@ from placement_foundation.http.middleware import Surroundings
 from placement_foundation.http.policy import Enforcer
 from placement_foundation.http.version import Version
 from placement_foundation.observing import tracing
-from placement_foundation.observing.log import set_up_logging
+from placement_foundation.serving import assembly
 
 if TYPE_CHECKING:
     import socket
@@ -66,9 +65,7 @@ SURROUNDINGS = Surroundings(
 
 def start_from_environment() -> "WSGIApplication":
     """Return the service that configuration files and the environment describe."""
-    config = conf.read_for_service()
-    set_up_logging(config, conf.PROJECT)
-    return start(config)
+    return assembly.start_from_environment(conf.read_for_service, conf.PROJECT, start)
 
 
 def start(config: cfg.ConfigOpts) -> "WSGIApplication":
@@ -84,9 +81,11 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     LOG.debug("callers are authenticated by %s", config.api.auth_strategy)
     # Before any migration: do not migrate for a service that will not start.
     enforcer = policy.make_enforcer(config)
-    connected = storage.connect(conf.database_settings(config))
-    if config.placement_database.sync_on_startup:
-        migration.SCHEMA.upgrade(connected)
+    connected = assembly.connect(
+        conf.database_settings(config),
+        migration.SCHEMA,
+        migrate=config.placement_database.sync_on_startup,
+    )
     standard_name.synchronise(connected)
     application = _assemble(config, connected, enforcer)
     if config.placement.keep_forest:

@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from placement_foundation import option
-from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.http import middleware as surroundings
 from placement_foundation.http import refusal
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surroundings
 from placement_foundation.http.policy import Enforcer
-from placement_foundation.observing.log import set_up_logging
+from placement_foundation.serving import assembly
 from placement_nodes import conf, errors, middleware, policy, version
 from placement_nodes.db import migration
 from placement_nodes.routes import ROUTES
@@ -37,9 +36,7 @@ SURROUNDINGS = Surroundings(
 
 def start_from_environment() -> "WSGIApplication":
     """Return the service that configuration files and the environment describe."""
-    config = conf.read_for_service()
-    set_up_logging(config, conf.PROJECT)
-    return start(config)
+    return assembly.start_from_environment(conf.read_for_service, conf.PROJECT, start)
 
 
 def start(config: cfg.ConfigOpts) -> "WSGIApplication":
@@ -49,9 +46,11 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
         reached
     """
     enforcer = policy.make_enforcer(config)
-    database = storage.connect(option.database_settings(config.database))
-    if config.database.sync_on_startup:
-        migration.SCHEMA.upgrade(database)
+    database = assembly.connect(
+        option.database_settings(config.database),
+        migration.SCHEMA,
+        migrate=config.database.sync_on_startup,
+    )
     # Servers may fork from here on.
     database.rest()
     return _assemble(config, database, enforcer)

@@ -10,13 +10,12 @@ from oslo_log import log
 from placement_clients import access
 from placement_clients.client import Client
 from placement_foundation import option
-from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.http import middleware, refusal
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surroundings
 from placement_foundation.http.policy import Enforcer
-from placement_foundation.observing.log import set_up_logging
+from placement_foundation.serving import assembly
 from placement_reservations import conf, errors, policy, version
 from placement_reservations.clock import SystemClock
 from placement_reservations.compute import Compute
@@ -60,9 +59,7 @@ def start_from_environment() -> "WSGIApplication":
 
     Its events are run elsewhere: by ``placement-reservations events``.
     """
-    config = conf.read_for_service()
-    set_up_logging(config, conf.PROJECT)
-    return start(config)
+    return assembly.start_from_environment(conf.read_for_service, conf.PROJECT, start)
 
 
 def start(config: cfg.ConfigOpts) -> "WSGIApplication":
@@ -105,9 +102,11 @@ def make_world(config: cfg.ConfigOpts) -> World:
     :raises Exception: the database cannot be reached, or the configuration does not say
         how to reach Placement
     """
-    database = storage.connect(option.database_settings(config.database))
-    if config.database.sync_on_startup:
-        migration.SCHEMA.upgrade(database)
+    database = assembly.connect(
+        option.database_settings(config.database),
+        migration.SCHEMA,
+        migrate=config.database.sync_on_startup,
+    )
     # Servers may fork from here on.
     database.rest()
     placement = Client(access.from_config(config, "placement"))

@@ -199,6 +199,46 @@ def _open_log(program: Program, config: cfg.ConfigOpts) -> None:
         raise Unusable(f"the log cannot be written: {command.describe(exc)}") from exc
 
 
+def add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int]
+) -> argparse.ArgumentParser:
+    """Return the parser of a command, which its function describes and executes."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=run.__doc__, description=run.__doc__
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_database_commands(commands: Any, program: Program) -> None:
+    """Add the commands for the database of a program: ``db sync``."""
+
+    def sync(asked: argparse.Namespace) -> int:
+        """Create the tables, or migrate them to the newest revision."""
+
+        def work(config: cfg.ConfigOpts) -> None:
+            prepare_database(program, config, migrate=True)
+
+        return run_configured(program, asked, work)
+
+    database = commands.add_parser("db", help="Manage the database.")
+    actions = database.add_subparsers(title="actions", required=True)
+    add_config_file(add_command(actions, "sync", sync), program)
+
+
+def run_configured(
+    program: Program,
+    asked: argparse.Namespace,
+    work: Callable[[cfg.ConfigOpts], object],
+) -> int:
+    """Do some work with the configuration; return the exit code."""
+    try:
+        work(configure(program, asked.config_file))
+    except Unusable as exc:
+        return refuse(program, exc)
+    return 0
+
+
 def refuse(program: Program, exc: Unusable) -> int:
     """Tell the operator why nothing was done; return the exit code."""
     command.complain(program.name, exc)

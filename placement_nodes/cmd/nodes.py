@@ -43,16 +43,6 @@ def serve(asked: argparse.Namespace) -> int:
     return program.serve(PROGRAM, asked)
 
 
-def sync(asked: argparse.Namespace) -> int:
-    """Create the tables, or migrate them to the newest revision."""
-    try:
-        config = program.configure(PROGRAM, asked.config_file)
-        program.prepare_database(PROGRAM, config, migrate=True)
-    except program.Unusable as exc:
-        return program.refuse(PROGRAM, exc)
-    return 0
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM.name,
@@ -62,14 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     completion.add(parser)
     commands = parser.add_subparsers(title="commands", required=True)
-    serving_parser = commands.add_parser("serve", help=serve.__doc__)
-    program.add_arguments(serving_parser, PROGRAM)
-    serving_parser.set_defaults(run=serve)
-    database = commands.add_parser("db", help="Manage the database.")
-    actions = database.add_subparsers(title="actions", required=True)
-    sync_parser = actions.add_parser("sync", help=sync.__doc__)
-    program.add_config_file(sync_parser, PROGRAM)
-    sync_parser.set_defaults(run=sync)
+    program.add_arguments(program.add_command(commands, "serve", serve), PROGRAM)
+    program.add_database_commands(commands, PROGRAM)
     return parser
 
 

@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from oslo_config import cfg
 
@@ -69,24 +68,13 @@ def run_events(asked: argparse.Namespace) -> int:
     return _configured(asked, work)
 
 
-def sync(asked: argparse.Namespace) -> int:
-    """Create the tables, or migrate them to the newest revision."""
-    return _configured(
-        asked,
-        lambda config: program.prepare_database(PROGRAM, config, migrate=True),
-    )
-
-
 def _configured(
     asked: argparse.Namespace, work: Callable[[cfg.ConfigOpts], None]
 ) -> int:
     try:
-        work(program.configure(PROGRAM, asked.config_file))
-    except program.Unusable as exc:
-        return program.refuse(PROGRAM, exc)
+        return program.run_configured(PROGRAM, asked, work)
     except Misconfigured as exc:
         return program.refuse(PROGRAM, program.Unusable(str(exc)))
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -98,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     completion.add(parser)
     commands = parser.add_subparsers(title="commands", required=True)
-    server = _add_command(commands, "serve", serve)
+    server = program.add_command(commands, "serve", serve)
     program.add_arguments(server, PROGRAM)
     server.add_argument(
         "--no-events",
@@ -106,20 +94,9 @@ def _parser() -> argparse.ArgumentParser:
         action="store_false",
         help="serve the API only; another process runs the events",
     )
-    program.add_config_file(_add_command(commands, "events", run_events), PROGRAM)
-    database = commands.add_parser("db", help="Manage the database.")
-    actions = database.add_subparsers(title="actions", required=True)
-    program.add_config_file(_add_command(actions, "sync", sync), PROGRAM)
-    return parser
-
-
-def _add_command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], int]
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=run.__doc__, description=run.__doc__
-    )
-    parser.set_defaults(run=run)
+    events = program.add_command(commands, "events", run_events)
+    program.add_config_file(events, PROGRAM)
+    program.add_database_commands(commands, PROGRAM)
     return parser
 
 

@@ -97,7 +97,7 @@ INNER = {
     ],
     FOUNDATION / "serving": [
         {"program"},
-        {"command", "worker"},
+        {"assembly", "command", "worker"},
         {"completion", "garbage"},
     ],
     FOUNDATION / "observing": [

@@ -1,0 +1,43 @@
+"""What the assembly of every service begins with."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from placement_foundation.database import storage
+from placement_foundation.database.migration import History
+from placement_foundation.database.storage import Database
+from placement_foundation.observing.log import set_up_logging
+from placement_foundation.option import DatabaseSettings
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+
+def start_from_environment(
+    read: Callable[[], cfg.ConfigOpts],
+    project: str,
+    start: Callable[[cfg.ConfigOpts], "WSGIApplication"],
+) -> "WSGIApplication":
+    """Return the service that configuration files and the environment describe.
+
+    :param read: returns the configuration from them
+    :param project: the name of the service in its log
+    """
+    config = read()
+    set_up_logging(config, project)
+    return start(config)
+
+
+def connect(settings: DatabaseSettings, schema: History, *, migrate: bool) -> Database:
+    """Return a database, whose tables are migrated first if that is wanted.
+
+    Call its ``rest`` before servers fork.
+
+    :raises Exception: the database cannot be reached
+    """
+    database = storage.connect(settings)
+    if migrate:
+        schema.upgrade(database)
+    return database
