@@ -16,10 +16,11 @@ BATCH = 2_000
 
 def list_largest(
     connection: sa.Connection,
+    provider_uuids: Collection[str],
     class_names: Collection[str],
     ignored: Collection[str] = (),
 ) -> dict[tuple[str, str], list[Holder]]:
-    """Return the holders of each inventory of some classes, the largest first.
+    """Return the holders of some providers' inventories, the largest first.
 
     :param ignored: consumers that are left out
     :returns: keyed by UUID of the provider and name of the class
@@ -41,6 +42,7 @@ def list_largest(
         .outerjoin(consumer, consumer.uuid == held.consumer_id)
         .outerjoin(kind, kind.id == consumer.consumer_type_id)
         .outerjoin(models.Project, models.Project.id == consumer.project_id)
+        .where(provider.uuid.in_(sorted(provider_uuids)))
         .where(models.ResourceClass.name.in_(sorted(class_names)))
         .order_by(held.used.desc(), held.consumer_id, held.id)
     )

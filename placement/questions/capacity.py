@@ -35,8 +35,7 @@ def count(forest: Forest, question: CapacityQuery) -> Capacity:
     :raises BadRequest: a trait or resource class does not exist
     """
     request, everything = question.request, forest.everything
-    if not name.are_known(request, forest.vocabulary):
-        name.check(request, forest.vocabulary, everything)
+    name.check_all(request, forest.vocabulary)
     counts = counting.count_all(everything, request, question.most)
     serving = [each for each in counts if each.count]
     serving.sort(key=lambda each: (-each.count, each.tree.root.name or ""))

@@ -24,15 +24,21 @@ def count_all(snapshot: Snapshot, request: Request, most: int) -> list[Count]:
 
     :param most: where counting stops for each host
     """
-    if snapshot.sharing:
-        counter = _Counter(snapshot, request, most)
-        return [counter.count(tree) for tree in snapshot.trees]
-    counted = {}
+    counter = _Counter(snapshot, request, most)
+    counted: dict[Tree, Count] = {}
+    dependent: set[Tree] = set()
     for kind in kinds_of(snapshot, request, exactly=True):
-        # Without sharing providers, hosts do not depend on each other.
-        count = _Counter(snapshot, request, most).count(kind.example)
+        if counter.is_dependent(kind.example):
+            dependent.update(kind.trees)
+            continue
+        count = counter.count(kind.example)
         for tree in kind.trees:
             counted[tree] = dataclasses.replace(count, tree=tree)
+        counter.forget()
+    # What these take from a provider that shares is not left for the others.
+    for tree in snapshot.trees:
+        if tree in dependent:
+            counted[tree] = counter.count(tree)
     return [counted[tree] for tree in snapshot.trees]
 
 
@@ -45,10 +51,19 @@ class _Counter:
         self._most = most
         self._taken: dict[str, Provider] = {}
 
+    def is_dependent(self, tree: Tree) -> bool:
+        """Return whether a host may take from a provider that others take from."""
+        [domains] = engine.domains(self._snapshot, self._request, [tree])
+        return _share(domains)
+
+    def forget(self) -> None:
+        """Forget what was claimed."""
+        self._taken.clear()
+
     def count(self, tree: Tree) -> Count:
         """Return how many times one host can be claimed."""
         [domains] = engine.domains(self._snapshot, self._request, [tree])
-        if any(provider.shares for domain in domains for provider in domain):
+        if _share(domains):
             return self._count_by_claiming(tree)
         if len(domains) == 1:
             # Each claim takes from one provider, and all of them are independent.
@@ -95,6 +110,10 @@ class _Counter:
                 used = stocks[name].used + times * amount
                 stocks[name] = dataclasses.replace(stocks[name], used=used)
             self._taken[provider.uuid] = dataclasses.replace(provider, stocks=stocks)
+
+
+def _share(domains: Iterable[Sequence[Provider]]) -> bool:
+    return any(provider.shares for domain in domains for provider in domain)
 
 
 def _times(provider: Provider, amounts: Mapping[str, int]) -> int:

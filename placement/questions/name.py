@@ -1,8 +1,12 @@
 """Checking that all names in a request exist."""
 
+import difflib
+from collections.abc import Iterable
+
 from placement import errors
 from placement.forest.vocabulary import Vocabulary
 from placement.model.request import Request
+from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Snapshot
 from placement.search import engine, rules
@@ -47,6 +51,46 @@ def check(request: Request, vocabulary: Vocabulary, everything: Snapshot) -> Non
         _check_traits(group.forbidden, vocabulary)
         if not engine.is_served(everything, request, group):
             return
+
+
+def check_all(request: Request, vocabulary: Vocabulary) -> None:
+    """Refuse any name that does not exist, and suggest the nearest one that does.
+
+    This is for questions of our own, in which the order of checks is no promise.
+
+    :raises BadRequest: a name does not exist; the error names the first such
+    """
+    for group in request.groups:
+        check_classes(group.resources, vocabulary)
+    named = request.root_required.union(
+        request.root_forbidden,
+        *(group.forbidden.union(*group.required) for group in request.groups),
+    )
+    check_traits(named, vocabulary)
+
+
+def check_classes(names: Iterable[str], vocabulary: Vocabulary) -> None:
+    """Refuse a resource class that does not exist.
+
+    :raises BadRequest: with the nearest name that exists
+    """
+    _suggest(names, vocabulary.class_ids, UNKNOWN_CLASS)
+
+
+def check_traits(names: Iterable[str], vocabulary: Vocabulary) -> None:
+    """Refuse a trait that does not exist.
+
+    :raises BadRequest: with the nearest name that exists
+    """
+    _suggest(names, vocabulary.trait_ids, UNKNOWN_TRAIT)
+
+
+def _suggest(names: Iterable[str], known: Iterable[str], complaint: str) -> None:
+    unknown = sorted(set(names).difference(known))
+    if unknown:
+        nearest = difflib.get_close_matches(unknown[0], known, n=1)
+        suggestion = f" Did you mean {nearest[0]}?" if nearest else ""
+        raise errors.BadRequest(complaint.format(name=unknown[0]) + suggestion)
 
 
 def _check_traits(names: frozenset[str], vocabulary: Vocabulary) -> None:

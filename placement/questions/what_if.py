@@ -8,10 +8,9 @@ from placement import errors
 from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
 from placement.model.inventory import FIELDS, Inventory, InventoryUsage
-from placement.model.resource_class import UNKNOWN_CLASS
-from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Provider, Tree
 from placement.objects import inventory
+from placement.questions.name import check_classes, check_traits
 
 # What would no longer be used: amounts by UUID of the provider and class.
 Freed: TypeAlias = Mapping[tuple[str, str], int]
@@ -84,11 +83,8 @@ def _check_names(forest: Forest, world: World) -> None:
         if trees[uuid].root.uuid != uuid:
             raise errors.BadRequest(f"Resource provider {uuid} is not a root.")
     for change in world.providers.values():
-        for name in sorted(change.inventories.keys() - words.class_ids.keys()):
-            raise errors.BadRequest(UNKNOWN_CLASS.format(name=name))
-        names = change.traits.add | change.traits.remove
-        for name in sorted(names - words.trait_ids.keys()):
-            raise errors.BadRequest(UNKNOWN_TRAIT.format(name=name))
+        check_classes(change.inventories, words)
+        check_traits(change.traits.add | change.traits.remove, words)
 
 
 def _imagine_tree(tree: Tree, words: Vocabulary, world: World, freed: Freed) -> Tree:

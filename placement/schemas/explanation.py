@@ -237,7 +237,7 @@ def _render_finding(each: Finding, told: Explanation) -> Json:
         document["capacity"] = each.stock.capacity
         document["used"] = each.stock.used
         key = (each.provider.uuid, str(each.constraint.resource_class))
-        if told.holders:
+        if told.holders is not None:
             document["holders"] = [
                 dataclasses.asdict(holder) for holder in told.holders.get(key, ())
             ]

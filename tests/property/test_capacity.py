@@ -152,3 +152,32 @@ def test_it_stops_at_its_limit() -> None:
     ]
     asked = Group("", {"VCPU": 1})
     assert count(cloud, asked, most=5) == {"a": (5, False), "b": (5, True)}
+
+
+def test_only_hosts_that_share_are_counted_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared, local = forest.Inventory(7), forest.Inventory(100)
+    pool = forest.Node(
+        "pool", None, {"DISK_GB": shared}, frozenset({SHARING}), frozenset({"A"})
+    )
+    with_pool = [
+        forest.Node(f"with{n}", None, {"VCPU": local}, frozenset(), frozenset({"A"}))
+        for n in range(3)
+    ]
+    alone = [host(f"alone{n}", VCPU=100, DISK_GB=20) for n in range(200)]
+    counted = 0
+    count_one = counting._Counter.count
+
+    def counting_one(self: counting._Counter, tree: object) -> counting.Count:
+        nonlocal counted
+        counted += 1
+        return count_one(self, tree)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(counting._Counter, "count", counting_one)
+    asked = Group("", {"VCPU": 1, "DISK_GB": 2})
+    found = count([pool, *with_pool, *alone], asked)
+    assert sum(found[node.name][0] for node in with_pool) == 3
+    assert all(found[node.name] == (10, True) for node in alone)
+    # One of the hosts alone stands for all of them.
+    assert counted < 10

@@ -62,3 +62,27 @@ def test_hosts_that_are_alike_are_asked_once(monkeypatch: pytest.MonkeyPatch) ->
     assert len(told.near or ()) == 100
     # One question for each kind and each reported number would be more.
     assert trees < 2**6 * 3 * len(told.figures)
+
+
+def test_gain_counts_hosts_that_are_lost_as_well() -> None:
+    """A group without resources needs one provider that meets all the rest."""
+    both = ("CUSTOM_A", "CUSTOM_B")
+    split = Node("split", None, {}, frozenset(), frozenset())
+    nodes = [
+        # It serves with two providers, each with one of the traits.
+        split,
+        Node("one", split, {"VCPU": Inventory(8)}, frozenset(both[:1]), frozenset()),
+        Node("two", split, {"DISK_GB": Inventory(8)}, frozenset(both[1:]), frozenset()),
+        # It has no processors, but both traits where its disk is.
+        Node("whole", None, {"DISK_GB": Inventory(8)}, frozenset(both), frozenset()),
+    ]
+    parse = allocation_candidate.QUERY.at(Version(1, 39))
+    assert parse
+    query = "resources=VCPU:1,DISK_GB:1&required=CUSTOM_A,CUSTOM_B"
+    request = parse(query_string.decode(query)).request
+    asked = survey.Survey(forest.snapshot_of(nodes), request)
+    told = report.report(asked, report.Wanted(), survey.Deadline(600))
+    gains = {each.constraint.id: each.gain for each in told.figures}
+    assert told.serves == 1
+    # Without VCPU, the second host serves, and the first one does not any more.
+    assert gains["inventory:VCPU"] == 0

@@ -15,7 +15,9 @@ def explain(call: Call[None]) -> Later:
     """
     question: explanation.ExplanationQuery = call.query
     forest = cache.load(call.connection)
-    holders: explanation.Holders = {}
-    if question.holders:
-        holders = holder.list_largest(call.connection, question.classes)
-    return lambda: Reply(explanation.explain(forest, question, holders))
+    answer = explanation.prepare(
+        question,
+        lambda: explanation.explain(forest, question),
+        lambda uuids: holder.list_largest(call.connection, uuids, question.classes),
+    )
+    return lambda: Reply(answer())

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from placement.forest import cache
+from placement.forest.forest import Forest
 from placement.objects import holder, usage
 from placement.operation import Call
 from placement.questions import candidate_query, candidates, capacity, what_if
@@ -21,31 +22,42 @@ def answer(call: Call[None]) -> Later:
     asked = wire.parse(call.body, call.query)
     forest = cache.load(call.connection)
     freed = usage.load_freed(call.connection, asked.world.ignore_consumers)
-    respond = ANSWERS[asked.ask](call, asked.question)
-    return lambda: Reply(respond(what_if.imagine(forest, asked.world, freed)))
+    return ANSWERS[asked.ask](
+        call, asked.question, lambda: what_if.imagine(forest, asked.world, freed)
+    )
 
 
-Respond = Callable[[Any], Any]
+Imagine = Callable[[], Forest]
 
 
-def _candidates(call: Call[None], asked: candidate_query.CandidateQuery) -> Respond:
+def _candidates(
+    call: Call[None], asked: candidate_query.CandidateQuery, imagine: Imagine
+) -> Later:
     order = candidate_query.order_of(call.settings)
-    return lambda forest: candidates.answer(forest, asked, order)
+    return lambda: Reply(candidates.answer(imagine(), asked, order))
 
 
-def _explanation(call: Call[None], asked: explanation.ExplanationQuery) -> Respond:
-    holders: explanation.Holders = {}
-    if asked.holders:
-        ignored = call.body.get("ignore_consumers", ())
-        holders = holder.list_largest(call.connection, asked.classes, ignored)
-    return lambda forest: explanation.explain(forest, asked, holders)
+def _explanation(
+    call: Call[None], asked: explanation.ExplanationQuery, imagine: Imagine
+) -> Later:
+    ignored = call.body.get("ignore_consumers", ())
+    answer = explanation.prepare(
+        asked,
+        lambda: explanation.explain(imagine(), asked),
+        lambda uuids: holder.list_largest(
+            call.connection, uuids, asked.classes, ignored
+        ),
+    )
+    return lambda: Reply(answer())
 
 
-def _capacity(call: Call[None], asked: capacity.CapacityQuery) -> Respond:
-    return lambda forest: capacity.count(forest, asked)
+def _capacity(
+    call: Call[None], asked: capacity.CapacityQuery, imagine: Imagine
+) -> Later:
+    return lambda: Reply(capacity.count(imagine(), asked))
 
 
-ANSWERS: Mapping[str, Callable[[Call[None], Any], Respond]] = {
+ANSWERS: Mapping[str, Callable[[Call[None], Any, Imagine], Later]] = {
     "candidates": _candidates,
     "explanation": _explanation,
     "capacity": _capacity,

@@ -1,7 +1,7 @@
 """Making an explanation from a loaded forest. Nothing here needs the database."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from placement import errors
@@ -51,18 +51,27 @@ class Judged:
 class Explanation:
     """A report, with details of the hosts in it.
 
-    ``near`` is None if it was not asked for.
+    ``near`` and ``holders`` are None if they were not asked for.
     """
 
     report: Report
     near: tuple[Judged, ...] | None
     asked: tuple[Judged, ...]
-    holders: Holders
+    holders: Holders | None = None
+
+    def lacking(self) -> frozenset[str]:
+        """Return the UUIDs of the providers that were found to have too little room."""
+        return frozenset(
+            verdict.closest.provider.uuid
+            for host in (*(self.near or ()), *self.asked)
+            for verdict in host.verdicts.values()
+            if verdict.constraint.kind == "room"
+            and verdict.closest
+            and verdict.closest.provider
+        )
 
 
-def explain(
-    forest: Forest, question: ExplanationQuery, holders: Holders
-) -> Explanation:
+def explain(forest: Forest, question: ExplanationQuery) -> Explanation:
     """Return an explanation of why hosts do not serve a request.
 
     :raises BadRequest: a trait or resource class does not exist
@@ -70,8 +79,7 @@ def explain(
     """
     deadline = Deadline(question.wanted.seconds)
     everything = forest.everything
-    if not name.are_known(question.request, forest.vocabulary):
-        name.check(question.request, forest.vocabulary, everything)
+    name.check_all(question.request, forest.vocabulary)
     hosts = tuple(_find(host, everything) for host in question.wanted.hosts)
     asked = Survey(everything, question.request)
     wanted = dataclasses.replace(question.wanted, hosts=hosts)
@@ -80,8 +88,26 @@ def explain(
         told,
         None if told.near is None else _judge(asked, told.near),
         _judge(asked, told.asked),
-        holders,
     )
+
+
+def prepare(
+    question: ExplanationQuery,
+    explain: Callable[[], Explanation],
+    list_holders: Callable[[Collection[str]], Holders],
+) -> Callable[[], Explanation]:
+    """Return a function that returns the explanation, with holders if they are wanted.
+
+    Which inventories matter is only known once the explanation is there, and their
+    holders have to be of the same moment: then it is made here, not later.
+
+    :param list_holders: reads those of some providers, given by UUID
+    """
+    if not question.holders:
+        return explain
+    told = explain()
+    answer = dataclasses.replace(told, holders=list_holders(told.lacking()))
+    return lambda: answer
 
 
 def _find(host: str, everything: Snapshot) -> str:
