@@ -23,6 +23,7 @@ LAYERS = {
         {"handlers"},
         {"operation"},
         {"schemas"},
+        {"declaration"},
         {"questions", "forest"},
         {"objects", "search"},
         {"model", "db"},
@@ -113,6 +114,7 @@ LIBRARIES = {
     "routes": {"http"},
     "jsonschema": {"schemas", "http"},
     "sqlalchemy": {"objects", "store", "db", "forest", "questions", "cmd"}
+    | {"declaration"}
     | {"demonstration", "database", "http", "serving", "observing", "lifecycle"}
     | {"monitoring"},
     "alembic": {"db", "database", "serving"},

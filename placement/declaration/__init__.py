@@ -1,0 +1,1 @@
+"""Declared hardware: what a file says there is, compared with what is, and applied."""

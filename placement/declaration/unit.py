@@ -1,0 +1,193 @@
+"""Compares what is declared of one provider with what it has, unit by unit.
+
+A unit is the inventory of one resource class, a trait, or an aggregate.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from placement.declaration.world import Refused
+from placement.model.declaration import Change, Declared, Part, is_same
+from placement.model.inventory import FIELDS, Inventory, InventoryUsage
+from placement.model.tree import Provider
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Owners:
+    """What was declared of a provider: by this owner before, and by others.
+
+    With ``force``, what others declare otherwise is taken over.
+    """
+
+    prior: Declared
+    others: Mapping[str, Declared]
+    force: bool = False
+
+
+class Compared(NamedTuple):
+    """What a provider is to have of one kind, None if that is what it has.
+
+    A change that has an owner conflicts with what that owner declares.
+    """
+
+    wanted: Any
+    changes: list[Change]
+    drift: list[Change]
+
+
+def compare_inventories(part: Part, provider: Provider, owners: Owners) -> Compared:
+    """Compare the inventories of a provider.
+
+    :raises Refused: an inventory in use would go, or become too small
+    """
+    known = {name: stored_of(stock) for name, stock in provider.stocks.items()}
+    wanted, changes, drift = dict(known), [], []
+    for name, value in sorted(part.inventories.items()):
+        holder = _holder(name, value, owners)
+        differs = not is_same(known.get(name), value)
+        if differs or (holder and not owners.force):
+            path = f"{part.name}/inventories/{name}"
+            changes.append(Change(path, known.get(name), value, holder))
+        if differs:
+            _set(wanted, name, value)
+    for name, value in sorted(owners.prior.inventories.items()):
+        is_held = any(name in other.inventories for other in owners.others.values())
+        if name in part.inventories or is_held or name not in known:
+            continue
+        left = Change(f"{part.name}/inventories/{name}", value, known[name])
+        if is_same(known[name], value):
+            changes.append(dataclasses.replace(left, before=value, after=None))
+            del wanted[name]
+        else:
+            drift.append(left)
+    if not any(change.owner for change in changes) or owners.force:
+        for name in sorted(known):
+            _check_use(provider, name, wanted.get(name))
+    return Compared(wanted if wanted != known else None, changes, drift)
+
+
+def stored_of(stock: Inventory) -> Inventory:
+    """Return an inventory without what is used of it."""
+    return Inventory(*[getattr(stock, name) for name in FIELDS])
+
+
+def _holder(name: str, value: Inventory | None, owners: Owners) -> str | None:
+    """Return another owner who declares an inventory otherwise, None if none does."""
+    for owner, other in sorted(owners.others.items()):
+        if name in other.inventories and not is_same(other.inventories[name], value):
+            return owner
+    return None
+
+
+def _set(inventories: dict[str, Inventory], name: str, value: Inventory | None) -> None:
+    if value is None:
+        inventories.pop(name, None)
+    else:
+        inventories[name] = value
+
+
+def _check_use(provider: Provider, name: str, wanted: Inventory | None) -> None:
+    """Check that an inventory can be changed, given what is used of it.
+
+    :raises Refused: it cannot
+    """
+    stock: InventoryUsage = provider.stocks[name]
+    if wanted is None and stock.used:
+        raise Refused(
+            f"{stock.used} {name} of {provider.name} are in use, so the inventory "
+            "cannot be removed."
+        )
+    if wanted and wanted.capacity < min(stock.used, stock.capacity):
+        raise Refused(
+            f"{stock.used} {name} of {provider.name} are in use: a capacity of "
+            f"{wanted.capacity} is too small."
+        )
+
+
+def compare_traits(part: Part, provider: Provider, owners: Owners) -> Compared:
+    """Compare the traits of a provider."""
+    return _compare_names(
+        f"{part.name}/traits",
+        part.traits,
+        provider.traits,
+        owners.prior.traits,
+        frozenset().union(*(other.traits for other in owners.others.values())),
+    )
+
+
+def compare_aggregates(part: Part, provider: Provider, owners: Owners) -> Compared:
+    """Compare the aggregates that a provider is in."""
+    return _compare_names(
+        f"{part.name}/aggregates",
+        part.aggregates,
+        provider.aggregates,
+        owners.prior.aggregates,
+        frozenset().union(*(other.aggregates for other in owners.others.values())),
+    )
+
+
+def _compare_names(
+    path: str,
+    declared: frozenset[str],
+    known: frozenset[str],
+    prior: frozenset[str],
+    held: frozenset[str],
+) -> Compared:
+    """Compare names, which are there or are not: so there is no conflict, nor drift."""
+    added = declared - known
+    gone = (prior & known) - declared - held
+    changes = [
+        *(Change(f"{path}/{name}", False, True) for name in sorted(added)),
+        *(Change(f"{path}/{name}", True, False) for name in sorted(gone)),
+    ]
+    return Compared((known | added) - gone if changes else None, changes, [])
+
+
+def yielded(other: Declared, part: Part, parent_uuid: str | None) -> Declared:
+    """Return what another owner declares, without what is taken over."""
+    kept = {
+        name: value
+        for name, value in other.inventories.items()
+        if name not in part.inventories or is_same(value, part.inventories[name])
+    }
+    other = dataclasses.replace(other, inventories=kept)
+    if is_elsewhere(other, part, parent_uuid):
+        other = dataclasses.replace(other, name=None, parent_uuid=None)
+    return other
+
+
+def is_elsewhere(other: Declared, part: Part, parent_uuid: str | None) -> bool:
+    """Return whether an owner declares a provider with another name or parent."""
+    declared = (other.name, other.parent_uuid)
+    return other.name is not None and declared != (part.name, parent_uuid)
+
+
+def drift_of(declared: Declared, provider: Provider | None, name: str) -> list[Change]:
+    """Return how a provider differs from what was declared of it.
+
+    ``before`` is what was declared, ``after`` what is there.
+
+    :param name: the name of the provider
+    """
+    if provider is None:
+        return [Change(name, {"name": declared.name}, None)] if declared.name else []
+    drift = []
+    if declared.name and declared.name != provider.name:
+        drift.append(Change(f"{name}/name", declared.name, provider.name))
+    if declared.name and declared.parent_uuid != provider.parent_uuid:
+        drift.append(
+            Change(f"{name}/parent", declared.parent_uuid, provider.parent_uuid)
+        )
+    for resource_class, value in sorted(declared.inventories.items()):
+        stock = provider.stocks.get(resource_class)
+        known = stored_of(stock) if stock else None
+        if not is_same(known, value):
+            drift.append(Change(f"{name}/inventories/{resource_class}", value, known))
+    for kind, wanted, there in (
+        ("traits", declared.traits, provider.traits),
+        ("aggregates", declared.aggregates, provider.aggregates),
+    ):
+        lacking = sorted(wanted - there)
+        drift += [Change(f"{name}/{kind}/{each}", True, False) for each in lacking]
+    return drift

@@ -1,0 +1,84 @@
+"""Declarations: what the owners of hardware say there is, and what became of it."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from placement.model.inventory import Inventory
+
+# By how much a ratio may differ that a database has stored with six digits.
+RATIO_TOLERANCE = 1e-5
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """A provider of a declared tree.
+
+    ``parent`` is the position of its parent in the tree, None for the root. An
+    inventory of None says that the provider has none of the class.
+    """
+
+    name: str
+    uuid: str | None = None
+    parent: int | None = None
+    inventories: Mapping[str, Inventory | None] = dataclasses.field(
+        default_factory=dict
+    )
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+
+
+# A declared tree: the root first, and each provider after its parent.
+Parts: TypeAlias = Sequence[Part]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Declared:
+    """What an owner declared of a provider the last time.
+
+    ``name`` is None if the owner no longer declares the provider itself. ``created``
+    says that the provider exists because the owner declared it.
+    """
+
+    name: str | None = None
+    parent_uuid: str | None = None
+    inventories: Mapping[str, Inventory | None] = dataclasses.field(
+        default_factory=dict
+    )
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+    created: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is declared any more, nor needs to be remembered."""
+        return self == Declared()
+
+
+# What all owners declared, by UUID of the provider and by owner.
+Declarations: TypeAlias = Mapping[str, Mapping[str, Declared]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """A difference: ``path`` names the provider and what differs in it.
+
+    ``owner`` is another owner who declares otherwise.
+    """
+
+    path: str
+    before: Any
+    after: Any
+    owner: str | None = None
+
+
+def is_same(one: Inventory | None, other: Inventory | None) -> bool:
+    """Return whether two inventories are equal, as far as databases can tell."""
+    if one is None or other is None:
+        return one is other
+    return dataclasses.replace(
+        one, allocation_ratio=other.allocation_ratio
+    ) == other and math.isclose(
+        one.allocation_ratio, other.allocation_ratio, rel_tol=RATIO_TOLERANCE
+    )
