@@ -26,7 +26,7 @@ from typing import NamedTuple
 from placement.declaration import unit
 from placement.declaration.unit import Owners
 from placement.declaration.world import Refused, World, check_names, find
-from placement.model.declaration import Change, Declared, Part, Parts
+from placement.model.declaration import Change, Declared, Part, Parts, is_same
 from placement.model.inventory import Inventory
 from placement.model.tree import Provider
 
@@ -418,7 +418,7 @@ def _is_as_declared(member: Provider, prior: Declared) -> bool:
         member.traits <= prior.traits
         and member.aggregates <= prior.aggregates
         and all(
-            unit.is_same(unit.stored_of(stock), prior.inventories.get(name))
+            is_same(unit.stored_of(stock), prior.inventories.get(name))
             for name, stock in member.stocks.items()
         )
     )
