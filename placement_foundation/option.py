@@ -11,6 +11,8 @@ from oslo_log import log
 from oslo_middleware import cors, http_proxy_to_wsgi
 from oslo_policy import opts as policy_opts
 
+HOST, PORT = types.HostAddress(), types.Port()
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
@@ -32,9 +34,10 @@ class Address(types.ConfigType):
         :raises ValueError: it is not an address
         """
         host, _, port = value.rpartition(":")
-        if not port.isdecimal() or int(port) > 65535:
-            raise ValueError(f"{value} is not HOST:PORT")
-        return Place(host.strip("[]") or "127.0.0.1", int(port))
+        try:
+            return Place(HOST(host.strip("[]") or "127.0.0.1"), PORT(port))
+        except ValueError:
+            raise ValueError(f"{value} is not HOST:PORT") from None
 
     def _formatter(self, value: str) -> str:
         return value

@@ -2,6 +2,7 @@
 
 import configparser
 import importlib
+import re
 import subprocess
 from pathlib import Path
 
@@ -45,15 +46,39 @@ def test_bash_completes_the_arguments(
 ) -> None:
     run(command, "--shell_completion", "bash")
     script = capsys.readouterr().out
-    asked = f'{script}\ncomplete -p {command}; compgen -W "$(complete -p {command} '
-    asked += '| sed "s/.*\'\\(.*\\)\'.*/\\1/")"'
+    assert set(re.findall(r"[\w-]+", script)) >= WORDS[command]
     done = subprocess.run(
-        ["bash", "-c", asked], capture_output=True, text=True, check=True
+        ["bash", "-c", f"{script}\ncomplete -p {command}"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert WORDS[command] <= set(done.stdout.split())
+    assert done.stdout.endswith(f" {command}\n")
+
+
+def test_bash_completes_what_a_subcommand_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run("placement-request", "--shell_completion", "bash")
+    script = capsys.readouterr().out
+    [function] = re.findall(r"complete .*-F (\S+) placement-request", script)
+    done = subprocess.run(
+        [
+            "bash",
+            "-c",
+            f"{script}\nCOMP_WORDS=(placement-request candidates --vol); COMP_CWORD=2; "
+            f"{function}; echo ${{COMPREPLY[@]}}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "--volume-backed"
 
 
 @pytest.mark.parametrize("command", WORDS)
 def test_zsh_gets_a_script(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(command, "--shell_completion", "zsh")
-    assert capsys.readouterr().out.startswith("autoload -U +X bashcompinit")
+    script = capsys.readouterr().out
+    assert f"#compdef {command}" in script or "bashcompinit" in script
+    assert set(re.findall(r"[\w-]+", script)) >= WORDS[command]
