@@ -35,7 +35,7 @@ class Address(types.ConfigType):
         """
         host, _, port = value.rpartition(":")
         try:
-            return Place(HOST(host.strip("[]") or "127.0.0.1"), PORT(port))
+            return Place(HOST(host.strip("[]") or "127.0.0.1"), int(PORT(port) or 0))
         except ValueError:
             raise ValueError(f"{value} is not HOST:PORT") from None
 
