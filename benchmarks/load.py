@@ -28,8 +28,8 @@ def main() -> None:
     database = storage.connect(option.DatabaseSettings(sys.argv[1]))
     database.read(lambda connection: None)
     before, begun = _resident(), time.process_time()
-    cache.keep(database)
-    database.read(cache.load)
+    kept = cache.ForestCache()
+    database.read(kept.load)
     took = time.process_time() - begun
     gc.collect()
     figures = {"milliseconds": took * 1000, "megabytes": (_resident() - before) / 1e6}

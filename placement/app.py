@@ -10,9 +10,11 @@ from oslo_log import log
 from placement import conf, errors, microversion, openapi, policy
 from placement.console import site as console
 from placement.db import migration
-from placement.forest import cache, project_usage
+from placement.forest import cache
+from placement.forest.cache import ForestCache
 from placement.monitoring import site as monitoring
 from placement.objects import standard_name
+from placement.operation import Call, Context, context_of
 from placement_foundation.database.storage import Database
 from placement_foundation.http import middleware, page, refusal
 from placement_foundation.http.application import Application, Service
@@ -45,6 +47,7 @@ SERVICE = Service(
     negotiate=microversion.negotiate,
     version_headers=_version_headers,
     refuse=refusal.as_wanted(errors.document),
+    call=Call,
 )
 
 
@@ -87,32 +90,37 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
         migrate=config.placement_database.sync_on_startup,
     )
     standard_name.synchronise(connected)
-    application = _assemble(config, connected, enforcer)
-    if config.placement.keep_forest:
-        cache.warm_up(connected)
+    context = _context(config)
+    application = _assemble(config, connected, enforcer, context)
+    if context.forest_cache:
+        cache.warm_up(connected, context.forest_cache)
     # Servers may fork from here on.
     connected.rest()
     return application
 
 
-def build(config: cfg.ConfigOpts, connected: Database) -> "WSGIApplication":
+def build(
+    config: cfg.ConfigOpts, connected: Database, context: Context | None = None
+) -> "WSGIApplication":
     """Return the service on a database that is ready, as one WSGI application.
 
+    :param context: what its handlers get, if it is not made from the configuration
     :raises Exception: the policy file cannot be parsed
     """
     enforcer = policy.make_enforcer(config)
-    return _assemble(config, connected, enforcer)
+    return _assemble(config, connected, enforcer, context or _context(config))
+
+
+def _context(config: cfg.ConfigOpts) -> Context:
+    settings = conf.settings(config)
+    return context_of(settings, ForestCache() if settings.keep_forest else None)
 
 
 def _assemble(
-    config: cfg.ConfigOpts, connected: Database, enforcer: Enforcer
+    config: cfg.ConfigOpts, connected: Database, enforcer: Enforcer, context: Context
 ) -> "WSGIApplication":
-    settings = conf.settings(config)
-    if settings.keep_forest:
-        cache.keep(connected)
-        project_usage.keep(connected)
     application: WSGIApplication = Application(
-        SERVICE, connected, settings, enforcer, config.placement.max_heavy_requests
+        SERVICE, connected, context, enforcer, config.placement.max_heavy_requests
     )
     around = SURROUNDINGS
     if config.console.enabled:

@@ -1,10 +1,51 @@
-"""The argument of a handler of this service."""
+"""What a handler of this service gets."""
 
-from typing import TypeAlias, TypeVar
+import dataclasses
+from typing import TypeVar
 
 from placement import conf
+from placement.forest import cache
+from placement.forest.cache import ForestCache
+from placement.forest.forest import Forest
+from placement.forest.project_usage import ProjectUsages
+from placement.model.request import Request
 from placement_foundation.http import operation
 
 S = TypeVar("S")
 
-Call: TypeAlias = operation.Call[S, conf.Settings]
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Context:
+    """What all requests to this service share.
+
+    ``forest_cache`` is None if the forest is not kept between requests.
+    """
+
+    settings: conf.Settings
+    forest_cache: ForestCache | None
+    project_usages: ProjectUsages
+
+
+def context_of(
+    settings: conf.Settings, forest_cache: ForestCache | None = None
+) -> Context:
+    """Return the context of a service that keeps the forest, if it has a cache."""
+    return Context(settings, forest_cache, ProjectUsages(forest_cache))
+
+
+class Call(operation.Call[S, Context]):
+    """A request to this service, checked and parsed."""
+
+    __slots__ = ()
+
+    @property
+    def settings(self) -> conf.Settings:
+        """The options that handlers need."""
+        return self.context.settings
+
+    def forest(self, request: Request | None = None) -> Forest:
+        """Return the forest at the moment of the transaction.
+
+        :param request: trees that cannot matter to this request may be missing
+        """
+        return cache.load(self.connection, self.context.forest_cache, request)

@@ -4,8 +4,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement import app
+from placement import app, conf
 from placement.forest import cache, project_usage
+from placement.operation import context_of
 from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client
@@ -26,23 +27,21 @@ class Instance:
 
     def __init__(self, url: str, *, keeps: bool = True) -> None:
         self.database = backends.connect(url)
-        options = {("placement", "keep_forest"): keeps}
-        self.client = Client(app.build(settings.make_config(options), self.database))
+        config = settings.make_config({("placement", "keep_forest"): keeps})
         self.clock = Clock()
-        if keeps:
-            cache.keep(self.database, self.clock)
+        self.context = context_of(
+            conf.settings(config), cache.ForestCache(self.clock) if keeps else None
+        )
+        self.client = Client(app.build(config, self.database, self.context))
 
     @property
     def keeper(self) -> cache.ForestCache:
-        found = self.database.info[cache.FOREST_CACHE]
-        assert isinstance(found, cache.ForestCache)
-        return found
+        assert self.context.forest_cache
+        return self.context.forest_cache
 
     @property
     def accounts(self) -> project_usage.ProjectUsages:
-        found = self.database.info[project_usage.PROJECT_USAGES]
-        assert isinstance(found, project_usage.ProjectUsages)
-        return found
+        return self.context.project_usages
 
     def close(self) -> None:
         self.database.engine.dispose()

@@ -17,14 +17,11 @@ from placement.model.request import Request
 from placement.objects import change_log
 from placement.objects.change_log import Seen
 from placement.questions import name
-from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
 
 LOG = log.getLogger(__name__)
 
-# The key of the keeper, among the notes on a transaction.
-FOREST_CACHE = "keeper of the forest"
 # How often a process checks for unrecorded changes, in seconds; and the least pause
 # between two checks, as a multiple of the time that a check takes.
 LOOK_EVERY = 3
@@ -56,45 +53,30 @@ class Kept:
         self.origin = origin
 
 
-def load_current(connection: sa.Connection) -> Kept | None:
-    """Return what is kept, as the transaction sees it; None if nothing is."""
-    keeper: ForestCache | None = storage.notes(connection).get(FOREST_CACHE)
-    return keeper.load(connection) if keeper else None
-
-
-def load_kept(connection: sa.Connection) -> Forest | None:
-    """Return the forest as the transaction sees it; None if it is not kept."""
-    kept = load_current(connection)
-    return kept.forest if kept else None
-
-
 @telemetry.timed("load")
-def load(connection: sa.Connection, request: Request | None = None) -> Forest:
-    """Return the forest as the transaction sees it.
+def load(
+    connection: sa.Connection,
+    cache: "ForestCache | None" = None,
+    request: Request | None = None,
+) -> Forest:
+    """Return the forest as the transaction sees it: kept, or read afresh.
 
     Working with it needs no database, and should wait until the transaction has ended.
 
     :param request: the request to search for; trees that cannot matter to it may be
         missing
     """
-    return load_kept(connection) or _read(connection, request)
+    kept = cache.load(connection) if cache else None
+    return kept.forest if kept else _read(connection, request)
 
 
-def keep(database: Database, clock: Callable[[], float] = time.monotonic) -> None:
-    """Keep the forest of a database from now on, in this process.
-
-    :param clock: tells the time, in seconds
-    """
-    database.info[FOREST_CACHE] = ForestCache(clock)
-
-
-def warm_up(database: Database) -> None:
+def warm_up(database: Database, cache: "ForestCache") -> None:
     """Load the forest, if possible; otherwise the first request does it.
 
     Processes that fork afterwards share the memory.
     """
     try:
-        database.read(load_kept)
+        database.read(cache.load)
     except Exception as exc:
         LOG.warning("the forest is not loaded before the first request: %s", exc)
 
@@ -117,7 +99,7 @@ class ForestCache:
     :param clock: tells the time, in seconds
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._kept: Kept | None = None
         self._has_complained = False

@@ -13,18 +13,13 @@ from typing import Any, NamedTuple, TypeAlias
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.forest import cache
-from placement.forest.cache import Kept
+from placement.forest.cache import ForestCache, Kept
 from placement.forest.reading import MOST_LISTED_ROOTS
 from placement.model.consumer import UNKNOWN_TYPE
 from placement.model.usage import Usage
 from placement.objects import usage
 from placement.objects.change_log import Seen
-from placement_foundation.database import storage
-from placement_foundation.database.storage import Database
 
-# The key of the accounts, among the notes on a transaction.
-PROJECT_USAGES = "accounts"
 # How many accounts are kept, and how many allocations they have together: those of the
 # owners that were asked about last.
 MOST_OWNERS = 256
@@ -135,33 +130,16 @@ class ProjectUsage:
         return {kind: Usage(self.counts[kind], each) for kind, each in amounts.items()}
 
 
-def by_consumer_type(
-    connection: sa.Connection, project_id: str, user_id: str | None = None
-) -> dict[str, Usage]:
-    """Return the usages of a project, or of a user in it, by consumer type.
-
-    Consumers without a type are under ``UNKNOWN_TYPE``.
-    """
-    accounts: ProjectUsages | None = storage.notes(connection).get(PROJECT_USAGES)
-    if accounts is not None:
-        usages = accounts.load(connection, Project(project_id, user_id))
-        if usages is not None:
-            return usages
-    return usage.by_consumer_type(connection, project_id, user_id)
-
-
-def keep(database: Database) -> None:
-    """Keep usages of a database from now on, in this process, if its forest is kept."""
-    database.info[PROJECT_USAGES] = ProjectUsages()
-
-
 class ProjectUsages:
     """The accounts of the owners that were asked about last.
 
-    Threads share them: private methods are called by who has the lock.
+    Threads share them: private methods require the lock.
+
+    :param cache: keeps the forest; None if it is not kept, and so are no usages
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cache: ForestCache | None) -> None:
+        self._cache = cache
         self._lock = threading.Lock()
         # The longest unused is first.
         self._kept: collections.OrderedDict[Project, ProjectUsage] = (
@@ -175,15 +153,29 @@ class ProjectUsages:
         """Return how many accounts there are."""
         return len(self._kept)
 
-    def load(
+    def by_consumer_type(
+        self, connection: sa.Connection, project_id: str, user_id: str | None = None
+    ) -> dict[str, Usage]:
+        """Return the usages of a project, or of a user in it, by consumer type.
+
+        Consumers without a type are under ``UNKNOWN_TYPE``.
+        """
+        kept = self._load(connection, Project(project_id, user_id))
+        if kept is not None:
+            return kept
+        return usage.by_consumer_type(connection, project_id, user_id)
+
+    def _load(
         self, connection: sa.Connection, owner: Project
     ) -> dict[str, Usage] | None:
         """Return what an owner uses, by consumer type; None if that is not kept."""
+        if self._cache is None:
+            return None
         with self._lock:
             base = self._kept.get(owner)
             if base is None and self._must_wait(owner):
                 return None
-        current = cache.load_current(connection)
+        current = self._cache.load(connection)
         if base and current and current.seen.is_older(base.seen):
             # The database was restored, or other threads are ahead of this one.
             return None

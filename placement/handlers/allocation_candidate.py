@@ -1,6 +1,5 @@
 """Allocation candidates: the ways to serve a request."""
 
-from placement.forest import cache
 from placement.objects import clock
 from placement.operation import Call
 from placement.questions import candidates
@@ -15,10 +14,7 @@ def list_candidates(call: Call[None]) -> Later:
         known to be empty anyway
     """
     question: CandidateQuery = call.query
-    forest, order = (
-        cache.load(call.connection, question.request),
-        order_of(call.settings),
-    )
+    forest, order = call.forest(question.request), order_of(call.settings)
     return lambda: Reply(
         candidates.answer(forest, question, order), modified=clock.now()
     )

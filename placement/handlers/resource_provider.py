@@ -1,7 +1,6 @@
 """Resource providers."""
 
 from placement import errors
-from placement.forest import cache
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import clock, reparenting, resource_provider
 from placement.operation import Call
@@ -15,8 +14,11 @@ def list_providers(call: Call[None]) -> Reply:
 
     :raises BadRequest: the query names a trait or resource class that is unknown
     """
-    forest = cache.load_kept(call.connection)
-    listed = providers.list_by_filters(call.connection, call.query, forest)
+    cache = call.context.forest_cache
+    kept = cache and cache.load(call.connection)
+    listed = providers.list_by_filters(
+        call.connection, call.query, kept.forest if kept else None
+    )
     return Reply(listed, modified=clock.newest(each.modified for each in listed))
 
 

@@ -1,6 +1,5 @@
 """Usages, of a provider and of a project."""
 
-from placement.forest import project_usage
 from placement.model.resource_provider import ResourceProvider
 from placement.model.usage import total
 from placement.objects import clock, usage
@@ -19,7 +18,7 @@ def list_provider_usages(call: Call[ResourceProvider]) -> Reply:
 def list_usages(call: Call[None]) -> Reply:
     """Show what a project uses, by the types of its consumers."""
     owner: wire.Owner = call.query
-    usages = project_usage.by_consumer_type(
+    usages = call.context.project_usages.by_consumer_type(
         call.connection, owner.project_id, owner.user_id
     )
     if owner.consumer_type == wire.ALL_TYPES and usages:

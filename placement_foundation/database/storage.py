@@ -144,10 +144,10 @@ class Reading(Generic[T]):
 def notes(connection: sa.Connection) -> dict[Any, Any]:
     """Return the notes on the transaction that a connection is in.
 
-    The notes begin as a copy of ``Database.info`` and end with the transaction: another
-    attempt does not find them. They are an execution option, since each transaction has
-    its own ``Connection``; ``Connection.info`` would go back to the pool, and the next
-    transaction would find it.
+    The notes end with the transaction: another attempt does not find them. They are an
+    execution option, since each transaction has its own ``Connection``;
+    ``Connection.info`` would go back to the pool, and the next transaction would find
+    it.
     """
     noted: dict[Any, Any] = connection.get_execution_options()[NOTES]
     return noted
@@ -159,15 +159,11 @@ def at_end(connection: sa.Connection, work: Callable[[sa.Connection], None]) -> 
 
 
 class Database:
-    """The database: runs a function of a connection in a transaction.
-
-    ``info`` is for what other modules keep with it: see ``notes``.
-    """
+    """The database: runs a function of a connection in a transaction."""
 
     def __init__(self, connected: sa.Engine, settings: DatabaseSettings) -> None:
         # Otherwise the first queries do it, perhaps in two threads at once.
         orm.configure_mappers()
-        self.info: dict[Any, Any] = {}
         self._readers = engine.with_preamble(connected, engine.READ)
         self._writers = engine.with_preamble(connected, engine.WRITE)
         self.engine = connected
@@ -341,7 +337,7 @@ class Database:
         connection is closed is rolled back.
         """
         connection = connected.connect()
-        return connection.execution_options(**{NOTES: dict(self.info)})
+        return connection.execution_options(**{NOTES: {}})
 
 
 def _give_up(exc: Exception) -> errors.ServiceError:

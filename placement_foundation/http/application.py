@@ -64,7 +64,7 @@ class Service:
     raises ``Malformed`` or ``Unavailable``; it takes ``newest_by_default`` if a row
     sets it. ``version_headers`` returns the headers of an answer at a microversion, or
     at None if none was agreed on. ``refuse`` renders an error for the caller, at the
-    same microversion.
+    same microversion. ``call`` is the class of what its handlers get.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Service:
     refuse: Callable[
         [webob.Request, errors.ServiceError, Version | None], webob.Response
     ]
+    call: type[Call[Any, Any]] = Call
 
 
 class Router:
@@ -111,7 +112,7 @@ class _Place(NamedTuple):
 class Application:
     """A service: takes each request through the steps, and turns errors into answers.
 
-    :param settings: the options that its handlers need
+    :param given: what its handlers get as the ``context`` of each call
     :param most_heavy: how many heavy requests it may answer at a time; by default half
         as many as there are threads
     """
@@ -120,14 +121,14 @@ class Application:
         self,
         service: Service,
         database: Database,
-        settings: Any,
+        given: Any,
         enforcer: policy.Enforcer,
         most_heavy: int | None = None,
     ) -> None:
         self._heavy = share.Share(HEAVY_PART, most_heavy)
         self._service = service
         self._database = database
-        self._settings = settings
+        self._given = given
         self._enforcer = enforcer
         self._router = Router(service.routes)
         self._told = -float(IN_FULL_EVERY)
@@ -247,9 +248,9 @@ class Application:
         def work(connection: Any) -> Reply | Later:
             subject = asked.subject(connection, parameters)
             self._check_owner(asking, operation, subject)
-            call = Call(
+            call = self._service.call(
                 connection,
-                self._settings,
+                self._given,
                 asked.checked(connection, subject),
                 parameters,
                 asked.query,

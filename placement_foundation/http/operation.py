@@ -28,15 +28,15 @@ def _nothing(rule: str) -> bool:
 class Call(Generic[S, C]):
     """A request, checked and parsed: what a handler gets.
 
-    ``settings`` are the options of the service that handlers need; ``subject`` is what
-    the path names, loaded; ``path`` has the parameters of the path as text; ``query``
-    is what the row's ``query`` parsed from the query string; ``body`` is a document
-    that the row's schema has accepted. ``asking`` is the caller, and ``may`` returns
-    whether another rule of the policy lets them in as well.
+    ``context`` is what the service gives to all its handlers; ``subject`` is what the
+    path names, loaded; ``path`` has the parameters of the path as text; ``query`` is
+    what the row's ``query`` parsed from the query string; ``body`` is a document that
+    the row's schema has accepted. ``asking`` is the caller, and ``may`` returns whether
+    another rule of the policy lets them in as well.
     """
 
     connection: sa.Connection
-    settings: C
+    context: C
     subject: S
     path: Mapping[str, str]
     query: Any = None
@@ -60,7 +60,8 @@ class Reply:
     created: bool = False
 
 
-# Work to do after the transaction has ended; it needs no database.
+# Work to do after the transaction has ended, when the request holds no connection: what
+# takes long, what waits for other services, or what needs several transactions.
 Later: TypeAlias = Callable[[], Reply]
 Handler: TypeAlias = Callable[..., Reply | Later]
 Renderer: TypeAlias = Described[Any] | Callable[[Any, View], Json]
@@ -71,9 +72,8 @@ class Operation:
     """A method of a path: everything about it except what it does.
 
     ``handler`` does it, from its first microversion on; it is called with a ``Call``
-    and the row's ``flags`` as keywords. It may leave work that takes long and needs no
-    database for ``Later``, after the transaction has ended. ``absent`` is the error
-    before that microversion.
+    and the row's ``flags`` as keywords. It may leave work for ``Later``, after the
+    transaction has ended. ``absent`` is the error before that microversion.
 
     ``policy`` is the rule that must let the caller in; None admits everybody.
     ``policy_project`` is the query parameter that names the project which the rule is

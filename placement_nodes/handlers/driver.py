@@ -6,4 +6,4 @@ from placement_nodes.conf import Settings
 
 def list_drivers(call: Call[None, Settings]) -> Reply:
     """List the drivers that are configured."""
-    return Reply(call.settings.drivers)
+    return Reply(call.context.drivers)

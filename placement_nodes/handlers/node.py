@@ -28,7 +28,7 @@ def create_node(call: Call[None, Settings]) -> Reply:
     :raises Conflict: another node has its UUID, its name or its instance
     """
     columns = wire.parse_columns(call.body, "create")
-    _check_driver(columns["driver"], call.settings)
+    _check_driver(columns["driver"], call.context)
     document.check_size(call.body)
     uuid = ledger.canonical_uuid(call.body.get("uuid") or uuidutils.generate_uuid())
     ledger.create(call.connection, {"uuid": uuid, **columns})
@@ -53,7 +53,7 @@ def update_node(call: Call[Node, Settings]) -> Reply:
     wire.check(after)
     columns = wire.parse_columns(after, "update")
     if columns["driver"] != node.driver:
-        _check_driver(columns["driver"], call.settings)
+        _check_driver(columns["driver"], call.context)
     changes = {
         name: value for name, value in columns.items() if value != getattr(node, name)
     }

@@ -12,7 +12,7 @@ Call: TypeAlias = operation.Call[S, World]
 
 def world_of(call: Call[S]) -> World:
     """Return what operations work with, on behalf of a request."""
-    world: World = call.settings
+    world = call.context
     if call.asking is None:
         return world
     return world.for_request(call.asking.global_request_id or call.asking.request_id)

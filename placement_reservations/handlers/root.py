@@ -20,7 +20,7 @@ def show_versions(call: Call[None]) -> Reply:
 
 def show_health(call: Call[None]) -> Reply:
     """Answer with the overdue work; if it does, the tables can be read."""
-    before = call.settings.clock.now() - GRACE
+    before = call.context.clock.now() - GRACE
     return Reply(
         Health(
             overdue_events=len(events.list_due(call.connection, before)),

@@ -103,7 +103,7 @@ def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) ->
         fill(writer, host)
         assert free_hosts(one) == {other}
         newest = one.keeper._kept
-        late = cache.load(connection)
+        late = cache.load(connection, one.keeper)
         assert one.keeper._kept is newest, "what is kept goes back in time"
         return late
 
@@ -150,7 +150,6 @@ def test_the_service_loads_the_forest_when_it_starts(
     host = writer.client.make_provider(VCPU=8)
     monkeypatch.setattr(storage, "connect", lambda settings: database)
     client = Client(app.start(settings.make_config()))
-    assert database.info[cache.FOREST_CACHE].is_keeping
     with statements(database) as executed:
         assert client.get(HOSTS)["provider_summaries"].keys() == {host}
     assert len(executed) <= UNCHANGED

@@ -175,7 +175,7 @@ def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) ->
         connection.execute(sa.text("SELECT count(*) FROM traits"))
         take(writer.client, host)
         assert used(one) == (2, 2)
-        return project_usage.by_consumer_type(connection, PROJECT)
+        return one.accounts.by_consumer_type(connection, PROJECT)
 
     late = one.database.read(look_late)["INSTANCE"]
     assert (late.consumer_count, late.amounts) == (1, {"VCPU": 1})

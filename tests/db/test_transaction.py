@@ -17,13 +17,6 @@ COUNT = sa.select(sa.func.count(models.Trait.id)).where(
 )
 
 
-@pytest.fixture(autouse=True)
-def info(database: Database, monkeypatch: pytest.MonkeyPatch) -> dict[object, object]:
-    """Give the dictionary of remembered facts about the database, still empty."""
-    monkeypatch.setattr(database, "info", {})
-    return database.info
-
-
 def count(database: Database) -> int:
     return database.read(lambda connection: connection.scalar(COUNT) or 0)
 
@@ -46,15 +39,11 @@ def note(connection: sa.Connection) -> dict[object, object]:
     ],
 )
 def test_notes_end_with_their_transaction(
-    database: Database,
-    info: dict[object, object],
-    run: Callable[[Database, object], object],
+    database: Database, run: Callable[[Database, object], object]
 ) -> None:
-    info["known"] = True
     # The pool gives the same connection again.
     for _ in range(3):
-        assert run(database, note) == {"known": True}
-    assert info == {"known": True}
+        assert run(database, note) == {}
 
 
 def _close(reading: storage.Reading[object]) -> object:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 import webob
 
 from placement import app, conf, errors, policy
-from placement.operation import Call
+from placement.operation import Call, context_of
 from placement_foundation.http import share
 from placement_foundation.http.application import Application, Table
 from placement_foundation.http.operation import Operation, Reply
@@ -50,7 +50,7 @@ def make(table: Table, database: NoDatabase) -> Application:
     return Application(
         dataclasses.replace(app.SERVICE, routes=table),
         database,  # type: ignore[arg-type]
-        conf.Settings(),
+        context_of(conf.Settings()),
         policy.make_enforcer(settings.make_config()),
     )
 

@@ -1,6 +1,5 @@
 """Capacity: how many more of a request would fit."""
 
-from placement.forest import cache
 from placement.operation import Call
 from placement.questions import capacity
 from placement_foundation.http.operation import Later, Reply
@@ -12,5 +11,5 @@ def show_capacity(call: Call[None]) -> Later:
     :raises BadRequest: a trait or resource class does not exist
     """
     question: capacity.CapacityQuery = call.query
-    forest = cache.load(call.connection)
+    forest = call.forest()
     return lambda: Reply(capacity.count(forest, question))

@@ -1,6 +1,5 @@
 """Explanations: why a request finds few candidates, or none."""
 
-from placement.forest import cache
 from placement.objects import holder
 from placement.operation import Call
 from placement.questions.explanation import explanation
@@ -14,7 +13,7 @@ def explain(call: Call[None]) -> Later:
     :raises NotFound: a host that is asked about does not exist
     """
     question: explanation.ExplanationQuery = call.query
-    forest = cache.load(call.connection)
+    forest = call.forest()
     answer = explanation.prepare(
         question,
         lambda: explanation.explain(forest, question),

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from placement.forest import cache
 from placement.forest.forest import Forest
 from placement.objects import holder, usage
 from placement.operation import Call
@@ -20,7 +19,7 @@ def answer(call: Call[None]) -> Later:
     :raises NotFound: a host that is asked about does not exist
     """
     asked = wire.parse(call.body, call.query)
-    forest = cache.load(call.connection)
+    forest = call.forest()
     freed = usage.load_freed(call.connection, asked.world.ignore_consumers)
     return ANSWERS[asked.ask](
         call, asked.question, lambda: what_if.imagine(forest, asked.world, freed)
