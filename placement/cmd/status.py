@@ -8,7 +8,8 @@ from oslo_upgradecheck import common_checks, upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement import conf
-from placement.objects import online_migration
+from placement.db import models
+from placement.objects import online_migration, own_table
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.serving import command
@@ -53,6 +54,19 @@ class Checks(upgradecheck.UpgradeCommands):
         """Check that the policy file, if there is one, is YAML."""
         return common_checks.check_policy_json(self, self._config)
 
+    def check_own_tables(self) -> Result:
+        """Check that the tables that only this service has can be used."""
+        faults = self._connect().read(
+            lambda connection: own_table.list_faults(connection, models.OWN_TABLES)
+        )
+        if faults:
+            return Result(
+                Code.WARNING,
+                f"{' '.join(faults)} The Placement API works without, but slower. "
+                "The operator's guide says which rights the database user needs.",
+            )
+        return Result(Code.SUCCESS)
+
     def close(self) -> None:
         """Close the database."""
         if self._database:
@@ -67,6 +81,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Missing Root Provider IDs", check_roots),
         ("Incomplete Consumers", check_consumers),
         ("Policy File JSON to YAML Migration", check_policy_file),
+        ("Tables Of This Service", check_own_tables),
     )
 
 

@@ -226,3 +226,6 @@ FOREST_STAMPS = sa.Table(
     sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("changes", sa.String(500), nullable=False),
 )
+
+# All tables of our own.
+OWN_TABLES = (FOREST_STAMPS,)

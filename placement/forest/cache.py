@@ -144,24 +144,16 @@ class ForestCache:
 
     def _load_heads(self, connection: sa.Connection) -> str | None:
         """Return the newest tokens of changes; None if changes are not recorded."""
-        if not change_log.are_there(connection):
-            self._complain("is missing", ": run placement-manage db sync")
+        if not change_log.is_usable(connection):
             return None
         heads = change_log.load_heads(connection)
-        if heads is None:
-            self._complain("lacks rows")
-        return heads
-
-    def _complain(self, fault: str, remedy: str = "") -> None:
-        """Log once that the table cannot be used."""
-        if not self._has_complained:
+        if heads is None and not self._has_complained:
             self._has_complained = True
             LOG.warning(
-                "the table %s %s, so nothing is kept between requests%s",
+                "the table %s lacks rows, so nothing is kept between requests",
                 models.FOREST_STAMPS.name,
-                fault,
-                remedy,
             )
+        return heads
 
     def _publish(self, base: Kept | None, fresh: Kept) -> Kept:
         """Keep a new forest, unless there is a newer one; return it in any case."""

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
+from oslo_log import log
 
 from placement import errors, measure
-from placement.db import migration
+from placement.db import migration, models
 from placement.monitoring.fleet import Fleet
-from placement.objects import standard_name
+from placement.objects import own_table, standard_name
 from placement_foundation import context
 from placement_foundation.database.storage import Database
 from placement_foundation.http import health, policy
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import socket
 
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+LOG = log.getLogger(__name__)
 
 METRICS = "/metrics"
 # Callers who may read every provider may read their sums.
@@ -38,8 +41,18 @@ def health_pages(database: Database) -> "dict[str, WSGIApplication]":
                     or database.look(standard_name.list_missing_resource_classes)
                 )
             ),
-        }
+        },
+        lesser={"own_tables": lambda: _has_own_tables(database)},
     )
+
+
+def _has_own_tables(database: Database) -> bool:
+    faults = database.look(
+        lambda connection: own_table.list_faults(connection, models.OWN_TABLES)
+    )
+    if faults:
+        LOG.debug("not all can be used: %s", " ".join(faults))
+    return not faults
 
 
 def metrics_page(config: cfg.ConfigOpts, database: Database) -> Page:

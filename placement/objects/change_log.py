@@ -8,15 +8,14 @@ what has changed since, and notices if the database was restored.
 import collections
 import dataclasses
 import secrets
-import weakref
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exc
 
 from placement.db import models
-from placement_foundation.database import storage, trouble
+from placement.objects import own_table
+from placement_foundation.database import storage
 
 SHARDS = 256
 # The row for the names of traits and resource classes.
@@ -56,8 +55,6 @@ _UPDATE = (
         )
     )
 )
-# The engines of databases that are known to have the table.
-_known: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
 
 
 def note_trees(connection: sa.Connection, root_ids: Iterable[int]) -> None:
@@ -90,7 +87,7 @@ def _store(connection: sa.Connection) -> None:
 
     This is the last step of a transaction, so others wait only for a commit.
     """
-    if not are_there(connection):
+    if not is_usable(connection):
         return
     by_shard = collections.defaultdict(list)
     for shard, root_id in sorted(storage.notes(connection)[_CHANGES]):
@@ -99,7 +96,7 @@ def _store(connection: sa.Connection) -> None:
         {"of_shard": shard, "entry": _entry(root_ids)}
         for shard, root_ids in by_shard.items()
     ]
-    _guarded(connection, _UPDATE, rows)
+    own_table.execute(connection, models.FOREST_STAMPS, _UPDATE, rows)
 
 
 def _entry(root_ids: Collection[str]) -> str:
@@ -107,13 +104,13 @@ def _entry(root_ids: Collection[str]) -> str:
     return f"{secrets.token_hex(TOKEN_BYTES)} {' '.join(listed)};"
 
 
-def are_there(connection: sa.Connection) -> bool:
-    """Return whether the database has the table; once it has, that is remembered."""
-    if connection.engine not in _known:
-        if not sa.inspect(connection).has_table(models.FOREST_STAMPS.name):
-            return False
-        _known.add(connection.engine)
-    return True
+def is_usable(connection: sa.Connection) -> bool:
+    """Return whether changes can be recorded, and read.
+
+    Who cannot record its own changes must not rely on those of others either: other
+    processes most likely have the same rights.
+    """
+    return own_table.is_writable(connection, models.FOREST_STAMPS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -178,7 +175,7 @@ def load_heads(connection: sa.Connection) -> str | None:
 
     None means that rows are missing: the changes of their shards are not recorded.
     """
-    heads = _guarded(connection, _HEADS).scalar() or ""
+    heads = own_table.execute(connection, models.FOREST_STAMPS, _HEADS).scalar() or ""
     return heads if len(heads) == _HEADS_LENGTH else None
 
 
@@ -187,9 +184,14 @@ def load_changes(
 ) -> dict[int, str]:
     """Return the listed changes of some shards, or of all."""
     if shards is None:
-        rows = _guarded(connection, _CHANGES_OF_ALL)
+        rows = own_table.execute(connection, models.FOREST_STAMPS, _CHANGES_OF_ALL)
     else:
-        rows = _guarded(connection, _CHANGES_OF_SOME, {"shards": sorted(shards)})
+        rows = own_table.execute(
+            connection,
+            models.FOREST_STAMPS,
+            _CHANGES_OF_SOME,
+            {"shards": sorted(shards)},
+        )
     return {row.shard: row.changes for row in rows}
 
 
@@ -209,16 +211,3 @@ def changed_between(one: str, other: str) -> set[int] | None:
                 break
             roots.update(map(int, listed))
     return None
-
-
-def _guarded(
-    connection: sa.Connection, statement: sa.Executable, parameters: Any = None
-) -> Any:
-    """Execute a statement; if the table is gone, the transaction begins again."""
-    try:
-        return connection.execute(statement, parameters)
-    except (db_exc.DBError, sa.exc.DBAPIError) as exc:
-        if not trouble.is_missing_table(exc):
-            raise
-        _known.discard(connection.engine)
-        raise trouble.LostRaceError("the table of stamps has gone") from exc

@@ -36,6 +36,14 @@ TROUBLED_NUMBERS = {
 NO_TABLE_STATE = "42P01"
 NO_TABLE_NUMBER = 1146
 
+# The user has no right to do that with the table: PostgreSQL's insufficient_privilege,
+# and MySQL's codes for it.
+DENIED_STATE = "42501"
+DENIED_NUMBERS = {1142, 1143, 1370}
+# The transaction, or the server, only reads.
+READ_ONLY_STATE = "25006"
+READ_ONLY_NUMBERS = {1290, 1792, 1836}
+
 # The user may not connect, or the database does not exist: waiting does not help.
 # PostgreSQL says so only in its message.
 REFUSED_NUMBERS = {1044, 1045, 1049, 1698}
@@ -89,6 +97,16 @@ def is_missing_table(exc: Exception) -> bool:
         or _state(exc) == NO_TABLE_STATE
         or _mysql_number(exc) == NO_TABLE_NUMBER
     )
+
+
+def is_denied(exc: Exception) -> bool:
+    """Return whether a statement failed because the user has no right to do that."""
+    return _state(exc) == DENIED_STATE or _mysql_number(exc) in DENIED_NUMBERS
+
+
+def is_read_only(exc: Exception) -> bool:
+    """Return whether a write failed in a transaction, or server, that only reads."""
+    return _state(exc) == READ_ONLY_STATE or _mysql_number(exc) in READ_ONLY_NUMBERS
 
 
 def is_unstorable(exc: Exception) -> bool:

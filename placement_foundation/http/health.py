@@ -26,17 +26,24 @@ KEPT = 1
 # How long all checks may take together, in seconds.
 PATIENCE = 2
 
-OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
+OK, FAILED, UNKNOWN, WARNING = "ok", "failed", "unknown", "warning"
 
 # The checks by name, in order. A check that raises has failed.
 Checks = Mapping[str, Callable[[], bool]]
 
 
 class Health:
-    """Runs checks in order, up to the first that fails."""
+    """Runs checks in order, up to the first that fails.
 
-    def __init__(self, checks: Checks, clock: Callable[[], float]) -> None:
-        self._checks = checks
+    :param checks: without these the service cannot work
+    :param lesser: without these it works, but lacks something; they come last
+    """
+
+    def __init__(
+        self, checks: Checks, lesser: Checks, clock: Callable[[], float]
+    ) -> None:
+        self._checks = {**checks, **lesser}
+        self._lesser = lesser
         self._results: dict[str, str] = {}
         self._recent = Recent(
             self._run,
@@ -56,14 +63,18 @@ class Health:
         for name, check in self._checks.items():
             results[name] = _word(name, check)
             if results[name] != OK:
-                break
+                if name not in self._lesser:
+                    break
+                results[name] = WARNING
         return results
 
     def _give_up(self) -> dict[str, str]:
         """Return the results so far; the check that takes too long has failed."""
         results = dict(self._results) or dict.fromkeys(self._checks, UNKNOWN)
-        slow = next((name for name, word in results.items() if word != OK), None)
-        return {**results, slow: FAILED} if slow else results
+        slow = next((name for name, word in results.items() if word == UNKNOWN), None)
+        if slow is None:
+            return results
+        return {**results, slow: WARNING if slow in self._lesser else FAILED}
 
 
 def _word(name: str, check: Callable[[], bool]) -> str:
@@ -75,17 +86,23 @@ def _word(name: str, check: Callable[[], bool]) -> str:
 
 
 def pages(
-    checks: Checks, clock: Callable[[], float] = time.monotonic
+    checks: Checks,
+    clock: Callable[[], float] = time.monotonic,
+    *,
+    lesser: Checks | None = None,
 ) -> dict[str, "WSGIApplication"]:
-    """Return the pages for probes, by path."""
-    health = Health(checks, clock)
+    """Return the pages for probes, by path.
+
+    :param lesser: checks that only warn: the service is ready even if they fail
+    """
+    health = Health(checks, lesser or {}, clock)
 
     def live() -> Text:
         return Text(f"{OK}\n")
 
     def ready() -> Text:
         results = health.get()
-        well = set(results.values()) <= {OK}
+        well = set(results.values()) <= {OK, WARNING}
         return Text(
             "".join(f"{name}: {word}\n" for name, word in results.items()),
             HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE,

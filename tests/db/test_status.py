@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from placement.cmd import status
-from placement.db import migration
+from placement.db import migration, models
 from placement_foundation.database.storage import Database
 from tests import programs
 from tests.db import legacy
@@ -15,10 +15,11 @@ from tests.db import legacy
 pytestmark = pytest.mark.filterwarnings("ignore:the 'ALL' constant is deprecated")
 
 MODULE = "placement.cmd.status"
-ROOTS, CONSUMERS, POLICY = (
+ROOTS, CONSUMERS, POLICY, OWN_TABLES = (
     "Missing Root Provider IDs",
     "Incomplete Consumers",
     "Policy File JSON to YAML Migration",
+    "Tables Of This Service",
 )
 HEALTHY = """\
 +-------------------------------------------+
@@ -33,6 +34,10 @@ HEALTHY = """\
 | Details: None                             |
 +-------------------------------------------+
 | Check: Policy File JSON to YAML Migration |
+| Result: Success                           |
+| Details: None                             |
++-------------------------------------------+
+| Check: Tables Of This Service             |
 | Result: Success                           |
 | Details: None                             |
 +-------------------------------------------+
@@ -102,6 +107,20 @@ def test_a_provider_without_root_is_a_failure(
     )
     assert "db online_data_migrations" in found[ROOTS][1]
     assert found[CONSUMERS][0] == "Warning"
+
+
+def test_a_database_without_the_tables_of_this_service_is_a_warning(
+    migrated: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with migrated.engine.begin() as connection:
+        models.FOREST_STAMPS.drop(connection)
+    assert status.main(["upgrade", "check"]) == 1
+    found = results(capsys)
+    assert found[OWN_TABLES][0] == "Warning"
+    assert found[OWN_TABLES][1].startswith(
+        "The table forest_stamps is missing: run placement-manage db sync. "
+    )
+    assert found[ROOTS] == found[CONSUMERS] == found[POLICY] == ("Success", "None")
 
 
 def test_long_details_are_wrapped_and_indented(

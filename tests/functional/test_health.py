@@ -19,7 +19,7 @@ from tests.settings import make_config
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-WELL = "database: ok\nschema: ok\nnames: ok\n"
+WELL = "database: ok\nschema: ok\nnames: ok\nown_tables: ok\n"
 
 
 def ask(
@@ -88,7 +88,9 @@ def test_a_database_at_another_revision_is_not_ready(database: Database) -> None
             head = migration.SCHEMA.head
             connection.execute(sa.text(text.format(head)))
     assert response.status_int == 503
-    assert response.text == "database: ok\nschema: failed\nnames: unknown\n"
+    assert response.text == (
+        "database: ok\nschema: failed\nnames: unknown\nown_tables: unknown\n"
+    )
 
 
 def test_a_database_that_lacks_a_name_is_not_ready(database: Database) -> None:
@@ -100,7 +102,9 @@ def test_a_database_that_lacks_a_name_is_not_ready(database: Database) -> None:
     finally:
         standard_name.synchronise(database)
     assert response.status_int == 503
-    assert response.text == "database: ok\nschema: ok\nnames: failed\n"
+    assert response.text == (
+        "database: ok\nschema: ok\nnames: failed\nown_tables: unknown\n"
+    )
 
 
 def test_nothing_leaks_of_a_database_that_is_away(
@@ -135,6 +139,21 @@ def test_probes_do_not_wait_for_a_hanging_database(
     calls[0].join()
     assert len(calls) == 1
     assert ask(page["/readyz"], "/readyz").status_int == 200
+
+
+def test_a_lesser_check_only_warns() -> None:
+    def away() -> bool:
+        raise OSError("away")
+
+    lesser = {"comfort": lambda: False, "luxury": away}
+    page = health.pages({"need": lambda: True}, lesser=lesser)["/readyz"]
+    response = ask(page, "/readyz")
+    assert response.status_int == 200
+    assert response.text == "need: ok\ncomfort: warning\nluxury: warning\n"
+    page = health.pages({"need": lambda: False}, lesser=lesser)["/readyz"]
+    response = ask(page, "/readyz")
+    assert response.status_int == 503
+    assert response.text == "need: failed\ncomfort: unknown\nluxury: unknown\n"
 
 
 def test_readiness_needs_no_turn_among_the_transactions(

@@ -1,0 +1,156 @@
+"""Whether the tables that we add to the shared ones can be used.
+
+Each may be missing, since ``placement-manage db sync`` has not been run, or the
+database user may have rights on the shared tables only. Then the service works without
+the table, and logs that once. A table that can be used is remembered, until a statement
+about it fails; one that cannot be used is looked at again in the next transaction.
+"""
+
+import enum
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+from oslo_log import log
+
+from placement_foundation.database import trouble
+
+LOG = log.getLogger(__name__)
+
+
+class Fault(enum.Enum):
+    """Why a table cannot be used, or only for reading."""
+
+    MISSING = "is missing: run placement-manage db sync"
+    UNREADABLE = "may not be read by the database user"
+    UNWRITABLE = "may not be written by the database user"
+
+
+# What is known of the tables, by name, for each engine: its dialect belongs to it alone
+# and to all that are derived from it. No fault means that a table can be used.
+_known: weakref.WeakKeyDictionary[sa.Dialect, dict[str, Fault | None]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def is_readable(connection: sa.Connection, table: sa.Table) -> bool:
+    """Return whether rows of a table of ours can be read."""
+    return find_fault(connection, table) in (None, Fault.UNWRITABLE)
+
+
+def is_writable(connection: sa.Connection, table: sa.Table) -> bool:
+    """Return whether rows of a table of ours can be read, added, changed and removed.
+
+    It may be asked in a transaction that only reads, too.
+    """
+    return find_fault(connection, table) is None
+
+
+def find_fault(connection: sa.Connection, table: sa.Table) -> Fault | None:
+    """Return why a table of ours cannot be used, or only for reading.
+
+    This never makes the transaction fail.
+    """
+    known = _known.setdefault(connection.dialect, {})
+    if known.get(table.name, Fault.MISSING) is None:
+        return None
+    fault = _probe(connection, table)
+    if fault and known.get(table.name) is not fault:
+        LOG.warning(
+            "the table %s %s; what needs it is switched off", table.name, fault.value
+        )
+    known[table.name] = fault
+    return fault
+
+
+def list_faults(connection: sa.Connection, tables: Iterable[sa.Table]) -> list[str]:
+    """Return a sentence for each table that cannot be used, or only for reading."""
+    faults = {table.name: _probe(connection, table) for table in tables}
+    return [
+        f"The table {name} {fault.value}." for name, fault in faults.items() if fault
+    ]
+
+
+def execute(
+    connection: sa.Connection,
+    table: sa.Table,
+    statement: sa.Executable,
+    parameters: Any = None,
+) -> sa.CursorResult[Any]:
+    """Execute a statement about a table that could be used, according to this module.
+
+    If it has gone since, or the rights have, the transaction begins again, and finds
+    out.
+    """
+    try:
+        return connection.execute(statement, parameters)
+    except (db_exc.DBError, sa.exc.DBAPIError) as exc:
+        if not (trouble.is_missing_table(exc) or trouble.is_denied(exc)):
+            raise
+        _known.setdefault(connection.dialect, {}).pop(table.name, None)
+        raise trouble.LostRaceError(f"the table {table.name} has gone") from exc
+
+
+def _probe(connection: sa.Connection, table: sa.Table) -> Fault | None:
+    if connection.dialect.name == "postgresql":
+        return _probe_postgresql(connection, table)
+    if connection.dialect.name == "sqlite":
+        has_table = sa.inspect(connection).has_table(table.name)
+        return None if has_table else Fault.MISSING
+    return _probe_mysql(connection, table)
+
+
+# A failed statement would end the transaction, so the catalogue is asked. It does not
+# find a table in a schema that the user may not use. Keys from a sequence need a right
+# on the sequence as well.
+_RIGHTS = sa.text("""
+    SELECT oid IS NOT NULL, has_table_privilege(oid, 'SELECT'),
+      has_table_privilege(oid, 'INSERT') AND has_table_privilege(oid, 'UPDATE')
+      AND has_table_privilege(oid, 'DELETE') AND NOT EXISTS (
+        SELECT 1 FROM pg_depend d JOIN pg_class s ON s.oid = d.objid
+        WHERE d.classid = 'pg_class'::regclass AND d.refobjid = found.oid
+        AND d.deptype = 'a' AND CASE WHEN s.relkind = 'S'
+          THEN NOT has_sequence_privilege(s.oid, 'USAGE') ELSE false END)
+    FROM (SELECT CAST(to_regclass(:name) AS oid) AS oid) AS found
+""")
+
+
+def _probe_postgresql(connection: sa.Connection, table: sa.Table) -> Fault | None:
+    quoted = connection.dialect.identifier_preparer.format_table(table)
+    exists, reads, writes = connection.execute(_RIGHTS, {"name": quoted}).one()
+    if not exists:
+        return Fault.MISSING
+    if not reads:
+        return Fault.UNREADABLE
+    return None if writes else Fault.UNWRITABLE
+
+
+def _probe_mysql(connection: sa.Connection, table: sa.Table) -> Fault | None:
+    """Try statements that change nothing: rights may also come from roles."""
+    key, nothing = next(iter(table.primary_key)), sa.false()
+    try:
+        connection.execute(sa.select(key).limit(0))
+    except (db_exc.DBError, sa.exc.DBAPIError) as exc:
+        if trouble.is_missing_table(exc):
+            return Fault.MISSING
+        if trouble.is_denied(exc):
+            return Fault.UNREADABLE
+        raise
+    columns = [column.name for column in table.columns]
+    writes = (
+        sa.insert(table).from_select(columns, sa.select(table).where(nothing)),
+        sa.update(table).where(nothing).values({key.name: key}),
+        sa.delete(table).where(nothing),
+    )
+    for write in writes:
+        try:
+            connection.execute(write)
+        except (db_exc.DBError, sa.exc.DBAPIError) as exc:
+            if trouble.is_denied(exc):
+                return Fault.UNWRITABLE
+            # Rights are checked before that, so they are there.
+            if not trouble.is_read_only(exc):
+                raise
+    return None
