@@ -13,6 +13,20 @@ DUPLICATE_NAME = "placement.duplicate_name"
 LOST_RACE_WORDS = ("generation", "update conflict")
 
 
+# Answers after which the same request may succeed another time. 401 and 403 are about
+# this caller, whose password or roles an operator mends; 404 and 409 are about a state
+# that changes; the rest of 4xx is about the request itself.
+PASSING = (None, 401, 403, 404, 408, 409, 429)
+
+
+def may_pass(status: int | None) -> bool:
+    """Return whether the same request may succeed another time.
+
+    :param status: of the answer, None if there was none
+    """
+    return status in PASSING or (status or 0) >= 500
+
+
 class PlacementError(Exception):
     """Placement did not do what was asked.
 

@@ -121,8 +121,13 @@ def _make_compute(
         # Imported here, as its library need not be installed otherwise.
         from placement_reservations.compute import nova
 
-        return nova.from_config(config)
-    return PlacementCompute(database, placement, config.free_pool.aggregate)
+        return nova.from_config(config, placement)
+    return PlacementCompute(
+        database,
+        placement,
+        config.free_pool.aggregate,
+        config.reservations.use_allocation_ratio,
+    )
 
 
 def build(config: cfg.ConfigOpts, world: World) -> "WSGIApplication":

@@ -31,6 +31,13 @@ RESERVATION_OPTIONS = [
         ],
         help="What runs the instances.",
     ),
+    cfg.BoolOpt(
+        "use_allocation_ratio",
+        default=False,
+        help="Whether slots are promised up to what Placement allocates: (total - "
+        "reserved) times the allocation ratio. By default, a ratio above one does not "
+        "count, and a promised processor is a processor.",
+    ),
     cfg.IntOpt(
         "event_interval",
         default=10,

@@ -158,6 +158,8 @@ def start(
     :param slots: how many, keyed by host name
     """
     return [
+        # Both exist already, unless another client has removed them.
+        *creation(reservation),
         *inventories(reservation, slots),
         GiveAccess(reservation.id, project_id),
     ]

@@ -3,9 +3,14 @@
 from collections.abc import Mapping
 
 from placement_clients import errors
-from placement_clients.client import Client, Inventory, Provider
+from placement_clients.client import Client, Inventory, Provider, path_of
+from placement_reservations.capacity import Size
 
 VERSION = "1.29"
+
+
+# The classes of which a slot has an amount, in the order of ``Size``.
+SIZES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
 class NoHost(Exception):
@@ -32,6 +37,29 @@ def get_root(placement: Client, host: str) -> Provider:
     if root is None:
         raise NoHost(host)
     return root
+
+
+def find_size(
+    placement: Client, root: Provider, *, use_ratio: bool = False
+) -> Size | None:
+    """Return what can be allocated of a host in all; None if it is gone.
+
+    :param use_ratio: whether a resource can be allocated more than once; a ratio below
+        one counts in any case, as no more than that can be allocated
+    """
+    try:
+        known = placement.get_inventories(root.uuid).by_class
+    except errors.NotFound:
+        return None
+    return Size(*(_allocatable(known.get(name), use_ratio) for name in SIZES))
+
+
+def _allocatable(inventory: Inventory | None, use_ratio: bool) -> int:
+    if inventory is None:
+        return 0
+    ratio = inventory.allocation_ratio
+    counted = ratio if use_ratio else min(1.0, ratio)
+    return max(0, int((inventory.total - inventory.reserved) * counted))
 
 
 def find(placement: Client, host: str) -> Provider | None:
@@ -81,15 +109,29 @@ def delete(placement: Client, host: str, uuid: str | None = None) -> None:
             return
 
 
+def slots(total: int) -> Inventory:
+    """Return the inventory of so many slots, each for one server."""
+    return Inventory(total, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0)
+
+
+def get_usages(placement: Client, provider: Provider) -> dict[str, int]:
+    """Return how much of each class is used of a provider.
+
+    :raises errors.NotFound: there is no such provider
+    """
+    path = path_of("resource_providers", provider.uuid, "usages")
+    usages: dict[str, int] = placement.get(path, version=VERSION)["usages"]
+    return usages
+
+
 def set_total(placement: Client, host: str, resource_class: str, total: int) -> None:
     """Set how many slots of a class the reservation provider of a host has.
 
     :raises NoHost: there is no such host
     """
-    slots = Inventory(total, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0)
 
     def change(known: Mapping[str, Inventory]) -> dict[str, Inventory]:
-        return {**known, resource_class: slots}
+        return {**known, resource_class: slots(total)}
 
     placement.change_inventories(ensure(placement, host).uuid, change)
 

@@ -3,6 +3,7 @@
 If you read one file, read this one.
 """
 
+from placement_foundation.http import query_string
 from placement_foundation.http.operation import Operation
 from placement_foundation.http.version import always
 from placement_reservations.handlers import flavor, host, lease, root
@@ -15,6 +16,8 @@ from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 
 GONE = always(204)
+# A parameter that is not known may be a filter that was mistyped.
+NO_QUERY = always(query_string.refuse_all)
 
 VERSIONS = {
     "GET": Operation(
@@ -42,11 +45,13 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(lease.list_leases),
             policy="reservation:leases:list",
+            query=NO_QUERY,
             reply=always(lease_wire.render_leases),
         ),
         "POST": Operation(
             handler=always(lease.create_lease),
             policy="reservation:leases:create",
+            query=NO_QUERY,
             body=always(lease_wire.POST_LEASE),
             reply=always(lease_wire.render_lease),
         ),
@@ -55,6 +60,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(lease.show_lease),
             policy="reservation:leases:show",
+            query=NO_QUERY,
             subject=leases.get,
             owner=leases.owner_of,
             reply=always(lease_wire.render_lease),
@@ -62,6 +68,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "PUT": Operation(
             handler=always(lease.update_lease),
             policy="reservation:leases:update",
+            query=NO_QUERY,
             subject=leases.get,
             owner=leases.owner_of,
             body=always(lease_wire.PUT_LEASE),
@@ -70,6 +77,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "DELETE": Operation(
             handler=always(lease.delete_lease),
             policy="reservation:leases:delete",
+            query=NO_QUERY,
             subject=leases.get,
             owner=leases.owner_of,
             status=GONE,
@@ -79,11 +87,13 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(host.list_hosts),
             policy="reservation:hosts:list",
+            query=NO_QUERY,
             reply=always(host_wire.render_hosts),
         ),
         "POST": Operation(
             handler=always(host.create_host),
             policy="reservation:hosts:create",
+            query=NO_QUERY,
             body=always(host_wire.POST_HOST),
             reply=always(host_wire.render_host),
         ),
@@ -108,6 +118,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "PATCH": Operation(
             handler=always(host.update_property),
             policy="reservation:hosts:properties:update",
+            query=NO_QUERY,
             body=always(host_wire.PATCH_PROPERTY),
             reply=always(host_wire.render_property),
         ),
@@ -116,12 +127,14 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(host.show_host),
             policy="reservation:hosts:show",
+            query=NO_QUERY,
             subject=hosts.get,
             reply=always(host_wire.render_host),
         ),
         "PUT": Operation(
             handler=always(host.update_host),
             policy="reservation:hosts:update",
+            query=NO_QUERY,
             subject=hosts.get,
             body=always(host_wire.PUT_HOST),
             reply=always(host_wire.render_host),
@@ -129,6 +142,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "DELETE": Operation(
             handler=always(host.delete_host),
             policy="reservation:hosts:delete",
+            query=NO_QUERY,
             subject=hosts.get,
             status=GONE,
         ),
@@ -137,6 +151,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(host.show_allocation),
             policy="reservation:hosts:allocations:show",
+            query=NO_QUERY,
             subject=hosts.get,
             reply=always(allocation_wire.render_allocation),
         ),
@@ -145,6 +160,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(flavor.list_flavors),
             policy="reservation:flavors:list",
+            query=NO_QUERY,
             reply=always(flavor_wire.render_flavors),
         ),
     },
@@ -152,6 +168,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(flavor.show_flavor),
             policy="reservation:flavors:show",
+            query=NO_QUERY,
             reply=always(flavor_wire.render_flavor),
         ),
     },

@@ -75,6 +75,17 @@ def check(pairs: Pairs, schema: Schema) -> None:
     schema.check({name.replace("\n", "\\n"): value for name, value in pairs}, COMPLAINT)
 
 
+NOTHING = Schema({"type": "object", "additionalProperties": False})
+
+
+def refuse_all(pairs: Pairs) -> None:
+    """Check that there are no parameters, for operations that know none.
+
+    :raises BadRequest: there are some
+    """
+    check(pairs, NOTHING)
+
+
 def values(pairs: Pairs, name: str) -> list[str]:
     """Return every value of a parameter, in the order in which they were given."""
     return [value for key, value in pairs if key == name]

@@ -30,6 +30,11 @@ BODY_SECONDS = 60
 IDLE_SECONDS = 75
 # How long a stopping process waits for a request that has begun to come in.
 LAST_REQUEST_SECONDS = 2
+# How long, and how much, the rest of a refused request is read and thrown away. If the
+# connection were closed at once, a client that is still sending would not see why.
+DRAIN_SECONDS = 10
+DRAIN_BYTES = 256 * 1024 * 1024
+DRAINED_AT_ONCE = 256 * 1024
 
 # Many groups of resources, or many aggregates, make a long query.
 LONGEST_REQUEST_LINE = 1024 * 1024
@@ -153,6 +158,11 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
         self._used = False
         # Whether a request waits until the answer before it has been read.
         self._parked = False
+        # Whether the last request was refused before all of it had been read.
+        self._refused = False
+        # Since when the rest of it is thrown away, and how much that was so far.
+        self._drains_since: float | None = None
+        self._drained = 0
 
     def is_idle(self) -> bool:
         """Return whether there is nothing to answer and nothing left to send."""
@@ -162,6 +172,8 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
         """Return whether the client takes too long to send a request."""
         if not self.is_idle():
             return False
+        if self._drains_since is not None:
+            return now - self._drains_since > DRAIN_SECONDS
         if self.request is not None:
             return bool(self.request.is_overdue(now))
         return not self._used and now - self._opened > HEADER_SECONDS
@@ -197,9 +209,43 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
 
     def handle_write(self) -> None:
         """Send what there is to send, then continue with a request that was put off."""
+        if self._refused and self.close_when_flushed:
+            self._begin_to_drain()
+            return
         super().handle_write()
         if self._parked and self.connected and not self.total_outbufs_len:
             self.server.add_task(self)
+
+    def service(self) -> None:
+        """Answer a request, and note whether the server refuses it by itself."""
+        self._refused = bool(self.requests[0].error)
+        super().service()
+
+    def _begin_to_drain(self) -> None:
+        """Send the rest of a refusal; then say that there is no more, but read on."""
+        self._flush_exception(self._flush_some)
+        if self.will_close:
+            self.handle_close()
+        elif not self.total_outbufs_len:
+            self.close_when_flushed = False
+            self._drains_since = time.monotonic()
+            try:
+                self.socket.shutdown(socket.SHUT_WR)
+            except OSError:
+                self.handle_close()
+
+    def handle_read(self) -> None:
+        """Take what the client sends, or throw it away after a refusal."""
+        if self._drains_since is None:
+            super().handle_read()
+            return
+        try:
+            data = self.recv(DRAINED_AT_ONCE)
+        except OSError:
+            data = b""
+        self._drained += len(data)
+        if self.connected and (not data or self._drained > DRAIN_BYTES):
+            self.handle_close()
 
 
 class Listening:

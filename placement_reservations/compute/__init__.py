@@ -8,7 +8,14 @@ from placement_reservations.store.host import Details
 
 
 class ComputeError(Exception):
-    """The compute service did not do what was asked."""
+    """The compute service did not do what was asked.
+
+    ``may_pass`` means that the same request may succeed another time.
+    """
+
+    def __init__(self, message: str, *, may_pass: bool = True) -> None:
+        super().__init__(message)
+        self.may_pass = may_pass
 
 
 class Compute(Protocol):

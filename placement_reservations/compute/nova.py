@@ -10,6 +10,9 @@ from openstack import connection, exceptions
 from oslo_config import cfg
 
 from placement_clients.access import Misconfigured
+from placement_clients.client import Client
+from placement_clients.errors import may_pass
+from placement_reservations import provider
 from placement_reservations.capacity import Size
 from placement_reservations.compute import ComputeError
 from placement_reservations.store.flavor import Flavor
@@ -23,15 +26,21 @@ class NovaCompute:
     """Hosts are hypervisors; the pool of reservable ones is a host aggregate.
 
     :param nova: openstacksdk's proxy of the compute service
+    :param placement: knows what can be allocated of a host: the compute API has totals
+        at most, and none since its microversion 2.88
     :param pool: the name of the host aggregate
+    :param use_ratio: whether allocation ratios above one count
     """
 
     nova: Any
+    placement: Client
     pool: str
+    use_ratio: bool = False
 
     def for_request(self, request_id: str | None) -> Self:
         """Return this service on behalf of an inbound request."""
-        return self
+        told = self.placement.for_request(request_id)
+        return dataclasses.replace(self, placement=told)
 
     def find_host(self, name: str) -> Details | None:
         """Return the details of a host, None if there is no host with that name."""
@@ -39,11 +48,15 @@ class NovaCompute:
             found = _find(self.nova.find_hypervisor, name, details=True)
         if found is None:
             return None
+        root = provider.find_root(self.placement, found.name)
+        if root is None:
+            return None
+        size = provider.find_size(self.placement, root, use_ratio=self.use_ratio)
+        if size is None:
+            return None
         return Details(
             name=found.name,
-            size=Size(
-                found.vcpus or 0, found.memory_size or 0, found.local_disk_size or 0
-            ),
+            size=size,
             available=found.state == "up" and found.status == "enabled",
             service_name=(found.service_details or {}).get("host", found.name),
             cpu_info=str(found.cpu_info or "{}"),
@@ -140,10 +153,13 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (exceptions.SDKException, OSError) as exc:
-        raise ComputeError(f"Nova did not do what it was asked: {exc}") from exc
+        raise ComputeError(
+            f"Nova did not do what it was asked: {exc}",
+            may_pass=may_pass(getattr(exc, "status_code", None)),
+        ) from exc
 
 
-def from_config(config: cfg.ConfigOpts) -> NovaCompute:
+def from_config(config: cfg.ConfigOpts, placement: Client) -> NovaCompute:
     """Return the compute service that a group of the configuration describes.
 
     :raises Misconfigured: the group does not say how to reach Nova
@@ -160,4 +176,9 @@ def from_config(config: cfg.ConfigOpts) -> NovaCompute:
         )
     except (cfg.Error, TypeError, ValueError) as exc:
         raise Misconfigured(f"[{GROUP}] {exc}") from exc
-    return NovaCompute(known.compute, config.free_pool.name)
+    return NovaCompute(
+        known.compute,
+        placement,
+        config.free_pool.name,
+        config.reservations.use_allocation_ratio,
+    )

@@ -11,7 +11,6 @@ from placement_clients import errors
 from placement_clients.client import Client
 from placement_foundation.database.storage import Database
 from placement_reservations import provider
-from placement_reservations.capacity import Size
 from placement_reservations.store import flavor as flavors
 from placement_reservations.store.flavor import Flavor
 from placement_reservations.store.host import Details
@@ -24,11 +23,13 @@ class PlacementCompute:
     """Hosts are root providers.
 
     :param pool: the aggregate of reservable hosts
+    :param use_ratio: whether allocation ratios above one count
     """
 
     database: Database
     placement: Client
     pool: str
+    use_ratio: bool = False
 
     def for_request(self, request_id: str | None) -> Self:
         """Return this service on behalf of an inbound request."""
@@ -40,15 +41,13 @@ class PlacementCompute:
         root = provider.find_root(self.placement, name)
         if root is None:
             return None
+        size = provider.find_size(self.placement, root, use_ratio=self.use_ratio)
         try:
-            known = self.placement.get_inventories(root.uuid).by_class
             traits = self.placement.get_traits(root.uuid).names
         except errors.NotFound:
             return None
-        totals = {name: inventory.total for name, inventory in known.items()}
-        size = Size(
-            totals.get("VCPU", 0), totals.get("MEMORY_MB", 0), totals.get("DISK_GB", 0)
-        )
+        if size is None:
+            return None
         return Details(name, size, available=DISABLED not in traits, service_name=name)
 
     def list_servers_on(self, host: str) -> list[str]:

@@ -2,4 +2,4 @@
 
 from placement_foundation.database.migration import History
 
-SCHEMA = History("placement_reservations.db:alembic", head="a41c6f2e93d7")
+SCHEMA = History("placement_reservations.db:alembic", head="c7e80b15d64f")

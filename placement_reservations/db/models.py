@@ -43,6 +43,7 @@ class Lease(Base):
     end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
     degraded: orm.Mapped[bool]
+    status_reason: orm.Mapped[str | None] = orm.mapped_column(column.text())
 
 
 class Reservation(Base):

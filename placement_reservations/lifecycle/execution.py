@@ -9,6 +9,7 @@ from oslo_log import log
 
 from placement_clients.client import Conflict, NotFound
 from placement_clients.errors import PlacementError
+from placement_clients.errors import may_pass as may_pass_after
 from placement_foundation import errors
 from placement_reservations import plan, provider, state
 from placement_reservations.compute import ComputeError
@@ -182,10 +183,24 @@ def _delete_servers(
         raise StillInUse(f"servers {', '.join(left)} are still there")
 
 
+def may_pass(exc: Exception) -> bool:
+    """Return whether a step that failed may succeed later, without another plan."""
+    if isinstance(exc, ComputeError):
+        return exc.may_pass
+    if isinstance(exc, PlacementError):
+        return may_pass_after(exc.status)
+    return isinstance(exc, StillInUse)
+
+
+def describe(exc: Exception) -> str:
+    """Return in a sentence why a step failed."""
+    if isinstance(exc, provider.NoHost):
+        return f"Placement does not know host {exc}."
+    if isinstance(exc, PlacementError):
+        return f"Placement did not do what was asked: {exc}"
+    return str(exc)
+
+
 def unavailable(exc: Exception) -> errors.Unavailable:
     """Return the error that reports a failed step to a caller."""
-    if isinstance(exc, provider.NoHost):
-        return errors.Unavailable(f"Placement does not know host {exc}.")
-    if isinstance(exc, PlacementError):
-        return errors.Unavailable(f"Placement did not do what was asked: {exc}")
-    return errors.Unavailable(str(exc))
+    return errors.Unavailable(describe(exc))

@@ -8,9 +8,10 @@ import sqlalchemy as sa
 from oslo_log import log
 
 from placement_foundation import errors
-from placement_reservations import capacity, requirement, state
+from placement_foundation.observing import telemetry
+from placement_reservations import capacity, measure, requirement, state
 from placement_reservations.capacity import Holding, Size
-from placement_reservations.lifecycle import execution
+from placement_reservations.lifecycle import execution, inspection
 from placement_reservations.lifecycle.selection import Selection
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
@@ -38,6 +39,9 @@ def watch(world: World) -> None:
             continue
         seen[host.id] = found or dataclasses.replace(host.details, available=False)
     world.database.write(lambda connection: _put_right(connection, world, seen))
+    inspection.inspect(world)
+    degraded = world.database.read(leases.count_degraded)
+    telemetry.tell(measure.LEASES_DEGRADED, degraded)
 
 
 def _put_right(
@@ -77,8 +81,9 @@ def heal(connection: sa.Connection, world: World) -> None:
             _mark(connection, reservation, missing=True)
         degraded[lease.id] = degraded.get(lease.id, False) or missing
     for lease, _ in concerned.values():
-        if lease.degraded != degraded[lease.id]:
-            leases.set_degraded(connection, lease.id, degraded[lease.id])
+        is_degraded = degraded[lease.id] or lease.status_reason is not None
+        if lease.degraded != is_degraded:
+            leases.set_degraded(connection, lease.id, is_degraded)
 
 
 def _displaced(

@@ -44,7 +44,8 @@ def recover(world: World) -> None:
     for claim in world.database.read(
         lambda connection: claims.list_expired(connection, now)
     ):
-        _attempt(world, claim.subject, claim)
+        if claim.is_due(now):
+            _attempt(world, claim.subject, claim)
     for subject in world.database.read(debts.list_subjects):
         _attempt(world, subject)
 

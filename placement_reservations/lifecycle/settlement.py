@@ -40,12 +40,26 @@ def proceed(world: World, claim: Claim) -> None:
         for step in steps:
             _pay_one(world, claim, step)
     except (*execution.FAILURES, execution.StillInUse) as exc:
-        LOG.warning("%s will be repaired later: %s", claim.subject, exc)
-        execution.write(world, claim, lambda connection: None)
-        return
-    execution.write(
-        world, claim, lambda connection: debts.delete(connection, claim.subject)
-    )
+        reason = execution.describe(exc)
+        LOG.warning("%s will be repaired later: %s", claim.subject, reason)
+        execution.write(
+            world, claim, lambda connection: _keep(connection, claim, reason)
+        )
+    else:
+        execution.write(world, claim, lambda connection: _clear(connection, claim))
+
+
+def _keep(connection: sa.Connection, claim: Claim, reason: str) -> None:
+    lease_id = leases.id_of(claim.subject)
+    if lease_id in leases.list_troubles(connection, state.Lease.ACTIVE):
+        leases.set_trouble(connection, lease_id, reason, state.Lease.ACTIVE)
+
+
+def _clear(connection: sa.Connection, claim: Claim) -> None:
+    lease_id = leases.id_of(claim.subject)
+    debts.delete(connection, claim.subject)
+    if lease_id in leases.list_troubles(connection, state.Lease.ACTIVE):
+        leases.clear_trouble(connection, lease_id, state.Lease.ACTIVE)
 
 
 def _pay_one(world: World, claim: Claim, step: plan.Step) -> None:
@@ -102,6 +116,7 @@ def _inventory(
         total = counts.get(host.id, 0) if host else 0
     resource_class = leases.resource_class_of(debt.reservation_id or "")
     if total:
+        yield plan.CreateClass(resource_class)
         yield plan.SetInventory(name, resource_class, total)
     else:
         yield plan.RemoveInventory(name, resource_class)

@@ -6,7 +6,8 @@ import sqlalchemy as sa
 from oslo_log import log
 
 from placement_foundation import errors
-from placement_reservations import plan, state
+from placement_foundation.observing import telemetry
+from placement_reservations import measure, plan, state
 from placement_reservations.lifecycle import activation, execution
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
@@ -53,10 +54,15 @@ def proceed(world: World, claim: Claim) -> None:
         if _is_patient(world, claim):
             LOG.info("%s will be removed later: %s", claim.subject, exc)
             execution.let_go(world, claim)
+            outcome = "put_off"
         else:
             _fail(world, claim, exc)
+            outcome = "failed"
     else:
         _succeed(world, claim)
+        outcome = "done"
+    if claim.operation == END:
+        telemetry.tell(measure.EVENTS, event=state.EventType.END, outcome=outcome)
 
 
 def delete(world: World, lease_id: str) -> None:
@@ -142,7 +148,7 @@ def _succeed(world: World, claim: Claim) -> None:
             allocations.delete(connection, each.id)
         leases.set_reservation_status(connection, lease_id, state.Reservation.DELETED)
         _close(connection, claim, state.Event.DONE, now)
-        leases.set_degraded(connection, lease_id, False)
+        leases.clear_trouble(connection, lease_id)
         sources = [state.Lease.TERMINATING]
         leases.move(connection, lease_id, state.Lease.TERMINATED, sources)
 
@@ -166,6 +172,7 @@ def _fail(world: World, claim: Claim, exc: Exception) -> None:
                 connection, lease_id, state.Reservation.ERROR, *left
             )
         _close(connection, claim, state.Event.ERROR, now)
+        leases.set_trouble(connection, lease_id, execution.describe(exc))
         leases.move(connection, lease_id, state.Lease.ERROR, [lease.status])
 
     execution.write(world, claim, complete)

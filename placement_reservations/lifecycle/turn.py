@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 import sqlalchemy as sa
 from oslo_log import log
 
-from placement_reservations import state
+from placement_foundation.observing import telemetry
+from placement_reservations import measure, state
 from placement_reservations.lifecycle import activation, health, recovery, termination
 from placement_reservations.store import claim as claims
 from placement_reservations.store import event as events
@@ -32,6 +33,7 @@ class Loop:
             health.watch(self._world)
         run_due(self._world)
         retry_ends(self._world)
+        telemetry.tell(measure.OVERDUE_EVENTS, len(_list_due(self._world)))
 
     def run(self, seconds: float, stop: threading.Event) -> None:
         """Take turns, some seconds apart, until told to stop."""

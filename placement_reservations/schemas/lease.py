@@ -183,6 +183,7 @@ def _render(lease: Lease) -> dict[str, Any]:
         "end_date": moment.render(lease.interval.end),
         "status": lease.status,
         "degraded": lease.degraded,
+        "status_reason": lease.status_reason,
         "trust_id": None,
         "created_at": moment.render_stamp(lease.created_at),
         "updated_at": moment.render_stamp(lease.updated_at),

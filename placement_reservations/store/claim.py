@@ -35,6 +35,11 @@ class Claim:
     operation: str
     document: Any
 
+    def is_due(self, now: datetime.datetime) -> bool:
+        """Return whether it is time to go on, if it was put off."""
+        again = (self.document or {}).get("not_before")
+        return again is None or datetime.datetime.fromisoformat(again) <= now
+
 
 def take(
     connection: sa.Connection, claim: Claim, expires_at: datetime.datetime
@@ -77,6 +82,30 @@ def renew(
         raise Lost(f"Another process has taken over the work on {claim.subject}.")
 
 
+def put_off(claim: Claim, until: datetime.datetime, **facts: object) -> Claim:
+    """Return a claim that is not taken over before a time, to be stored by ``wait``.
+
+    :param facts: to be added to its document
+    """
+    document = {**claim.document, **facts, "not_before": until.isoformat()}
+    return dataclasses.replace(claim, document=document)
+
+
+def wait(connection: sa.Connection, claim: Claim, now: datetime.datetime) -> None:
+    """Let any process continue an operation that was put off.
+
+    The claim expires at once, so that it does not keep others from deleting a lease.
+
+    :raises Lost: another process has taken it over
+    """
+    statement = _held(sa.update(models.Claim), claim)
+    kept = connection.execute(
+        statement.values(document=json.dumps(claim.document), expires_at=now)
+    )
+    if not kept.rowcount:
+        raise Lost(f"Another process has taken over the work on {claim.subject}.")
+
+
 def release(connection: sa.Connection, claim: Claim) -> None:
     """End an operation.
 
@@ -100,6 +129,11 @@ def drop_expired(
 def _held(statement: Any, claim: Claim) -> Any:
     table = models.Claim
     return statement.where(table.subject == claim.subject, table.holder == claim.holder)
+
+
+def list_subjects(connection: sa.Connection) -> set[str]:
+    """Return the leases and hosts on which an operation is in progress."""
+    return set(connection.scalars(sa.select(models.Claim.subject)))
 
 
 def list_expired(connection: sa.Connection, now: datetime.datetime) -> list[Claim]:

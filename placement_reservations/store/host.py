@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from placement_reservations.capacity import Size
 from placement_reservations.db import models
 
 LARGEST_ID = 0x7FFFFFFF
+ID = re.compile("[1-9][0-9]{0,9}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Host:
 
     @property
     def size(self) -> Size:
-        """Return its total capacity."""
+        """Return what can be allocated of it in all."""
         return self.details.size
 
     @property
@@ -98,11 +100,11 @@ def lock_hosts(connection: sa.Connection) -> list[Host]:
 
 
 def get(connection: sa.Connection, identifier: str) -> Host:
-    """Return the host with an id, which is a decimal number.
+    """Return the host with an id: a decimal number, without zeros before it.
 
     :raises NotFound: there is no such host
     """
-    number = int(identifier) if identifier.isascii() and identifier.isdecimal() else 0
+    number = int(identifier) if ID.fullmatch(identifier) else 0
     if 0 < number <= LARGEST_ID:
         query = sa.select(models.ComputeHost).where(models.ComputeHost.id == number)
         for host in _load(connection, query):

@@ -71,6 +71,7 @@ class Lease:
     reservations: tuple[Reservation, ...]
     events: tuple[Event, ...] = ()
     degraded: bool = False
+    status_reason: str | None = None
     created_at: datetime.datetime | None = None
     updated_at: datetime.datetime | None = None
 
@@ -155,6 +156,7 @@ def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Lease]:
             tuple(reservations.get(row.id, ())),
             tuple(events.get(row.id, ())),
             row.degraded,
+            row.status_reason,
             row.created_at,
             row.updated_at,
         )
@@ -352,6 +354,56 @@ def set_condition(connection: sa.Connection, reservation: Reservation) -> None:
 def set_degraded(connection: sa.Connection, lease_id: str, degraded: bool) -> None:
     """Store whether a lease lacks slots that it was promised."""
     _update(connection, lease_id, degraded=degraded)
+
+
+def set_trouble(
+    connection: sa.Connection, lease_id: str, reason: str, *only: state.Lease
+) -> None:
+    """Store why a lease is not as it should be; it is degraded until that is cleared.
+
+    :param only: the states in which it is stored; none means all
+    """
+    _update_in(connection, lease_id, only, status_reason=reason, degraded=True)
+
+
+def clear_trouble(connection: sa.Connection, lease_id: str, *only: state.Lease) -> None:
+    """Store that a lease is as it should be, except for slots that it may lack.
+
+    :param only: the states in which it is stored; none means all
+    """
+    table = models.Reservation
+    query = sa.select(table.id).where(
+        table.lease_id == lease_id, table.missing_resources
+    )
+    lacking = connection.execute(query.limit(1)).first() is not None
+    _update_in(connection, lease_id, only, status_reason=None, degraded=lacking)
+
+
+def _update_in(
+    connection: sa.Connection,
+    lease_id: str,
+    only: Sequence[state.Lease],
+    **values: object,
+) -> None:
+    table = models.Lease
+    statement = sa.update(table).where(table.id == lease_id)
+    if only:
+        statement = statement.where(table.status.in_(only))
+    connection.execute(statement.values(**values))
+
+
+def list_troubles(connection: sa.Connection, status: state.Lease) -> dict[str, str]:
+    """Return why leases in a state are not as they should be, keyed by lease id."""
+    table = models.Lease
+    query = sa.select(table.id, table.status_reason)
+    query = query.where(table.status == status, table.status_reason.is_not(None))
+    return {row.id: row.status_reason for row in connection.execute(query)}
+
+
+def count_degraded(connection: sa.Connection) -> int:
+    """Return how many leases are degraded."""
+    query = sa.select(sa.func.count()).select_from(models.Lease)
+    return connection.scalar(query.where(models.Lease.degraded)) or 0
 
 
 def delete(connection: sa.Connection, lease_id: str) -> None:

@@ -171,6 +171,15 @@ def test_a_body_that_is_too_large_is_not_read(port: int) -> None:
     assert status(answer) == 413
 
 
+def test_a_client_that_sends_too_much_sees_why_it_is_refused(port: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Content-Type": "application/json", "X-Auth-Token": "admin"}
+    body = b" " * (worker.LARGEST_BODY + 20_000_000)
+    connection.request("POST", "/resource_providers", body, headers)
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
 class Loop:
     """A listening socket whose events are handled one by one."""
 
@@ -238,6 +247,37 @@ def test_clients_that_take_too_long_are_disconnected(
         loop.listener.hang_up(time.time())
         loop.turn()
         assert is_closed(client)
+
+
+def test_what_a_refused_client_still_sends_is_read_for_a_while(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connect(loop.port) as client:
+        client.sendall(b"PUT / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n")
+        loop.turn()
+        assert b"413" in client.recv(4096)
+        for _ in range(3):
+            client.sendall(b"x" * 1000)
+            loop.listener.hang_up(time.time())
+            loop.turn()
+        (connection,) = loop.listener.active_channels.values()
+        assert connection._drained == 3000
+        monkeypatch.setattr(worker, "DRAIN_SECONDS", 0)
+        loop.listener.hang_up(time.time())
+        loop.turn()
+        assert not loop.listener.active_channels
+
+
+def test_a_refused_client_cannot_send_without_end(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "DRAIN_BYTES", 1500)
+    with connect(loop.port) as client:
+        client.sendall(b"PUT / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n")
+        loop.turn()
+        client.sendall(b"x" * 2000)
+        loop.turn()
+        assert not loop.listener.active_channels
 
 
 def test_a_connection_is_kept_between_requests_for_a_while(

@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -104,6 +105,7 @@ def test_a_lease_as_the_client_makes_it(visitor: Visitor) -> None:
         "end_date": "2030-03-05T12:00:00.000000",
         "status": "PENDING",
         "degraded": False,
+        "status_reason": None,
         "trust_id": None,
         "created_at": 0,
         "updated_at": 0,
@@ -514,3 +516,26 @@ def test_paths_and_methods(visitor: Visitor) -> None:
     answer = visitor.call("PATCH", "/v1/leases")
     assert answer.status == 405
     assert answer.headers["Allow"] == "GET, POST"
+
+
+@pytest.mark.parametrize("identifier", ["01", "+1", " 1", "1_0", "0", "1.0", "\u0661"])
+def test_only_the_number_itself_names_a_host(visitor: Visitor, identifier: str) -> None:
+    path = f"/v1/os-hosts/{quote(identifier)}"
+    for method, body in (("GET", None), ("PUT", {"gpu": "1"}), ("DELETE", None)):
+        assert visitor.call(method, path, body).status == 404
+    assert len(visitor.get("/v1/os-hosts")["hosts"]) == 2
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/leases?status=ACTIVE",
+        "/v1/os-hosts?name=x",
+        "/v1/os-hosts/1?detail",
+        "/v1/flavors?x=1",
+    ],
+)
+def test_an_unknown_parameter_is_refused(visitor: Visitor, path: str) -> None:
+    refused = visitor.call("GET", path)
+    assert refused.status == 400
+    assert path.partition("?")[2].partition("=")[0] in str(refused.document)

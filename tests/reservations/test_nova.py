@@ -10,6 +10,7 @@ import pytest
 from placement_reservations.capacity import Size
 from placement_reservations.compute import ComputeError
 from placement_reservations.store.flavor import Flavor
+from tests.reservations.cloud import Cloud
 from tests.serving import serving
 
 pytestmark = [
@@ -152,7 +153,7 @@ def nova() -> Nova:
 
 
 @pytest.fixture
-def compute(nova: Nova) -> Iterator[Any]:
+def compute(nova: Nova, cloud: Cloud) -> Iterator[Any]:
     from keystoneauth1 import noauth, session
     from openstack import connection
 
@@ -164,7 +165,7 @@ def compute(nova: Nova) -> Iterator[Any]:
             session=session.Session(noauth.NoAuth(endpoint=url)),
             compute_endpoint_override=url,
         )
-        yield NovaCompute(known.compute, "freepool")
+        yield NovaCompute(known.compute, cloud.world.placement, "freepool")
 
 
 def test_hosts(nova: Nova, compute: Any) -> None:
@@ -178,6 +179,24 @@ def test_hosts(nova: Nova, compute: Any) -> None:
     nova.servers["a"] = {"host": "compute-1", "flavor": "other"}
     assert compute.list_servers_on("compute-1") == ["a"]
     assert compute.list_servers_on("compute-2") == []
+
+
+def test_what_nova_reserves_on_a_host_is_not_promised(
+    cloud: Cloud, compute: Any
+) -> None:
+    cloud.change_inventory("compute-1", "MEMORY_MB", reserved=512)
+    assert compute.find_host("compute-1").size == Size(8, 7680, 100)
+
+
+def test_a_hypervisor_that_placement_does_not_know_is_no_host(
+    nova: Nova, compute: Any
+) -> None:
+    nova.hypervisors["new"] = {
+        **nova.hypervisors["compute-1"],
+        "id": "new",
+        "hypervisor_hostname": "compute-new",
+    }
+    assert compute.find_host("compute-new") is None
 
 
 def test_flavors(nova: Nova, compute: Any) -> None:

@@ -58,7 +58,7 @@ LAYERS = {
         {"plan"},
         {"store"},
         {"db", "capacity", "state", "requirement", "provider"},
-        {"clock", "errors", "version", "free_pool"},
+        {"clock", "errors", "version", "free_pool", "measure"},
     ],
     FOUNDATION: [
         # The former names of modules that operators' files import.
