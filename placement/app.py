@@ -1,6 +1,7 @@
 """Assembly: settings, database, policy and middleware make the service."""
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,10 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     context = _context(config)
     application = _assemble(config, connected, enforcer, context)
     if context.forest_cache:
+        LOG.info("reading all resource providers, to keep them in memory")
+        began = time.monotonic()
         cache.warm_up(connected, context.forest_cache)
+        LOG.info("read them in %.1f s", time.monotonic() - began)
     # Servers may fork from here on.
     connected.rest()
     return application

@@ -2,16 +2,21 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import Any
 
+import sqlalchemy as sa
 from oslo_config import cfg
 
 from placement import errors
 from placement.cmd import api
 from placement.demonstration import planting
 from placement_foundation.database.storage import Database
+from placement_foundation.observing import progress
+from placement_foundation.observing.progress import Progress
 from placement_foundation.serving import program
 
+PROGRAM = "placement-manage"
 CATEGORY = "demo"
 MOST_HOSTS = 100_000
 
@@ -48,17 +53,25 @@ def take_embedded(config: cfg.ConfigOpts) -> None:
     config.set_default("connection", url, "placement_database")
 
 
+def _with_progress(
+    database: Database, work: Callable[[sa.Connection, Progress], int]
+) -> int:
+    with progress.shown(PROGRAM) as told:
+        return database.write(lambda connection: work(connection, told))
+
+
 def run(database: Database, config: cfg.ConfigOpts) -> int:
     """Fill an empty database with a cloud to look at, or remove that cloud."""
     asked = config.category
     try:
         program.prepare_database(api.PROGRAM, config)
         if asked.remove:
-            number = database.write(planting.remove)
+            number = _with_progress(database, planting.remove)
             print(f"{number} providers of the demonstration cloud are gone")
         else:
-            number = database.write(
-                lambda connection: planting.plant(connection, asked.hosts)
+            number = _with_progress(
+                database,
+                lambda connection, told: planting.plant(connection, asked.hosts, told),
             )
             print(f"{asked.hosts} hosts, {number} providers in all")
     except (errors.Conflict, program.Unusable) as exc:

@@ -17,6 +17,7 @@ from placement.objects import standard_name
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.http.version import Version
+from placement_foundation.observing import progress
 from placement_foundation.serving import command
 
 PROGRAM = "placement-manage"
@@ -93,7 +94,8 @@ def _code_of_trouble(config: cfg.ConfigOpts) -> int:
 
 def sync(database: Database, config: cfg.ConfigOpts) -> int:
     """Migrate the schema to the newest revision."""
-    migration.SCHEMA.upgrade(database)
+    with progress.shown(PROGRAM) as told:
+        migration.SCHEMA.upgrade(database, told=told)
     return 0
 
 

@@ -10,9 +10,11 @@ from oslo_log import log
 from placement import conf
 from placement.objects import online_migration
 from placement_foundation.database.storage import Database
+from placement_foundation.observing import progress
 
 LOG = log.getLogger(__name__)
 
+PROGRAM = "placement-manage"
 BATCH_SIZE = 50
 # No table has more rows than this, and every database accepts it as a limit.
 MOST = 2**31 - 1
@@ -72,12 +74,15 @@ def _run_one_batch(
 def _run_all(database: Database, repairs: Mapping[str, Repair]) -> int:
     print(f"Running batches of {BATCH_SIZE} until complete")
     totals: dict[str, int] = {}
-    while True:
-        done, failed = _run_batch(database, repairs, BATCH_SIZE)
-        for name, count in done.items():
-            totals[name] = totals.get(name, 0) + count
-        if not any(done.values()):
-            break
+    with progress.shown(PROGRAM) as told:
+        told.begin("repairing rows")
+        while True:
+            done, failed = _run_batch(database, repairs, BATCH_SIZE)
+            told.advance(sum(done.values()))
+            for name, count in done.items():
+                totals[name] = totals.get(name, 0) + count
+            if not any(done.values()):
+                break
     _print_table(totals)
     return _judge(failed)
 

@@ -57,7 +57,9 @@ class Checks(upgradecheck.UpgradeCommands):
     def check_own_tables(self) -> Result:
         """Check that the tables that only this service has can be used."""
         faults = self._connect().read(
-            lambda connection: own_table.list_faults(connection, models.OWN_TABLES)
+            lambda connection: own_table.list_faults(
+                connection, models.OWN.sorted_tables
+            )
         )
         if faults:
             return Result(

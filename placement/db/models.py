@@ -218,14 +218,13 @@ class ResourceProviderAggregate(Base):
     )
 
 
-# A table of our own, unknown to OpenStack Placement and migrated separately. Each row
-# lists the latest changes of some trees, and the last row those of names.
+# The tables of our own, unknown to OpenStack Placement and migrated separately.
+OWN = sa.MetaData()
+
+# Each row lists the latest changes of some trees, and the last row those of names.
 FOREST_STAMPS = sa.Table(
     "forest_stamps",
-    sa.MetaData(),
+    OWN,
     sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("changes", sa.String(500), nullable=False),
 )
-
-# All tables of our own.
-OWN_TABLES = (FOREST_STAMPS,)

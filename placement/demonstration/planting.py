@@ -2,7 +2,14 @@
 
 import datetime
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Sized,
+)
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,15 +19,20 @@ from placement.db import models
 from placement.demonstration import cloud
 from placement.objects import change_log, clock, resource_class, trait
 from placement_foundation.database import storage
+from placement_foundation.observing import progress
+from placement_foundation.observing.progress import Progress
 
 CHUNK = 5_000
 
 Rows = Iterable[Mapping[str, Any]]
 
 
-def plant(connection: sa.Connection, hosts: int) -> int:
+def plant(
+    connection: sa.Connection, hosts: int, told: Progress = progress.SILENT
+) -> int:
     """Store a cloud with so many hosts; return how many providers it has.
 
+    :param told: gets the progress, in rows
     :raises Conflict: there are resource providers
     """
     if connection.execute(sa.select(models.ResourceProvider.id).limit(1)).first():
@@ -28,17 +40,30 @@ def plant(connection: sa.Connection, hosts: int) -> int:
             "There are resource providers in this database: a demonstration cloud "
             "needs an empty one."
         )
-    planter = _Planter(connection, list(cloud.make(hosts)))
+    planter = _Planter(connection, list(_made(hosts, told)), told)
     planter.plant(cloud.list_aggregates(hosts))
     change_log.note_everything(connection)
     return len(planter.providers)
 
 
+def _made(hosts: int, told: Progress) -> Iterator[cloud.Part]:
+    told.begin("making hosts", hosts + cloud.ZONES)
+    for part in cloud.make(hosts):
+        yield part
+        told.advance()
+
+
 class _Planter:
     """Turns a cloud into rows."""
 
-    def __init__(self, connection: sa.Connection, parts: Sequence[cloud.Part]) -> None:
+    def __init__(
+        self,
+        connection: sa.Connection,
+        parts: Sequence[cloud.Part],
+        told: Progress,
+    ) -> None:
         self._connection = connection
+        self._told = told
         self.providers = [each for part in parts for each in part.providers]
         self._consumers = [each for part in parts for each in part.consumers]
         self._ids: dict[str, int] = {}
@@ -52,10 +77,14 @@ class _Planter:
         self._plant_allocations()
 
     def _insert(self, table: type[models.Base], rows: Rows) -> None:
-        _insert(self._connection, table, rows)
+        remaining = iter(rows)
+        while chunk := list(itertools.islice(remaining, CHUNK)):
+            self._connection.execute(sa.insert(table), chunk)
+            self._told.advance(len(chunk))
 
     def _plant_providers(self) -> None:
         """Insert one generation after the other: a child refers to its parent."""
+        self._told.begin("storing resource providers", len(self.providers))
         table = models.ResourceProvider
         generation = [each for each in self.providers if each.parent is None]
         roots: dict[str, int | None] = {}
@@ -87,12 +116,14 @@ class _Planter:
     def _plant_inventories(self) -> None:
         if resource_class.find_by_name(self._connection, cloud.UNUSED_CLASS) is None:
             resource_class.create(self._connection, cloud.UNUSED_CLASS)
+        class_ids = self._class_ids()
+        self._begin("inventories", (each.stocks for each in self.providers))
         self._insert(
             models.Inventory,
             (
                 {
                     "resource_provider_id": self._ids[provider.name],
-                    "resource_class_id": self._class_ids[name],
+                    "resource_class_id": class_ids[name],
                     "total": stock.total,
                     "reserved": stock.reserved,
                     "min_unit": 1,
@@ -105,7 +136,9 @@ class _Planter:
             ),
         )
 
-    @property
+    def _begin(self, what: str, rows: Iterable[Sized]) -> None:
+        self._told.begin(f"storing {what}", sum(map(len, rows)))
+
     def _class_ids(self) -> dict[str, int]:
         names = {name for each in self.providers for name in each.stocks}
         return resource_class.ids_by_name(self._connection, names)
@@ -115,6 +148,7 @@ class _Planter:
         storage.insert_missing(self._connection, models.Trait, own)
         names = {name for each in self.providers for name in each.traits}
         ids = trait.ids_by_name(self._connection, names)
+        self._begin("traits", (each.traits for each in self.providers))
         self._insert(
             models.ResourceProviderTrait,
             (
@@ -133,6 +167,7 @@ class _Planter:
         rows = [{"uuid": each} for each in uuids.values()]
         storage.insert_missing(self._connection, table, rows)
         ids = _ids(self._connection, table.uuid, uuids.values())
+        self._begin("aggregates", (each.aggregates for each in self.providers))
         self._insert(
             models.ResourceProviderAggregate,
             (
@@ -151,6 +186,7 @@ class _Planter:
         names = {each.type for each in self._consumers}
         types = self._ensure(models.ConsumerType.name, sorted(names))
         now = clock.now()
+        self._told.begin("storing consumers", len(self._consumers))
         self._insert(
             models.Consumer,
             (
@@ -172,7 +208,11 @@ class _Planter:
         return _ids(self._connection, column, names)
 
     def _plant_allocations(self) -> None:
-        class_ids = self._class_ids
+        class_ids = self._class_ids()
+        self._begin(
+            "allocations",
+            (amounts for each in self._consumers for amounts in each.claims.values()),
+        )
         self._insert(
             models.Allocation,
             (
@@ -189,12 +229,6 @@ class _Planter:
         )
 
 
-def _insert(connection: sa.Connection, table: type[models.Base], rows: Rows) -> None:
-    remaining = iter(rows)
-    while chunk := list(itertools.islice(remaining, CHUNK)):
-        connection.execute(sa.insert(table), chunk)
-
-
 def _ids(
     connection: sa.Connection, column: Any, names: Iterable[str]
 ) -> dict[str, int]:
@@ -209,16 +243,19 @@ def _ids(
     }
 
 
-def remove(connection: sa.Connection) -> int:
+def remove(connection: sa.Connection, told: Progress = progress.SILENT) -> int:
     """Remove the demonstration cloud; return how many providers it had.
 
     All allocations against it are removed, too.
 
+    :param told: gets the progress, in providers
     :raises Conflict: a provider that is not part of it is below one that is
     """
     ids = _planted(connection)
     _check_is_alone(connection, ids)
-    _remove_allocations(connection, ids)
+    told.begin("removing allocations", len(ids))
+    _remove_allocations(connection, ids, told)
+    told.begin("removing resource providers")
     provider = models.ResourceProvider
     for table in (
         models.Inventory,
@@ -270,7 +307,9 @@ def _check_is_alone(connection: sa.Connection, ids: Collection[int]) -> None:
                 )
 
 
-def _remove_allocations(connection: sa.Connection, ids: Collection[int]) -> None:
+def _remove_allocations(
+    connection: sa.Connection, ids: Collection[int], told: Progress
+) -> None:
     allocation, consumer = models.Allocation, models.Consumer
     users: set[str] = set()
     for chunk in storage.chunks(ids):
@@ -278,6 +317,7 @@ def _remove_allocations(connection: sa.Connection, ids: Collection[int]) -> None
         query = sa.select(allocation.consumer_id).where(here).distinct()
         users.update(connection.scalars(query.order_by(allocation.consumer_id)))
         connection.execute(sa.delete(allocation).where(here))
+        told.advance(len(chunk))
     has_more = sa.exists().where(allocation.consumer_id == consumer.uuid)
     for leaving in storage.chunks(sorted(users)):
         connection.execute(

@@ -48,7 +48,7 @@ def health_pages(database: Database) -> "dict[str, WSGIApplication]":
 
 def _has_own_tables(database: Database) -> bool:
     faults = database.look(
-        lambda connection: own_table.list_faults(connection, models.OWN_TABLES)
+        lambda connection: own_table.list_faults(connection, models.OWN.sorted_tables)
     )
     if faults:
         LOG.debug("not all can be used: %s", " ".join(faults))

@@ -12,6 +12,7 @@ from placement_clients.client import BadRequest, Client, Json, NotFound
 from placement_clients.explain import drawing
 from placement_clients.option import placement_of, way
 from placement_clients.output import complain, run, show_json
+from placement_foundation.observing import progress
 from placement_foundation.serving import completion
 
 PROGRAM = "placement-explain"
@@ -109,7 +110,9 @@ COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {
 
 
 def _get(placement: Client, name: str, query: str) -> Json:
-    return placement.get(f"/ledger/v1/{name}", version=VERSION, query=query)
+    with progress.shown(PROGRAM) as told:
+        told.begin("waiting for Placement")
+        return placement.get(f"/ledger/v1/{name}", version=VERSION, query=query)
 
 
 def _divide(what: Sequence[str], refuse: Callable[[str], NoReturn]) -> tuple[str, str]:

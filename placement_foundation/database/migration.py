@@ -1,12 +1,13 @@
 """Revisions of a schema: the one that a database has, and migrating to the newest."""
 
 import contextlib
+import dataclasses
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
-from alembic import command
+from alembic import command, util
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from oslo_db import exception as db_exc
@@ -14,6 +15,8 @@ from oslo_log import log
 
 from placement_foundation.database import trouble
 from placement_foundation.database.storage import Database
+from placement_foundation.observing import progress
+from placement_foundation.observing.progress import Progress
 
 LOG = log.getLogger(__name__)
 
@@ -24,8 +27,51 @@ MYSQL_LOCK = "concat('placement-migration-', sha1(database()))"
 # How long to wait for another process's migration, in seconds.
 PATIENCE = 3600
 
+# What may keep tables from being migrated that a service can do without.
+BESIDE_THE_POINT = (
+    sa.exc.SQLAlchemyError,
+    db_exc.DBError,
+    util.CommandError,
+    TimeoutError,
+)
+
 # Alembic keeps its state in globals of its modules.
 _alembic_lock = threading.Lock()
+
+
+# Returns the rows that a table cannot be without and does not have.
+ListMissing: TypeAlias = Callable[[sa.Connection], Sequence[Mapping[str, Any]]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Content:
+    """What the newest revision of a history consists of: tables, and rows in them.
+
+    With it, whatever is lost can be made again: a table that an operator dropped, or
+    rows that are missing because a database commits each statement of a migration by
+    itself.
+    """
+
+    tables: sa.MetaData
+    rows: Mapping[sa.Table, ListMissing]
+
+    def is_complete(self, connection: sa.Connection) -> bool:
+        """Return whether a database has all of it."""
+        found = set(sa.inspect(connection).get_table_names())
+        return found.issuperset(self.tables.tables) and not any(
+            list_missing(connection) for list_missing in self.rows.values()
+        )
+
+    def complete(self, connection: sa.Connection) -> None:
+        """Create what a database does not have of it."""
+        self.tables.create_all(connection)
+        for table, list_missing in self.rows.items():
+            missing = list_missing(connection)
+            if missing:
+                connection.execute(sa.insert(table), missing)
+
+
+NOTHING = Content(sa.MetaData(), {})
 
 
 class History:
@@ -35,6 +81,7 @@ class History:
     :param head: the newest revision
     :param version_table: where a database records the revision that it has
     :param beside: the history of other tables, which are migrated together with these
+    :param content: what the newest revision consists of, if that can be made again
     """
 
     def __init__(
@@ -43,7 +90,9 @@ class History:
         head: str,
         version_table: str = "alembic_version",
         beside: "History | None" = None,
+        content: Content = NOTHING,
     ) -> None:
+        self._content = content
         self._beside = beside
         self.head = head
         self.scripts = scripts
@@ -62,23 +111,57 @@ class History:
         recorded = sa.table(self.version_table, sa.column("version_num"))
         return connection.scalar(sa.select(recorded.c.version_num)) == self.head
 
-    def upgrade(self, database: Database, revision: str | None = None) -> None:
+    def upgrade(
+        self,
+        database: Database,
+        revision: str | None = None,
+        told: Progress = progress.SILENT,
+    ) -> None:
         """Migrate the schema to a revision, the newest if none is given.
 
-        A database that already has it is not touched. Processes and threads that start
-        together take turns.
+        A database that already has it, and lacks nothing of it, is not touched.
+        Processes and threads that start together take turns.
 
+        :param told: gets the progress, in revisions
         :raises alembic.util.CommandError: the database has an unknown revision
         :raises RuntimeError: the data must be repaired first, by an online migration
         """
         wanted = revision or self.head
+        self._upgrade_alone(database, wanted, told)
+        if self._beside and wanted == self.head:
+            self._beside.upgrade(database, told=told)
+
+    def _upgrade_alone(self, database: Database, wanted: str, told: Progress) -> None:
+        """Migrate to a revision, without the history beside this one."""
         if not self._is_at(database, wanted):
+            told.begin("waiting for the turn to migrate")
             with database.unhurried() as engine, _exclusively(engine) as connection:
                 # The process that held the lock has most likely done the work.
                 if self._recorded(connection) != wanted:
-                    command.upgrade(self._alembic(connection), wanted)
-        if self._beside and wanted == self.head:
-            self._beside.upgrade(database)
+                    told.begin("migrating, revision by revision")
+                    command.upgrade(self._alembic(connection, told), wanted)
+                if wanted == self.head:
+                    self._content.complete(connection)
+
+    def upgrade_to_serve(self, database: Database) -> None:
+        """Migrate the schema to the newest revision for a service that is starting.
+
+        The service can do without the tables of the history beside this one, so it
+        starts if these cannot be migrated: its user may not be allowed to.
+
+        :raises alembic.util.CommandError: as ``upgrade`` does
+        :raises RuntimeError: likewise
+        """
+        self._upgrade_alone(database, self.head, progress.SILENT)
+        try:
+            if self._beside:
+                self._beside.upgrade(database)
+        except BESIDE_THE_POINT as exc:
+            LOG.warning(
+                "the service starts without some of its own tables, and without what "
+                "they are for: %s",
+                trouble.describe(exc),
+            )
 
     def stamp(self, database: Database, revision: str) -> None:
         """Record a revision without migrating.
@@ -93,7 +176,10 @@ class History:
 
     def _is_at(self, database: Database, revision: str) -> bool:
         try:
-            return self.version(database) == revision
+            with database.engine.connect() as connection:
+                if self._recorded(connection) != revision:
+                    return False
+                return revision != self.head or self._content.is_complete(connection)
         except Exception as exc:
             # Another process is migrating and has the record locked.
             if trouble.is_busy(exc):
@@ -105,10 +191,13 @@ class History:
         context = MigrationContext.configure(connection, opts=options)
         return context.get_current_revision()
 
-    def _alembic(self, connection: sa.Connection) -> Config:
+    def _alembic(
+        self, connection: sa.Connection, told: Progress = progress.SILENT
+    ) -> Config:
         config = Config()
         config.set_main_option("script_location", self.scripts)
         config.attributes["connection"] = connection
+        config.attributes["told"] = told
         config.attributes["version_table"] = self.version_table
         return config
 
@@ -119,9 +208,11 @@ def run(environment: Any) -> None:
     :param environment: the module ``alembic.context``
     """
     attributes = environment.config.attributes
+    told: Progress = attributes["told"]
     environment.configure(
         connection=attributes["connection"],
         version_table=attributes["version_table"],
+        on_version_apply=lambda **step: told.advance(),
     )
     with environment.begin_transaction():
         environment.run_migrations()

@@ -11,8 +11,9 @@ LOST_RACES = {"40001", "40P01"}
 # lock_not_available, and MySQL's codes for it.
 BUSY_STATES = {"55P03"}
 BUSY_NUMBERS = {1205, 3572}
-# Another transaction has changed the row since this transaction looked (MariaDB).
-CHANGED_NUMBER = 1020
+# MariaDB and MySQL: another transaction has changed the row since this transaction
+# looked; or a migration has changed a table, or is changing it.
+CHANGED_NUMBERS = {1020, 1412, 1684}
 
 # What PostgreSQL reports when it is not well: by class of the code, and by code.
 # Connections; resources, such as connections and disk; operators, who stop or start it;
@@ -22,15 +23,20 @@ TROUBLED_CLASSES = {"08", "53", "57", "58", "28"}
 TROUBLED_STATES = {"25006", "25P03", "25P04"}
 
 # The same for MySQL and MariaDB: no connections left; a server that is starting,
-# stopping, out of disk or memory, read-only, or a node cut off from its cluster; a
-# client that has lost it; a statement that took too long or was ended.
+# stopping, out of disk or memory, read-only, or a node cut off from its cluster, maybe
+# in the middle of a commit; a client that has lost it; a statement that took too long
+# or was ended.
 TROUBLED_NUMBERS = {
     *(3, 23, 28),
     *(1021, 1030, 1037, 1038, 1040, 1041, 1042, 1043, 1044, 1045, 1047, 1053, 1077),
-    *(1114, 1129, 1152, 1158, 1159, 1160, 1161, 1184, 1203, 1206, 1226, 1290, 1317),
+    *(1114, 1129, 1152, 1158, 1159, 1160, 1161, 1180, 1184, 1203, 1206, 1226, 1290),
+    *(1317,),
     *(1792, 1836, 1927, 1969, 3024, 3169, 4031),
     *(2000, 2002, 2003, 2005, 2006, 2012, 2013, 2014, 2026, 2055),
 }
+
+# What a node of a cluster may say of itself with any number.
+CUT_OFF = "not connected to primary component"
 
 # There is no such table: PostgreSQL's undefined_table, and MySQL's code for it.
 NO_TABLE_STATE = "42P01"
@@ -78,7 +84,7 @@ def is_lost_race(exc: Exception) -> bool:
     return (
         is_busy(exc)
         or _state(exc) in LOST_RACES
-        or _mysql_number(exc) == CHANGED_NUMBER
+        or _mysql_number(exc) in CHANGED_NUMBERS
     )
 
 
@@ -129,7 +135,7 @@ def is_unavailable(exc: Exception) -> bool:
         return result & 0xFF in TROUBLED_RESULTS
     number = _mysql_number(exc)
     if number:
-        return number in TROUBLED_NUMBERS
+        return number in TROUBLED_NUMBERS or CUT_OFF in describe(exc).lower()
     state = _state(exc)
     if state:
         return state[:2] in TROUBLED_CLASSES or state in TROUBLED_STATES

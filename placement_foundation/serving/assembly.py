@@ -39,5 +39,5 @@ def connect(settings: DatabaseSettings, schema: History, *, migrate: bool) -> Da
     """
     database = storage.connect(settings)
     if migrate:
-        schema.upgrade(database)
+        schema.upgrade_to_serve(database)
     return database

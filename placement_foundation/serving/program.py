@@ -359,8 +359,10 @@ def _fill(
 
     :raises Unusable: it has no tables
     """
-    if migrate or config[program.database_group].sync_on_startup:
+    if migrate:
         program.schema.upgrade(database)
+    elif config[program.database_group].sync_on_startup:
+        program.schema.upgrade_to_serve(database)
     if program.schema.version(database) is None:
         raise Unusable(f"the database has no tables: run {program.sync_command}")
     program.fill(database)

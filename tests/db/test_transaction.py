@@ -162,3 +162,54 @@ def test_a_write_that_loses_races_is_given_up_after_twenty(
             database.write(lose)
     assert count(database) == written
     assert len(attempts) == 20
+
+
+class _Refusal(Exception):
+    """What a driver of MariaDB raises."""
+
+
+def _refusal(number: int, message: str) -> sa.exc.DBAPIError:
+    return sa.exc.DBAPIError("", {}, _Refusal(number, message))
+
+
+@pytest.mark.parametrize("run", [Database.read, Database.write])
+def test_a_transaction_that_meets_a_migration_begins_again(
+    database: Database, run: Callable[[Database, object], object]
+) -> None:
+    attempts: list[sa.Connection] = []
+
+    def meet(connection: sa.Connection) -> int:
+        attempts.append(connection)
+        if len(attempts) == 1:
+            raise _refusal(1684, "its definition is being modified by concurrent DDL")
+        return 1
+
+    assert run(database, meet) == 1
+    assert len(attempts) == 2
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        (1180, "Got error 6 'No such device or address' during COMMIT"),
+        (1105, "Not connected to Primary Component"),
+        (1047, "WSREP has not yet prepared node for application use"),
+    ],
+)
+def test_a_commit_with_an_unknown_outcome_is_not_run_again(
+    database: Database, refusal: tuple[int, str]
+) -> None:
+    attempts: list[sa.Connection] = []
+
+    def refuse(connection: sa.Connection) -> None:
+        raise _refusal(*refusal)
+
+    def work(connection: sa.Connection) -> None:
+        attempts.append(connection)
+        connection.execute(ADD)
+        sa.event.listen(connection.engine, "commit", refuse, once=True)
+
+    with pytest.raises(errors.DatabaseUnavailable):
+        database.write(work)
+    assert len(attempts) == 1
+    assert _in_use(database) == 0
