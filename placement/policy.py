@@ -1,5 +1,8 @@
 """Who may do what: the rules and their defaults."""
 
+import time
+from collections.abc import Callable
+
 from oslo_config import cfg
 from oslo_policy import policy
 
@@ -106,12 +109,15 @@ def list_rules() -> list[policy.RuleDefault]:
     return [*BASE_RULES, *operations]
 
 
-def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
+def make_enforcer(
+    config: cfg.ConfigOpts, clock: Callable[[], float] = time.monotonic
+) -> Enforcer:
     """Return the enforcer of the default rules and the operator's overrides.
 
+    :param clock: returns the time, in seconds
     :raises Exception: a policy file cannot be used
     """
-    return enforcement.make_enforcer(config, list_rules())
+    return enforcement.make_enforcer(config, list_rules(), clock)
 
 
 def get_enforcer() -> policy.Enforcer:

@@ -4,6 +4,7 @@ Each is a WSGI application wrapped around another one.
 """
 
 import dataclasses
+import logging
 import re
 import time
 import types
@@ -130,7 +131,8 @@ def with_request_log(
         # A client that does not say what it wants gets our preferred media type.
         if environment.get("HTTP_ACCEPT", "") in ("", "*/*"):
             environment["HTTP_ACCEPT"] = "application/json"
-        line = _request_line(environment)
+        is_logged = request_log.isEnabledFor(logging.INFO)
+        line = _request_line(environment) if is_logged else ""
         request_log.debug(
             "Starting request: %s %s", environment.get("REMOTE_ADDR"), line
         )
@@ -141,15 +143,16 @@ def with_request_log(
             seconds = time.perf_counter() - began
             code = status.split(" ", 1)[0]
             telemetry.answer(environment, code, seconds)
-            request_log.info(
-                "%s %s status: %s len: %s microversion: %s",
-                environment.get("REMOTE_ADDR") or "-",
-                line,
-                code,
-                _header(headers, "content-length"),
-                environment.get(VERSION_KEY, "-"),
-                extra=_facts(environment, code, seconds),
-            )
+            if is_logged:
+                request_log.info(
+                    "%s %s status: %s len: %s microversion: %s",
+                    environment.get("REMOTE_ADDR") or "-",
+                    line,
+                    code,
+                    _header(headers, "content-length"),
+                    environment.get(VERSION_KEY, "-"),
+                    extra=_facts(environment, code, seconds),
+                )
             headers.append(("x-openstack-request-id", request_id))
             return start_response(status, headers, *error)
 

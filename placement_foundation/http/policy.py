@@ -3,8 +3,9 @@
 import contextlib
 import os
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from oslo_config import cfg
 from oslo_log import log
@@ -23,23 +24,29 @@ PROJECT_SCOPE = ["project"]
 Seen: TypeAlias = dict[str, tuple[int, int, int] | None]
 
 
-class Enforcer:
-    """Decides by the rules. Policy files are read again when they change.
+# How often policy files are looked at, in seconds.
+LOOK_EVERY = 1
+# How the checks that are always and never true are written.
+ALWAYS_OR_NEVER = ("@", "!")
+# How many answers are remembered: one for each rule and set of roles that asks.
+MOST_REMEMBERED = 2_000
 
-    New rules replace the old ones when all of them have been read. As long as a file
-    cannot be used, the old rules stay in force.
 
-    :raises Exception: a file cannot be used
+class Rules:
+    """Rules as they were loaded. What depends on roles alone is decided once.
+
+    Most rules do; the others look at the target or at the user, so they are checked
+    each time, and so is every request that is refused.
     """
 
-    def __init__(
-        self, config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
-    ) -> None:
-        self._config = config
-        self._rules = rules
-        self._loading = threading.Lock()
-        self._seen = _look(config)
-        self._loaded = load(config, rules)
+    def __init__(self, loaded: policy.Enforcer) -> None:
+        self._loaded = loaded
+        self._of_roles = frozenset(
+            name
+            for name, check in loaded.rules.items()
+            if _is_of_roles(check, loaded.rules)
+        )
+        self._allowed: set[tuple[object, ...]] = set()
 
     def authorize(
         self, rule: str, target: Mapping[str, str | None], context: RequestContext
@@ -49,14 +56,79 @@ class Enforcer:
         :raises policy.PolicyNotAuthorized: the rule does not allow it
         :raises policy.InvalidScope: the caller's token has another scope
         """
-        self._current().authorize(rule, target, context, do_raise=True)
+        asking = (
+            rule,
+            frozenset(context.roles),
+            context.system_scope,
+            bool(context.domain_id),
+            bool(context.project_id),
+        )
+        if asking in self._allowed:
+            return
+        self._loaded.authorize(rule, target, context, do_raise=True)
+        if rule in self._of_roles:
+            if len(self._allowed) >= MOST_REMEMBERED:
+                self._allowed.clear()
+            self._allowed.add(asking)
 
-    def _current(self) -> policy.Enforcer:
+
+def _is_of_roles(check: Any, rules: Mapping[str, Any]) -> bool:
+    """Return whether nothing but the caller's roles decides a check."""
+    if isinstance(check, policy.AndCheck | policy.OrCheck):
+        return all(_is_of_roles(part, rules) for part in check.rules)
+    if isinstance(check, policy.NotCheck):
+        return _is_of_roles(check.rule, rules)
+    if isinstance(check, policy.RuleCheck):
+        return check.match in rules and _is_of_roles(rules[check.match], rules)
+    if isinstance(check, policy.Check):
+        return check.kind == "role" and "%" not in check.match
+    return str(check) in ALWAYS_OR_NEVER
+
+
+class Enforcer:
+    """Decides by the rules. Policy files are read again when they change.
+
+    New rules replace the old ones when all of them have been read. As long as a file
+    cannot be used, the old rules stay in force.
+
+    :param clock: returns the time, in seconds
+    :raises Exception: a file cannot be used
+    """
+
+    def __init__(
+        self,
+        config: cfg.ConfigOpts,
+        rules: Sequence[policy.RuleDefault],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config = config
+        self._rules = rules
+        self._loading = threading.Lock()
+        self._clock = clock
+        self._next_look = clock() + LOOK_EVERY
+        self._seen = _look(config)
+        self._loaded = Rules(load(config, rules))
+
+    def authorize(
+        self, rule: str, target: Mapping[str, str | None], context: RequestContext
+    ) -> None:
+        """Check that the caller may do what a rule is about.
+
+        :raises policy.PolicyNotAuthorized: the rule does not allow it
+        :raises policy.InvalidScope: the caller's token has another scope
+        """
+        self._current().authorize(rule, target, context)
+
+    def _current(self) -> Rules:
+        now = self._clock()
+        if now < self._next_look:
+            return self._loaded
+        self._next_look = now + LOOK_EVERY
         seen = _look(self._config)
         # A request that comes while another reads the files gets the old rules.
         if seen != self._seen and self._loading.acquire(blocking=False):
             try:
-                self._loaded = load(self._config, self._rules)
+                self._loaded = Rules(load(self._config, self._rules))
             except Exception as exc:
                 LOG.error(
                     "The policy cannot be used; the old rules stay in force: %s",
@@ -144,13 +216,16 @@ def list_operation_rules(
 
 
 def make_enforcer(
-    config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
+    config: cfg.ConfigOpts,
+    rules: Sequence[policy.RuleDefault],
+    clock: Callable[[], float] = time.monotonic,
 ) -> Enforcer:
     """Return the enforcer of the default rules and the operator's overrides.
 
+    :param clock: returns the time, in seconds
     :raises Exception: a policy file cannot be used
     """
-    return Enforcer(config, rules)
+    return Enforcer(config, rules, clock)
 
 
 def authorize(

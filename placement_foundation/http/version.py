@@ -52,7 +52,10 @@ def negotiate(
     :raises Malformed: the text is not a version
     :raises Unavailable: the version is not one of these
     """
-    text = microversion_parse.get_version(headers, service, list(legacy_headers))
+    # The library folds every header that it gets.
+    names = (microversion_parse.STANDARD_HEADER, *legacy_headers)
+    sent = {name: headers[name] for name in names if name in headers}
+    text = microversion_parse.get_version(sent, service, list(legacy_headers))
     if not text:
         default = max if newest_by_default else min
         return Version(*default(versions))

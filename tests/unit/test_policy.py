@@ -1,5 +1,6 @@
 """Who may do what, by default and by what an operator writes."""
 
+import itertools
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from oslo_policy import policy as library
 
 from placement import errors, policy
 from placement_foundation import context
+from placement_foundation.http import policy as enforcement
 from placement_foundation.http.policy import Enforcer, authorize
 from tests import settings
 
@@ -127,7 +129,11 @@ class Files:
         os.utime(path.parent, (self._clock, self._clock))
 
     def enforcer(self) -> Enforcer:
-        return policy.make_enforcer(settings.make_config(self.overrides))
+        """Return what decides; for it, each request comes a second later."""
+        seconds = itertools.count()
+        return policy.make_enforcer(
+            settings.make_config(self.overrides), seconds.__next__
+        )
 
 
 @pytest.fixture
@@ -294,3 +300,70 @@ def test_the_tools_get_an_enforcer_of_their_own() -> None:
     assert set(policy.get_enforcer().registered_rules) == {
         rule.name for rule in policy.list_rules()
     }
+
+
+def test_files_are_looked_at_once_a_second(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    looks: list[float] = []
+    decides = policy.make_enforcer(
+        settings.make_config(files.overrides), lambda: now[0]
+    )
+    look = enforcement._look
+
+    def note(config: Any) -> Any:
+        looks.append(now[0])
+        return look(config)
+
+    monkeypatch.setattr(enforcement, "_look", note)
+    for moment in (0.0, 0.9, 1.0, 1.5, 1.9, 2.0):
+        now[0] = moment
+        admits(decides, asking("admin"), LIST)
+    assert looks == [1.0, 2.0]
+
+
+def count_checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets the name of each rule that the library checks."""
+    checked: list[str] = []
+    authorize_by_library = library.Enforcer.authorize
+
+    def note(self: Any, rule: str, *arguments: Any, **options: Any) -> Any:
+        checked.append(rule)
+        return authorize_by_library(self, rule, *arguments, **options)
+
+    monkeypatch.setattr(library.Enforcer, "authorize", note)
+    return checked
+
+
+def test_what_roles_decide_is_decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    decides, checked = enforcer(), count_checks(monkeypatch)
+    for _ in range(3):
+        assert admits(decides, asking("admin", project_id="own"), LIST)
+        assert admits(decides, asking("service", project_id="own"), LIST)
+    assert checked == [LIST, LIST]
+
+
+def test_what_the_target_decides_is_decided_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decides, checked = enforcer(), count_checks(monkeypatch)
+    reader = asking("reader", project_id="own")
+    for _ in range(2):
+        assert admits(decides, reader, USAGES, "own")
+        assert not admits(decides, reader, USAGES, "other")
+    assert len(checked) == 4
+
+
+def test_a_token_of_another_scope_gets_an_answer_of_its_own() -> None:
+    decides = enforcer()
+    assert admits(decides, asking("admin", project_id="own"), LIST)
+    assert not admits(decides, asking("admin", system_scope="all"), LIST)
+
+
+def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enforcement, "MOST_REMEMBERED", 3)
+    decides = enforcer()
+    for number in range(10):
+        assert admits(decides, asking("admin", f"r{number}", project_id="own"), LIST)
+    assert len(decides._loaded._allowed) <= 3
