@@ -15,7 +15,10 @@ from placement.forest import cache
 from placement.forest.cache import ForestCache
 from placement.monitoring import site as monitoring
 from placement.objects import standard_name
+from placement.objects.journal import filing, keeping
 from placement.operation import Call, Context, context_of
+from placement_foundation.database import origin
+from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 from placement_foundation.http import middleware, page, refusal
 from placement_foundation.http.application import Application, Service
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
 LOG = log.getLogger(__name__)
+
+# What the journal says of writes that the service makes by itself.
+STARTING = "start of the service"
 
 
 def _version_headers(version: Version | None) -> Mapping[str, str]:
@@ -90,6 +96,8 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
         migration.SCHEMA,
         migrate=config.placement_database.sync_on_startup,
     )
+    origin.set_default(connected, Origin(STARTING))
+    _keep_journal(config, connected)
     standard_name.synchronise(connected)
     context = _context(config)
     application = _assemble(config, connected, enforcer, context)
@@ -112,12 +120,20 @@ def build(
     :raises Exception: the policy file cannot be parsed
     """
     enforcer = policy.make_enforcer(config)
+    _keep_journal(config, connected)
     return _assemble(config, connected, enforcer, context or _context(config))
 
 
 def _context(config: cfg.ConfigOpts) -> Context:
     settings = conf.settings(config)
     return context_of(settings, ForestCache() if settings.keep_forest else None)
+
+
+def _keep_journal(config: cfg.ConfigOpts, connected: Database) -> None:
+    options = config.ledger
+    keeping.keep(connected, options.keep_journal_days, options.waiting_readers)
+    if not options.keep_journal_days:
+        filing.abandon(connected)
 
 
 def _assemble(

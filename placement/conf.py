@@ -120,6 +120,25 @@ PLACEMENT_OPTIONS = [
     ),
 ]
 
+LEDGER_OPTIONS = [
+    cfg.IntOpt(
+        "keep_journal_days",
+        default=30,
+        min=0,
+        help="For how many days the journal is kept: an entry for each thing that a "
+        "write has changed, which the ledger API shows as history and as a feed. 0 "
+        "switches it off: nothing is recorded, and what was recorded can no longer be "
+        "read.",
+    ),
+    cfg.IntOpt(
+        "waiting_readers",
+        default=4,
+        min=0,
+        help="How many readers of the feed of changes may wait for news in one "
+        "process; each occupies a thread. Others are answered at once.",
+    ),
+]
+
 WORKAROUND_OPTIONS = [
     cfg.BoolOpt(
         "optimize_for_wide_provider_trees",
@@ -168,6 +187,7 @@ OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("api", option.API_OPTIONS),
     ("placement_database", option.DATABASE_OPTIONS),
     ("placement", PLACEMENT_OPTIONS),
+    ("ledger", LEDGER_OPTIONS),
     ("workarounds", WORKAROUND_OPTIONS),
     ("console", CONSOLE_OPTIONS),
     ("metrics", METRICS_OPTIONS),

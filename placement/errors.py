@@ -4,6 +4,7 @@ Errors common to all services are in ``placement_foundation.errors`` and can be 
 from here as well. Callers see each code with ``placement.`` in front.
 """
 
+from http import HTTPStatus
 from typing import Any
 
 from placement.microversion import MAXIMUM, MINIMUM
@@ -41,6 +42,7 @@ __all__ = [
     "CannotDeleteParent",
     "ConcurrentUpdate",
     "Conflict",
+    "CursorGone",
     "DatabaseUnavailable",
     "DuplicateName",
     "DuplicateQueryKey",
@@ -118,6 +120,13 @@ class ProviderInUse(Conflict):
     """Allocations keep the resource provider from being deleted."""
 
     code = "resource_provider.inuse"
+
+
+class CursorGone(PlacementError):
+    """What came after a cursor of the journal is not known any more."""
+
+    status = HTTPStatus.GONE
+    code = "cursor_gone"
 
 
 class CannotDeleteParent(Conflict):

@@ -14,7 +14,9 @@ from placement.cmd import demonstration, online_data_migrations
 from placement.db import migration
 from placement.microversion import MAXIMUM, MINIMUM
 from placement.objects import standard_name
-from placement_foundation.database import storage
+from placement.objects.journal import keeping
+from placement_foundation.database import origin, storage
+from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 from placement_foundation.http.version import Version
 from placement_foundation.observing import progress
@@ -76,6 +78,9 @@ def _run(config: cfg.ConfigOpts) -> int:
         config.category.print_help()
         return 0
     database = storage.connect(conf.database_settings(config))
+    command_line = f"{PROGRAM} {config.category.name} {config.category.action}"
+    origin.set_default(database, Origin(command_line))
+    keeping.keep(database, config.ledger.keep_journal_days)
     try:
         exit_code: int = config.category.run(database, config)
         return exit_code

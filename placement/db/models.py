@@ -8,6 +8,7 @@ import datetime
 
 import sqlalchemy as sa
 from sqlalchemy import orm
+from sqlalchemy.dialects import mysql
 
 from placement_foundation.clock import utc_now
 
@@ -227,4 +228,50 @@ FOREST_STAMPS = sa.Table(
     OWN,
     sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("changes", sa.String(500), nullable=False),
+)
+
+# The journal. A transaction that writes puts its entries into the inbox, whose ids are
+# drawn before it commits; a reader files what is committed, and thereby numbers it.
+# ``BIGINT`` is not a key that SQLite counts up.
+_BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+_MICROSECONDS = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
+_LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT, "mysql", "mariadb")
+_LONG_BYTES = sa.LargeBinary().with_variant(mysql.LONGBLOB, "mysql", "mariadb")
+
+JOURNAL_INBOX = sa.Table(
+    "journal_inbox",
+    OWN,
+    sa.Column("id", _BIG, primary_key=True, autoincrement=True),
+    sa.Column("time", _MICROSECONDS, nullable=False),
+    # The entries of one transaction, and where it came from, as JSON.
+    sa.Column("entries", _LONG_TEXT, nullable=False),
+)
+JOURNAL_ENTRIES = sa.Table(
+    "journal_entries",
+    OWN,
+    sa.Column("position", _BIG, primary_key=True, autoincrement=False),
+    sa.Column("time", _MICROSECONDS, nullable=False, index=True),
+    # One entry as JSON, compressed: see placement/objects/journal/packing.py.
+    sa.Column("entry", _LONG_BYTES, nullable=False),
+)
+# Which entries mention a UUID or another word, by the hash of the word.
+JOURNAL_WORDS = sa.Table(
+    "journal_words",
+    OWN,
+    sa.Column("word", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
+)
+# One row: the life of this journal, how far it is filed and expired, and whose turn it
+# is to tidy up.
+JOURNAL_STATE = sa.Table(
+    "journal_state",
+    OWN,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("life", sa.String(12), nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("token", sa.String(12), nullable=False),
+    sa.Column("expired", sa.BigInteger, nullable=False),
+    sa.Column("expired_token", sa.String(12), nullable=False),
+    sa.Column("begins", _MICROSECONDS, nullable=False),
+    sa.Column("tidied", _MICROSECONDS, nullable=False),
 )

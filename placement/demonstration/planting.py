@@ -17,7 +17,8 @@ import sqlalchemy as sa
 from placement import errors
 from placement.db import models
 from placement.demonstration import cloud
-from placement.objects import change_log, clock, resource_class, trait
+from placement.objects import clock, resource_class, trait
+from placement.objects.journal import recording
 from placement_foundation.database import storage
 from placement_foundation.observing import progress
 from placement_foundation.observing.progress import Progress
@@ -42,7 +43,7 @@ def plant(
         )
     planter = _Planter(connection, list(_made(hosts, told)), told)
     planter.plant(cloud.list_aggregates(hosts))
-    change_log.note_everything(connection)
+    recording.note_everything(connection)
     return len(planter.providers)
 
 
@@ -271,7 +272,7 @@ def remove(connection: sa.Connection, told: Progress = progress.SILENT) -> int:
         )
     _delete(connection, provider.id, ids)
     _remove_names(connection)
-    change_log.note_everything(connection)
+    recording.note_everything(connection)
     return len(ids)
 
 

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model import entry
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import association, exact_text, resource_provider
 from placement_foundation.database import storage
@@ -45,10 +46,21 @@ def replace_all(
     :raises Conflict: the database considers one equal to another spelling of its UUID
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    wanted = set(_ensure(connection, uuids).values())
-    member = models.ResourceProviderAggregate.aggregate_id
-    association.replace(connection, provider.id, member, wanted)
-    resource_provider.record_change(connection, [provider], bump=bump)
+    change = association.replace(
+        connection,
+        provider.id,
+        models.ResourceProviderAggregate.aggregate_id,
+        models.Aggregate.uuid,
+        _ensure(connection, uuids),
+    )
+    entries = entry.of_members(
+        entry.AGGREGATES_CHANGED,
+        provider.uuid,
+        provider.root_provider_uuid,
+        change.added,
+        change.removed,
+    )
+    resource_provider.record_change(connection, [provider], entries, bump=bump)
     return provider.generation + bump
 
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model import entry
 from placement.model.allocation import (
     Allocation,
     Allocations,
@@ -19,6 +20,7 @@ from placement.model.allocation import (
     provider_uuids,
 )
 from placement.model.consumer import Consumer
+from placement.model.entry import Entry, Owner
 from placement.model.inventory import Inventory, InventoryUsage
 from placement.objects import (
     claim,
@@ -270,7 +272,17 @@ def delete_all(connection: sa.Connection, consumer_uuid: str) -> None:
         raise errors.NotFound(f"No allocations for consumer '{consumer_uuid}'")
     _delete(connection, held.rows)
     consumer.remove(connection, held.consumers.values())
-    resource_provider.record_change(connection, held.providers.values(), bump=False)
+    entries = entry.of_allocations(
+        consumer_uuid,
+        _amounts(held.rows).get(consumer_uuid, {}),
+        {},
+        places=_places(held),
+        owner=held.consumers[consumer_uuid].owner,
+        generation=None,
+    )
+    resource_provider.record_change(
+        connection, held.providers.values(), entries, bump=False
+    )
 
 
 def _allocations_of(rows: Sequence[Any]) -> Allocations:
@@ -371,10 +383,54 @@ def _record_change(
     told = left.union(provider_uuids(claims))
     quiet = {row.provider_uuid for row in held.rows} - told
     resource_provider.record_change(
-        connection, _pick(held.providers, quiet), bump=False
+        connection, _pick(held.providers, quiet), [], bump=False
     )
-    bumped = resource_provider.bump(connection, _pick(held.providers, told))
+    bumped = resource_provider.bump(
+        connection, _pick(held.providers, told), _entries(claims, held)
+    )
     return {**held.providers, **bumped}
+
+
+def _entries(claims: Iterable[Claim], held: Held) -> list[Entry]:
+    """Return the entries for what claims change."""
+    entries: list[Entry] = []
+    before, places = _amounts(held.rows), _places(held)
+    for each in claims:
+        uuid, generation = each.consumer.uuid, None
+        record = held.consumers.get(uuid)
+        owner = record.owner if record else Owner()
+        if each.amounts:
+            generation = record.generation + 1 if record else 1
+            after = consumer.owner_after(each.consumer, record)
+            if record:
+                entries += entry.of_consumer(uuid, owner, after, generation)
+            owner = after
+        entries += entry.of_allocations(
+            uuid,
+            before.get(uuid, {}),
+            each.amounts,
+            places=places,
+            owner=owner,
+            generation=generation,
+        )
+    return entries
+
+
+def _amounts(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return what is stored, by consumer, provider and class."""
+    amounts: dict[str, dict[str, dict[str, int]]] = {}
+    for row in rows:
+        of_consumer = amounts.setdefault(row.consumer_uuid, {})
+        of_consumer.setdefault(row.provider_uuid, {})[row.class_name] = row.used
+    return amounts
+
+
+def _places(held: Held) -> dict[str, tuple[str, str]]:
+    """Return the name and the root of each provider, by UUID."""
+    return {
+        uuid: (provider.name, provider.root_provider_uuid)
+        for uuid, provider in held.providers.items()
+    }
 
 
 def _pick(providers: Mapping[str, Locked], uuids: Collection[str]) -> list[Locked]:

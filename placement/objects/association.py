@@ -1,6 +1,7 @@
 """What a provider is associated with: traits and aggregates."""
 
-from collections.abc import Set
+import dataclasses
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -8,25 +9,40 @@ from sqlalchemy import orm
 from placement_foundation.database import storage
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """What was associated with a provider, and what was not any more, by name."""
+
+    added: Sequence[str]
+    removed: Sequence[str]
+
+    def __bool__(self) -> bool:
+        """Return whether anything changed."""
+        return bool(self.added or self.removed)
+
+
 def replace(
     connection: sa.Connection,
     provider_id: int,
     member: orm.InstrumentedAttribute[int],
-    wanted: Set[int],
-) -> bool:
-    """Associate a provider with these and no others; return whether anything changed.
+    name: orm.InstrumentedAttribute[str] | orm.InstrumentedAttribute[str | None],
+    wanted: Mapping[str, int],
+) -> Change:
+    """Associate a provider with these and no others; return what changed.
 
-    :param member: the column of the associated thing
+    :param member: the column with the id of the associated thing
+    :param name: the column of the thing itself that has its name
+    :param wanted: the ids by name
     """
-    row = member.class_
+    row, thing = member.class_, name.class_
     mine = row.resource_provider_id == provider_id
-    known = set(connection.execute(sa.select(member).where(mine)).scalars())
-    for chunk in storage.chunks(sorted(known - wanted)):
+    query = sa.select(member, name).outerjoin(thing, thing.id == member).where(mine)
+    known = {key: text or "" for key, text in connection.execute(query)}
+    names = {key: text for text, key in wanted.items()}
+    gone, new = sorted(known.keys() - names.keys()), sorted(names.keys() - known.keys())
+    for chunk in storage.chunks(gone):
         connection.execute(sa.delete(row).where(mine, member.in_(chunk)))
-    new = [
-        {"resource_provider_id": provider_id, member.key: key}
-        for key in sorted(wanted - known)
-    ]
-    if new:
-        connection.execute(sa.insert(row), new)
-    return known != wanted
+    rows = [{"resource_provider_id": provider_id, member.key: key} for key in new]
+    if rows:
+        connection.execute(sa.insert(row), rows)
+    return Change([names[key] for key in new], [known[key] for key in gone])

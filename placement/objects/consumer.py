@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from placement import errors
 from placement.db import models
 from placement.model.consumer import WantedConsumer
+from placement.model.entry import Owner
 from placement.objects import exact_text, generation
 from placement.objects.exact_text import Wanted
 from placement_foundation.database import storage
@@ -32,6 +33,7 @@ class Record:
     uuid: str
     generation: int
     attributes: Attributes
+    owner: Owner
 
 
 # What is read of consumers under a lock.
@@ -42,6 +44,15 @@ _LOCKED = sa.select(
     models.Consumer.project_id,
     models.Consumer.user_id,
     models.Consumer.consumer_type_id,
+    sa.select(models.Project.external_id)
+    .where(models.Project.id == models.Consumer.project_id)
+    .scalar_subquery(),
+    sa.select(models.User.external_id)
+    .where(models.User.id == models.Consumer.user_id)
+    .scalar_subquery(),
+    sa.select(models.ConsumerType.name)
+    .where(models.ConsumerType.id == models.Consumer.consumer_type_id)
+    .scalar_subquery(),
 )
 
 
@@ -54,10 +65,18 @@ def lock(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Record]
     row = models.Consumer
     rows = exact_text.lock_by_text(connection, _LOCKED, row.id, row.uuid, uuids)
     records = {
-        uuid: Record(row_id, uuid, number, Attributes(*attributes))
-        for uuid, (row_id, _, number, *attributes) in rows.items()
+        uuid: Record(row_id, uuid, number, Attributes(*fields[:3]), Owner(*fields[3:]))
+        for uuid, (row_id, _, number, *fields) in rows.items()
     }
     return {text: records[text] for text in uuids if text in records}
+
+
+def owner_after(wanted: WantedConsumer, record: Record | None) -> Owner:
+    """Return to whom a consumer belongs once it is written as wanted."""
+    kind = wanted.type
+    if kind is None and record:
+        kind = record.owner.consumer_type
+    return Owner(wanted.project_id, wanted.user_id, kind)
 
 
 def check_generations(

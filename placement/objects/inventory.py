@@ -9,6 +9,8 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model import entry
+from placement.model.entry import Entry
 from placement.model.inventory import FIELDS, Inventory
 from placement.model.resource_provider import ResourceProvider
 from placement.model.tree import Provider
@@ -50,6 +52,25 @@ _BY_PROVIDER = (
     .order_by(models.ResourceClass.id)
 )
 
+_STORED = (
+    sa.select(
+        models.Inventory.resource_provider_id,
+        models.Inventory.resource_class_id,
+        models.ResourceClass.name,
+        *[getattr(models.Inventory, name) for name in FIELDS],
+    )
+    .join(
+        models.ResourceClass,
+        models.ResourceClass.id == models.Inventory.resource_class_id,
+    )
+    .where(
+        models.Inventory.resource_provider_id.in_(
+            sa.bindparam("providers", expanding=True)
+        )
+    )
+    .order_by(models.Inventory.id)
+)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Record:
@@ -89,14 +110,16 @@ def replace_all(
     :raises InventoryInUse: an inventory to be removed has allocations
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    replace_of_many(connection, {provider: wanted})
-    return _bump(connection, provider)
+    entries = replace_of_many(connection, {provider: wanted})
+    return _bump(connection, provider, entries)
 
 
 def replace_of_many(
     connection: sa.Connection, wanted: Mapping[P, Mapping[str, Inventory]]
-) -> None:
+) -> list[Entry]:
     """Make these the inventories of providers, without changing their generations.
+
+    The entries for the journal are returned, for the caller to record.
 
     :param wanted: by resource class name
     :raises NotFound: there is no such resource class
@@ -110,10 +133,19 @@ def replace_of_many(
         for provider, inventories in wanted.items()
         for name, inventory in inventories.items()
     }
-    known = _known_keys(connection, wanted)
+    stored = _load_stored(connection, wanted)
+    known = stored.keys()
     _remove(connection, wanted, known - rows.keys())
     _update(connection, {key: rows[key] for key in rows.keys() & known})
     _insert(connection, {key: rows[key] for key in rows.keys() - known})
+    before: dict[int, dict[str, Inventory]] = {}
+    for (provider_id, _), (name, old) in stored.items():
+        before.setdefault(provider_id, {})[name] = old
+    return [
+        each
+        for provider, after in wanted.items()
+        for each in _entries(provider, before.get(provider.id, {}), after)
+    ]
 
 
 def create(
@@ -129,13 +161,13 @@ def create(
         another request has changed the provider
     """
     class_id = resource_class.lock_ids_by_name(connection, [class_name])[class_name]
-    if (provider.id, class_id) in _known_keys(connection, [provider]):
+    if (provider.id, class_id) in _load_stored(connection, [provider]):
         raise errors.ConcurrentUpdate(
             f"Inventory of class {class_name} on resource provider '{provider.uuid}' "
             "already exists."
         )
     _insert(connection, {(provider.id, class_id): inventory})
-    return _bump(connection, provider)
+    return _bump(connection, provider, _entries(provider, {}, {class_name: inventory}))
 
 
 def update(
@@ -151,13 +183,16 @@ def update(
     :raises ConcurrentUpdate: another request has changed the provider
     """
     class_id = resource_class.ids_by_name(connection, [class_name])[class_name]
-    if (provider.id, class_id) not in _known_keys(connection, [provider]):
+    stored = _load_stored(connection, [provider])
+    if (provider.id, class_id) not in stored:
         raise errors.BadRequest(
             f"No inventory record with resource class for resource provider "
             f"{provider.uuid}: No inventory of class {class_name} found."
         )
     _update(connection, {(provider.id, class_id): inventory})
-    return _bump(connection, provider)
+    before = {class_name: stored[provider.id, class_id][1]}
+    entries = _entries(provider, before, {class_name: inventory})
+    return _bump(connection, provider, entries)
 
 
 def delete(
@@ -173,7 +208,8 @@ def delete(
     if record is None:
         raise errors.NotFound(f"No inventory of class {class_name} found for delete")
     _remove(connection, [provider], {(provider.id, record.class_id)})
-    return _bump(connection, provider)
+    entries = _entries(provider, {class_name: record.inventory}, {})
+    return _bump(connection, provider, entries)
 
 
 def check_capacity(
@@ -197,18 +233,31 @@ def check_capacity(
         )
 
 
-def _bump(connection: sa.Connection, provider: ResourceProvider) -> int:
-    return resource_provider.bump(connection, [provider])[provider.uuid].generation
+def _bump(
+    connection: sa.Connection, provider: ResourceProvider, entries: Iterable[Entry]
+) -> int:
+    bumped = resource_provider.bump(connection, [provider], entries)
+    return bumped[provider.uuid].generation
 
 
-def _known_keys(connection: sa.Connection, providers: Iterable[Known]) -> set[Key]:
-    row = models.Inventory
-    known: set[Key] = set()
+def _entries(
+    provider: Known, before: Mapping[str, Inventory], after: Mapping[str, Inventory]
+) -> list[Entry]:
+    return entry.of_inventories(
+        provider.uuid, provider.root_provider_uuid, before, after
+    )
+
+
+def _load_stored(
+    connection: sa.Connection, providers: Iterable[Known]
+) -> dict[Key, tuple[str, Inventory]]:
+    """Return the inventories of providers, each with the name of its class."""
+    stored: dict[Key, tuple[str, Inventory]] = {}
     for chunk in storage.chunks(provider.id for provider in providers):
-        query = sa.select(row.resource_provider_id, row.resource_class_id)
-        query = query.where(row.resource_provider_id.in_(chunk))
-        known.update((owner, kind) for owner, kind in connection.execute(query))
-    return known
+        rows: Iterable[Any] = connection.execute(_STORED, {"providers": chunk})
+        for owner, kind, name, *fields in rows:
+            stored[owner, kind] = name, Inventory(*fields)
+    return stored
 
 
 def _remove(

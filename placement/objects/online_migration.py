@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.objects import change_log
+from placement.objects.journal import recording
 from placement_foundation.database import storage
 
 
@@ -38,7 +38,7 @@ def set_root_provider_ids(connection: sa.Connection, limit: int) -> int:
         .where(rootless, models.ResourceProvider.id <= last)
         .values(root_provider_id=models.ResourceProvider.id)
     )
-    change_log.note_everything(connection)
+    recording.note_everything(connection)
     return connection.execute(change).rowcount
 
 
@@ -66,7 +66,7 @@ def create_incomplete_consumers(
     }
     rows = [{"uuid": uuid, "generation": 0, **owner} for uuid in uuids]
     storage.insert_missing(connection, models.Consumer, rows)
-    change_log.note_everything(connection)
+    recording.note_everything(connection)
     return len(uuids)
 
 

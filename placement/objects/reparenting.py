@@ -6,8 +6,10 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model import entry
+from placement.model.entry import Entry, Node
 from placement.model.resource_provider import ResourceProvider
-from placement.objects import change_log, resource_provider
+from placement.objects import resource_provider
 from placement_foundation.database import storage
 from placement_foundation.database.trouble import LostRaceError
 
@@ -37,11 +39,33 @@ def move(
     _check_move(trees, subtree, moved, parent_uuid, allow_reparenting)
     _set_parent(connection, moved, trees[parent_uuid] if parent_uuid else None)
     root = trees[trees[parent_uuid].root_provider_uuid] if parent_uuid else moved
+    changed = [moved]
     if root.uuid != moved.root_provider_uuid:
         _set_root(connection, subtree.values(), root)
-    resource_provider.record_change(connection, [moved, root], bump=False)
-    change_log.note_trees(connection, [moved.id])
+        changed = list(subtree.values())
+    entries = _entries(changed, moved, parent_uuid, root)
+    # The moved one may be a root from now on.
+    alone = moved._replace(root_id=moved.id)
+    resource_provider.record_change(
+        connection, [*changed, alone, root], entries, bump=False
+    )
     return moved
+
+
+def _entries(
+    changed: Iterable[ResourceProvider],
+    moved: ResourceProvider,
+    parent_uuid: str | None,
+    root: ResourceProvider,
+) -> list[Entry]:
+    """Return the entries for the providers that have another parent or root now."""
+    entries = []
+    for provider in changed:
+        before = resource_provider.node_of(provider)
+        parent = parent_uuid if provider.uuid == moved.uuid else before.parent
+        after = Node(before.name, parent, root.uuid)
+        entries.append(entry.of_provider(provider.uuid, before, after))
+    return entries
 
 
 def lock_trees(

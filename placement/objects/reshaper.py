@@ -1,12 +1,13 @@
 """Reshaping: inventories and their allocations move in one step."""
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import sqlalchemy as sa
 
 from placement import errors
 from placement.model.allocation import Claim, class_names, provider_uuids
+from placement.model.entry import Entry
 from placement.model.reshape import Shape
 from placement.objects import (
     allocation,
@@ -89,20 +90,23 @@ def _reshape(
         for name, each in shape.inventories.items()
     }
     filled = [uuid for uuid, shape in shapes.items() if shape.inventories]
-    providers = _bump(connection, held.providers, filled)
+    providers = _bump(connection, held.providers, filled, [])
     held = dataclasses.replace(held, providers=providers)
     providers = allocation.replace_held(connection, claims, names, held, coming)
-    inventory.replace_of_many(
+    entries = inventory.replace_of_many(
         connection,
         {providers[uuid]: shape.inventories for uuid, shape in shapes.items()},
     )
-    _bump(connection, providers, shapes)
+    _bump(connection, providers, shapes, entries)
 
 
 def _bump(
     connection: sa.Connection,
     providers: Mapping[str, Locked],
     uuids: Collection[str],
+    entries: Iterable[Entry],
 ) -> dict[str, Locked]:
-    bumped = resource_provider.bump(connection, [providers[uuid] for uuid in uuids])
+    bumped = resource_provider.bump(
+        connection, [providers[uuid] for uuid in uuids], entries
+    )
     return {**providers, **bumped}

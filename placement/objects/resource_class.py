@@ -7,8 +7,11 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model import entry
+from placement.model.entry import Entry
 from placement.model.resource_class import FIRST_CUSTOM_ID, UNKNOWN_CLASS, ResourceClass
-from placement.objects import change_log, exact_text
+from placement.objects import exact_text
+from placement.objects.journal import recording
 
 CLASSES = sa.select(
     models.ResourceClass.id,
@@ -103,7 +106,7 @@ def create(connection: sa.Connection, name: str) -> None:
     class_id = max(FIRST_CUSTOM_ID, (newest or 0) + 1)
     row = {"id": class_id, "name": name}
     connection.execute(sa.insert(models.ResourceClass), row)
-    change_log.note_names(connection)
+    recording.note_names(connection, [Entry(entry.CLASS_CREATED, name)])
 
 
 def _queue_up(connection: sa.Connection) -> None:
@@ -116,7 +119,9 @@ def rename(connection: sa.Connection, known: ResourceClass, name: str) -> None:
     """Give a class another name, which is known to be free."""
     update = sa.update(models.ResourceClass).where(models.ResourceClass.id == known.id)
     connection.execute(update.values(name=name))
-    change_log.note_names(connection)
+    if name != known.name:
+        entries = [Entry(entry.CLASS_RENAMED, known.name, after={"name": name})]
+        recording.note_names(connection, entries)
 
 
 def delete(connection: sa.Connection, known: ResourceClass) -> None:
@@ -131,4 +136,4 @@ def delete(connection: sa.Connection, known: ResourceClass) -> None:
         raise errors.Conflict("Class is in use in inventory")
     row = models.ResourceClass
     connection.execute(sa.delete(row).where(row.id == known.id))
-    change_log.note_names(connection)
+    recording.note_names(connection, [Entry(entry.CLASS_DELETED, known.name)])

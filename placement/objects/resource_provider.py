@@ -1,5 +1,6 @@
 """Resource providers: what has resources, and how they form trees."""
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -8,8 +9,11 @@ from sqlalchemy import orm
 
 from placement import errors
 from placement.db import models
+from placement.model import entry
+from placement.model.entry import Entry, Node
 from placement.model.resource_provider import ResourceProvider
-from placement.objects import change_log, exact_text, generation
+from placement.objects import exact_text, generation
+from placement.objects.journal import recording
 from placement_foundation.database import storage
 
 UNKNOWN = "No resource provider with uuid {uuid} found"
@@ -38,6 +42,8 @@ class Locked(NamedTuple):
     uuid: str
     generation: int
     root_id: int
+    name: str
+    root_provider_uuid: str
 
 
 class Known(generation.Known, Protocol):
@@ -50,6 +56,10 @@ class Known(generation.Known, Protocol):
     @property
     def root_id(self) -> int:
         """The id of the root of its tree."""
+
+    @property
+    def root_provider_uuid(self) -> str:
+        """The UUID of the root of its tree."""
 
 
 P = TypeVar("P", Locked, ResourceProvider)
@@ -87,6 +97,10 @@ _LOCKED = sa.select(
     models.ResourceProvider.uuid,
     models.ResourceProvider.generation,
     models.ResourceProvider.root_provider_id,
+    models.ResourceProvider.name,
+    sa.select(Root.uuid)
+    .where(Root.id == models.ResourceProvider.root_provider_id)
+    .scalar_subquery(),
 ).where(sa.exists().where(Root.id == models.ResourceProvider.root_provider_id))
 _IDS = sa.select(models.ResourceProvider.id)
 
@@ -149,7 +163,14 @@ def lock_by_uuids(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, 
         connection, row.id, row.uuid, wanted - locked.keys()
     )
     for each in lock_by_ids(connection, missed.values()):
-        locked[each.uuid] = Locked(each.id, each.uuid, each.generation, each.root_id)
+        locked[each.uuid] = Locked(
+            each.id,
+            each.uuid,
+            each.generation,
+            each.root_id,
+            each.name,
+            each.root_provider_uuid,
+        )
     return locked
 
 
@@ -186,7 +207,8 @@ def create(
     _check_is_new(connection, uuid, name)
     _insert(connection, uuid, name, parent)
     created = get_by_uuid(connection, uuid)
-    record_change(connection, [created], bump=False)
+    entries = [entry.of_provider(uuid, None, node_of(created))]
+    record_change(connection, [created], entries, bump=False)
     return created
 
 
@@ -235,7 +257,10 @@ def rename(connection: sa.Connection, provider: ResourceProvider, name: str) -> 
         )
     update = sa.update(row).where(row.id == provider.id).values(name=name)
     connection.execute(update)
-    record_change(connection, [provider], bump=False)
+    before = node_of(provider)
+    after = dataclasses.replace(before, name=name)
+    entries = [entry.of_provider(provider.uuid, before, after)]
+    record_change(connection, [provider], entries, bump=False)
 
 
 def delete(connection: sa.Connection, provider: ResourceProvider) -> None:
@@ -267,7 +292,15 @@ def delete(connection: sa.Connection, provider: ResourceProvider) -> None:
     here = row.id == provider.id
     connection.execute(sa.update(row).where(here).values(root_provider_id=None))
     connection.execute(sa.delete(row).where(here))
-    record_change(connection, [provider], bump=False)
+    entries = [entry.of_provider(provider.uuid, node_of(provider), None)]
+    record_change(connection, [provider], entries, bump=False)
+
+
+def node_of(provider: ResourceProvider) -> Node:
+    """Return the place of a provider, for the journal."""
+    return Node(
+        provider.name, provider.parent_provider_uuid, provider.root_provider_uuid
+    )
 
 
 def check_generation(
@@ -283,29 +316,42 @@ def check_generation(
 
 
 def record_change(
-    connection: sa.Connection, providers: Iterable[Known], *, bump: bool
+    connection: sa.Connection,
+    providers: Iterable[Known],
+    entries: Iterable[Entry],
+    *,
+    bump: bool,
 ) -> None:
     """Record that providers, or what belongs to them, have changed.
 
     Code that changes a provider, or its inventories, traits, aggregates or
     allocations, calls this in the same transaction.
 
+    :param entries: what has changed, for the journal
     :param bump: whether clients see the change as a new generation
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     changed = list(providers)
-    change_log.note_trees(connection, (provider.root_id for provider in changed))
+    recording.note_trees(
+        connection,
+        [provider.root_id for provider in changed],
+        entries,
+        {provider.uuid: provider.generation + bump for provider in changed},
+    )
     if bump:
         generation.bump(connection, models.ResourceProvider, changed, RACE)
 
 
-def bump(connection: sa.Connection, providers: Iterable[P]) -> dict[str, P]:
+def bump(
+    connection: sa.Connection, providers: Iterable[P], entries: Iterable[Entry]
+) -> dict[str, P]:
     """Record a change with new generations; return the providers as they are now.
 
+    :param entries: what has changed, for the journal
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     changed = list(providers)
-    record_change(connection, changed, bump=True)
+    record_change(connection, changed, entries, bump=True)
     return {
         each.uuid: each._replace(generation=each.generation + 1) for each in changed
     }

@@ -10,7 +10,9 @@ import sqlalchemy as sa
 from oslo_log import log
 
 from placement.db import models
-from placement.objects import change_log
+from placement.model import entry
+from placement.model.entry import Entry
+from placement.objects.journal import recording
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 
@@ -65,7 +67,9 @@ def add_missing_traits(connection: sa.Connection) -> list[str]:
     storage.insert_missing(
         connection, models.Trait, [{"name": name} for name in missing]
     )
-    change_log.note_names(connection)
+    recording.note_names(
+        connection, [Entry(entry.TRAIT_CREATED, name) for name in missing]
+    )
     return missing
 
 
@@ -81,11 +85,14 @@ def add_missing_resource_classes(connection: sa.Connection) -> list[str]:
     ]
     with _zero_as_an_id(connection):
         storage.insert_missing(connection, models.ResourceClass, rows)
-    change_log.note_names(connection)
     refused = list_missing_resource_classes(connection)
     if refused:
         LOG.warning("other resource classes have the ids of %s", ", ".join(refused))
-    return [name for name in missing if name not in refused]
+    added = [name for name in missing if name not in refused]
+    recording.note_names(
+        connection, [Entry(entry.CLASS_CREATED, name) for name in added]
+    )
+    return added
 
 
 @contextlib.contextmanager

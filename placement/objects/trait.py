@@ -7,9 +7,12 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model import entry
+from placement.model.entry import Entry
 from placement.model.resource_provider import ResourceProvider
 from placement.model.trait import LONGEST_NAME, UNKNOWN_TRAIT, Trait, TraitFilters
-from placement.objects import association, change_log, exact_text, resource_provider
+from placement.objects import association, exact_text, resource_provider
+from placement.objects.journal import recording
 from placement_foundation.database import storage
 
 TRAITS = sa.select(
@@ -79,7 +82,7 @@ def find_by_name(connection: sa.Connection, name: str) -> Trait | None:
 def create(connection: sa.Connection, name: str) -> Trait:
     """Create a trait, whose name is known to be free."""
     connection.execute(sa.insert(models.Trait), {"name": name})
-    change_log.note_names(connection)
+    recording.note_names(connection, [Entry(entry.TRAIT_CREATED, name)])
     return get_by_name(connection, name)
 
 
@@ -100,7 +103,7 @@ def delete(connection: sa.Connection, known: Trait) -> None:
     result = connection.execute(sa.delete(row).where(row.id == known.id))
     if not result.rowcount:
         raise errors.NotFound(UNKNOWN_TRAIT.format(name=known.name))
-    change_log.note_names(connection)
+    recording.note_names(connection, [Entry(entry.TRAIT_DELETED, known.name)])
 
 
 def replace_all(
@@ -117,7 +120,19 @@ def replace_all(
     unknown = [name for name in dict.fromkeys(names) if name not in ids]
     if unknown:
         raise errors.BadRequest(UNKNOWN_TRAIT.format(name=", ".join(unknown)))
-    member = models.ResourceProviderTrait.trait_id
-    changed = association.replace(connection, provider.id, member, set(ids.values()))
-    resource_provider.record_change(connection, [provider], bump=changed)
-    return provider.generation + changed
+    change = association.replace(
+        connection,
+        provider.id,
+        models.ResourceProviderTrait.trait_id,
+        models.Trait.name,
+        ids,
+    )
+    entries = entry.of_members(
+        entry.TRAITS_CHANGED,
+        provider.uuid,
+        provider.root_provider_uuid,
+        change.added,
+        change.removed,
+    )
+    resource_provider.record_change(connection, [provider], entries, bump=bool(change))
+    return provider.generation + bool(change)

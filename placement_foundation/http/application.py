@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import routes
 import sqlalchemy as sa
@@ -15,7 +15,8 @@ from oslo_log import log
 
 from placement_foundation import context, errors
 from placement_foundation.context import RequestContext
-from placement_foundation.database import trouble
+from placement_foundation.database import origin, trouble
+from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database, Reading
 from placement_foundation.http import (
     json_text,
@@ -51,6 +52,10 @@ TOO_HEAVY = (
 )
 # How often an unavailable database is logged with its traceback, in seconds.
 IN_FULL_EVERY = 60
+# How much of the path of a write is recorded, in characters.
+LONGEST_ORIGIN = 500
+
+T = TypeVar("T")
 
 # The operations of a service: path, method, row.
 Table = Mapping[str, Mapping[str, Operation]]
@@ -267,12 +272,27 @@ class Application:
             return _render_open(request, operation, opened, version)
         # A request that is sure to fail needs no lock.
         reading = request.method == READING or operation.changes_nothing or asked.fault
-        run = self._database.read if reading else self._database.write
+        run = self._database.read if reading else self._writing(request, asking)
         # Nor does it need a connection, if the path names nothing that is stored.
         alone = operation.static or (asked.fault and not operation.subject)
         with telemetry.outcome(operation.counted):
             reply = work(None) if alone else run(work)
         return _render(request, operation, _done(reply), version)
+
+    def _writing(
+        self, request: webob.Request, asking: RequestContext | None
+    ) -> Callable[[Callable[[sa.Connection], T]], T]:
+        """Return what runs work in a writing transaction that knows its origin."""
+        came_from = _origin(request, asking)
+
+        def write(work: Callable[[sa.Connection], T]) -> T:
+            def noted(connection: sa.Connection) -> T:
+                origin.note(connection, came_from)
+                return work(connection)
+
+            return self._database.write(noted)
+
+        return write
 
     def _check_policy(self, request: webob.Request, operation: Operation) -> None:
         if operation.policy is None:
@@ -352,6 +372,22 @@ class _Asked:
             raise self.fault
         lock = self._operation.lock
         return lock(connection, subject) if lock else subject
+
+
+def _origin(request: webob.Request, asking: RequestContext | None) -> Origin:
+    """Return what the journal says about a request that writes."""
+    line = f"{request.method} {_path(request)}"[:LONGEST_ORIGIN]
+    if asking is None:
+        return Origin(line, request.environ.get(context.REQUEST_ID))
+    return Origin(
+        line,
+        asking.request_id,
+        asking.global_request_id,
+        asking.user_id,
+        asking.user_name,
+        asking.project_id,
+        asking.project_name,
+    )
 
 
 def _done(reply: Reply | Later) -> Reply:

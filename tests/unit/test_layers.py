@@ -91,7 +91,7 @@ INNER = {
         {"quotation"},
     ],
     FOUNDATION / "database": [
-        {"migration"},
+        {"migration", "origin"},
         {"storage"},
         {"engine"},
         {"trouble", "column"},

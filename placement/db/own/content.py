@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import models
+from placement_foundation.clock import utc_now
 from placement_foundation.database.migration import Content
 
 # The shards of the trees, and one more for the names.
@@ -23,4 +24,30 @@ def _list_missing_stamps(connection: sa.Connection) -> Sequence[Mapping[str, Any
     ]
 
 
-CONTENT = Content(models.OWN, {models.FOREST_STAMPS: _list_missing_stamps})
+def _list_missing_state(connection: sa.Connection) -> Sequence[Mapping[str, Any]]:
+    if connection.execute(sa.select(models.JOURNAL_STATE.c.id)).first():
+        return []
+    # Another life: nothing is known of what was there before.
+    newest = sa.func.max(models.JOURNAL_ENTRIES.c.position)
+    position, token = connection.scalar(sa.select(newest)) or 0, secrets.token_hex(6)
+    return [
+        {
+            "id": 1,
+            "life": secrets.token_hex(6),
+            "position": position,
+            "token": token,
+            "expired": position,
+            "expired_token": token,
+            "begins": utc_now(),
+            "tidied": utc_now(),
+        }
+    ]
+
+
+CONTENT = Content(
+    models.OWN,
+    {
+        models.FOREST_STAMPS: _list_missing_stamps,
+        models.JOURNAL_STATE: _list_missing_state,
+    },
+)

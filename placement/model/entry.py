@@ -1,0 +1,208 @@
+"""Entries of the journal: what changed, and what it was before."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from placement.model.inventory import Inventory
+
+# Amounts by resource class name, by provider UUID.
+Amounts: TypeAlias = Mapping[str, Mapping[str, int]]
+
+PROVIDER_CREATED = "provider.created"
+PROVIDER_UPDATED = "provider.updated"
+PROVIDER_DELETED = "provider.deleted"
+INVENTORY_CHANGED = "inventory.changed"
+TRAITS_CHANGED = "traits.changed"
+AGGREGATES_CHANGED = "aggregates.changed"
+ALLOCATIONS_CHANGED = "allocations.changed"
+CONSUMER_CHANGED = "consumer.changed"
+TRAIT_CREATED = "trait.created"
+TRAIT_DELETED = "trait.deleted"
+CLASS_CREATED = "resource_class.created"
+CLASS_RENAMED = "resource_class.renamed"
+CLASS_DELETED = "resource_class.deleted"
+LEASE_GRANTED = "lease.granted"
+LEASE_RENEWED = "lease.renewed"
+LEASE_CONFIRMED = "lease.confirmed"
+LEASE_EXPIRED = "lease.expired"
+GAP = "journal.gap"
+
+TYPES = (
+    PROVIDER_CREATED,
+    PROVIDER_UPDATED,
+    PROVIDER_DELETED,
+    INVENTORY_CHANGED,
+    TRAITS_CHANGED,
+    AGGREGATES_CHANGED,
+    ALLOCATIONS_CHANGED,
+    CONSUMER_CHANGED,
+    TRAIT_CREATED,
+    TRAIT_DELETED,
+    CLASS_CREATED,
+    CLASS_RENAMED,
+    CLASS_DELETED,
+    LEASE_GRANTED,
+    LEASE_RENEWED,
+    LEASE_CONFIRMED,
+    LEASE_EXPIRED,
+    GAP,
+)
+# Entries whose subject is a provider that is still there.
+OF_PROVIDER = (
+    PROVIDER_CREATED,
+    PROVIDER_UPDATED,
+    INVENTORY_CHANGED,
+    TRAITS_CHANGED,
+    AGGREGATES_CHANGED,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that a write has changed.
+
+    ``roots`` are the UUIDs of the trees it is about. ``generation`` is that of the
+    subject after the change; of a provider it is found out at the end of the write.
+    ``names`` are those of the providers mentioned, by UUID; ``consumer`` says whose the
+    allocations are. ``before`` and ``after`` are JSON.
+    """
+
+    type: str
+    subject: str | None
+    before: Any = None
+    after: Any = None
+    roots: Sequence[str] = ()
+    generation: int | None = None
+    names: Mapping[str, str] | None = None
+    consumer: Mapping[str, str | None] | None = None
+
+    def then(self, other: "Entry") -> "Entry":
+        """Return the entry for this change and a later one of the same thing."""
+        after = other.after
+        if self.type == PROVIDER_UPDATED:
+            # The later one knows the provider as it was before the earlier one.
+            later = {
+                key: value
+                for key, value in other.after.items()
+                if other.before[key] != value
+            }
+            after = {**self.after, **later}
+        return dataclasses.replace(
+            other,
+            before=self.before,
+            after=after,
+            roots=tuple(dict.fromkeys([*self.roots, *other.roots])),
+            names={**(self.names or {}), **(other.names or {})} or None,
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Node:
+    """The place of a provider: its name, its parent and its root, by UUID."""
+
+    name: str
+    parent: str | None
+    root: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Owner:
+    """To whom a consumer belongs, and what it is; unknown if it has no record."""
+
+    project_id: str | None = None
+    user_id: str | None = None
+    consumer_type: str | None = None
+
+
+def of_provider(uuid: str, before: Node | None, after: Node | None) -> Entry:
+    """Return the entry for a provider that was created, changed or deleted."""
+    kind = PROVIDER_UPDATED
+    if before is None:
+        kind = PROVIDER_CREATED
+    elif after is None:
+        kind = PROVIDER_DELETED
+    roots = dict.fromkeys(node.root for node in (before, after) if node)
+    return Entry(kind, uuid, _plain(before), _plain(after), tuple(roots))
+
+
+def of_inventories(
+    uuid: str,
+    root: str,
+    before: Mapping[str, Inventory],
+    after: Mapping[str, Inventory],
+) -> list[Entry]:
+    """Return the entry for the inventories of a provider; none if they are the same.
+
+    :param before: the inventories by class name, at least those that change
+    """
+    changed = [
+        name for name in {**before, **after} if before.get(name) != after.get(name)
+    ]
+    if not changed:
+        return []
+    old, new = (
+        {name: _plain(each[name]) for name in changed if name in each}
+        for each in (before, after)
+    )
+    return [Entry(INVENTORY_CHANGED, uuid, old, new, (root,))]
+
+
+def of_members(
+    kind: str, uuid: str, root: str, added: Iterable[str], removed: Iterable[str]
+) -> list[Entry]:
+    """Return the entry for traits or aggregates; none if they are the same."""
+    after = {"added": sorted(added), "removed": sorted(removed)}
+    if not (after["added"] or after["removed"]):
+        return []
+    return [Entry(kind, uuid, None, after, (root,))]
+
+
+def of_consumer(uuid: str, before: Owner, after: Owner, generation: int) -> list[Entry]:
+    """Return the entry for a consumer; none if it belongs to the same owner."""
+    if before == after:
+        return []
+    return [
+        Entry(
+            CONSUMER_CHANGED,
+            uuid,
+            _plain(before),
+            _plain(after),
+            generation=generation,
+        )
+    ]
+
+
+def of_allocations(
+    uuid: str,
+    before: Amounts,
+    after: Amounts,
+    *,
+    places: Mapping[str, tuple[str, str]],
+    owner: Owner,
+    generation: int | None,
+) -> list[Entry]:
+    """Return the entry for the allocations of a consumer; none if they are the same.
+
+    :param places: the name and the root of each provider, by UUID
+    :param generation: that of the consumer; None if it is gone
+    """
+    if before == after:
+        return []
+    mentioned = dict.fromkeys([*before, *after])
+    return [
+        Entry(
+            ALLOCATIONS_CHANGED,
+            uuid,
+            before,
+            after,
+            tuple(dict.fromkeys(places[each][1] for each in mentioned)),
+            generation,
+            {each: places[each][0] for each in mentioned},
+            _plain(owner),
+        )
+    ]
+
+
+def _plain(value: Node | Inventory | Owner | None) -> dict[str, Any] | None:
+    return None if value is None else dataclasses.asdict(value)

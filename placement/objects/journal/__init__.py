@@ -1,0 +1,1 @@
+"""The journal: entries are recorded by writes, filed and read later, and expire."""

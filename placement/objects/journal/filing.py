@@ -1,0 +1,225 @@
+"""Filing: what the inbox has is numbered, and made findable.
+
+The ids in the inbox are drawn before transactions commit, so they become visible out of
+order. Whoever files takes what is committed, under one lock, and gives it the next
+positions: so whatever becomes visible later gets a later position. Of two transactions
+that change the same tree or consumer, one has committed before the other draws its id:
+each sees the other's locks. So the order of the ids is right for them, wherever both
+are visible, and the earlier one is visible wherever the later one is.
+"""
+
+import dataclasses
+import datetime
+import json
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_log import log
+
+from placement import errors
+from placement.db import models
+from placement.objects import clock, own_table
+from placement.objects.journal import packing
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
+from placement_foundation.database.trouble import LostRaceError
+
+LOG = log.getLogger(__name__)
+
+TOKEN_BYTES = 6
+# How many rows of the inbox are filed in one transaction.
+BATCH = 200
+
+_inbox = models.JOURNAL_INBOX.c
+_state = models.JOURNAL_STATE.c
+_WAITING = (
+    sa.select(models.JOURNAL_INBOX)
+    .order_by(_inbox.id)
+    .limit(sa.bindparam("most", type_=sa.Integer))
+)
+_IS_WAITING = sa.select(_inbox.id).limit(1)
+_STATE = sa.select(models.JOURNAL_STATE)
+TABLES = (
+    models.JOURNAL_INBOX,
+    models.JOURNAL_ENTRIES,
+    models.JOURNAL_WORDS,
+    models.JOURNAL_STATE,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class State:
+    """How far the journal is filed, and how far it has expired.
+
+    ``position`` and ``token`` are those of the last entry that was filed, ``expired``
+    and ``expired_token`` those of the last one that is no longer there. Everything
+    since ``begins`` is in the journal. Old entries were last removed at ``tidied``.
+    """
+
+    life: str
+    position: int
+    token: str
+    expired: int
+    expired_token: str
+    begins: datetime.datetime
+    tidied: datetime.datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Filed:
+    """An entry with its position."""
+
+    position: int
+    document: packing.Document
+
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+_NONE = State("", 0, "", 0, "", _EPOCH, _EPOCH)
+
+
+def load_state(connection: sa.Connection, *, lock: bool = False) -> State:
+    """Return the state of the journal.
+
+    :param lock: whether to keep others from filing until this transaction ends
+    """
+    query = _STATE.with_for_update() if lock else _STATE
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        # Only a mishap removes it: everything that was read before is void.
+        return _begin(connection) if lock else _NONE
+    _, *fields = row
+    return State(*fields)
+
+
+def _begin(connection: sa.Connection) -> State:
+    """Begin another life of the journal, which has no state."""
+    last = connection.scalar(sa.select(sa.func.max(models.JOURNAL_ENTRIES.c.position)))
+    now, position, token = clock.now(), last or 0, _new_token()
+    begun = State(_new_token(), position, token, position, token, now, now)
+    row = {"id": 1, **dataclasses.asdict(begun)}
+    connection.execute(sa.insert(models.JOURNAL_STATE), row)
+    return begun
+
+
+def file_all(database: Database) -> None:
+    """File everything that waits in the inbox.
+
+    :raises DatabaseUnavailable: the database cannot be written
+    """
+    while database.read(is_waiting) and database.write(file_some):
+        pass
+
+
+def is_waiting(connection: sa.Connection) -> bool:
+    """Return whether there is something in the inbox."""
+    return connection.execute(_IS_WAITING).first() is not None
+
+
+def file_some(connection: sa.Connection) -> int:
+    """File the oldest rows of the inbox, and return how many."""
+    state = load_state(connection, lock=True)
+    rows = connection.execute(_WAITING, {"most": BATCH}).all()
+    if rows:
+        last = _file(connection, state.position, rows)
+        set_state(connection, position=last.position, token=_token(last))
+    return len(rows)
+
+
+def _token(filed: Filed) -> str:
+    return packing.token_of(filed.document)
+
+
+def list_waiting(connection: sa.Connection) -> list[packing.Document]:
+    """Return the entries that are not filed yet, the oldest first."""
+    rows = connection.execute(sa.select(models.JOURNAL_INBOX).order_by(_inbox.id))
+    return [document for _, document in _documents(rows.all())]
+
+
+def _file(connection: sa.Connection, position: int, rows: Sequence[Any]) -> Filed:
+    """Store entries at the next positions, and return the last one."""
+    filed = [
+        (moment, Filed(number, document))
+        for number, (moment, document) in enumerate(_documents(rows), position + 1)
+    ]
+    entries = [
+        {
+            "position": each.position,
+            "time": moment,
+            "entry": packing.pack(each.document),
+        }
+        for moment, each in filed
+    ]
+    for chunk in storage.chunks(entries):
+        connection.execute(sa.insert(models.JOURNAL_ENTRIES), chunk)
+    for words in storage.chunks(word_rows(each for _, each in filed)):
+        connection.execute(sa.insert(models.JOURNAL_WORDS), words)
+    ids = [row.id for row in rows]
+    gone = sa.delete(models.JOURNAL_INBOX).where(_inbox.id.in_(ids))
+    if connection.execute(gone).rowcount != len(ids):
+        raise LostRaceError("another process has filed the same entries")
+    return filed[-1][1]
+
+
+def word_rows(filed: Iterable[Filed]) -> list[dict[str, int]]:
+    """Return the rows by which entries are found."""
+    keys = {
+        (packing.hash_of(word), each.position)
+        for each in filed
+        for word in packing.words_of(each.document)
+    }
+    return [{"word": word, "position": position} for word, position in sorted(keys)]
+
+
+def _documents(
+    rows: Iterable[Any],
+) -> list[tuple[datetime.datetime, dict[str, Any]]]:
+    """Return the entries in rows of the inbox, complete, each with its time."""
+    documents = []
+    for row in rows:
+        content = json.loads(row.entries)
+        time = packing.render_time(row.time)
+        for document in content["entries"]:
+            documents.append((row.time, {**content["by"], **document, "time": time}))
+    return documents
+
+
+def set_state(connection: sa.Connection, **values: Any) -> None:
+    """Change the state, which is locked."""
+    connection.execute(sa.update(models.JOURNAL_STATE).values(values))
+
+
+def _new_token() -> str:
+    return secrets.token_hex(TOKEN_BYTES)
+
+
+def is_usable(connection: sa.Connection) -> bool:
+    """Return whether the tables of the journal are there, and may be written."""
+    return all(own_table.is_writable(connection, table) for table in TABLES)
+
+
+def abandon(database: Database) -> None:
+    """End the life of the journal, since changes are not recorded from now on.
+
+    Otherwise a cursor would miss what is changed until the journal is switched on
+    again.
+    """
+    try:
+        database.write(_abandon)
+    except errors.DatabaseUnavailable as exc:
+        LOG.warning("the journal is not closed: %s", exc)
+
+
+def _abandon(connection: sa.Connection) -> None:
+    if not is_usable(connection):
+        return
+    state = load_state(connection, lock=True)
+    connection.execute(sa.delete(models.JOURNAL_INBOX))
+    set_state(
+        connection,
+        life=_new_token(),
+        expired=state.position,
+        expired_token=state.token,
+        begins=clock.now(),
+    )

@@ -1,0 +1,85 @@
+"""What was allocated at a moment: what is allocated now, with later changes undone."""
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement import errors
+from placement.db import models
+from placement.model.entry import ALLOCATIONS_CHANGED, GAP, Amounts
+from placement.model.journal_filter import EntryFilters
+from placement.objects.journal import filing, packing, reading
+
+_entry = models.JOURNAL_ENTRIES.c
+_word = models.JOURNAL_WORDS.c
+_LAST_GAP = (
+    sa.select(_entry.time)
+    .join_from(
+        models.JOURNAL_WORDS,
+        models.JOURNAL_ENTRIES,
+        _word.position == _entry.position,
+    )
+    .where(_word.word == packing.hash_of(packing.GAP_WORD))
+    .order_by(_word.position.desc())
+    .limit(1)
+)
+
+
+def undo(
+    connection: sa.Connection,
+    now: Mapping[str, Amounts],
+    filters: EntryFilters,
+    at: datetime.datetime,
+) -> dict[str, Amounts]:
+    """Return what consumers used at a moment.
+
+    :param now: what those use now that pass the filters, by consumer; the transaction
+        has read it
+    :param filters: of a consumer, or of a provider
+    :raises BadRequest: the journal does not go back so far
+    """
+    state = filing.load_state(connection)
+    waiting = filing.list_waiting(connection)
+    _check_reaches(connection, state, waiting, at)
+    then = dict(now)
+    since = packing.render_time(at)
+    unfiled = [each for each in reversed(waiting) if filters.accepts(each)]
+    for document in [*unfiled, *_filed_since(connection, state, filters, at)]:
+        if document["type"] == ALLOCATIONS_CHANGED and document["time"] > since:
+            then[document["subject"]] = document["before"]
+    return then
+
+
+def _filed_since(
+    connection: sa.Connection,
+    state: filing.State,
+    filters: EntryFilters,
+    at: datetime.datetime,
+) -> Iterable[packing.Document]:
+    """Yield the entries since a moment, the newest first."""
+    return reading.look_back(connection, state, filters.after(at))
+
+
+def _check_reaches(
+    connection: sa.Connection,
+    state: filing.State,
+    waiting: Iterable[Mapping[str, Any]],
+    at: datetime.datetime,
+) -> None:
+    """Check that everything since a moment is in the journal.
+
+    :raises BadRequest: it is not; it names the earliest possible moment
+    """
+    earliest = packing.render_time(state.begins)
+    gap = connection.scalar(_LAST_GAP)
+    gaps = [each["time"] for each in waiting if each["type"] == GAP]
+    if gap:
+        gaps.append(packing.render_time(gap))
+    earliest = max([earliest, *gaps])
+    if packing.render_time(at) < earliest:
+        raise errors.BadRequest(
+            "The journal does not go back so far: everything since "
+            f"{earliest} is in it."
+        )

@@ -1,0 +1,276 @@
+"""Reading what is filed: cursors, and pages of the feed and of history."""
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement import errors
+from placement.db import models
+from placement.model.journal_filter import EntryFilters
+from placement.objects import own_table
+from placement.objects.journal import filing, keeping, packing
+from placement.objects.journal.filing import Filed, State
+
+# How many entries are looked at for one page that leaves out many of them.
+MOST_SCANNED = 20_000
+LEAST_BATCH = 1_000
+
+_CURSOR = re.compile(r"([0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{12})")
+_entry = models.JOURNAL_ENTRIES.c
+_word = models.JOURNAL_WORDS.c
+_ENTRIES = sa.select(_entry.position, _entry.entry)
+_BY_WORD = _ENTRIES.join_from(
+    models.JOURNAL_WORDS,
+    models.JOURNAL_ENTRIES,
+    _word.position == _entry.position,
+).where(_word.word == sa.bindparam("word", type_=sa.BigInteger))
+_AT = _ENTRIES.where(_entry.position == sa.bindparam("position"))
+READ_FLEET = (
+    "Read the fleet anew, with GET /ledger/v1/fleet, and go on from the cursor that "
+    "comes with it."
+)
+OFF = (
+    "The journal is switched off ([ledger] keep_journal_days = 0): nothing is recorded."
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in the journal: after the entry with a position and a token."""
+
+    life: str
+    position: int
+    token: str
+
+    def __str__(self) -> str:
+        """Return the cursor as callers get it."""
+        return f"{self.life}.{self.position}.{self.token}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Page:
+    """Some entries, where to go on, and whether there is more.
+
+    Each entry has the cursor of the place after it.
+    """
+
+    entries: Sequence[packing.Document]
+    cursor: Cursor
+    more: bool
+
+
+class CursorAheadError(Exception):
+    """A cursor is ahead of what this node of the database knows, perhaps not yet."""
+
+
+def parse_cursor(text: str) -> Cursor:
+    """Return the cursor that a caller sends.
+
+    :raises BadRequest: it is none of ours
+    """
+    found = _CURSOR.fullmatch(text)
+    if not found:
+        raise errors.BadRequest(f"'{text}' is not a cursor of the journal.")
+    return Cursor(found[1], int(found[2]), found[3])
+
+
+def check_is_kept(keeper: keeping.Keeper | None) -> keeping.Keeper:
+    """Return the keeper of the journal.
+
+    :raises NotFound: there is no journal
+    """
+    if keeper is None:
+        raise errors.NotFound(OFF)
+    return keeper
+
+
+def check_is_readable(connection: sa.Connection) -> None:
+    """Check that the tables of the journal can be used.
+
+    :raises NotFound: one of them is missing
+    :raises DatabaseUnavailable: the database user has too few rights
+    """
+    for table in filing.TABLES:
+        fault = own_table.find_fault(connection, table)
+        if fault is own_table.Fault.MISSING:
+            raise errors.NotFound(f"The table {table.name} {fault.value}.")
+        if fault:
+            raise errors.DatabaseUnavailable(f"The table {table.name} {fault.value}.")
+
+
+def newest(state: State) -> Cursor:
+    """Return the place after everything that is filed."""
+    return Cursor(state.life, state.position, state.token)
+
+
+def oldest(state: State) -> Cursor:
+    """Return the place before everything that is kept."""
+    return Cursor(state.life, state.expired, state.expired_token)
+
+
+def load_cursor(connection: sa.Connection) -> Cursor | None:
+    """Return a place before everything that the transaction does not see yet.
+
+    None means that nothing is recorded.
+    """
+    if keeping.keeper_of(connection) is None or not filing.is_usable(connection):
+        return None
+    return newest(filing.load_state(connection))
+
+
+def check_cursor(connection: sa.Connection, state: State, cursor: Cursor) -> None:
+    """Check that everything after a cursor is in the journal.
+
+    :raises CursorGone: it is not
+    :raises CursorAheadError: there is no such place yet
+    """
+    if cursor.life != state.life:
+        raise errors.CursorGone(f"This cursor is of another journal. {READ_FLEET}")
+    if cursor.position < state.expired:
+        raise errors.CursorGone(
+            f"What came after this cursor is no longer kept. {READ_FLEET}"
+        )
+    if cursor.position > state.position:
+        raise CursorAheadError
+    if cursor.token != _token_at(connection, state, cursor.position):
+        raise errors.CursorGone(
+            f"The database was restored since this cursor was given. {READ_FLEET}"
+        )
+
+
+def _token_at(connection: sa.Connection, state: State, position: int) -> str | None:
+    if position == state.position:
+        return state.token
+    if position == state.expired:
+        return state.expired_token
+    row = connection.execute(_AT, {"position": position}).one_or_none()
+    return packing.token_of(packing.unpack(row.entry)) if row else None
+
+
+def list_after(
+    connection: sa.Connection,
+    state: State,
+    cursor: Cursor,
+    filters: EntryFilters,
+    limit: int,
+) -> Page:
+    """Return the entries after a place, the oldest first."""
+    scan = _Scan(connection, state, filters, newest_first=False)
+    entries, last = scan.collect(cursor.position, limit)
+    if last is None:
+        return Page(entries, newest(state), more=False)
+    return Page(entries, _after(state, last), more=True)
+
+
+def list_before(
+    connection: sa.Connection,
+    state: State,
+    cursor: Cursor | None,
+    filters: EntryFilters,
+    limit: int,
+) -> Page:
+    """Return the entries before a place, the newest first; None means the end.
+
+    The cursor of the page is the place before which to go on.
+    """
+    scan = _Scan(connection, state, filters, newest_first=True)
+    start = cursor.position if cursor else state.position + 1
+    entries, last = scan.collect(start, limit)
+    if last is None:
+        return Page(entries, oldest(state), more=False)
+    return Page(entries, _after(state, last), more=True)
+
+
+def look_back(
+    connection: sa.Connection, state: State, filters: EntryFilters
+) -> Iterator[packing.Document]:
+    """Yield all entries that pass filters, the newest first, while they are read."""
+    scan = _Scan(connection, state, filters, newest_first=True)
+    for filed in scan.look_through(state.position + 1, LEAST_BATCH):
+        if filters.accepts(filed.document):
+            yield filed.document
+
+
+def _after(state: State, filed: Filed) -> Cursor:
+    return Cursor(state.life, filed.position, packing.token_of(filed.document))
+
+
+class _Scan:
+    """Looks through the journal in one direction."""
+
+    def __init__(
+        self,
+        connection: sa.Connection,
+        state: State,
+        filters: EntryFilters,
+        *,
+        newest_first: bool,
+    ) -> None:
+        self._connection = connection
+        self._state = state
+        self._filters = filters
+        self._newest_first = newest_first
+
+    def collect(
+        self, start: int, limit: int
+    ) -> tuple[list[packing.Document], Filed | None]:
+        """Return entries after, or before, a position.
+
+        With them comes the last one that was looked at, None if there is no more.
+        """
+        entries: list[packing.Document] = []
+        last: Filed | None = None
+        for number, filed in enumerate(self.look_through(start, limit + 1)):
+            if len(entries) == limit or number == MOST_SCANNED:
+                return entries, last
+            if self._filters.accepts(filed.document):
+                cursor = str(_after(self._state, filed))
+                entries.append({**filed.document, "cursor": cursor})
+            last = filed
+        return entries, None
+
+    def look_through(self, start: int, size: int) -> Iterator[Filed]:
+        """Yield what may pass, reading as much at a time as a page needs."""
+        if not self._filters.is_lax:
+            size = max(size, LEAST_BATCH)
+        while True:
+            batch = self._read(start, size)
+            yield from batch
+            if len(batch) < size:
+                return
+            start = batch[-1].position
+
+    def _read(self, start: int, size: int) -> list[Filed]:
+        word = self._filters.word
+        if word is None:
+            return self._execute(_ENTRIES, start, size)
+        found = [
+            filed
+            for each in (word, packing.GAP_WORD)
+            for filed in self._execute(
+                _BY_WORD, start, size, word=packing.hash_of(each)
+            )
+        ]
+        by_position = {filed.position: filed for filed in found}
+        ordered = sorted(by_position, reverse=self._newest_first)
+        return [by_position[each] for each in itertools.islice(ordered, size)]
+
+    def _execute(
+        self, query: sa.Select[Any], start: int, size: int, **parameters: Any
+    ) -> list[Filed]:
+        position = _word.position if parameters else _entry.position
+        query = query.where(position > self._state.expired)
+        if self._newest_first:
+            query = query.where(position < start).order_by(position.desc())
+        else:
+            query = query.where(position > start).order_by(position)
+        if self._filters.since:
+            query = query.where(_entry.time >= self._filters.since)
+        if self._filters.until:
+            query = query.where(_entry.time <= self._filters.until)
+        rows = self._connection.execute(query.limit(size), parameters)
+        return [Filed(number, packing.unpack(packed)) for number, packed in rows]
