@@ -81,6 +81,15 @@ def empty_placement(connection: sa.Connection) -> None:
     connection.execute(
         sa.delete(models.ResourceClass).where(models.ResourceClass.id >= 10000)
     )
+    for journal in (
+        models.JOURNAL_INBOX,
+        models.JOURNAL_ENTRIES,
+        models.JOURNAL_WORDS,
+    ):
+        connection.execute(sa.delete(journal))
+    state = models.JOURNAL_STATE.c
+    emptied = {"expired": state.position, "expired_token": state.token}
+    connection.execute(sa.update(models.JOURNAL_STATE).values(emptied))
 
 
 class Template:

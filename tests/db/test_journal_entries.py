@@ -1,0 +1,350 @@
+"""Each operation that changes something leaves entries, and these say what it was."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from placement.objects.journal import filing, packing
+from placement.routes import ROUTES
+from placement_foundation.database.storage import Database
+from tests.client import Client, new_uuid, wants
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+# What a list of entries is compared by.
+Short = tuple[str, str | None, Any, Any]
+
+
+class Scene:
+    """A service, the entries that it writes, and some things to begin with."""
+
+    def __init__(self, client: Client, database: Database) -> None:
+        self.client = client
+        self._database = database
+        self.provider = client.make_provider(VCPU=16, MEMORY_MB=1024)
+        self.other = client.make_provider(VCPU=16)
+        self.consumer = new_uuid()
+        self.ok("PUT", "/traits/CUSTOM_OLD")
+        self.ok("PUT", "/resource_classes/CUSTOM_OLD")
+        self.entries()
+
+    def ok(self, method: str, path: str, body: Any = None, version: str = "") -> None:
+        answer = self.client.call(method, path, body, version or "latest")
+        assert answer.status < 300, answer
+
+    def entries(self) -> list[packing.Document]:
+        """Return the entries since the last call, the oldest first."""
+        found = self._database.read(filing.list_waiting)
+        filing.file_all(self._database)
+        return found
+
+    def claim(self, **amounts: int) -> None:
+        about = wants({self.provider: amounts})
+        self.ok("PUT", f"/allocations/{self.consumer}", about)
+        self.entries()
+
+    def inventories(self, **totals: int) -> Any:
+        return {
+            "resource_provider_generation": self.client.generation(self.provider),
+            "inventories": {name: {"total": total} for name, total in totals.items()},
+        }
+
+    def place(self, root: str | None = None, parent: str | None = None) -> Any:
+        return {
+            "name": self.provider,
+            "parent": parent,
+            "root": root or self.provider,
+        }
+
+
+def record(total: int) -> Any:
+    return {
+        "total": total,
+        "reserved": 0,
+        "min_unit": 1,
+        "max_unit": 2147483647,
+        "step_size": 1,
+        "allocation_ratio": 1.0,
+    }
+
+
+@pytest.fixture
+def scene(application: "WSGIApplication", database: Database) -> Scene:
+    return Scene(Client(application), database)
+
+
+# Each story changes something through one operation, and returns what its entries are.
+Story = Callable[[Scene], list[Short]]
+
+
+def create_provider(scene: Scene) -> list[Short]:
+    uuid = new_uuid()
+    scene.ok("POST", "/resource_providers", {"uuid": uuid, "name": "one"})
+    after = {"name": "one", "parent": None, "root": uuid}
+    return [("provider.created", uuid, None, after)]
+
+
+def rename_and_move(scene: Scene) -> list[Short]:
+    child = new_uuid()
+    below = {"uuid": child, "name": "child", "parent_provider_uuid": scene.provider}
+    scene.ok("POST", "/resource_providers", below)
+    scene.entries()
+    body = {"name": "new name", "parent_provider_uuid": scene.other}
+    scene.ok("PUT", f"/resource_providers/{scene.provider}", body)
+    moved = {"name": "new name", "parent": scene.other, "root": scene.other}
+    before = {"name": "child", "parent": scene.provider, "root": scene.provider}
+    return [
+        ("provider.updated", scene.provider, scene.place(), moved),
+        ("provider.updated", child, before, {**before, "root": scene.other}),
+    ]
+
+
+def delete_provider(scene: Scene) -> list[Short]:
+    scene.ok("DELETE", f"/resource_providers/{scene.provider}")
+    return [("provider.deleted", scene.provider, scene.place(), None)]
+
+
+def create_inventory(scene: Scene) -> list[Short]:
+    body = {"resource_class": "DISK_GB", "total": 7}
+    scene.ok("POST", f"/resource_providers/{scene.provider}/inventories", body)
+    return [("inventory.changed", scene.provider, {}, {"DISK_GB": record(7)})]
+
+
+def replace_inventories(scene: Scene) -> list[Short]:
+    body = scene.inventories(MEMORY_MB=1024, DISK_GB=7)
+    scene.ok("PUT", f"/resource_providers/{scene.provider}/inventories", body)
+    return [
+        (
+            "inventory.changed",
+            scene.provider,
+            {"VCPU": record(16)},
+            {"DISK_GB": record(7)},
+        )
+    ]
+
+
+def delete_inventories(scene: Scene) -> list[Short]:
+    scene.ok("DELETE", f"/resource_providers/{scene.provider}/inventories")
+    before = {"VCPU": record(16), "MEMORY_MB": record(1024)}
+    return [("inventory.changed", scene.provider, before, {})]
+
+
+def update_inventory(scene: Scene) -> list[Short]:
+    generation = scene.client.generation(scene.provider)
+    body = {"resource_provider_generation": generation, "total": 8}
+    scene.ok("PUT", f"/resource_providers/{scene.provider}/inventories/VCPU", body)
+    before, after = {"VCPU": record(16)}, {"VCPU": record(8)}
+    return [("inventory.changed", scene.provider, before, after)]
+
+
+def delete_inventory(scene: Scene) -> list[Short]:
+    scene.ok("DELETE", f"/resource_providers/{scene.provider}/inventories/VCPU")
+    return [("inventory.changed", scene.provider, {"VCPU": record(16)}, {})]
+
+
+def replace_aggregates(scene: Scene) -> list[Short]:
+    path, old, new = f"/resource_providers/{scene.provider}/aggregates", *two()
+    scene.ok("PUT", path, [old], "1.1")
+    scene.entries()
+    scene.ok("PUT", path, [new], "1.1")
+    after = {"added": [new], "removed": [old]}
+    return [("aggregates.changed", scene.provider, None, after)]
+
+
+def two() -> list[str]:
+    return [new_uuid(), new_uuid()]
+
+
+def replace_traits(scene: Scene) -> list[Short]:
+    path = f"/resource_providers/{scene.provider}/traits"
+    generation = scene.client.generation(scene.provider)
+    body = {"traits": ["CUSTOM_OLD"], "resource_provider_generation": generation}
+    scene.ok("PUT", path, body)
+    after = {"added": ["CUSTOM_OLD"], "removed": []}
+    return [("traits.changed", scene.provider, None, after)]
+
+
+def delete_traits(scene: Scene) -> list[Short]:
+    replace_traits(scene)
+    scene.entries()
+    scene.ok("DELETE", f"/resource_providers/{scene.provider}/traits")
+    after = {"added": [], "removed": ["CUSTOM_OLD"]}
+    return [("traits.changed", scene.provider, None, after)]
+
+
+def claim(scene: Scene) -> list[Short]:
+    amounts = {scene.provider: {"VCPU": 2}, scene.other: {"VCPU": 1}}
+    scene.ok("PUT", f"/allocations/{scene.consumer}", wants(amounts))
+    return [("allocations.changed", scene.consumer, {}, amounts)]
+
+
+def claim_for_another_project(scene: Scene) -> list[Short]:
+    scene.claim(VCPU=2)
+    body = wants({scene.provider: {"VCPU": 3}}, 1, project="team-red")
+    scene.ok("POST", "/allocations", {scene.consumer: body})
+    owner = {
+        "project_id": "team-blue",
+        "user_id": "robot-7",
+        "consumer_type": "INSTANCE",
+    }
+    before, after = {scene.provider: {"VCPU": 2}}, {scene.provider: {"VCPU": 3}}
+    new_owner = {**owner, "project_id": "team-red"}
+    return [
+        ("consumer.changed", scene.consumer, owner, new_owner),
+        ("allocations.changed", scene.consumer, before, after),
+    ]
+
+
+def delete_allocations(scene: Scene) -> list[Short]:
+    scene.claim(VCPU=2)
+    scene.ok("DELETE", f"/allocations/{scene.consumer}")
+    before = {scene.provider: {"VCPU": 2}}
+    return [("allocations.changed", scene.consumer, before, {})]
+
+
+def reshape(scene: Scene) -> list[Short]:
+    scene.claim(VCPU=2)
+    inventories = {scene.provider: scene.inventories(MEMORY_MB=1024, PCPU=4)}
+    claims = {scene.consumer: wants({scene.provider: {"PCPU": 2}}, 1)}
+    body = {"inventories": inventories, "allocations": claims}
+    scene.ok("POST", "/reshaper", body)
+    old, new = {scene.provider: {"VCPU": 2}}, {scene.provider: {"PCPU": 2}}
+    return [
+        ("allocations.changed", scene.consumer, old, new),
+        (
+            "inventory.changed",
+            scene.provider,
+            {"VCPU": record(16)},
+            {"PCPU": record(4)},
+        ),
+    ]
+
+
+def create_trait(scene: Scene) -> list[Short]:
+    scene.ok("PUT", "/traits/CUSTOM_NEW")
+    return [("trait.created", "CUSTOM_NEW", None, None)]
+
+
+def delete_trait(scene: Scene) -> list[Short]:
+    scene.ok("DELETE", "/traits/CUSTOM_OLD")
+    return [("trait.deleted", "CUSTOM_OLD", None, None)]
+
+
+def create_class(scene: Scene) -> list[Short]:
+    scene.ok("POST", "/resource_classes", {"name": "CUSTOM_NEW"})
+    return [("resource_class.created", "CUSTOM_NEW", None, None)]
+
+
+def ensure_class(scene: Scene) -> list[Short]:
+    scene.ok("PUT", "/resource_classes/CUSTOM_NEW")
+    return [("resource_class.created", "CUSTOM_NEW", None, None)]
+
+
+def rename_class(scene: Scene) -> list[Short]:
+    body = {"name": "CUSTOM_NEW"}
+    scene.ok("PUT", "/resource_classes/CUSTOM_OLD", body, "1.2")
+    return [("resource_class.renamed", "CUSTOM_OLD", None, body)]
+
+
+def delete_class(scene: Scene) -> list[Short]:
+    scene.ok("DELETE", "/resource_classes/CUSTOM_OLD")
+    return [("resource_class.deleted", "CUSTOM_OLD", None, None)]
+
+
+PROVIDER = "/resource_providers/{uuid}"
+STORIES: dict[tuple[str, str], list[Story]] = {
+    ("POST", "/allocations"): [claim_for_another_project],
+    ("PUT", "/allocations/{consumer_uuid}"): [claim],
+    ("DELETE", "/allocations/{consumer_uuid}"): [delete_allocations],
+    ("POST", "/reshaper"): [reshape],
+    ("POST", "/resource_classes"): [create_class],
+    ("PUT", "/resource_classes/{name}"): [ensure_class, rename_class],
+    ("DELETE", "/resource_classes/{name}"): [delete_class],
+    ("POST", "/resource_providers"): [create_provider],
+    ("PUT", PROVIDER): [rename_and_move],
+    ("DELETE", PROVIDER): [delete_provider],
+    ("POST", f"{PROVIDER}/inventories"): [create_inventory],
+    ("PUT", f"{PROVIDER}/inventories"): [replace_inventories],
+    ("DELETE", f"{PROVIDER}/inventories"): [delete_inventories],
+    ("PUT", PROVIDER + "/inventories/{resource_class}"): [update_inventory],
+    ("DELETE", PROVIDER + "/inventories/{resource_class}"): [delete_inventory],
+    ("PUT", f"{PROVIDER}/aggregates"): [replace_aggregates],
+    ("PUT", f"{PROVIDER}/traits"): [replace_traits],
+    ("DELETE", f"{PROVIDER}/traits"): [delete_traits],
+    ("PUT", "/traits/{name}"): [create_trait],
+    ("DELETE", "/traits/{name}"): [delete_trait],
+}
+
+
+def test_every_operation_that_writes_has_a_story() -> None:
+    writing = {
+        (method, path)
+        for path, methods in ROUTES.items()
+        for method, operation in methods.items()
+        if method != "GET" and not operation.changes_nothing
+    }
+    assert writing == STORIES.keys()
+
+
+@pytest.mark.parametrize(
+    ("row", "story"),
+    [(row, story) for row, stories in STORIES.items() for story in stories],
+    ids=lambda value: value.__name__ if callable(value) else " ".join(value),
+)
+def test_an_operation_leaves_these_entries(
+    scene: Scene, row: tuple[str, str], story: Story
+) -> None:
+    expected = story(scene)
+    found = scene.entries()
+    short = [(e["type"], e["subject"], e["before"], e["after"]) for e in found]
+    assert sorted(short, key=repr) == sorted(expected, key=repr)
+    for entry in found:
+        assert entry["request"].partition(" ")[0] == row[0]
+        assert entry["request_id"].startswith("req-")
+        assert entry["user_id"] == "admin"
+        assert entry["time"].endswith("Z")
+
+
+def test_an_entry_says_everything_about_a_claim(scene: Scene) -> None:
+    claim(scene)
+    [entry] = scene.entries()
+    assert entry["generation"] == 1
+    assert entry["root"] is None
+    assert sorted(entry["roots"]) == sorted([scene.provider, scene.other])
+    assert entry["names"] == {each: each for each in (scene.provider, scene.other)}
+    assert entry["consumer"]["project_id"] == "team-blue"
+    assert entry["request"] == f"PUT /allocations/{scene.consumer}"
+    assert packing.unpack(packing.pack(entry)) == json.loads(json.dumps(entry))
+
+
+def test_what_changes_nothing_leaves_no_entry(scene: Scene) -> None:
+    replace_traits(scene)
+    scene.claim(VCPU=2)
+    path = f"/resource_providers/{scene.provider}"
+    again = {"traits": ["CUSTOM_OLD"], "resource_provider_generation": 4}
+    again["resource_provider_generation"] = scene.client.generation(scene.provider)
+    scene.ok("PUT", f"{path}/traits", again)
+    same = scene.inventories(VCPU=16, MEMORY_MB=1024)
+    scene.ok("PUT", f"{path}/inventories", same)
+    scene.ok("PUT", path, {"name": scene.provider})
+    scene.ok("PUT", "/traits/CUSTOM_OLD")
+    scene.ok("PUT", "/resource_classes/CUSTOM_OLD")
+    amounts = {scene.provider: {"VCPU": 2}}
+    scene.ok("PUT", f"/allocations/{scene.consumer}", wants(amounts, 1))
+    assert scene.entries() == []
+
+
+def test_a_refused_write_leaves_no_entry(scene: Scene) -> None:
+    body = wants({scene.provider: {"VCPU": 99}})
+    answer = scene.client.call("PUT", f"/allocations/{scene.consumer}", body)
+    assert answer.status == 409
+    assert scene.entries() == []
+
+
+def test_the_generation_is_that_after_the_change(scene: Scene) -> None:
+    replace_inventories(scene)
+    [entry] = scene.entries()
+    assert entry["generation"] == scene.client.generation(scene.provider)
