@@ -1,5 +1,7 @@
 """Assembly: settings, database, policy and middleware make the service."""
 
+import dataclasses
+import functools
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,8 @@ from placement.forest import cache
 from placement.forest.cache import ForestCache
 from placement.monitoring import site as monitoring
 from placement.objects import standard_name
-from placement.objects.journal import filing, keeping
+from placement.objects.journal import filing, keeping, tidying
+from placement.objects.journal.keeping import Keeper
 from placement.operation import Call, Context, context_of
 from placement_foundation.database import origin
 from placement_foundation.database.origin import Origin
@@ -27,6 +30,7 @@ from placement_foundation.http.policy import Enforcer
 from placement_foundation.http.version import Version
 from placement_foundation.observing import tracing
 from placement_foundation.serving import assembly
+from placement_foundation.serving.background import Chore, Chores
 
 if TYPE_CHECKING:
     import socket
@@ -97,10 +101,12 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
         migrate=config.placement_database.sync_on_startup,
     )
     origin.set_default(connected, Origin(STARTING))
-    _keep_journal(config, connected)
+    context = dataclasses.replace(
+        _context(config), journal=_keep_journal(config, connected)
+    )
     standard_name.synchronise(connected)
-    context = _context(config)
-    application = _assemble(config, connected, enforcer, context)
+    chores = _list_chores(context)
+    application = _assemble(config, connected, enforcer, context, chores)
     if context.forest_cache:
         LOG.info("reading all resource providers, to keep them in memory")
         began = time.monotonic()
@@ -109,6 +115,15 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     # Servers may fork from here on.
     connected.rest()
     return application
+
+
+def _list_chores(context: Context) -> list[Chore]:
+    """Return what each process does beside its requests."""
+    chores = []
+    if context.journal:
+        tidy = functools.partial(tidying.tidy, context.journal)
+        chores.append(Chore("tidying the journal", tidy, tidying.EVERY))
+    return chores
 
 
 def build(
@@ -120,8 +135,10 @@ def build(
     :raises Exception: the policy file cannot be parsed
     """
     enforcer = policy.make_enforcer(config)
-    _keep_journal(config, connected)
-    return _assemble(config, connected, enforcer, context or _context(config))
+    context = dataclasses.replace(
+        context or _context(config), journal=_keep_journal(config, connected)
+    )
+    return _assemble(config, connected, enforcer, context)
 
 
 def _context(config: cfg.ConfigOpts) -> Context:
@@ -129,19 +146,25 @@ def _context(config: cfg.ConfigOpts) -> Context:
     return context_of(settings, ForestCache() if settings.keep_forest else None)
 
 
-def _keep_journal(config: cfg.ConfigOpts, connected: Database) -> None:
-    options = config.ledger
-    keeping.keep(connected, options.keep_journal_days, options.waiting_readers)
-    if not options.keep_journal_days:
+def _keep_journal(config: cfg.ConfigOpts, connected: Database) -> Keeper | None:
+    days = config.ledger.keep_journal_days
+    if not days:
         filing.abandon(connected)
+    return keeping.keep(connected, days, config.ledger.waiting_readers)
 
 
 def _assemble(
-    config: cfg.ConfigOpts, connected: Database, enforcer: Enforcer, context: Context
+    config: cfg.ConfigOpts,
+    connected: Database,
+    enforcer: Enforcer,
+    context: Context,
+    chores: Sequence[Chore] = (),
 ) -> "WSGIApplication":
     application: WSGIApplication = Application(
         SERVICE, connected, context, enforcer, config.placement.max_heavy_requests
     )
+    if chores:
+        application = Chores(application, chores)
     around = SURROUNDINGS
     if config.console.enabled:
         application = console.Site(application, config)

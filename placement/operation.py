@@ -9,6 +9,7 @@ from placement.forest.cache import ForestCache
 from placement.forest.forest import Forest
 from placement.forest.project_usage import ProjectUsages
 from placement.model.request import Request
+from placement.objects.journal.keeping import Keeper
 from placement_foundation.http import operation
 
 S = TypeVar("S")
@@ -18,12 +19,14 @@ S = TypeVar("S")
 class Context:
     """What all requests to this service share.
 
-    ``forest_cache`` is None if the forest is not kept between requests.
+    ``forest_cache`` is None if the forest is not kept between requests, and ``journal``
+    if changes are not recorded.
     """
 
     settings: conf.Settings
     forest_cache: ForestCache | None
     project_usages: ProjectUsages
+    journal: Keeper | None = None
 
 
 def context_of(

@@ -39,7 +39,7 @@ def note(connection: sa.Connection, came_from: Origin) -> None:
 
 def set_default(database: Database, came_from: Origin) -> None:
     """Note where transactions of this process come from that do not say so."""
-    database.info[_ORIGIN] = came_from
+    database.openings[_ORIGIN] = lambda connection: note(connection, came_from)
 
 
 def of(connection: sa.Connection) -> Origin:

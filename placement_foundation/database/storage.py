@@ -168,11 +168,16 @@ def at_end(
 
 
 class Database:
-    """The database: runs a function of a connection in a transaction."""
+    """The database: runs a function of a connection in a transaction.
+
+    ``openings`` are called first in each transaction, with its connection: they note
+    what all transactions of this process need to know. They execute nothing.
+    """
 
     def __init__(self, connected: sa.Engine, settings: DatabaseSettings) -> None:
         # Otherwise the first queries do it, perhaps in two threads at once.
         orm.configure_mappers()
+        self.openings: dict[str, Callable[[sa.Connection], None]] = {}
         self._readers = engine.with_preamble(connected, engine.READ)
         self._writers = engine.with_preamble(connected, engine.WRITE)
         self.engine = connected
@@ -346,8 +351,10 @@ class Database:
         The first statement begins the transaction. Whatever is not committed when the
         connection is closed is rolled back.
         """
-        connection = connected.connect()
-        return connection.execution_options(**{NOTES: {}})
+        connection = connected.connect().execution_options(**{NOTES: {}})
+        for opening in self.openings.values():
+            opening(connection)
+        return connection
 
 
 def _give_up(exc: Exception) -> errors.ServiceError:

@@ -99,7 +99,7 @@ INNER = {
     FOUNDATION / "serving": [
         {"program"},
         {"assembly", "command", "worker"},
-        {"completion", "garbage"},
+        {"background", "completion", "garbage"},
     ],
     FOUNDATION / "observing": [
         {"metrics", "tracing"},

@@ -13,13 +13,14 @@ _KEEPER = "keeper of the journal"
 
 
 class Keeper:
-    """Whether entries are recorded by this process, and whether any were missed.
+    """The journal of a database, as one process keeps it.
 
     :param days: for how many days entries are kept
     :param most_waiting: how many readers may wait for news at a time
     """
 
-    def __init__(self, days: int, most_waiting: int) -> None:
+    def __init__(self, database: Database, days: int, most_waiting: int) -> None:
+        self.database = database
         self.days = days
         self.news = News(most_waiting)
         self._missed = threading.Event()
@@ -38,24 +39,26 @@ class Keeper:
         self._missed.clear()
 
 
-def keep(database: Database, days: int, most_waiting: int = 0) -> None:
+def keep(database: Database, days: int, most_waiting: int = 0) -> Keeper | None:
     """Record what changes in a database, in this process; not if the days are 0.
 
     :param most_waiting: how many readers may wait for news at a time
     """
-    if days:
-        database.info[_KEEPER] = Keeper(days, most_waiting)
+    database.openings.pop(_KEEPER, None)
+    if not days:
+        return None
+    keeper = Keeper(database, days, most_waiting)
+
+    def note(connection: sa.Connection) -> None:
+        storage.notes(connection)[_KEEPER] = keeper
+
+    database.openings[_KEEPER] = note
+    return keeper
 
 
 def keeper_of(connection: sa.Connection) -> Keeper | None:
     """Return the keeper of the journal, None if there is no journal."""
     found: Keeper | None = storage.notes(connection).get(_KEEPER)
-    return found
-
-
-def keeper(database: Database) -> Keeper | None:
-    """Return the keeper of the journal of a database, None if there is no journal."""
-    found: Keeper | None = database.info.get(_KEEPER)
     return found
 
 

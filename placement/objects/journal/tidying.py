@@ -7,7 +7,8 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.objects import clock
-from placement.objects.journal import filing, keeping, packing, recording
+from placement.objects.journal import filing, packing, recording
+from placement.objects.journal.keeping import Keeper
 from placement_foundation.database.storage import Database
 
 # How often old entries are removed, by whichever process comes first, in seconds.
@@ -27,13 +28,13 @@ _FORGET_WORD = sa.delete(models.JOURNAL_WORDS).where(
 )
 
 
-def tidy(database: Database) -> None:
+def tidy(keeper: Keeper) -> None:
     """Do what is due. Any process may do this at any time, as often as it likes.
 
     :raises Exception: the database is in trouble
     """
-    keeper = keeping.keeper(database)
-    if keeper is None or not database.read(filing.is_usable):
+    database = keeper.database
+    if not database.read(filing.is_usable):
         return
     if keeper.has_missed:
         database.write(recording.note_gap)
