@@ -250,9 +250,10 @@ JOURNAL_ENTRIES = sa.Table(
     "journal_entries",
     OWN,
     sa.Column("position", _BIG, primary_key=True, autoincrement=False),
-    sa.Column("time", _MICROSECONDS, nullable=False, index=True),
+    sa.Column("time", _MICROSECONDS, nullable=False),
     # One entry as JSON, compressed: see placement/objects/journal/packing.py.
     sa.Column("entry", _LONG_BYTES, nullable=False),
+    sa.Index("journal_entries_time_idx", "time"),
 )
 # Which entries mention a UUID or another word, by the hash of the word.
 JOURNAL_WORDS = sa.Table(

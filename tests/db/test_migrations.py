@@ -75,7 +75,7 @@ def is_at_head(database: Database) -> bool:
 
 def is_shared(name: str | None, kind: str, parents: object) -> bool:
     """Return whether an object also belongs to the schema of OpenStack Placement."""
-    own = {each.name for each in models.OWN_TABLES} | {migration.OWN.version_table}
+    own = {*models.OWN.tables, migration.OWN.version_table}
     return kind != "table" or name not in own
 
 

@@ -31,7 +31,7 @@ class Table:
 
 
 # What OpenStack Placement knows nothing of.
-OWN_TABLES = {table.name for table in models.OWN_TABLES} | {migration.OWN.version_table}
+OWN_TABLES = {*models.OWN.tables, migration.OWN.version_table}
 SCHEMA = {
     "resource_providers": Table(
         columns={

@@ -15,6 +15,7 @@ import webob
 
 from placement import app, conf, errors, policy
 from placement.operation import Call, context_of
+from placement_foundation.database import storage
 from placement_foundation.http import share
 from placement_foundation.http.application import Application, Table
 from placement_foundation.http.operation import Operation, Reply
@@ -23,6 +24,13 @@ from placement_foundation.http.version import ByVersion, always, since
 from tests import settings
 
 NAMED = Schema({"type": "object", "required": ["name"]})
+
+
+class NoConnection:
+    """Stands in for a connection that is only asked for its notes."""
+
+    def get_execution_options(self) -> dict[str, Any]:
+        return {storage.NOTES: {}}
 
 
 class NoDatabase:
@@ -37,7 +45,7 @@ class NoDatabase:
 
     def write(self, work: Callable[[Any], Reply]) -> Reply:
         self.runs.append("write")
-        return work(None)
+        return work(NoConnection())
 
 
 @pytest.fixture

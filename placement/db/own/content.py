@@ -24,10 +24,10 @@ def _list_missing_stamps(connection: sa.Connection) -> Sequence[Mapping[str, Any
     ]
 
 
-def _list_missing_state(connection: sa.Connection) -> Sequence[Mapping[str, Any]]:
+def list_missing_state(connection: sa.Connection) -> Sequence[Mapping[str, Any]]:
+    """Return the row that begins another life of the journal, if it has no state."""
     if connection.execute(sa.select(models.JOURNAL_STATE.c.id)).first():
         return []
-    # Another life: nothing is known of what was there before.
     newest = sa.func.max(models.JOURNAL_ENTRIES.c.position)
     position, token = connection.scalar(sa.select(newest)) or 0, secrets.token_hex(6)
     return [
@@ -48,6 +48,6 @@ CONTENT = Content(
     models.OWN,
     {
         models.FOREST_STAMPS: _list_missing_stamps,
-        models.JOURNAL_STATE: _list_missing_state,
+        models.JOURNAL_STATE: list_missing_state,
     },
 )

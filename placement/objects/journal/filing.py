@@ -20,6 +20,7 @@ from oslo_log import log
 
 from placement import errors
 from placement.db import models
+from placement.db.own import content
 from placement.objects import clock, own_table
 from placement.objects.journal import packing
 from placement_foundation.database import storage
@@ -95,12 +96,10 @@ def load_state(connection: sa.Connection, *, lock: bool = False) -> State:
 
 def _begin(connection: sa.Connection) -> State:
     """Begin another life of the journal, which has no state."""
-    last = connection.scalar(sa.select(sa.func.max(models.JOURNAL_ENTRIES.c.position)))
-    now, position, token = clock.now(), last or 0, _new_token()
-    begun = State(_new_token(), position, token, position, token, now, now)
-    row = {"id": 1, **dataclasses.asdict(begun)}
+    row = dict(content.list_missing_state(connection)[0])
     connection.execute(sa.insert(models.JOURNAL_STATE), row)
-    return begun
+    del row["id"]
+    return State(**row)
 
 
 def file_all(database: Database) -> None:

@@ -1,7 +1,4 @@
-"""Create the tables of the journal."""
-
-import datetime
-import secrets
+"""Create the tables of the journal; the row of its state comes later."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,35 +9,37 @@ down_revision = "5d1f0c9a7e42"
 
 BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 MICROSECONDS = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
+LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT, "mysql", "mariadb")
+LONG_BYTES = sa.LargeBinary().with_variant(mysql.LONGBLOB, "mysql", "mariadb")
+TIMES = "journal_entries_time_idx"
 
 
 def upgrade() -> None:
+    # MariaDB commits each statement: an earlier attempt may have ended anywhere.
     op.create_table(
         "journal_inbox",
         sa.Column("id", BIG, primary_key=True, autoincrement=True),
         sa.Column("time", MICROSECONDS, nullable=False),
-        sa.Column(
-            "entries",
-            sa.Text().with_variant(mysql.LONGTEXT, "mysql", "mariadb"),
-            nullable=False,
-        ),
+        sa.Column("entries", LONG_TEXT, nullable=False),
+        if_not_exists=True,
     )
     op.create_table(
         "journal_entries",
         sa.Column("position", BIG, primary_key=True, autoincrement=False),
-        sa.Column("time", MICROSECONDS, nullable=False, index=True),
-        sa.Column(
-            "entry",
-            sa.LargeBinary().with_variant(mysql.LONGBLOB, "mysql", "mariadb"),
-            nullable=False,
-        ),
+        sa.Column("time", MICROSECONDS, nullable=False),
+        sa.Column("entry", LONG_BYTES, nullable=False),
+        if_not_exists=True,
     )
+    indexes = sa.inspect(op.get_bind()).get_indexes("journal_entries")
+    if TIMES not in {index["name"] for index in indexes}:
+        op.create_index(TIMES, "journal_entries", ["time"])
     op.create_table(
         "journal_words",
         sa.Column("word", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
+        if_not_exists=True,
     )
-    state = op.create_table(
+    op.create_table(
         "journal_state",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("life", sa.String(12), nullable=False),
@@ -50,17 +49,5 @@ def upgrade() -> None:
         sa.Column("expired_token", sa.String(12), nullable=False),
         sa.Column("begins", MICROSECONDS, nullable=False),
         sa.Column("tidied", MICROSECONDS, nullable=False),
+        if_not_exists=True,
     )
-    token = secrets.token_hex(6)
-    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
-    row = {
-        "id": 1,
-        "life": secrets.token_hex(6),
-        "position": 0,
-        "token": token,
-        "expired": 0,
-        "expired_token": token,
-        "begins": now,
-        "tidied": now,
-    }
-    op.bulk_insert(state, [row])
