@@ -12,6 +12,7 @@ from placement.questions.explanation.explanation import (
 )
 from placement.questions.explanation.finding import Finding, Verdict
 from placement.questions.explanation.report import Change, Figures, Wanted
+from placement.questions.explanation.smaller import Offer
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own, unexpected
 from placement_foundation.http import query_string
@@ -80,7 +81,13 @@ FIGURES = extend(
         ("alone", "gain", "largest", "serves_at_largest"), INTEGER
     ),
 )
-CHANGE = closed_object(drop=listed(TEXT), serves=INTEGER, text=TEXT)
+OFFER = closed_object(
+    amounts=listed(closed_object(suffix=TEXT, resource_class=TEXT, amount=INTEGER)),
+    serves=INTEGER,
+)
+CHANGE = closed_object(
+    drop=listed(TEXT), serves=INTEGER, text=TEXT, offers=listed(OFFER)
+)
 CLOSEST = extend(
     closed_object(),
     properties={
@@ -89,6 +96,9 @@ CLOSEST = extend(
         "provider": TEXT,
         "capacity": INTEGER,
         "used": INTEGER,
+        "total": INTEGER,
+        "reserved": INTEGER,
+        "allocation_ratio": {"type": "number"},
         "holders": listed(
             closed_object(
                 consumer=TEXT, amount=INTEGER, type=TEXT_OR_NULL, project=TEXT_OR_NULL
@@ -96,7 +106,9 @@ CLOSEST = extend(
         ),
     },
 )
-FINDING = extend(CLOSEST, properties={"id": TEXT}, required=("id",))
+FINDING = extend(
+    CLOSEST, properties={"id": TEXT, "text": TEXT}, required=("id", "text")
+)
 NEAR = extend(NAME, properties={"unmet": listed(FINDING)}, required=("unmet",))
 VERDICT = extend(
     closed_object(id=TEXT, met=TRUE_OR_FALSE, providers=listed(TEXT)),
@@ -137,9 +149,7 @@ def render(told: Explanation, view: View) -> Json:
         "constraints": [_render_figures(each) for each in report.figures],
     }
     if report.changes is not None:
-        document["changes"] = [
-            _render_change(change, told) for change in report.changes
-        ]
+        document["changes"] = [_render_change(change) for change in report.changes]
     if told.near is not None:
         document["near"] = [_render_near(host, told) for host in told.near]
     if told.asked:
@@ -172,12 +182,25 @@ def _render_figures(figures: Figures) -> Json:
     }
 
 
-def _render_change(change: Change, told: Explanation) -> Json:
+def _render_change(change: Change) -> Json:
     return {
         "drop": [constraint.id for constraint in change.dropped],
         "serves": change.serves,
-        "text": sentence.change(change, told.report),
+        "text": sentence.change(change),
+        "offers": [_render_offer(offer) for offer in change.offers],
     }
+
+
+def _render_offer(offer: Offer) -> Json:
+    amounts = [
+        {
+            "suffix": swap.suffix,
+            "resource_class": swap.resource_class,
+            "amount": swap.amount,
+        }
+        for swap in offer.swaps
+    ]
+    return {"amounts": amounts, "serves": offer.serves}
 
 
 def _render_name(host: Judged) -> Json:
@@ -186,10 +209,16 @@ def _render_name(host: Judged) -> Json:
 
 
 def _render_near(host: Judged, told: Explanation) -> Json:
-    findings = (_unmet(host.verdicts[each]) for each in host.host.unmet)
+    verdicts = [host.verdicts[each] for each in host.host.unmet]
     return {
         **_render_name(host),
-        "unmet": [_render_finding(each, told) for each in findings],
+        "unmet": [
+            {
+                **_render_finding(_unmet(each), told),
+                "text": sentence.unmet(each),
+            }
+            for each in verdicts
+        ],
     }
 
 
@@ -236,6 +265,9 @@ def _render_finding(each: Finding, told: Explanation) -> Json:
     if each.provider and each.stock and each.constraint.kind == "room":
         document["capacity"] = each.stock.capacity
         document["used"] = each.stock.used
+        document["total"] = each.stock.total
+        document["reserved"] = each.stock.reserved
+        document["allocation_ratio"] = each.stock.allocation_ratio
         key = (each.provider.uuid, str(each.constraint.resource_class))
         if told.holders is not None:
             document["holders"] = [

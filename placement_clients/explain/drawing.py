@@ -115,8 +115,17 @@ def _lack(unmet: Json) -> str:
         return needs
     has = f"has {_told(unmet['has'])}"
     if "capacity" in unmet:
-        has += f" ({unmet['used']} of {unmet['capacity']} used)"
+        has += f" ({_stock(unmet)})"
     return f"{needs}, {has}"
+
+
+def _stock(unmet: Json) -> str:
+    """Return how much of an inventory is used, and what makes its capacity less."""
+    said = f"{unmet['used']} of {unmet['capacity']} used"
+    reserved, ratio = unmet.get("reserved", 0), unmet.get("allocation_ratio", 1)
+    if reserved or ratio != 1:
+        said += f"; total {unmet['total']}, reserved {reserved}, ratio {ratio:g}"
+    return said
 
 
 def _told(value: Json) -> str:

@@ -8,7 +8,7 @@ API reference, as plain tuples: kind, suffix, value, class.
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from placement.model.request import Group, Request
@@ -315,28 +315,31 @@ class BruteForce:
 
         def distance(root: Node) -> Any:
             unmet = self.unmet(root)
-            return self._size(root), len(unmet), self._lack(root, unmet)
+            return weight(unmet), self._lack(root, unmet)
 
         refusing.sort(key=distance)
         return [(root.name, self.unmet(root)) for root in refusing[:most]]
 
-    def _size(self, root: Node) -> int:
-        for size in range(1, MOST_DROPPED + 1):
-            for dropped in itertools.combinations(self.constraints, size):
-                if self.serves(root, self.all - set(dropped)):
-                    return size
-        return MOST_DROPPED + 1
+    def is_nearer(self, root: Node, distance: int) -> bool:
+        """Return whether a host serves without constraints of less weight than this."""
+        return any(
+            weight(dropped) < distance and self.serves(root, self.all - set(dropped))
+            for size in range(2 * distance)
+            for dropped in itertools.combinations(self.constraints, size)
+        )
 
     def _lack(self, root: Node, unmet: tuple[Constraint, ...]) -> float:
         lacks = [0.0]
         for kind, _, amount, name in unmet:
-            if kind == "room" and name is not None:
-                free = [
+            if kind in ("room", "unit") and name is not None:
+                most = [
                     node.inventories[name].capacity - node.inventories[name].used
+                    if kind == "room"
+                    else node.inventories[name].max_unit
                     for node in self.forest
                     if root in self.anchors[node] and name in node.inventories
                 ]
-                lacks.append(1 - max(0, min(amount, max(free))) / amount)
+                lacks.append(1 - max(0, min(amount, max(most))) / amount)
             if kind == "inventory":
                 lacks.append(1.0)
         return max(lacks)
@@ -362,9 +365,14 @@ class BruteForce:
             key=lambda each: TO_BLAME.index(each[0]),
         )
         unmet = missed
-        for added in itertools.chain.from_iterable(
-            itertools.combinations(rest, more) for more in range(MOST_DROPPED + 1)
-        ):
+        blames = [
+            added
+            for more in range(MOST_DROPPED + 1)
+            for added in itertools.combinations(rest, more)
+        ]
+        # The order of those that are equally far stays.
+        blames.sort(key=lambda added: bool(added) and weight((*missed, *added)))
+        for added in blames:
             if self.serves(root, self.all - missed - set(added)):
                 unmet = missed | set(added)
                 break
@@ -377,6 +385,19 @@ class BruteForce:
                 and ("inventory", each[1], each[3], each[3]) in unmet
             )
         )
+
+
+def weight(some: Iterable[Constraint]) -> int:
+    """Return how much there is between a host and serving.
+
+    Unit and room of one class count as one, and having none of it at all as two.
+    """
+    some = list(some)
+    missing = {each[1:] for each in some if each[0] == "inventory"}
+    classes = {each[1::2] for each in some if each[0] == "inventory"}
+    short = {each[1::2] for each in some if each[0] in ("unit", "room")} - classes
+    rest = [each for each in some if each[0] not in ("inventory", "unit", "room")]
+    return 2 * len(missing) + len(short) + len(rest)
 
 
 def kinds(some: "frozenset[Constraint] | set[Constraint]", kind: str) -> Any:

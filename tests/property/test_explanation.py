@@ -1,18 +1,24 @@
 """Explanations against brute force: each number, on thousands of small clouds."""
 
+import dataclasses
 import os
 import random
+import re
+from typing import Any
 
 import pytest
 
 from placement.model.request import Request
-from placement.questions.explanation import constraint, report, survey
+from placement.questions.explanation import constraint, report, sentence, survey
+from placement.questions.explanation.reason import Reason
 from tests.property import forest, relaxed
 
 # Each batch explains so many requests. ``tox -e explanations`` has more batches.
 BATCHES = int(os.environ.get("PLACEMENT_TEST_EXPLANATIONS", "4"))
 CASES = 50
 MOST_CONSTRAINTS = 16
+# How far brute force looks whether a host is nearer than it is said to be.
+MOST_WEIGHT = 2
 
 
 def as_plain(each: constraint.Constraint) -> relaxed.Constraint:
@@ -71,10 +77,157 @@ def compare(rng: random.Random, cloud: list[forest.Node], request: Request) -> N
     assert [
         (tuple(map(as_plain, each.dropped)), each.serves) for each in told.changes
     ] == brute.changes(most_changes), context
+    for each in told.changes:
+        check_change(brute, each, context)
+    check_summary(brute, told, context)
     assert told.near is not None
     assert [
         (each.tree.root.uuid, tuple(map(as_plain, each.unmet))) for each in told.near
     ] == brute.near(most_near), context
+    for near in told.near[:1]:
+        root = next(one for one in brute.roots if one.name == near.tree.root.uuid)
+        found = relaxed.weight(map(as_plain, near.unmet))
+        assert found > MOST_WEIGHT or not brute.is_nearer(root, found), context
     assert [
         (each.tree.root.uuid, tuple(map(as_plain, each.unmet))) for each in told.asked
     ] == [(root.name, brute.unmet(root)) for root in brute.roots], context
+
+
+ASK = re.compile(r"(\d+) (\w+) instead of (\d+)(?: for group (\w+))?")
+SERVE = re.compile(r"(?:; for (\d+))?: (\d+) hosts? serves?")
+LESS = re.compile(r"less than (\d+) (\w+) free\b[^(;.]*(?:\((\d+) at most)?")
+WOULD_DO = re.compile(r"(\d+) would do")
+
+
+def check_change(
+    brute: relaxed.BruteForce, change: report.Change, context: object
+) -> None:
+    """Ask what a sentence says, and count as many hosts."""
+    said = sentence.change(change)
+    asks, serves = ASK.findall(said), SERVE.findall(said)
+    amounts = {(suffix, name): int(amount) for amount, name, _, suffix in asks}
+    dropped = {
+        plain
+        for plain in map(as_plain, change.dropped)
+        if (plain[1] or "", plain[3] or "") not in amounts
+    }
+    assert bool(asks) == bool(change.offers), said
+    for instead, number in serves:
+        if instead:
+            amounts = dict.fromkeys(amounts, int(instead))
+        assert int(number) == count_with(brute, amounts, dropped), (said, context)
+        assert int(number) or not asks, said
+
+
+def count_with(
+    brute: relaxed.BruteForce,
+    amounts: dict[tuple[str, str], int],
+    dropped: set[relaxed.Constraint],
+) -> int:
+    """Return how many hosts serve the request with other amounts, by brute force."""
+    request = dataclasses.replace(
+        brute.request,
+        groups=tuple(
+            dataclasses.replace(
+                group,
+                resources={
+                    name: amounts.get((group.suffix, name), amount)
+                    for name, amount in group.resources.items()
+                },
+            )
+            for group in brute.request.groups
+        ),
+    )
+    other = relaxed.BruteForce(brute.forest, request)
+    left = [
+        new
+        for new, old in zip(other.constraints, brute.constraints, strict=True)
+        if old not in dropped
+    ]
+    return len(other.serving(frozenset(left)))
+
+
+def check_summary(
+    brute: relaxed.BruteForce, told: report.Report, context: object
+) -> None:
+    """Compare a summary with what hosts have."""
+    said = sentence.summary(told)
+    assert "other reasons" not in said
+    assert sum(each.out for each in told.reasons) == told.hosts - told.serves, context
+    funnel = dict(zip(brute.constraints, brute.funnel(), strict=True))
+    for reason in told.reasons:
+        before, after = funnel[as_plain(reason.constraint)]
+        assert (reason.before, reason.out) == (before, before - after), (said, context)
+        of_several = reason.constraint.kind == "inventory" and reason.constraint.suffix
+        if reason.is_plain and reason.constraint.kind in LACKING and not of_several:
+            assert reason.out == len(lacking(brute, reason)), (said, context)
+    for amount, name, most in LESS.findall(said):
+        free = [
+            each.inventories[name].capacity - each.inventories[name].used
+            for each in brute.forest
+            if name in each.inventories
+        ]
+        # There is such an inventory, and it is too small.
+        assert int(most) in {max(0, each) for each in free}, (said, context)
+        assert int(most) < int(amount), (said, context)
+    for reason in told.reasons:
+        if reason.constraint.kind == "unit":
+            for amount in WOULD_DO.findall(said):
+                assert any(
+                    count_with(brute, {(suffix or "", name or ""): int(amount)}, set())
+                    for kind, suffix, _, name in brute.constraints
+                    if kind == "unit"
+                )
+
+
+def lacking(brute: relaxed.BruteForce, reason: Reason) -> list[forest.Node]:
+    """Return the hosts that passed so far and lack what the sentence says, plainly."""
+    kind, _, value, name = as_plain(reason.constraint)
+    place = brute.constraints.index(as_plain(reason.constraint))
+    passing = {root.name for root in brute.roots}
+    for number, plain in enumerate(brute.constraints[:place], 1):
+        kept = frozenset(brute.constraints[:number])
+        if plain[0].startswith("root_"):
+            found = [root for root in brute.roots if brute.has_root_traits(root, kept)]
+            passing &= {root.name for root in found}
+        else:
+            passing &= brute.serving(kept, plain[1])
+    found = []
+    for root in brute.roots:
+        nodes = [node for node in brute.forest if root in brute.anchors[node]]
+        if root.name in passing and LACKING[kind](nodes, root, value, name, reason):
+            found.append(root)
+    return found
+
+
+def _none_has(nodes: Any, root: Any, value: Any, name: Any, reason: Any) -> bool:
+    return not any(name in node.inventories for node in nodes)
+
+
+LACKING: dict[str, Any] = {
+    "inventory": _none_has,
+    "required": lambda nodes, root, value, *_: (
+        not any(node.traits & set(value) for node in nodes)
+    ),
+    "forbidden": lambda nodes, root, value, *_: any(
+        value in node.traits for node in nodes if node.root is root
+    ),
+    "member_of": lambda nodes, root, value, *_: (
+        not any(node.aggregates & set(value) for node in nodes)
+    ),
+    "room": lambda nodes, root, value, name, _: (
+        not any(
+            node.inventories[name].used + value <= node.inventories[name].capacity
+            for node in nodes
+            if name in node.inventories
+        )
+    ),
+    "unit": lambda nodes, root, value, name, _: (
+        not any(
+            node.inventories[name].min_unit <= value <= node.inventories[name].max_unit
+            and value % node.inventories[name].step_size == 0
+            for node in nodes
+            if name in node.inventories
+        )
+    ),
+}

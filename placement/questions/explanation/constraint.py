@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from placement.model.request import Group, Request
@@ -52,6 +52,40 @@ def constraints_of(request: Request) -> tuple[Constraint, ...]:
     for group in request.groups:
         listed += _of_group(group)
     return tuple(dict.fromkeys([*listed, *_of_all(request)]))
+
+
+def classes_so_far(
+    constraints: Sequence[Constraint], constraint: Constraint
+) -> list[str]:
+    """Return the classes that one provider must have once a class is considered.
+
+    The group without suffix takes them from any provider.
+    """
+    classes = [
+        str(each.resource_class)
+        for each in constraints[: constraints.index(constraint) + 1]
+        if each.kind == "inventory" and each.suffix == constraint.suffix
+    ]
+    return classes if constraint.suffix else classes[-1:]
+
+
+def weight(some: Iterable[Constraint]) -> int:
+    """Return how far from serving a host is that does not meet some constraints.
+
+    Those on the amount of a class count once, and a class that is not there counts for
+    more than too little of it.
+    """
+    some = tuple(some)
+    others = [each for each in some if each.kind not in OF_AMOUNT]
+    gone = {
+        (each.suffix, each.resource_class)
+        for each in others
+        if each.kind == "inventory"
+    }
+    amounts = {
+        (each.suffix, each.resource_class) for each in some if each.kind in OF_AMOUNT
+    }
+    return len(amounts - gone) + len(others) + len(gone)
 
 
 def _of_root(request: Request) -> Iterator[Constraint]:

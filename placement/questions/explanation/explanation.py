@@ -13,7 +13,8 @@ from placement.questions import name
 from placement.questions.explanation import finding, report
 from placement.questions.explanation.constraint import Constraint
 from placement.questions.explanation.finding import Verdict
-from placement.questions.explanation.report import Host, Report, Wanted
+from placement.questions.explanation.nearness import Host
+from placement.questions.explanation.report import Report, Wanted
 from placement.questions.explanation.survey import Deadline, Survey
 
 # The consumers that hold most of each inventory, by UUID of the provider and class.

@@ -2,9 +2,8 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from placement.model.tree import Tree
 from placement.questions.explanation import survey
 from placement.questions.explanation.alike import Kind
 from placement.questions.explanation.constraint import (
@@ -13,27 +12,17 @@ from placement.questions.explanation.constraint import (
     Constraint,
     Set,
 )
-from placement.questions.explanation.smaller import largest_smaller
+from placement.questions.explanation.nearness import MOST_DROPPED, Host, Nearness
+from placement.questions.explanation.reason import Reason, Step, reasons_of
+from placement.questions.explanation.smaller import (
+    Offer,
+    Target,
+    largest_smaller,
+    offers,
+    target_of,
+)
 from placement.questions.explanation.survey import Deadline, Smaller, Survey
 
-# The most constraints to drop at once in search of what would help.
-MOST_DROPPED = 4
-# Where several kinds of constraints could be to blame, the earliest here is.
-TO_BLAME = (
-    "same_subtree",
-    "isolate",
-    "together",
-    "room",
-    "unit",
-    "forbidden",
-    "not_member_of",
-    "member_of",
-    "required",
-    "in_tree",
-    "root_forbidden",
-    "root_required",
-    "inventory",
-)
 # The kinds to give up last.
 DRASTIC = ("inventory", "together")
 
@@ -57,18 +46,14 @@ class Figures:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """Constraints to drop so that more hosts serve, and how many serve then."""
+    """Constraints to drop so that more hosts serve, and how many serve then.
+
+    ``offers`` are what to ask for if amounts are not dropped but changed.
+    """
 
     dropped: tuple[Constraint, ...]
     serves: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Host:
-    """A host, and the constraints that it does not meet: none, if it serves."""
-
-    tree: Tree
-    unmet: tuple[Constraint, ...]
+    offers: tuple[Offer, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,6 +66,7 @@ class Report:
     serves: int
     hosts: int
     figures: tuple[Figures, ...]
+    reasons: tuple[Reason, ...]
     changes: tuple[Change, ...] | None
     near: tuple[Host, ...] | None
     asked: tuple[Host, ...]
@@ -117,16 +103,16 @@ class _Reporter:
         self._all = asked.relaxations.all
         self._serving = asked.serving(self._all)
         self._serves = survey.count(self._serving)
-        self._misses: list[Set] | None = None
-        self._places: dict[str, int] | None = None
-        self._kinds: dict[str, Kind] = {}
+        self._nearness = Nearness(asked, deadline)
 
     def report(self) -> Report:
         """Return everything, the most important first."""
-        figures = tuple(self._complete(each) for each in list(self._funnel()))
+        steps = list(self._funnel())
+        reasons = reasons_of(self._survey, steps)
+        figures = tuple(self._complete(*step) for step in steps)
         changes = near = None
         asked = tuple(
-            Host(tree, self._unmet_of(tree))
+            Host(tree, self._nearness.unmet_of(tree))
             for tree in dict.fromkeys(
                 self._survey.snapshot.tree_by_uuid[uuid] for uuid in self._wanted.hosts
             )
@@ -137,27 +123,30 @@ class _Reporter:
             self._serves,
             len(self._survey.snapshot.trees),
             figures,
+            reasons,
             changes,
             near,
             asked,
             not self._deadline.is_missed and self._survey.is_decided,
         )
 
-    def _funnel(self) -> Iterator[Figures]:
+    def _funnel(self) -> Iterator[Step]:
         passing = self._survey.kinds
         kept = 0
         for constraint in self._relaxations.constraints:
             kept |= self._relaxations.bit(constraint)
-            before = survey.count(passing)
+            before = passing
             if constraint.kind in OF_ROOT:
                 passing = self._survey.with_root(kept, passing)
             else:
                 passing = self._survey.serving(kept, passing, constraint.suffix)
-            yield Figures(constraint, before, survey.count(passing))
+            yield constraint, before, passing
 
-    def _complete(self, figures: Figures) -> Figures:
-        """Add the numbers that are not part of the funnel."""
-        constraint = figures.constraint
+    def _complete(
+        self, constraint: Constraint, before: Sequence[Kind], after: Sequence[Kind]
+    ) -> Figures:
+        """Return the numbers of the funnel, and those that are not part of it."""
+        figures = Figures(constraint, survey.count(before), survey.count(after))
         if self._deadline.has_come():
             return figures
         without = self._survey.serving(self._all & ~self._relaxations.bit(constraint))
@@ -185,23 +174,36 @@ class _Reporter:
         most_near = self._wanted.near
         if most_near is None:
             most_near = NEAR_BY_DEFAULT
+        refusing = self._refusing()
         changes: list[Change] = []
-        sizes: dict[Kind, int] = {}
-        waiting = self._refusing()
         for size in range(1, MOST_DROPPED + 1):
-            helping = self._helping(size, waiting)
-            for kind in set(itertools.chain.from_iterable(helping.values())):
-                sizes[kind] = size
-            waiting = [kind for kind in waiting if kind not in sizes]
-            if not changes:
-                changes = self._changes(helping)
-            if changes and survey.count(sizes) >= most_near:
+            changes = self._changes(self._helping(size, refusing))
+            if changes or self._deadline.has_come():
                 break
-            if self._deadline.has_come():
-                break
-        sizes |= dict.fromkeys(waiting, MOST_DROPPED + 1)
-        near = self._nearest(sizes, most_near)
-        return tuple(changes[: self._wanted.changes]), tuple(near)
+        near = self._nearness.nearest(refusing, most_near)
+        return self._with_offers(changes[: self._wanted.changes]), tuple(near)
+
+    def _with_offers(self, changes: Sequence[Change]) -> tuple[Change, ...]:
+        """Add to changes what to ask for instead of the amounts that they drop."""
+        told = {
+            target_of(each)
+            for change in changes
+            for each in change.dropped
+            if each.kind in OF_AMOUNT
+        }
+        return tuple(self._with_offer(change, told) for change in changes)
+
+    def _with_offer(self, change: Change, told: Collection[Target]) -> Change:
+        about = [
+            each
+            for each in change.dropped
+            if each.kind in OF_AMOUNT
+            or (each.kind == "inventory" and target_of(each) not in told)
+        ]
+        if not about or self._deadline.has_come():
+            return change
+        found = offers(self._survey, change.dropped, about, self._deadline)
+        return dataclasses.replace(change, offers=found)
 
     def _refusing(self) -> list[Kind]:
         serving = set(self._serving)
@@ -245,7 +247,7 @@ class _Reporter:
         """Return the smallest sets that take away all that a kind does not meet."""
         amounts: dict[Set, Set] = {}
         base = 0
-        for each in self._relaxations.listed(self._missed(kind)):
+        for each in self._relaxations.listed(self._nearness.missed(kind)):
             bit = self._relaxations.bit(each)
             if each.kind in OF_AMOUNT:
                 inventory = self._relaxations.about("inventory", each)
@@ -257,27 +259,6 @@ class _Reporter:
             if not inventory & base:
                 bases = [each | way for each in bases for way in (missed, inventory)]
         return bases
-
-    def _missed(self, kind: Kind) -> Set:
-        """Return the constraints that a kind does not meet, each by itself."""
-        if self._misses is None:
-            self._misses = self._find_misses()
-        return self._misses[kind.number]
-
-    def _find_misses(self) -> list[Set]:
-        misses = [0] * len(self._survey.kinds)
-        for each in self._relaxations.constraints:
-            if each.kind in OF_ROOT:
-                meeting = self._survey.with_root(self._relaxations.bit(each))
-            elif each.suffix is not None:
-                bare = self._relaxations.bare(each)
-                meeting = self._survey.serving(bare, suffix=each.suffix)
-            else:
-                continue
-            bit = self._relaxations.bit(each)
-            for kind in set(self._survey.kinds).difference(meeting):
-                misses[kind.number] |= bit
-        return misses
 
     def _changes(self, helping: Iterable[Set]) -> list[Change]:
         """Return the sets that let more hosts serve, the most effective first."""
@@ -296,82 +277,3 @@ class _Reporter:
             )
         )
         return counted
-
-    def _nearest(self, sizes: Mapping[Kind, int], most: int) -> list[Host]:
-        """Return the hosts that are nearest to serving.
-
-        These are the hosts with the smallest set in their way, then with the fewest
-        unmet constraints, then with the smallest lack of room.
-        """
-        near: list[Host] = []
-        for size in sorted(set(sizes.values())):
-            if len(near) >= most:
-                break
-            kinds = [kind for kind in sizes if sizes[kind] == size]
-            near += self._in_order(kinds)
-        return near[:most]
-
-    def _in_order(self, kinds: Iterable[Kind]) -> list[Host]:
-        hosts = [
-            (self._lack(tree, unmet), self._place(tree), Host(tree, unmet))
-            for kind in kinds
-            for unmet in [self._unmet(kind)]
-            for tree in kind.trees
-        ]
-        hosts.sort(key=lambda each: (len(each[2].unmet), *each[:2]))
-        return [host for _, _, host in hosts]
-
-    def _lack(self, tree: Tree, unmet: Iterable[Constraint]) -> float:
-        """Return the largest fraction of an amount that there is no room for."""
-        lacks = [0.0]
-        for each in unmet:
-            if each.kind == "room":
-                amount, name = int(str(each.value)), str(each.resource_class)
-                rooms = [
-                    provider.stocks[name].free
-                    for provider in self._survey.reach(tree)
-                    if name in provider.stocks
-                ]
-                lacks.append(1 - max(0, min(amount, max(rooms))) / amount)
-            elif each.kind == "inventory":
-                lacks.append(1.0)
-        return max(lacks)
-
-    def _place(self, tree: Tree) -> int:
-        if self._places is None:
-            trees = self._survey.snapshot.trees
-            self._places = {tree.root.uuid: at for at, tree in enumerate(trees)}
-        return self._places[tree.root.uuid]
-
-    def _unmet_of(self, tree: Tree) -> tuple[Constraint, ...]:
-        """Return the constraints that one host does not meet."""
-        if not self._kinds:
-            self._kinds = {
-                each.root.uuid: kind
-                for kind in self._survey.kinds
-                for each in kind.trees
-            }
-        return self._unmet(self._kinds[tree.root.uuid])
-
-    def _unmet(self, kind: Kind) -> tuple[Constraint, ...]:
-        """Return the constraints that a kind does not meet; none if it serves.
-
-        These are the constraints that it does not meet by themselves. If those are not
-        the reason, as few others as will do are returned, the likeliest reasons first.
-        """
-        if self._survey.serving(self._all, [kind]):
-            return ()
-        missed = self._missed(kind)
-        to_blame = sorted(
-            self._relaxations.listed(self._all & ~missed),
-            key=lambda each: TO_BLAME.index(each.kind),
-        )
-        bits = [self._relaxations.bit(each) for each in to_blame]
-        for more in range(MOST_DROPPED + 1):
-            for added in itertools.combinations(bits, more):
-                unmet = missed | sum(added)
-                if self._survey.serving(self._all & ~unmet, [kind]):
-                    return self._relaxations.listed(self._relaxations.telling(unmet))
-                if self._deadline.has_come():
-                    break
-        return self._relaxations.listed(self._relaxations.telling(missed))

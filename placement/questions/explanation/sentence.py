@@ -1,16 +1,22 @@
 """An explanation in words, for a reader who has little time.
 
-All sentences are here. They name things and count hosts, and are correct in the
-singular, too.
+All sentences are here. They name things and count hosts, are correct in the singular,
+too, and are true word for word: what is offered is what asking for it yields.
 """
 
 from collections.abc import Sequence
 
-from placement.questions.explanation.constraint import Constraint
-from placement.questions.explanation.report import Change, Figures, Report
+from placement.model.inventory import InventoryUsage
+from placement.model.tree import SHARING, Provider
+from placement.questions.explanation.constraint import Constraint, classes_so_far
+from placement.questions.explanation.finding import Finding, Verdict
+from placement.questions.explanation.reason import Reason
+from placement.questions.explanation.report import Change, Report
+from placement.questions.explanation.smaller import Offer, target_of
 
-# How many reasons, and how many groups, are given one by one.
+# With more reasons than this, the one of the hosts that came furthest is given first.
 MOST_REASONS = 3
+# How many groups are named.
 MOST_NAMED = 5
 
 
@@ -73,7 +79,7 @@ def text(constraint: Constraint) -> str:
             return f"one consumer may have {_amount(constraint)}{behind}"
         case "room":
             are = "is" if constraint.value == 1 else "are"
-            return f"{_amount(constraint)} {are} free{behind}"
+            return f"{_amount(constraint)} {are} free on one provider{behind}"
         case "together":
             return f"one host serves {_groups(constraint)} at the same time"
         case "isolate":
@@ -81,9 +87,11 @@ def text(constraint: Constraint) -> str:
     return f"{_groups(constraint)} are served from one subtree"
 
 
-def _lack(figures: Figures, told: Report, *, plural: bool) -> str:
-    """Return what the hosts that a constraint keeps out lack, as a predicate."""
-    constraint = figures.constraint
+def _lack(constraint: Constraint, classes: Sequence[str], *, plural: bool) -> str:
+    """Return what hosts that a constraint keeps out lack, as a predicate.
+
+    :param classes: those that one provider would have to have
+    """
     have, lack, are = ("have", "lack", "are") if plural else ("has", "lacks", "is")
     behind = group_of(constraint.suffix)
     names = _names(constraint)
@@ -93,9 +101,8 @@ def _lack(figures: Figures, told: Report, *, plural: bool) -> str:
         case "root_forbidden" | "forbidden":
             return f"{have} {constraint.value}, which is forbidden{behind}"
         case "inventory":
-            classes = joined(_classes_so_far(constraint, told))
-            provider = "provider with " if " and " in classes else ""
-            return f"{have} no {provider}{classes}{behind}"
+            provider = "provider with " if len(classes) > 1 else ""
+            return f"{have} no {provider}{joined(classes)}{behind}"
         case "in_tree":
             belong = "belong" if plural else "belongs"
             return f"{belong} to another tree than that of {constraint.value}{behind}"
@@ -117,48 +124,85 @@ def _lack(figures: Figures, told: Report, *, plural: bool) -> str:
         case "room":
             return f"{have} less than {_amount(constraint)} free{behind}"
         case "together":
-            return f"{lack} room for {_groups(constraint)} at the same time"
+            return f"cannot serve {_groups(constraint)} at the same time"
         case "isolate":
-            return f"{have} too few providers to give each group its own"
-    return f"{have} no subtree for {_groups(constraint)}"
+            return "cannot give each group a provider of its own"
+    return f"cannot serve {_groups(constraint)} from one subtree"
 
 
-def _classes_so_far(constraint: Constraint, told: Report) -> list[str]:
-    """Return the classes that one provider must have once a class is considered.
-
-    The group without suffix takes them from any provider.
-    """
-    classes = []
-    for figures in told.figures:
-        other = figures.constraint
-        if other.kind == "inventory" and other.suffix == constraint.suffix:
-            classes.append(str(other.resource_class))
-            if other == constraint:
-                break
-    return classes if constraint.suffix else classes[-1:]
+def _remark(reason: Reason, told: Report) -> str:
+    """Return what there is instead, in brackets, if that says anything new."""
+    said: list[str] = []
+    match reason.constraint.kind:
+        case "room" if reason.stock:
+            said = _room(reason, reason.stock)
+        case "unit":
+            said = _units(reason, told)
+        case "inventory" if reason.pool:
+            said = [_pool(reason, reason.pool)]
+    return f" ({'; '.join(said)})" if said else ""
 
 
-def _remark(figures: Figures, told: Report) -> str:
-    """Return the smaller amount that would do, in brackets, if it says anything new."""
-    if figures.smaller is None or told.serves:
-        return ""
-    if figures.constraint.kind == "room":
-        return f" ({figures.smaller.amount} at most)"
-    return f" ({figures.smaller.amount} would do)"
+def _room(reason: Reason, stock: InventoryUsage) -> list[str]:
+    said = [f"{max(0, stock.free)} at most"]
+    if reason.is_spread:
+        said.append(f"{reason.in_all} on several of one host")
+    is_reduced = stock.reserved or stock.allocation_ratio != 1
+    if is_reduced and stock.capacity < int(str(reason.constraint.value)):
+        said.append(_shares(stock))
+    return said
+
+
+def _shares(stock: InventoryUsage) -> str:
+    return (
+        f"total {stock.total}, reserved {stock.reserved}, "
+        f"allocation_ratio {stock.allocation_ratio:g}, used {stock.used}"
+    )
+
+
+def _units(reason: Reason, told: Report) -> list[str]:
+    limit = [f"{reason.limit[0]} {reason.limit[1]}"] if reason.limit else []
+    smaller = next(
+        each.smaller for each in told.figures if each.constraint == reason.constraint
+    )
+    return [*limit, f"{smaller.amount} would do"] if smaller else limit
+
+
+def _pool(reason: Reason, pool: Provider) -> str:
+    name, them = pool.name or pool.uuid, "them" if reason.out > 1 else "it"
+    if pool.shares:
+        return (
+            f"{name} shares {reason.constraint.resource_class}, "
+            f"but is in no aggregate with {them}"
+        )
+    return f"{name} is in an aggregate with {them}, but lacks {SHARING}"
 
 
 def summary(told: Report) -> str:
     """Return one to three sentences: how many hosts serve, and why others do not."""
-    out = [each for each in told.figures if each.before > each.after]
-    if not out:
+    reasons = told.reasons
+    if not reasons:
         return _first(told)
-    head, *rest = out
-    reasons = [_clause(head, told, _first_subject(head, told))]
-    if len(rest) == 1:
-        reasons.append(_clause(rest[0], told, _last_subject(rest[0])))
-    elif rest:
-        reasons.append(_others(head.after, rest, told))
-    return f"{_first(told)} {'; '.join(reasons)}."
+    if len(reasons) <= MOST_REASONS:
+        return f"{_first(told)} {_chain(reasons, told)}."
+    furthest = f"{_furthest(reasons[-1])} {_predicate(reasons[-1], told)}."
+    return f"{_first(told)} {furthest} Before, {_chain(reasons[:-1], told)}."
+
+
+def _furthest(reason: Reason) -> str:
+    if reason.before == 1:
+        return "The one that came furthest"
+    if reason.out == reason.before:
+        return f"The {reason.before} that came furthest"
+    return f"Of the {reason.before} that came furthest, {reason.out}"
+
+
+def _chain(reasons: Sequence[Reason], told: Report) -> str:
+    """Return the reasons in their order, each about the hosts that are left."""
+    head, *rest = reasons
+    said = [f"{_first_subject(head, told)} {_predicate(head, told)}"]
+    said += [f"{_next_subject(each)} {_predicate(each, told)}" for each in rest]
+    return "; ".join(said)
 
 
 def _first(told: Report) -> str:
@@ -175,53 +219,59 @@ def _first(told: Report) -> str:
     return f"{told.serves} of {told.hosts} hosts {serve} this request."
 
 
-def _out(figures: Figures) -> int:
-    return figures.before - figures.after
+def _predicate(reason: Reason, told: Report) -> str:
+    if not reason.is_plain:
+        return f"cannot serve so that {text(reason.constraint)}"
+    constraints = [each.constraint for each in told.figures]
+    classes = classes_so_far(constraints, reason.constraint)
+    lack = _lack(reason.constraint, classes, plural=reason.out > 1)
+    spread = " on one provider" if reason.is_spread else ""
+    return f"{lack}{spread}{_remark(reason, told)}"
 
 
-def _clause(figures: Figures, told: Report, subject: str) -> str:
-    plural = _out(figures) > 1
-    return f"{subject} {_lack(figures, told, plural=plural)}{_remark(figures, told)}"
-
-
-def _first_subject(figures: Figures, told: Report) -> str:
+def _first_subject(reason: Reason, told: Report) -> str:
     if told.hosts == 1:
         return "It"
-    return f"All {told.hosts}" if figures.after == 0 else str(_out(figures))
+    return f"All {told.hosts}" if reason.out == reason.before else str(reason.out)
 
 
-def _last_subject(figures: Figures) -> str:
-    """Return the subject of the only further reason: all hosts left, or some."""
-    if figures.before == 1:
+def _next_subject(reason: Reason) -> str:
+    """Return the subject of a further reason: all hosts left, or some."""
+    if reason.before == 1:
         return "the other"
-    if figures.after == 0:
-        return f"the {figures.before} others"
-    return f"of the {figures.before} others, {_out(figures)}"
+    if reason.out == reason.before:
+        return f"the {reason.before} others"
+    return f"of the {reason.before} others, {reason.out}"
 
 
-def _others(left: int, rest: Sequence[Figures], told: Report) -> str:
-    named = rest[: MOST_REASONS - 1]
-    said = [_clause(each, told, str(_out(each))) for each in named]
-    untold = sum(_out(each) for each in rest[len(named) :])
-    if untold:
-        said.append(f"{untold} {'fails' if untold == 1 else 'fail'} for other reasons")
-    return f"of the {left} others, {joined(said)}"
-
-
-def change(each: Change, told: Report) -> str:
+def change(each: Change) -> str:
     """Return what to change, and how many hosts serve then."""
-    if len(each.dropped) == 1:
-        less = _less(each.dropped[0], each.serves, told)
-        if less:
-            return less
-    return f"{_doing_all(each.dropped)}: {_serve(each.serves)}"
+    if not each.offers:
+        return f"{_doing_all(each.dropped)}: {_serve(each.serves)}"
+    first, *more = each.offers
+    said = f"{_doing_all(each.dropped, first)}: {_serve(first.serves)}"
+    for offer in more:
+        [swap] = offer.swaps
+        said += f"; for {swap.amount}: {_serve(offer.serves)}"
+    return said
 
 
-def _doing_all(dropped: Sequence[Constraint]) -> str:
+def _doing_all(dropped: Sequence[Constraint], offer: Offer | None = None) -> str:
     """Return what to change, with everything to do without in one phrase."""
-    without = [one for one in map(_without, dropped) if one]
+    swaps = offer.swaps if offer else ()
+    changed = {(swap.suffix, swap.resource_class) for swap in swaps}
+    others = [each for each in dropped if target_of(each) not in changed]
+    without = [one for one in map(_without, others) if one]
     doing = [f"do without {joined(without)}"] if without else []
-    return joined([*doing, *(_doing(each) for each in dropped if not _without(each))])
+    doing += [_doing(each) for each in others if not _without(each)]
+    asking = [
+        f"{swap.amount} {swap.resource_class} instead of {swap.asked}"
+        f"{group_of(swap.suffix)}"
+        for swap in swaps
+    ]
+    if asking:
+        doing.append(f"ask for {joined(asking)}")
+    return joined(doing)
 
 
 def _without(constraint: Constraint) -> str:
@@ -235,30 +285,6 @@ def _without(constraint: Constraint) -> str:
         case "inventory":
             return f"{constraint.resource_class}{behind}"
     return ""
-
-
-def _less(dropped: Constraint, most: int, told: Report) -> str | None:
-    """Return the smaller amount to ask for instead, if one will do."""
-    if dropped.kind not in ("room", "inventory"):
-        return None
-    alone = {each.dropped for each in told.changes or ()}
-    for figures in told.figures:
-        room, smaller = figures.constraint, figures.smaller
-        same = (room.suffix, room.resource_class) == (
-            dropped.suffix,
-            dropped.resource_class,
-        )
-        if same and room.kind == "room" and smaller:
-            if dropped.kind == "inventory" and (room,) in alone:
-                # The report has said that already.
-                return None
-            ask = (
-                f"ask for {smaller.amount} {room.resource_class} instead of "
-                f"{room.value}{group_of(room.suffix)}: {_serve(smaller.serves)}"
-            )
-            none = "for none" if dropped.kind == "inventory" else "for less: up to"
-            return f"{ask}; {none} {most}" if most > smaller.serves else ask
-    return None
 
 
 def _serve(count: int) -> str:
@@ -280,13 +306,35 @@ def _doing(constraint: Constraint) -> str:
         case "not_member_of":
             return f"look in aggregate {constraint.value} as well{behind}"
         case "unit":
-            return f"ask for an amount other than {_amount(constraint)}{behind}"
-        case "room" if constraint.value == 1:
-            return f"make room for {_amount(constraint)}{behind}"
+            return f"let one consumer have {_amount(constraint)}{behind}"
+        case "room" if constraint.suffix:
+            # Room alone may not do for what several groups take together.
+            return f"count {_amount(constraint)}{behind} as nothing"
         case "room":
-            return f"ask for less than {_amount(constraint)}{behind}"
+            return f"make room for {_amount(constraint)}"
         case "together":
             return f"ask for {_groups(constraint)} one by one"
         case "isolate":
             return "let groups share a provider (group_policy=none)"
     return f"do not ask for {_groups(constraint)} in one subtree"
+
+
+def unmet(verdict: Verdict) -> str:
+    """Return what one host lacks, as a predicate, with what it has instead."""
+    constraint, closest = verdict.constraint, verdict.closest
+    if verdict.meeting or not closest or not closest.provider:
+        return f"cannot serve so that {text(constraint)}"
+    lack = _lack(constraint, [str(constraint.resource_class)], plural=False)
+    return f"{lack}{_closest(closest)}"
+
+
+def _closest(finding: Finding) -> str:
+    stock = finding.stock
+    if stock is None:
+        return ""
+    if finding.constraint.kind == "room":
+        return f" on one provider ({max(0, stock.free)} free: {_shares(stock)})"
+    return (
+        f" (min_unit {stock.min_unit}, max_unit {stock.max_unit}, "
+        f"step_size {stock.step_size})"
+    )

@@ -1,92 +1,240 @@
-"""The largest amount, smaller than the one asked for, that some host serves."""
+"""Other amounts that some host serves, instead of those that were asked for."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from placement.model.inventory import InventoryUsage
-from placement.model.request import Request
+from placement.model.request import Group, Request
 from placement.model.tree import Tree
 from placement.questions.explanation import survey
-from placement.questions.explanation.alike import kinds_of
-from placement.questions.explanation.constraint import OF_AMOUNT, Constraint
+from placement.questions.explanation.alike import Kind, kinds_of
+from placement.questions.explanation.constraint import OF_AMOUNT, Constraint, Set
 from placement.questions.explanation.survey import Deadline, Smaller, Survey
+
+# A class of a group: suffix and name.
+Target: TypeAlias = tuple[str, str]
+Amounts: TypeAlias = Mapping[Target, int]
+# The amounts that an inventory may serve, the nearest to the requested one first.
+Hopes: TypeAlias = tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Swap:
+    """Another amount to ask for of a class of a group, instead of the one asked."""
+
+    suffix: str
+    resource_class: str
+    asked: int
+    amount: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Offer:
+    """Amounts to change, and how many hosts serve then."""
+
+    swaps: tuple[Swap, ...]
+    serves: int
 
 
 def largest_smaller(
     asked: Survey, constraint: Constraint, deadline: Deadline
 ) -> Smaller | None:
     """Return the largest smaller amount at which some host serves; None without one."""
-    suffix, name = constraint.suffix or "", str(constraint.resource_class)
+    target = target_of(constraint)
+    if target not in asked.smaller:
+        trade = _Trade(asked, asked.relaxations.all, {})
+        asked.smaller[target] = trade.nearest(target, deadline)
+    return asked.smaller[target]
+
+
+def target_of(constraint: Constraint) -> Target:
+    """Return the group and class that a constraint is about."""
+    return constraint.suffix or "", str(constraint.resource_class)
+
+
+def offers(
+    asked: Survey,
+    dropped: Sequence[Constraint],
+    about_amounts: Sequence[Constraint],
+    deadline: Deadline,
+) -> tuple[Offer, ...]:
+    """Return what to ask for if amounts are changed instead of being left out.
+
+    Each offer is what asking yields: with these amounts and without the other
+    constraints that are dropped. The first has the amounts nearest to the requested
+    ones, the second is for more hosts. Nothing is offered if no host serves.
+
+    :param about_amounts: those of the dropped constraints that are about an amount
+    """
     relaxations = asked.relaxations
-    key = (suffix, name)
-    if key not in asked.smaller:
-        without = sum(relaxations.about(kind, constraint) for kind in OF_AMOUNT)
-        hopes = _Hopes(asked, suffix, name, relaxations.all & ~without)
-        asked.smaller[key] = hopes.largest(deadline)
-    return asked.smaller[key]
+    by_target = {target_of(each): each for each in about_amounts}
+    kept = relaxations.all & ~sum(map(relaxations.bit, dropped))
+    for each in by_target.values():
+        for kind in ("inventory", *OF_AMOUNT):
+            kept |= relaxations.about(kind, each)
+    amounts: dict[Target, int] = {}
+    waiting = list(by_target)
+    serves = 0
+    while waiting:
+        target = waiting.pop(0)
+        trade = _Trade(asked, kept & ~_amounts_of(asked, waiting, by_target), amounts)
+        found = trade.nearest(target, deadline)
+        if not found and all(
+            each.kind == "unit" for each in about_amounts if target_of(each) == target
+        ):
+            found = trade.nearest(target, deadline, larger=True)
+        if not found:
+            return ()
+        amounts[target], serves = found.amount, found.serves
+    first = _offer(asked, amounts, serves)
+    if len(by_target) != 1:
+        return (first,)
+    [target] = by_target
+    widest = _Trade(asked, kept, {}).widest(target, amounts[target])
+    if widest and widest.serves > serves:
+        return first, _offer(asked, {target: widest.amount}, widest.serves)
+    return (first,)
 
 
-class _Hopes:
-    """The amounts that hosts may serve, if they serve with no amount at all."""
+def _offer(asked: Survey, amounts: Amounts, serves: int) -> Offer:
+    groups = {each.suffix: each for each in asked.relaxations.request.groups}
+    return Offer(
+        tuple(
+            Swap(suffix, name, groups[suffix].resources[name], amount)
+            for (suffix, name), amount in amounts.items()
+        ),
+        serves,
+    )
 
-    def __init__(self, asked: Survey, suffix: str, name: str, kept: int) -> None:
+
+def _amounts_of(
+    asked: Survey, targets: Iterable[Target], known: Mapping[Target, Constraint]
+) -> Set:
+    about = asked.relaxations.about
+    return sum(about(kind, known[each]) for each in targets for kind in OF_AMOUNT)
+
+
+class _Trade:
+    """A request of which some constraints are kept, with some amounts changed."""
+
+    def __init__(self, asked: Survey, kept: Set, amounts: Amounts) -> None:
         self._survey = asked
-        self._suffix = suffix
-        self._name = name
-        request = asked.relaxations.request
-        self._amount = next(
-            group.resources[name] for group in request.groups if group.suffix == suffix
-        )
-        self._sums = _sums(
-            group.resources[name]
-            for group in request.groups
-            if group.suffix != suffix and name in group.resources
-        )
-        trees = [tree for kind in asked.serving(kept) for tree in kind.trees]
-        hopes = {tree: set(self._of(tree)) for tree in trees}
-        self._hopes = {tree: each for tree, each in hopes.items() if each}
+        self._kept = kept
+        self._amounts = amounts
 
-    def _of(self, tree: Tree) -> Iterator[int]:
-        """Yield the amounts that may be the largest one for a host."""
-        for provider in self._survey.reach(tree):
-            stock = provider.stocks.get(self._name)
-            if stock is not None:
-                yield from self._of_stock(stock)
-
-    def _of_stock(self, stock: InventoryUsage) -> Iterator[int]:
-        for taken in self._sums:
-            most = min(self._amount - 1, stock.room - taken)
-            most -= most % stock.step_size
-            if most > 0 and stock.fits(most):
-                yield most
-
-    def largest(self, deadline: Deadline) -> Smaller | None:
-        """Return the largest amount that some host serves, and how many do."""
-        amounts: set[int] = set().union(*self._hopes.values())
-        for amount in sorted(amounts, reverse=True):
+    def nearest(
+        self, target: Target, deadline: Deadline, *, larger: bool = False
+    ) -> Smaller | None:
+        """Return the amount nearest to the requested one that some host serves."""
+        hopes = self._hopes(target, larger)
+        amounts: set[int] = set().union(*hopes.values())
+        for amount in sorted(amounts, reverse=not larger):
             if deadline.has_come():
                 break
-            request = self._asking_for(amount)
             hopeful = (
-                tree for tree, hopes in self._hopes.items() if max(hopes) >= amount
+                tree
+                for tree, (first, *_) in hopes.items()
+                if (first <= amount if larger else first >= amount)
             )
-            kinds = kinds_of(self._survey.snapshot, request, hopeful)
-            serves = survey.count(self._survey.serving_request(request, kinds))
+            serves = self._count(target, amount, hopeful)
             if serves:
                 return Smaller(amount, serves)
         return None
 
-    def _asking_for(self, amount: int) -> Request:
-        request = self._survey.relaxations.request
-        groups = tuple(
-            dataclasses.replace(
-                group, resources={**group.resources, self._name: amount}
+    def widest(self, target: Target, below: int) -> Smaller | None:
+        """Return the largest amount that all hosts with some room have, if smaller."""
+        hopes = self._hopes(target, larger=False)
+        amount = min((each[0] for each in hopes.values()), default=below)
+        if amount >= below:
+            return None
+        return Smaller(amount, self._count(target, amount, hopes))
+
+    def _hopes(self, target: Target, larger: bool) -> dict[Tree, Hopes]:
+        """Return the amounts that hosts may serve, if they serve with none at all."""
+        relaxations = self._survey.relaxations
+        suffix, name = target
+        like = Constraint("inventory", suffix, name, name)
+        without = sum(relaxations.about(kind, like) for kind in OF_AMOUNT)
+        hope = self._survey.hope((target, larger, *self._amounts.items()), self._finder)
+        hopes = {tree: hope(tree) for tree in self._serving(self._kept & ~without)}
+        return {tree: each for tree, each in hopes.items() if each}
+
+    def _finder(self, target: Target, larger: bool) -> Callable[[Tree], Hopes]:
+        """Return a function from a tree to the amounts of it that may do."""
+        suffix, name = target
+        groups = self._changed(self._survey.relaxations.request).groups
+        asked = next(each.resources[name] for each in groups if each.suffix == suffix)
+        others = (each for each in groups if each.suffix != suffix)
+        sums = _sums(each.resources[name] for each in others if name in each.resources)
+        find = _larger if larger else _smaller
+        of_stock = functools.cache(
+            lambda stock: frozenset(
+                amount for taken in sums for amount in find(stock, asked, taken)
             )
-            if group.suffix == self._suffix
-            else group
-            for group in request.groups
         )
-        return dataclasses.replace(request, groups=groups)
+
+        def of_tree(tree: Tree) -> Hopes:
+            found: set[int] = set()
+            for provider in self._survey.reach(tree):
+                if name in provider.stocks:
+                    found |= of_stock(provider.stocks[name])
+            return tuple(sorted(found, reverse=not larger))
+
+        return of_tree
+
+    def _serving(self, kept: Set) -> Iterator[Tree]:
+        if not self._amounts:
+            kinds = self._survey.serving(kept)
+        else:
+            kinds = self._ask(kept, self._amounts, self._survey.snapshot.trees)
+        return (tree for kind in kinds for tree in kind.trees)
+
+    def _count(self, target: Target, amount: int, trees: Iterable[Tree]) -> int:
+        amounts = {**self._amounts, target: amount}
+        return survey.count(self._ask(self._kept, amounts, trees))
+
+    def _ask(self, kept: Set, amounts: Amounts, trees: Iterable[Tree]) -> list[Kind]:
+        relaxations = self._survey.relaxations
+        looked_for = _with(relaxations.request, amounts)
+        kinds = kinds_of(self._survey.snapshot, looked_for, trees)
+        for request in relaxations.requests(kept):
+            kinds = self._survey.serving_request(_with(request, amounts), kinds)
+        return kinds
+
+    def _changed(self, request: Request) -> Request:
+        return _with(request, self._amounts)
+
+
+def _with(request: Request, amounts: Amounts) -> Request:
+    """Return a request that asks for other amounts."""
+    groups = tuple(_group_with(group, amounts) for group in request.groups)
+    return dataclasses.replace(request, groups=groups)
+
+
+def _group_with(group: Group, amounts: Amounts) -> Group:
+    resources = {
+        name: amounts.get((group.suffix, name), amount)
+        for name, amount in group.resources.items()
+    }
+    return dataclasses.replace(group, resources=resources)
+
+
+def _smaller(stock: InventoryUsage, asked: int, taken: int) -> Iterator[int]:
+    """Yield the largest smaller amount that an inventory may have beside some taken."""
+    most = min(asked - 1, stock.room - taken)
+    most -= most % stock.step_size
+    if most > 0 and stock.fits(most):
+        yield most
+
+
+def _larger(stock: InventoryUsage, asked: int, taken: int) -> Iterator[int]:
+    """Yield the smallest larger amount that an inventory may have beside some taken."""
+    least = max(asked + 1, stock.min_unit)
+    least += -least % stock.step_size
+    if least <= stock.room - taken and stock.fits(least):
+        yield least
 
 
 def _sums(amounts: Iterable[int]) -> set[int]:

@@ -1,8 +1,9 @@
 """Which hosts serve a request without some of its constraints."""
 
 import dataclasses
+import functools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
@@ -49,6 +50,8 @@ class Survey:
         self.is_decided = True
         self.smaller: dict[tuple[str, str], Smaller | None] = {}
         self._known: dict[tuple[str | None, Set], dict[int, bool]] = {}
+        self._hopes: dict[Hashable, Callable[[Tree], tuple[int, ...]]] = {}
+        self._sharing_with = functools.cache(snapshot.sharing_with)
 
     def serving(
         self, kept: Set, among: Iterable[Kind] | None = None, suffix: str | None = None
@@ -108,14 +111,26 @@ class Survey:
         found = engine.domains(self.snapshot, request, trees)
         return [domains[0] if domains else () for domains in found]
 
-    def reach(self, tree: Tree) -> list[Provider]:
+    def reach(self, tree: Tree) -> Sequence[Provider]:
         """Return the providers of a tree, and those that share with it."""
-        sharing = self.snapshot.sharing_with(tree.aggregates)
+        sharing = self._sharing_with(tree.aggregates)
+        if not sharing:
+            return tree.members
         root_uuid = tree.root.uuid
         return [
             *tree.members,
             *(provider for provider in sharing if provider.root_uuid != root_uuid),
         ]
+
+    def hope(
+        self,
+        key: tuple[tuple[str, str], bool, *tuple[Hashable, ...]],
+        finder: Callable[[tuple[str, str], bool], Callable[[Tree], tuple[int, ...]]],
+    ) -> Callable[[Tree], tuple[int, ...]]:
+        """Return a function that finds amounts that a tree may serve, and remembers."""
+        if key not in self._hopes:
+            self._hopes[key] = functools.cache(finder(key[0], key[1]))
+        return self._hopes[key]
 
     def _bare(self, constraint: Constraint) -> Request:
         suffix = constraint.suffix or ""

@@ -1,0 +1,185 @@
+"""What a host does not meet, and which hosts are nearest to serving a request."""
+
+import dataclasses
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+from placement.model.tree import Tree
+from placement.questions.explanation.alike import Kind
+from placement.questions.explanation.constraint import (
+    OF_AMOUNT,
+    OF_ROOT,
+    Constraint,
+    Set,
+    weight,
+)
+from placement.questions.explanation.survey import Deadline, Survey
+
+# The most constraints to drop at once in search of what would help.
+MOST_DROPPED = 4
+# Where several kinds of constraints could be to blame, the earliest here is.
+TO_BLAME = (
+    "same_subtree",
+    "isolate",
+    "together",
+    "room",
+    "unit",
+    "forbidden",
+    "not_member_of",
+    "member_of",
+    "required",
+    "in_tree",
+    "root_forbidden",
+    "root_required",
+    "inventory",
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """A host, and the constraints that it does not meet: none, if it serves."""
+
+    tree: Tree
+    unmet: tuple[Constraint, ...]
+
+
+class Nearness:
+    """Finds what keeps kinds of hosts out, and how much of it there is."""
+
+    def __init__(self, asked: Survey, deadline: Deadline) -> None:
+        self._survey = asked
+        self._deadline = deadline
+        self._relaxations = asked.relaxations
+        self._all = asked.relaxations.all
+        self._misses: list[Set] | None = None
+        self._places: dict[str, int] | None = None
+        self._kinds: dict[str, Kind] = {}
+
+    def missed(self, kind: Kind) -> Set:
+        """Return the constraints that a kind does not meet, each by itself."""
+        if self._misses is None:
+            self._misses = self._find_misses()
+        return self._misses[kind.number]
+
+    def _find_misses(self) -> list[Set]:
+        misses = [0] * len(self._survey.kinds)
+        for each in self._relaxations.constraints:
+            if each.kind in OF_ROOT:
+                meeting = self._survey.with_root(self._relaxations.bit(each))
+            elif each.suffix is not None:
+                bare = self._relaxations.bare(each)
+                meeting = self._survey.serving(bare, suffix=each.suffix)
+            else:
+                continue
+            bit = self._relaxations.bit(each)
+            for kind in set(self._survey.kinds).difference(meeting):
+                misses[kind.number] |= bit
+        return misses
+
+    def nearest(self, kinds: Sequence[Kind], most: int) -> list[Host]:
+        """Return the hosts that are nearest to serving.
+
+        These are the hosts that the fewest constraints keep out, then those that lack
+        least in proportion.
+        """
+        self._prepare(kinds)
+        by_weight: dict[int, list[tuple[Kind, tuple[Constraint, ...]]]] = {}
+        for kind in kinds if most else ():
+            unmet = self.unmet(kind)
+            by_weight.setdefault(weight(unmet), []).append((kind, unmet))
+        near: list[Host] = []
+        for size in sorted(by_weight):
+            if len(near) >= most:
+                break
+            near += self._in_order(by_weight[size], most - len(near))
+        return near
+
+    def _prepare(self, kinds: Iterable[Kind]) -> None:
+        """Ask about kinds that miss the same constraints at once."""
+        by_missed: dict[Set, list[Kind]] = {}
+        for kind in kinds:
+            by_missed.setdefault(self.missed(kind), []).append(kind)
+        for missed, alike in by_missed.items():
+            self._survey.serving(self._all & ~missed, alike)
+
+    def _in_order(
+        self, kinds: Iterable[tuple[Kind, tuple[Constraint, ...]]], most: int
+    ) -> list[Host]:
+        hosts = (
+            (self._lack(tree, unmet), self._place(tree), Host(tree, unmet))
+            for kind, unmet in kinds
+            for tree in kind.trees
+        )
+        nearest = heapq.nsmallest(most, hosts, key=lambda each: each[:2])
+        return [host for _, _, host in nearest]
+
+    def _lack(self, tree: Tree, unmet: Iterable[Constraint]) -> float:
+        """Return the largest fraction of an amount that a host does not have."""
+        lacks = [0.0]
+        for each in unmet:
+            if each.kind in OF_AMOUNT:
+                amount, name = int(str(each.value)), str(each.resource_class)
+                most = max(
+                    provider.stocks[name].free
+                    if each.kind == "room"
+                    else provider.stocks[name].max_unit
+                    for provider in self._survey.reach(tree)
+                    if name in provider.stocks
+                )
+                lacks.append(1 - max(0, min(amount, most)) / amount)
+            elif each.kind == "inventory":
+                lacks.append(1.0)
+        return max(lacks)
+
+    def _place(self, tree: Tree) -> int:
+        if self._places is None:
+            trees = self._survey.snapshot.trees
+            self._places = {tree.root.uuid: at for at, tree in enumerate(trees)}
+        return self._places[tree.root.uuid]
+
+    def unmet_of(self, tree: Tree) -> tuple[Constraint, ...]:
+        """Return the constraints that one host does not meet."""
+        if not self._kinds:
+            self._kinds = {
+                each.root.uuid: kind
+                for kind in self._survey.kinds
+                for each in kind.trees
+            }
+        return self.unmet(self._kinds[tree.root.uuid])
+
+    def unmet(self, kind: Kind) -> tuple[Constraint, ...]:
+        """Return the constraints that a kind does not meet; none if it serves.
+
+        These are the constraints that it does not meet by themselves. If those are not
+        the reason, as few others as will do are returned, the likeliest reasons first.
+        """
+        if self._survey.serving(self._all, [kind]):
+            return ()
+        missed = self.missed(kind)
+        to_blame = sorted(
+            self._relaxations.listed(self._all & ~missed),
+            key=lambda each: TO_BLAME.index(each.kind),
+        )
+        listed = self._relaxations.listed(self._relaxations.telling(missed))
+        for added in self._blames(listed, to_blame):
+            unmet = missed | sum(map(self._relaxations.bit, added))
+            if self._survey.serving(self._all & ~unmet, [kind]):
+                return self._relaxations.listed(self._relaxations.telling(unmet))
+            if self._deadline.has_come():
+                break
+        return listed
+
+    def _blames(
+        self, missed: Sequence[Constraint], others: Sequence[Constraint]
+    ) -> Iterator[tuple[Constraint, ...]]:
+        """Yield what may have to be dropped as well, the least first."""
+        yield ()
+        least = weight(missed)
+        for more in range(2 * MOST_DROPPED + 1):
+            for number in range(1, MOST_DROPPED + 1):
+                for added in itertools.combinations(others, number):
+                    if weight((*missed, *added)) == least + more:
+                        yield added
+                    if self._deadline.has_come():
+                        return
