@@ -15,7 +15,7 @@ from tests.turns import TOTAL, Players
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-CRASHES = 6
+CRASHES = 4
 
 
 @pytest.fixture

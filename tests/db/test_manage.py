@@ -304,12 +304,15 @@ class TestDatabase:
         )
         assert "Traceback" in error
 
+    # A process for each takes two seconds.
     @pytest.mark.parametrize(
-        ("action", "code"),
-        [("sync", 1), ("version", 1), ("online_data_migrations", 2)],
-    )
-    @pytest.mark.parametrize(
-        "url", ["foo", "oracle://a/b", "postgresql+psycopg://u@127.0.0.1:1/x"]
+        ("url", "action", "code"),
+        [
+            ("foo", "sync", 1),
+            ("oracle://a/b", "version", 1),
+            ("postgresql+psycopg://u@127.0.0.1:1/x", "sync", 1),
+            ("postgresql+psycopg://u@127.0.0.1:1/x", "online_data_migrations", 2),
+        ],
     )
     def test_an_unusable_database_is_reported_in_one_line(
         self, nowhere: None, tmp_path: Path, url: str, action: str, code: int

@@ -5,6 +5,7 @@ and the request. Nothing is pruned, ordered or remembered.
 """
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import TypeAlias
@@ -101,7 +102,18 @@ def _spread_choices(forest: list[Node], group: Group, anchor: Node) -> Iterator[
             yield taken, set(picks)
 
 
-def candidates(forest: list[Node], request: Request) -> set[Found]:
+class TooMany(Exception):
+    """There are too many combinations to look at all of them in a test."""
+
+
+def candidates(
+    forest: list[Node], request: Request, most: int | None = None
+) -> set[Found]:
+    """Return all candidates, by brute force.
+
+    :param most: how many combinations of a tree are looked at
+    :raises TooMany: there are more
+    """
     names = {node.name for node in forest}
     if any(group.in_tree and group.in_tree not in names for group in request.groups):
         return set()
@@ -112,12 +124,16 @@ def candidates(forest: list[Node], request: Request) -> set[Found]:
             and request.root_required <= anchor.traits
             and not request.root_forbidden & anchor.traits
         ):
-            found |= set(_at(forest, request, anchor))
+            found |= set(_at(forest, request, anchor, most))
     return found
 
 
-def _at(forest: list[Node], request: Request, anchor: Node) -> Iterator[Found]:
+def _at(
+    forest: list[Node], request: Request, anchor: Node, most: int | None
+) -> Iterator[Found]:
     each = [list(choices(forest, group, anchor)) for group in request.groups]
+    if most is not None and math.prod(map(len, each)) > most:
+        raise TooMany
     for assignment in itertools.product(*each):
         users = {
             group.suffix: serving

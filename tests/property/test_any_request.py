@@ -264,7 +264,7 @@ def prepare(application: "WSGIApplication") -> None:
 
 
 @settings(
-    max_examples=800,
+    max_examples=300,
     deadline=None,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
