@@ -52,6 +52,7 @@ __all__ = [
     "MalformedVersion",
     "MethodNotAllowed",
     "MissingQueryValue",
+    "NoRoom",
     "NotAcceptable",
     "NotFound",
     "PlacementError",
@@ -104,6 +105,20 @@ class SearchExhausted(Unavailable):
     retry_after = 30
 
 
+class NoRoom(Conflict):
+    """There is no room for as many consumers as must be placed at least.
+
+    ``explanation`` is why no host serves, as the ledger API renders it; None if some
+    consumers could be placed.
+    """
+
+    code = "no_room"
+
+    def __init__(self, message: str, explanation: Json | None = None) -> None:
+        super().__init__(message)
+        self.explanation = explanation
+
+
 class DuplicateName(Conflict):
     """A resource provider of that name or UUID exists."""
 
@@ -139,14 +154,18 @@ def describe(version: Version) -> Json:
     """Describe the error document.
 
     The error has no code if the request failed before its microversion was known. Only
-    the error for an unavailable microversion lists those that are available.
+    the error for an unavailable microversion lists those that are available, and only
+    the one for placements without room may have an explanation.
     """
     row = closed_object(status=INTEGER, title=TEXT, detail=TEXT)
     further = ["request_id", "max_version", "min_version"]
     if version >= CODES_SINCE:
         further.append("code")
     row = extend(row, properties=dict.fromkeys(further, TEXT))
-    return closed_object(errors={**listed(row), "minItems": 1, "maxItems": 1})
+    return extend(
+        closed_object(errors={**listed(row), "minItems": 1, "maxItems": 1}),
+        properties={"explanation": {"type": "object"}},
+    )
 
 
 def document(
@@ -173,4 +192,6 @@ def document(
     if isinstance(error, UnavailableVersion):
         row["max_version"] = str(MAXIMUM)
         row["min_version"] = str(MINIMUM)
+    if isinstance(error, NoRoom) and error.explanation is not None:
+        return {"errors": [row], "explanation": error.explanation}
     return {"errors": [row]}

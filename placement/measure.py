@@ -1,6 +1,6 @@
 """What Placement counts and times, besides what every service does."""
 
-from placement_foundation.observing.telemetry import NUMBERS, Kind, Measure
+from placement_foundation.observing.telemetry import NUMBERS, SECONDS, Kind, Measure
 
 # The names of all metrics of this service begin with it.
 PREFIX = "placement_"
@@ -10,6 +10,24 @@ CLAIMS = Measure(
     Kind.COUNTER,
     "Writes of allocations, by outcome.",
     ("outcome", "code"),
+)
+PLACEMENTS = Measure(
+    "placements",
+    Kind.COUNTER,
+    "Requests for placements, by result: placed, partly, existed, dry_run, no_room, "
+    "refused or failed.",
+    ("result",),
+)
+PLACEMENT_SECONDS = Measure(
+    "placements_duration_seconds",
+    Kind.HISTOGRAM,
+    "Time that requests for placements took, choosing and writing.",
+    edges=SECONDS,
+)
+LEASES_EXPIRED = Measure(
+    "leases_expired",
+    Kind.COUNTER,
+    "Leases whose time had come, so that the allocations of their consumers ended.",
 )
 CANDIDATE_HOSTS = Measure(
     "candidates_hosts",
@@ -42,6 +60,9 @@ FOREST_TREES = Measure(
 
 MEASURES = (
     CLAIMS,
+    PLACEMENTS,
+    PLACEMENT_SECONDS,
+    LEASES_EXPIRED,
     CANDIDATE_HOSTS,
     CANDIDATE_ANSWERS,
     SEARCHES_CUT,

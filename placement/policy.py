@@ -97,6 +97,7 @@ MEANINGS = {
     "ledger:capacity": "Count how many times a request could be claimed.",
     "ledger:what_if": "Ask about the cloud as it would be after a change.",
     "ledger:fleet": "Show all providers at once.",
+    "ledger:placements": "Choose providers for consumers and claim them.",
     "reshaper:reshape": "Move inventories and their allocations between providers.",
 }
 

@@ -19,7 +19,13 @@ from placement.handlers import (
     usage,
 )
 from placement.handlers import resource_provider as provider
-from placement.handlers.ledger import capacity, explanation, fleet, what_if
+from placement.handlers.ledger import (
+    capacity,
+    explanation,
+    fleet,
+    placement,
+    what_if,
+)
 from placement.handlers.ledger import root as ledger
 from placement.objects import resource_provider
 from placement.schemas import aggregate as aggregate_wire
@@ -30,6 +36,7 @@ from placement.schemas import explanation as explanation_wire
 from placement.schemas import fleet as fleet_wire
 from placement.schemas import inventory as inventory_wire
 from placement.schemas import ledger as ledger_wire
+from placement.schemas import placement as placement_wire
 from placement.schemas import reshaper as reshaper_wire
 from placement.schemas import resource_class as class_wire
 from placement.schemas import resource_provider as provider_wire
@@ -168,6 +175,19 @@ ROUTES: dict[str, dict[str, Operation]] = {
             lines=fleet_wire.render_lines,
             newest_by_default=True,
             heavy=True,
+        ),
+    },
+    "/ledger/v1/placements": {
+        "POST": Operation(
+            handler=since(1, 10, placement.place),
+            policy="placement:ledger:placements",
+            query=placement_wire.QUERY,
+            body=always(placement_wire.BODY),
+            reply=always(placement_wire.render),
+            may_create=True,
+            newest_by_default=True,
+            own_transactions=True,
+            heavy=placement_wire.is_heavy,
         ),
     },
     "/reshaper": {

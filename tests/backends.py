@@ -69,6 +69,7 @@ def make_placement(database: Database) -> None:
 def empty_placement(connection: sa.Connection) -> None:
     """Remove everything that tests have left."""
     providers = models.ResourceProvider
+    connection.execute(sa.delete(models.LEASES))
     connection.execute(
         sa.update(providers).values(root_provider_id=None, parent_provider_id=None)
     )

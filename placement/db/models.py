@@ -276,3 +276,14 @@ JOURNAL_STATE = sa.Table(
     sa.Column("begins", _MICROSECONDS, nullable=False),
     sa.Column("tidied", _MICROSECONDS, nullable=False),
 )
+
+# When the allocations of a consumer end by themselves, unless they are confirmed: in
+# milliseconds since 1970, by the database's clock. Another service knows nothing of
+# leases, so a consumer may go without its lease.
+LEASES = sa.Table(
+    "leases",
+    OWN,
+    sa.Column("consumer_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("expires_at", sa.BigInteger, nullable=False),
+    sa.Index("leases_expires_at_idx", "expires_at"),
+)

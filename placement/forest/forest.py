@@ -55,6 +55,26 @@ class Forest:
             return self._snapshot(named)
         return self._snapshot(Trees(self.blocks, _needs(request, self.sharing)))
 
+    def around(
+        self,
+        request: Request,
+        start: float,
+        aggregates: frozenset[str] | None = None,
+    ) -> Snapshot:
+        """Return what ``relevant`` does, from some place on and round to it.
+
+        :param start: the place, from 0 to 1
+        :param aggregates: only trees with a member in one of these; None means all
+        """
+        named = self._only_tree(request)
+        if named is not None:
+            return self._snapshot(named)
+        needs = _needs(request, self.sharing)
+        if aggregates is not None:
+            within = (aggregates, frozenset[str]())
+            needs = dataclasses.replace(needs, aggregates=(*needs.aggregates, within))
+        return self._snapshot(Trees(self.blocks, needs, start))
+
     def tree(self, root_id: int) -> Tree | None:
         """Return a tree by the id of its root."""
         if not self.blocks:
@@ -178,14 +198,33 @@ def _members(tree: Tree | None) -> tuple[Provider, ...]:
 
 
 class Trees(Sequence[Tree]):
-    """The trees of some blocks that meet needs, found as they are iterated over."""
+    """The trees of some blocks that meet needs, found as they are iterated over.
 
-    def __init__(self, blocks: Sequence[Block], needs: Needs | None = None) -> None:
+    They come in the order of the blocks, or round from a place between 0 and 1.
+    """
+
+    def __init__(
+        self, blocks: Sequence[Block], needs: Needs | None = None, start: float = 0.0
+    ) -> None:
         self._blocks = blocks
         self._needs = needs
+        self._start = start
 
     def __iter__(self) -> Iterator[Tree]:
-        for each in self._blocks:
+        if not self._start or not self._blocks:
+            yield from self._of(self._blocks)
+            return
+        which, part = divmod(self._start * len(self._blocks), 1)
+        at = min(int(which), len(self._blocks) - 1)
+        first = list(self._of(self._blocks[at : at + 1]))
+        split = int(part * len(first))
+        yield from first[split:]
+        yield from self._of(self._blocks[at + 1 :])
+        yield from self._of(self._blocks[:at])
+        yield from first[:split]
+
+    def _of(self, blocks: Sequence[Block]) -> Iterator[Tree]:
+        for each in blocks:
             yield from each.select(self._needs) if self._needs else each.trees
 
     def __len__(self) -> int:

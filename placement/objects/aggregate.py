@@ -1,6 +1,7 @@
 """Aggregates: sets of resource providers, nothing but a UUID each."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -19,6 +20,8 @@ _BY_PROVIDER = (
     .order_by(models.Aggregate.id)
 )
 
+_LOCKED = sa.select(models.Aggregate.id, models.Aggregate.uuid)
+
 
 def ids_by_uuid(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID; unknown ones are left out."""
@@ -31,6 +34,17 @@ def list_by_provider(connection: sa.Connection, provider_id: int) -> list[str]:
     """Return the UUIDs of the aggregates that a provider is in, oldest first."""
     rows = connection.execute(_BY_PROVIDER, {"provider": provider_id})
     return [uuid for uuid in rows.scalars() if uuid]
+
+
+def lock(connection: sa.Connection, uuids: Iterable[str]) -> None:
+    """Lock aggregates, after any providers, until this transaction ends.
+
+    What is placed in one of them is then placed by one transaction after the other.
+    """
+    row = models.Aggregate
+    # The UUID is optional in the table only.
+    text_column: Any = row.uuid
+    exact_text.lock_by_text(connection, _LOCKED, row.id, text_column, uuids)
 
 
 def replace_all(

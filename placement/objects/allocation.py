@@ -105,6 +105,9 @@ _ALLOCATIONS = (
     .order_by(models.Consumer.id, models.ResourceProvider.id, models.ResourceClass.id)
 )
 _OF_CONSUMER = _ALLOCATIONS.where(models.Consumer.uuid == sa.bindparam("consumer"))
+_OF_CONSUMERS = _ALLOCATIONS.where(
+    models.Consumer.uuid.in_(sa.bindparam("consumers", expanding=True))
+)
 _OF_PROVIDER = _ALLOCATIONS.where(
     models.Allocation.resource_provider_id == sa.bindparam("provider")
 )
@@ -133,6 +136,20 @@ def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
     rows = connection.execute(_OF_CONSUMER, {"consumer": uuid}).all()
     # MariaDB also finds UUIDs that differ in case.
     return _allocations_of([row for row in rows if row.uuid == uuid])
+
+
+def list_by_consumers(
+    connection: sa.Connection, uuids: Collection[str]
+) -> dict[str, list[Allocation]]:
+    """Return what consumers use, by UUID; those that use nothing are left out."""
+    found: dict[str, list[Allocation]] = {}
+    wanted = {uuid for uuid in uuids if exact_text.is_searchable(uuid)}
+    for chunk in storage.chunks(sorted(wanted)):
+        rows = connection.execute(_OF_CONSUMERS, {"consumers": chunk}).all()
+        for each in _allocations_of(rows).allocations:
+            if each.consumer.uuid in wanted:
+                found.setdefault(each.consumer.uuid, []).append(each)
+    return found
 
 
 def list_by_provider(connection: sa.Connection, provider_id: int) -> Allocations:
@@ -254,9 +271,20 @@ def replace_held(
         if name in class_ids:
             known = stocks.get((uuid, name))
             stocks[uuid, name] = InventoryUsage.of(stored, known.used if known else 0)
-    claim.check_room(staying, stocks, _sum(held.rows))
+    claim.check_room(staying, stocks, sum_up(held.rows))
+    return write_held(connection, claims, names, held)
+
+
+def write_held(
+    connection: sa.Connection, claims: Collection[Claim], names: Names, held: Held
+) -> dict[str, Locked]:
+    """Write claims that fit, after their consumers.
+
+    :return: the locked providers by UUID, with the generations they have now
+    """
+    staying = [each for each in claims if each.amounts]
     _delete(connection, held.rows)
-    _insert(connection, staying, held, class_ids)
+    _insert(connection, staying, held, names.class_ids)
     consumer.remove(connection, _leaving(claims, held))
     return _record_change(connection, claims, held)
 
@@ -270,16 +298,35 @@ def delete_all(connection: sa.Connection, consumer_uuid: str) -> None:
     # Allocations of a consumer without a record are not shown, so not deleted either.
     if not held.rows or not held.consumers:
         raise errors.NotFound(f"No allocations for consumer '{consumer_uuid}'")
+    delete_held(connection, held)
+
+
+def narrow(held: Held, uuids: Collection[str]) -> Held:
+    """Return what belongs to some of the locked consumers only."""
+    rows = [row for row in held.rows if row.consumer_uuid in uuids]
+    used = {row.provider_uuid for row in rows}
+    return Held(
+        {uuid: held.consumers[uuid] for uuid in uuids if uuid in held.consumers},
+        {uuid: each for uuid, each in held.providers.items() if uuid in used},
+        rows,
+    )
+
+
+def delete_held(connection: sa.Connection, held: Held) -> None:
+    """Remove locked consumers and their allocations. No generation changes."""
     _delete(connection, held.rows)
     consumer.remove(connection, held.consumers.values())
-    entries = entry.of_allocations(
-        consumer_uuid,
-        _amounts(held.rows).get(consumer_uuid, {}),
-        {},
-        places=_places(held),
-        owner=held.consumers[consumer_uuid].owner,
-        generation=None,
-    )
+    before, places = _amounts(held.rows), _places(held)
+    entries: list[Entry] = []
+    for uuid, record in held.consumers.items():
+        entries += entry.of_allocations(
+            uuid,
+            before.get(uuid, {}),
+            {},
+            places=places,
+            owner=record.owner,
+            generation=None,
+        )
     resource_provider.record_change(
         connection, held.providers.values(), entries, bump=False
     )
@@ -331,7 +378,8 @@ def _lock_stray(connection: sa.Connection, rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.id in kept]
 
 
-def _sum(rows: Iterable[Row]) -> dict[Place, int]:
+def sum_up(rows: Iterable[Row]) -> dict[Place, int]:
+    """Return how much rows use of each inventory."""
     used: collections.Counter[Place] = collections.Counter()
     for row in rows:
         used[row.provider_uuid, row.class_name] += row.used

@@ -76,6 +76,36 @@ def check_room(
                 left[place] = _take(left[place], amount)
 
 
+def list_refused(
+    claims: Iterable[Claim],
+    stocks: Mapping[Place, InventoryUsage],
+    freed: Mapping[Place, int],
+) -> list[Claim]:
+    """Return the claims that do not fit, given those before them that do.
+
+    The parameters are those of ``check_room``.
+    """
+    left = {
+        place: _take(stock, -freed.get(place, 0)) for place, stock in stocks.items()
+    }
+    refused = []
+    for claim in claims:
+        amounts = {
+            (uuid, name): amount
+            for uuid, resources in claim.amounts.items()
+            for name, amount in resources.items()
+        }
+        if all(
+            place in left and left[place].suits(amount) and left[place].holds(amount)
+            for place, amount in amounts.items()
+        ):
+            for place, amount in amounts.items():
+                left[place] = _take(left[place], amount)
+        else:
+            refused.append(claim)
+    return refused
+
+
 def _check_inventories(claims: Collection[Claim], stocks: Iterable[Place]) -> None:
     """Check that each provider has an inventory of every class that is claimed from it.
 

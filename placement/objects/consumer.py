@@ -10,7 +10,7 @@ from placement import errors
 from placement.db import models
 from placement.model.consumer import WantedConsumer
 from placement.model.entry import Owner
-from placement.objects import exact_text, generation
+from placement.objects import exact_text, generation, lease
 from placement.objects.exact_text import Wanted
 from placement_foundation.database import storage
 
@@ -77,6 +77,24 @@ def owner_after(wanted: WantedConsumer, record: Record | None) -> Owner:
     if kind is None and record:
         kind = record.owner.consumer_type
     return Owner(wanted.project_id, wanted.user_id, kind)
+
+
+def load_ids(connection: sa.Connection, uuids: Collection[str]) -> dict[str, int]:
+    """Return the ids of the consumers that exist, by UUID."""
+    row = models.Consumer
+    return exact_text.ids_by_text(connection, row.id, row.uuid, uuids)
+
+
+def load_generations(
+    connection: sa.Connection, uuids: Collection[str]
+) -> dict[str, int]:
+    """Return the generations of the consumers that exist by now, by UUID."""
+    row = models.Consumer
+    found: dict[str, int] = {}
+    for chunk in storage.chunks(sorted(filter(exact_text.is_searchable, uuids))):
+        query = sa.select(row.uuid, row.generation).where(row.uuid.in_(chunk))
+        found.update((uuid, number) for uuid, number in connection.execute(query))
+    return {uuid: number for uuid, number in found.items() if uuid in uuids}
 
 
 def check_generations(
@@ -146,8 +164,9 @@ def store(
 
 
 def remove(connection: sa.Connection, records: Iterable[Record]) -> None:
-    """Delete consumers that have no allocations left."""
+    """Delete consumers that have no allocations left, and their leases."""
     ids = sorted(record.id for record in records)
+    lease.remove(connection, ids)
     storage.delete_each(connection, models.Consumer.id, ids)
 
 

@@ -174,6 +174,49 @@ def first_at(
     return Candidate(made.slots, picks), True
 
 
+class Firsts:
+    """Finds the first candidate of one anchor after another, within one budget.
+
+    A tree may be given again with less room: each time, it is looked at as it is.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, request: Request, limits: Limits | None = None
+    ) -> None:
+        self._request = request
+        self._plan = plan.make(snapshot, request)
+        if self._plan is not None:
+            self._search = Search(self._plan, limits=limits)
+            self._anchors = Anchors(snapshot, request, self._search, distinct=False)
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether nothing of the budget is left to give to hard anchors."""
+        return self._plan is None or self._search.budget.is_used_up
+
+    def enlarge_share(self) -> None:
+        """Give hard anchors more from now on."""
+        if self._plan is not None:
+            self._search.budget.enlarge_share()
+
+    def at(self, tree: Tree) -> tuple[Candidate | None, bool]:
+        """Return the first candidate that has the root of a tree as its anchor, if any.
+
+        :returns: the candidate; and, if there is none, whether that is certain
+        """
+        if self._plan is None or not rules.suits_root(tree.root, self._request):
+            return None, True
+        anchor = Anchor(self._anchors.results(tree), self._search)
+        picks = anchor.take_turn()
+        if picks is None:
+            return None, anchor.is_exhausted
+        return Candidate(self._plan.slots, picks), True
+
+    def domains(self, tree: Tree) -> list[Sequence[Provider]]:
+        """Return the providers for each slot; nothing if a slot has none."""
+        return self._anchors.domains(tree) if self._plan else []
+
+
 def has_member(snapshot: Snapshot, group: Group) -> bool:
     """Return whether some provider is in all the aggregates that a group wants."""
     return any(

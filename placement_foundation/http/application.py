@@ -262,6 +262,7 @@ class Application:
                 asked.body,
                 asking,
                 may,
+                self._database if operation.own_transactions else None,
             )
             return handler(call, **_flags(operation.flags, version))
 
@@ -274,7 +275,11 @@ class Application:
         reading = request.method == READING or operation.changes_nothing or asked.fault
         run = self._database.read if reading else self._writing(request, asking)
         # Nor does it need a connection, if the path names nothing that is stored.
-        alone = operation.static or (asked.fault and not operation.subject)
+        alone = (
+            operation.static
+            or operation.own_transactions
+            or (asked.fault and not operation.subject)
+        )
         with telemetry.outcome(operation.counted):
             reply = work(None) if alone else run(work)
         return _render(request, operation, _done(reply), version)

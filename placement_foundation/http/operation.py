@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from placement_foundation import errors
 from placement_foundation.context import RequestContext
+from placement_foundation.database.storage import Database
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import Described, Json, Schema, View
 from placement_foundation.http.version import ByVersion, always
@@ -32,7 +33,8 @@ class Call(Generic[S, C]):
     path names, loaded; ``path`` has the parameters of the path as text; ``query`` is
     what the row's ``query`` parsed from the query string; ``body`` is a document that
     the row's schema has accepted. ``asking`` is the caller, and ``may`` returns whether
-    another rule of the policy lets them in as well.
+    another rule of the policy lets them in as well. ``database`` is for rows with
+    ``own_transactions`` alone.
     """
 
     connection: sa.Connection
@@ -43,6 +45,7 @@ class Call(Generic[S, C]):
     body: Json = None
     asking: RequestContext | None = None
     may: Callable[[str], bool] = _nothing
+    database: Database | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -117,6 +120,11 @@ class Operation:
     uses: a request without one gets the newest. An operation that ``changes_nothing``
     only reads, whatever its method. A ``static`` one depends on nothing that is stored:
     it is answered without a transaction, and its handler gets None as the connection.
+
+    An operation with ``own_transactions`` gets None as the connection, too, and the
+    ``database``: its handler begins transactions by itself, one after the other, for
+    work that takes long between reading and writing, and that begins again when what
+    was read has changed. It has no subject.
     """
 
     handler: ByVersion[Handler]
@@ -147,4 +155,5 @@ class Operation:
     changes_nothing: bool = False
     may_create: bool = False
     static: bool = False
+    own_transactions: bool = False
     heavy: bool | Callable[[Any, Json], bool] = False

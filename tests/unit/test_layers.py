@@ -21,6 +21,7 @@ LAYERS = {
         {"policy", "console", "monitoring", "openapi", "demonstration"},
         {"routes"},
         {"handlers"},
+        {"placing"},
         {"operation"},
         {"schemas"},
         {"declaration"},
@@ -114,7 +115,7 @@ LIBRARIES = {
     "routes": {"http"},
     "jsonschema": {"schemas", "http"},
     "sqlalchemy": {"objects", "store", "db", "forest", "questions", "cmd"}
-    | {"declaration"}
+    | {"declaration", "placing"}
     | {"demonstration", "database", "http", "serving", "observing", "lifecycle"}
     | {"monitoring"},
     "alembic": {"db", "database", "serving"},

@@ -41,6 +41,7 @@ ALLOW = {
     "/ledger/v1/capacity": "GET",
     "/ledger/v1/what-if": "POST",
     "/ledger/v1/fleet": "GET",
+    "/ledger/v1/placements": "POST",
 }
 
 

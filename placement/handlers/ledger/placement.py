@@ -1,0 +1,26 @@
+"""Placements: choose and claim in one request."""
+
+from placement import errors
+from placement.operation import Call
+from placement.placing import Placing
+from placement.schemas import placement as wire
+from placement_foundation.http.operation import Reply
+
+
+def place(call: Call[None]) -> Reply:
+    """Choose a candidate for each consumer and write its allocations, all or nothing.
+
+    :raises BadRequest: the query is wrong, or names what does not exist
+    :raises ConcurrentUpdate: a consumer has another project, user or type
+    :raises NoRoom: fewer consumers could be placed than must be
+    :raises Conflict: the database considers two different names equal
+    :raises SearchExhausted: it is not known whether enough could be placed
+    :raises Busy: others took every room that was found, again and again
+    :raises Unavailable: leases are wanted, and the database has no table for them
+    """
+    order = wire.parse(call.body, call.query)
+    if call.database is None:
+        raise errors.InternalError("The row has no transactions of its own.")
+    value = Placing(call.database, call.context, order).run()
+    existed = all(each.existed for each in value.placements) and not value.unplaced
+    return Reply(value, created=not (existed or value.dry_run))

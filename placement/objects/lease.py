@@ -1,0 +1,85 @@
+"""The rows of leases: until when the allocations of which consumers last.
+
+Who changes one holds the lock of its consumer. Times are milliseconds since 1970, by
+the database's clock.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement import errors
+from placement.db import models
+from placement.objects import clock, own_table
+from placement_foundation.database import storage
+
+_row = models.LEASES.c
+_OF_SOME = sa.select(_row.consumer_id, _row.expires_at).where(
+    _row.consumer_id.in_(sa.bindparam("consumers", expanding=True))
+)
+_REMOVE = sa.delete(models.LEASES).where(
+    _row.consumer_id.in_(sa.bindparam("consumers", expanding=True))
+)
+REMEDY = (
+    "The table for leases is missing or may not be written, so claims cannot end by "
+    "themselves: run placement-manage db sync, and check the rights of the database "
+    "user."
+)
+
+
+def are_kept(connection: sa.Connection) -> bool:
+    """Return whether the database has the table, and lets us write it."""
+    return own_table.is_writable(connection, models.LEASES)
+
+
+def check_kept(connection: sa.Connection) -> None:
+    """Check that the database has the table.
+
+    :raises Unavailable: it does not
+    """
+    if not are_kept(connection):
+        raise errors.Unavailable(REMEDY)
+
+
+def load(connection: sa.Connection, consumer_ids: Collection[int]) -> dict[int, int]:
+    """Return when leases end, by the id of their consumer."""
+    ends: dict[int, int] = {}
+    if are_kept(connection):
+        for chunk in storage.chunks(sorted(consumer_ids)):
+            rows: Iterable[Any] = execute(connection, _OF_SOME, {"consumers": chunk})
+            ends.update((row.consumer_id, row.expires_at) for row in rows)
+    return ends
+
+
+def replace(
+    connection: sa.Connection, consumer_ids: Collection[int], seconds: int
+) -> int:
+    """Give consumers leases from now on, instead of those they have.
+
+    :returns: when they end
+    :raises Unavailable: the database has no table for them
+    """
+    check_kept(connection)
+    end = clock.load_milliseconds(connection) + 1000 * seconds
+    remove(connection, consumer_ids)
+    rows = [{"consumer_id": each, "expires_at": end} for each in sorted(consumer_ids)]
+    for chunk in storage.chunks(rows):
+        execute(connection, sa.insert(models.LEASES), chunk)
+    return end
+
+
+def remove(connection: sa.Connection, consumer_ids: Collection[int]) -> int:
+    """Remove the leases of consumers; return how many there were."""
+    removed = 0
+    if consumer_ids and are_kept(connection):
+        for chunk in storage.chunks(sorted(consumer_ids)):
+            removed += execute(connection, _REMOVE, {"consumers": chunk}).rowcount
+    return removed
+
+
+def execute(
+    connection: sa.Connection, statement: sa.Executable, parameters: Any = None
+) -> sa.CursorResult[Any]:
+    """Execute a statement; if the table is gone, the transaction begins again."""
+    return own_table.execute(connection, models.LEASES, statement, parameters)

@@ -1,0 +1,214 @@
+"""Choosing a candidate for each consumer of a request. Nothing here needs SQL."""
+
+import dataclasses
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from placement import errors
+from placement.forest.forest import Forest
+from placement.model.tree import Tree
+from placement.questions import name
+from placement.questions.placement import overlay
+from placement.questions.placement.domain import (
+    Occupied,
+    common_domains,
+    domains_of,
+)
+from placement.questions.placement.filling import Choice, Filling
+from placement.questions.placement.overlay import Overlay
+from placement.questions.placement.query import Domains, Quality, Wish
+from placement.search.budget import Limits
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Present:
+    """Where consumers are already: the providers that each uses, by its UUID.
+
+    ``own`` are consumers of this request, ``beside`` those that its spread names.
+    """
+
+    own: Mapping[str, Sequence[str]]
+    beside: Mapping[str, Sequence[str]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Chosen:
+    """The choices for some consumers, fewer than wanted if there is no room for more.
+
+    ``exact`` says that it is certain that no more could be placed. If it is not, and
+    the search was ``exhausted``, nobody has looked.
+    """
+
+    choices: tuple[Choice, ...]
+    considered: int
+    exact: bool
+    exhausted: bool
+
+
+def check_names(forest: Forest, wish: Wish) -> None:
+    """Check the names in a wish.
+
+    :raises BadRequest: a trait, resource class or aggregate does not exist
+    """
+    words = forest.vocabulary
+    name.check_all(wish.request, words)
+    for quality, check in (
+        (Quality.TRAIT, name.check_traits),
+        (Quality.FREE, name.check_classes),
+    ):
+        names = [each.name for each in wish.prefer if each.quality is quality]
+        check(names, words)
+    for domains in (wish.spread and wish.spread.domains, wish.together):
+        for uuid in (domains and domains.aggregates) or ():
+            if not any(uuid in block.aggregates for block in forest.blocks):
+                raise errors.BadRequest(f"No resource provider is in aggregate {uuid}.")
+
+
+def choose(
+    forest: Forest,
+    wish: Wish,
+    wanted: int,
+    present: Present,
+    limits: Limits,
+    *,
+    kept: Sequence[Choice] = (),
+    rng: random.Random | None = None,
+) -> Chosen:
+    """Choose candidates for consumers that all ask for the same.
+
+    :param kept: earlier choices for other consumers of the request; those that no
+        longer fit must have been removed
+    :raises BadRequest: a name does not exist
+    """
+    check_names(forest, wish)
+    asked = _Asked(forest, wish, limits, rng or random.Random())
+    occupied = asked.occupied(present, kept)
+    if wish.together:
+        return asked.together(wish.together, occupied, present, wanted)
+    here = asked.overlay(_listed(wish))
+    for choice in kept:
+        here.take(choice.amounts)
+    filling = asked.filling(here, occupied)
+    choices = filling.place(asked.inside(here.trees()), wanted)
+    return _chosen([filling], choices, wanted)
+
+
+def fitting(
+    forest: Forest,
+    wish: Wish,
+    choices: Iterable[Choice],
+    present: Present,
+    limits: Limits,
+) -> list[Choice]:
+    """Return the choices that are still good, with those before them taken off."""
+    asked = _Asked(forest, wish, limits, random.Random())
+    here, occupied = asked.overlay(None), asked.occupied(present, ())
+    good = []
+    for choice in choices:
+        if here.fits(choice.amounts) and occupied.room([choice.host]):
+            here.take(choice.amounts)
+            occupied.add([choice.host])
+            good.append(choice)
+    return good
+
+
+def _listed(wish: Wish) -> frozenset[str] | None:
+    """Return the aggregates of which hosts must be in one; None if in none of them."""
+    listed = wish.spread.domains.aggregates if wish.spread else None
+    return None if listed is None else frozenset(listed)
+
+
+def _chosen(
+    fillings: Sequence[Filling], choices: Sequence[Choice], wanted: int
+) -> Chosen:
+    exhausted = any(each.exhausted for each in fillings)
+    certain = all(each.certain for each in fillings) and not exhausted
+    return Chosen(
+        tuple(choices),
+        sum(each.considered for each in fillings),
+        len(choices) >= wanted or certain,
+        exhausted,
+    )
+
+
+class _Asked:
+    """A wish and the forest in which it is to come true."""
+
+    def __init__(
+        self, forest: Forest, wish: Wish, limits: Limits, rng: random.Random
+    ) -> None:
+        self._forest = forest
+        self._wish = wish
+        self._limits = limits
+        self._rng = rng
+
+    def overlay(self, within: frozenset[str] | None) -> Overlay:
+        """Return the forest from a random place on."""
+        start = self._rng.random()
+        return Overlay(self._forest, self._wish.request, self._limits, start, within)
+
+    def filling(self, here: Overlay, occupied: Occupied) -> Filling:
+        """Return what places consumers."""
+        return Filling(self._forest, self._wish, here, occupied, self._rng)
+
+    def occupied(self, present: Present, kept: Sequence[Choice]) -> Occupied:
+        """Return how many consumers the domains have by now."""
+        occupied = Occupied(self._wish.spread)
+        for used in {**present.beside, **present.own}.values():
+            occupied.add(overlay.hosts_of(self._forest, used))
+        for choice in kept:
+            occupied.add([choice.host])
+        return occupied
+
+    def inside(
+        self, trees: Iterable[Tree], only: tuple[str, Domains] | None = None
+    ) -> Iterator[Tree]:
+        """Yield the trees that the spread has a place for, of one domain if given."""
+        spread = self._wish.spread
+        for tree in trees:
+            if spread and not domains_of(tree.root, spread.domains):
+                continue
+            if only is None or only[0] in domains_of(tree.root, only[1]):
+                yield tree
+
+    def together(
+        self, domains: Domains, occupied: Occupied, present: Present, wanted: int
+    ) -> Chosen:
+        """Choose the domain that takes most of the consumers, and of these the best."""
+        allowed = None
+        for used in present.own.values():
+            common = common_domains(overlay.hosts_of(self._forest, used), domains)
+            allowed = common if allowed is None else allowed & common
+        best: tuple[float, float] = (0, 0.0)
+        found: list[Choice] = []
+        fillings: list[Filling] = []
+        complete = 0
+        for filling, trees in self._attempts(domains, occupied, allowed):
+            choices = filling.place(trees, wanted)
+            fillings.append(filling)
+            rank = len(choices), sum(each.score or 0 for each in choices)
+            if not found or rank > best:
+                best, found = rank, choices
+            complete += len(choices) >= wanted
+            if complete >= (self._wish.consider if self._wish.prefer else 1):
+                break
+        return _chosen(fillings, found, wanted)
+
+    def _attempts(
+        self, domains: Domains, occupied: Occupied, allowed: frozenset[str] | None
+    ) -> Iterator[tuple[Filling, Iterator[Tree]]]:
+        """Yield each domain in turn: what fills it, and its trees."""
+        if domains.aggregates is None:
+            everything = self.overlay(None)
+            for tree in self.inside(everything.trees()):
+                if allowed is None or tree.root.uuid in allowed:
+                    here = everything.afresh()
+                    yield self.filling(here, occupied.copy()), iter([tree])
+            return
+        names = [
+            each for each in domains.aggregates if allowed is None or each in allowed
+        ]
+        for each in self._rng.sample(names, len(names)):
+            here = self.overlay(frozenset({each}))
+            inside = self.inside(here.trees(), (each, domains))
+            yield self.filling(here, occupied.copy()), inside

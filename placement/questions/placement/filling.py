@@ -1,0 +1,164 @@
+"""Placing consumers one after another: the best host for each, of those considered."""
+
+import dataclasses
+import heapq
+import itertools
+import random
+from collections.abc import Iterator, Mapping
+
+from placement.forest.forest import Forest
+from placement.model.tree import Provider, Tree
+from placement.questions.placement import overlay, score
+from placement.questions.placement.domain import Occupied
+from placement.questions.placement.overlay import Amounts, Overlay
+from placement.questions.placement.query import Quality, Wish
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Choice:
+    """What one consumer gets: a candidate, and the host that it is on.
+
+    ``mappings`` are the UUIDs of the providers that serve each group, by suffix. There
+    is no score without preferences.
+    """
+
+    amounts: Amounts
+    mappings: Mapping[str, tuple[str, ...]]
+    host: Provider
+    score: float | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
+class _Offer:
+    """A host that serves; the best comes first, and equal ones in random order."""
+
+    rank: float
+    draw: float
+    tree: Tree = dataclasses.field(compare=False)
+    choice: Choice = dataclasses.field(compare=False)
+    moves: int = dataclasses.field(compare=False)
+
+
+class Filling:
+    """Fills hosts with consumers that all ask for the same.
+
+    ``considered`` counts the hosts that were scored. ``certain`` says that no order of
+    placements would have found room for more, ``exhausted`` that the budget of the
+    search ended before it was known.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        wish: Wish,
+        here: Overlay,
+        occupied: Occupied,
+        rng: random.Random,
+    ) -> None:
+        self._forest = forest
+        self._wish = wish
+        self._here = here
+        self._occupied = occupied
+        self._rng = rng
+        self._most = wish.consider if wish.prefer else 1
+        # The score of a host changes with what is placed there.
+        self._varies = any(each.quality is Quality.FREE for each in wish.prefer)
+        self._offers: list[_Offer] = []
+        self._hard: list[Tree] = []
+        self.considered = 0
+        self.certain = True
+        self.exhausted = False
+
+    def place(self, trees: Iterator[Tree], wanted: int) -> list[Choice]:
+        """Return choices for as many consumers as there is room for.
+
+        :param trees: the hosts to consider, in their order
+        """
+        chosen: list[Choice] = []
+        while len(chosen) < wanted:
+            self._consider(trees)
+            if not self._offers:
+                if not self._try_harder():
+                    break
+                trees, self._hard = iter(self._hard), []
+                continue
+            chosen += self._take(heapq.heappop(self._offers), wanted - len(chosen))
+        return chosen
+
+    def _consider(self, trees: Iterator[Tree]) -> None:
+        """Look at hosts until so many are known to serve as may be considered."""
+        if len(self._offers) >= self._most:
+            return
+        for tree in trees:
+            if self._offer(tree):
+                self.considered += 1
+                if len(self._offers) >= self._most:
+                    return
+
+    def _try_harder(self) -> bool:
+        """Return whether hosts that were hard to search are worth another look."""
+        if not self._hard:
+            return False
+        if self._here.is_used_up:
+            self.exhausted = True
+            self.certain = False
+            return False
+        self._here.enlarge_share()
+        return True
+
+    def _offer(self, tree: Tree) -> bool:
+        """Offer a host if it serves; return whether it does."""
+        if not self._occupied.room([tree.root]):
+            overlaps = self._occupied.overlap_at(tree.root)
+            if overlaps or not self._here.is_by_itself(tree):
+                self.certain = False
+            return False
+        found, decided = self._here.first(tree)
+        if found is None:
+            if not decided:
+                self._hard.append(tree)
+            elif not self._here.is_certain(tree):
+                self.certain = False
+            return False
+        amounts = {provider.uuid: taken for provider, taken in found.amounts().items()}
+        host = self._host(tree, amounts)
+        if not self._occupied.room([host]):
+            self.certain = False
+            return False
+        mappings = {
+            suffix: tuple(provider.uuid for provider in serving)
+            for suffix, serving in found.mappings().items()
+        }
+        now = self._here.current(tree)
+        value = score.of(now, self._wish.prefer, amounts) if self._wish.prefer else None
+        choice = Choice(amounts, mappings, host, value)
+        offer = _Offer(
+            -(value or 0), self._rng.random(), tree, choice, self._here.moves
+        )
+        heapq.heappush(self._offers, offer)
+        return True
+
+    def _host(self, tree: Tree, amounts: Amounts) -> Provider:
+        """Return the root of a tree, unless all comes from other trees that share."""
+        if len(tree.members) == 1 and tree.root.uuid in amounts:
+            return tree.root
+        if not self._here.snapshot.sharing:
+            return tree.root
+        hosts = overlay.hosts_of(self._forest, amounts)
+        return tree.root if tree.root in hosts else hosts[0]
+
+    def _take(self, offer: _Offer, wanted: int) -> list[Choice]:
+        """Place consumers on a host, as long as it stays the best; then look again."""
+        amounts, host = offer.choice.amounts, offer.choice.host
+        moved = offer.moves != self._here.moves
+        if self._occupied.room([host]) and (not moved or self._here.fits(amounts)):
+            times = 1
+            if not self._varies:
+                room = self._occupied.room([host])
+                times = max(1, min(wanted, room, self._here.times(amounts)))
+            self._here.take(amounts, times)
+            self._occupied.add([host], times)
+            self._offer(offer.tree)
+            return list(itertools.repeat(offer.choice, times))
+        self._offer(offer.tree)
+        return []

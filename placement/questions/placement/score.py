@@ -1,0 +1,50 @@
+"""How much a host is preferred."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from placement.model.tree import Tree
+from placement.questions.placement.overlay import Amounts
+from placement.questions.placement.query import Preference, Quality
+
+
+def _has_trait(tree: Tree, name: str, taken: Amounts) -> float:
+    return float(any(name in member.traits for member in tree.members))
+
+
+def _is_member(tree: Tree, name: str, taken: Amounts) -> float:
+    return float(name in tree.root.aggregates)
+
+
+def _is_host(tree: Tree, name: str, taken: Amounts) -> float:
+    return float(tree.root.uuid == name)
+
+
+def _free(tree: Tree, name: str, taken: Amounts) -> float:
+    """Return the free part of the capacity of a class; 0 if there is none."""
+    capacity = free = 0
+    for member in tree.members:
+        stock = member.stocks.get(name)
+        if stock:
+            capacity += stock.capacity
+            free += stock.free - taken.get(member.uuid, {}).get(name, 0)
+    if capacity <= 0:
+        return 0.0
+    return min(max(free / capacity, 0.0), 1.0)
+
+
+VALUES: Mapping[Quality, Callable[[Tree, str, Amounts], float]] = {
+    Quality.TRAIT: _has_trait,
+    Quality.AGGREGATE: _is_member,
+    Quality.HOST: _is_host,
+    Quality.FREE: _free,
+}
+
+
+def of(tree: Tree, prefer: Sequence[Preference], taken: Amounts) -> float:
+    """Return the sum of the weighted values of a tree.
+
+    :param taken: what a placement takes; it counts for the free parts
+    """
+    return sum(
+        each.weight * VALUES[each.quality](tree, each.name, taken) for each in prefer
+    )

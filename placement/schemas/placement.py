@@ -1,0 +1,289 @@
+"""Placements on the wire."""
+
+import dataclasses
+import functools
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from placement import errors
+from placement.questions.candidate_query import CandidateQuery
+from placement.questions.placement.overlay import Amounts
+from placement.questions.placement.query import (
+    Domains,
+    Preference,
+    Quality,
+    Spread,
+    Wish,
+)
+from placement.schemas import allocation_candidate, moment
+from placement.schemas.allocation import CONSUMER_TYPE, OWNER
+from placement_foundation.http import query_string
+from placement_foundation.http.query_string import Pairs
+from placement_foundation.http.schema import (
+    INTEGER,
+    TEXT,
+    TEXT_OR_NULL,
+    UUID,
+    Json,
+    Schema,
+    View,
+    closed_object,
+    described,
+    extend,
+    keyed,
+    listed,
+)
+from placement_foundation.http.version import ByVersion, Version
+
+# The most consumers of one request, and of others that a spread counts.
+MOST = 1000
+MOST_PREFERENCES = 50
+MOST_CONSIDERED = 10_000
+LONGEST_LEASE = 31_536_000
+# From this many consumers on, a request counts as one that may take long.
+HEAVY = 100
+
+SECONDS = {"type": "integer", "minimum": 1, "maximum": LONGEST_LEASE}
+NAME = {"type": "string", "minLength": 1, "maxLength": 255}
+AGGREGATES = {
+    "type": "array",
+    "items": UUID,
+    "minItems": 1,
+    "maxItems": MOST,
+}
+DOMAINS = {"anyOf": [{"const": "host"}, closed_object(aggregates=AGGREGATES)]}
+CONSUMERS = {"type": "array", "items": UUID, "minItems": 1, "maxItems": MOST}
+SPREAD = extend(
+    closed_object(per=DOMAINS, at_most={"type": "integer", "minimum": 1}),
+    properties={"with": {"type": "array", "items": UUID, "maxItems": MOST}},
+)
+PREFERENCE = {
+    "type": "object",
+    "properties": {
+        "weight": {
+            "type": "number",
+            "minimum": -1000,
+            "maximum": 1000,
+            "not": {"const": 0},
+        },
+        "trait": NAME,
+        "aggregate": UUID,
+        "host": UUID,
+        "free": NAME,
+    },
+    "required": ["weight"],
+    # The weight, and exactly one of the others.
+    "minProperties": 2,
+    "maxProperties": 2,
+    "additionalProperties": False,
+}
+BODY = Schema(
+    extend(
+        closed_object(query=TEXT, consumers=CONSUMERS, **OWNER, **CONSUMER_TYPE),
+        properties={
+            "at_least": {"type": "integer", "minimum": 1},
+            "spread": SPREAD,
+            "together": DOMAINS,
+            "prefer": {
+                "type": "array",
+                "items": PREFERENCE,
+                "maxItems": MOST_PREFERENCES,
+            },
+            "consider": {"type": "integer", "minimum": 1, "maximum": MOST_CONSIDERED},
+            "lease_seconds": SECONDS,
+            "dry_run": {"type": "boolean"},
+        },
+    )
+)
+NO_PARAMETERS = Schema(
+    {"type": "object", "additionalProperties": False}, query_string.FORMATS
+)
+
+# Parses a query for candidates.
+Candidates: TypeAlias = Callable[[Pairs], CandidateQuery]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Order:
+    """A request for placements: for whom, and what each of them gets."""
+
+    wish: Wish
+    consumers: tuple[str, ...]
+    project_id: str
+    user_id: str
+    consumer_type: str
+    at_least: int
+    lease_seconds: int | None
+    dry_run: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placement:
+    """A consumer that has been placed.
+
+    ``mappings`` and the score are None if it ``existed`` already; so is the generation
+    in a dry run. ``expires_at`` is in milliseconds since 1970.
+    """
+
+    consumer: str
+    host: str | None
+    name: str | None
+    existed: bool
+    amounts: Amounts
+    mappings: Mapping[str, tuple[str, ...]] | None
+    score: float | None
+    generation: int | None
+    expires_at: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placements:
+    """What became of a request: placements in its order, and those without room."""
+
+    placements: tuple[Placement, ...]
+    unplaced: tuple[str, ...]
+    considered: int
+    exact: bool
+    dry_run: bool
+
+
+def is_heavy(query: object, body: Json) -> bool:
+    """Return whether a request may take long."""
+    return len(body["consumers"]) > HEAVY
+
+
+def _choose(pairs: Pairs, candidates: Candidates) -> Candidates:
+    """Return the parser for the query in the body; the path takes none."""
+    query_string.check(pairs, NO_PARAMETERS)
+    return candidates
+
+
+QUERY = ByVersion(
+    {
+        (since.major, since.minor): query_string.Parser(
+            functools.partial(_choose, candidates=candidates), NO_PARAMETERS
+        )
+        for since, candidates in zip(
+            allocation_candidate.QUERY.versions(),
+            allocation_candidate.QUERY.values(),
+            strict=True,
+        )
+    }
+)
+
+
+def parse(body: Json, candidates: Candidates) -> Order:
+    """Return what a body asks for.
+
+    :raises BadRequest: the query is wrong, or members contradict each other
+    """
+    consumers = tuple(str(uuid.UUID(each)) for each in body["consumers"])
+    if len(set(consumers)) < len(consumers):
+        raise errors.BadRequest("A consumer is listed twice.")
+    at_least = body.get("at_least", len(consumers))
+    if at_least > len(consumers):
+        raise errors.BadRequest(
+            f"at_least is {at_least}, but there are {len(consumers)} consumers."
+        )
+    return Order(
+        _parse_wish(body, candidates),
+        consumers,
+        body["project_id"],
+        body["user_id"],
+        body["consumer_type"],
+        at_least,
+        body.get("lease_seconds"),
+        body.get("dry_run", False),
+    )
+
+
+def _parse_wish(body: Json, candidates: Candidates) -> Wish:
+    query = body["query"].encode("utf-8").decode("latin-1")
+    asked = candidates(query_string.decode(query))
+    if asked.limit is not None:
+        raise errors.BadRequest("The query for placements must not have a limit.")
+    spread = _parse_spread(body["spread"]) if "spread" in body else None
+    together = _parse_domains(body["together"]) if "together" in body else None
+    if spread and together:
+        per = spread.domains.aggregates is None
+        if per == (together.aggregates is None):
+            raise errors.BadRequest(
+                "Consumers cannot be together in, and spread over, the same kind of "
+                "domain."
+            )
+    return Wish(
+        asked.request,
+        spread,
+        together,
+        tuple(map(_parse_preference, body.get("prefer", ()))),
+        body.get("consider", 500),
+    )
+
+
+def _parse_spread(document: Json) -> Spread:
+    beside = (str(uuid.UUID(each)) for each in document.get("with", ()))
+    domains = _parse_domains(document["per"])
+    return Spread(domains, document["at_most"], tuple(dict.fromkeys(beside)))
+
+
+def _parse_domains(document: Json) -> Domains:
+    if document == "host":
+        return Domains()
+    return Domains(tuple(dict.fromkeys(document["aggregates"])))
+
+
+def _parse_preference(document: Json) -> Preference:
+    [(quality, name)] = [each for each in document.items() if each[0] != "weight"]
+    return Preference(Quality(quality), name, document["weight"])
+
+
+def _describe(version: Version) -> Json:
+    number = {"type": ["number", "null"]}
+    placed = closed_object(
+        consumer=TEXT,
+        host=TEXT_OR_NULL,
+        name=TEXT_OR_NULL,
+        existed={"type": "boolean"},
+        allocations=keyed(closed_object(resources=keyed(INTEGER))),
+        consumer_generation={"type": ["integer", "null"]},
+        expires_at=TEXT_OR_NULL,
+    )
+    chosen = {"score": number, "mappings": keyed(listed(TEXT))}
+    return closed_object(
+        placements=listed(extend(placed, properties=chosen)),
+        unplaced=listed(TEXT),
+        considered=INTEGER,
+        exact={"type": "boolean"},
+        dry_run={"type": "boolean"},
+    )
+
+
+@described(_describe)
+def render(value: Placements, view: View) -> Json:
+    """Render what became of a request."""
+    return {
+        "placements": [_render(each) for each in value.placements],
+        "unplaced": list(value.unplaced),
+        "considered": value.considered,
+        "exact": value.exact,
+        "dry_run": value.dry_run,
+    }
+
+
+def _render(placed: Placement) -> Json:
+    document: Json = {
+        "consumer": placed.consumer,
+        "host": placed.host,
+        "name": placed.name,
+        "existed": placed.existed,
+        "allocations": {
+            uuid: {"resources": resources} for uuid, resources in placed.amounts.items()
+        },
+        "consumer_generation": placed.generation,
+        "expires_at": placed.expires_at and moment.render(placed.expires_at),
+    }
+    if placed.mappings is not None:
+        document["score"] = placed.score
+        document["mappings"] = placed.mappings
+    return document

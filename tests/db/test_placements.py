@@ -1,0 +1,203 @@
+"""Placements on a database: what is written, and what is not."""
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from placement import placing
+from placement.db import models
+from placement_foundation.database.storage import Database
+from tests.client import Answer, Client, new_uuid
+from tests.statements import statements
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+
+def body(consumers: list[str], **members: Any) -> dict[str, Any]:
+    return {
+        "query": "resources=VCPU:1",
+        "consumers": consumers,
+        "project_id": "team-blue",
+        "user_id": "robot-7",
+        "consumer_type": "INSTANCE",
+        **members,
+    }
+
+
+def place(client: Client, consumers: list[str], **members: Any) -> Answer:
+    return client.call("POST", "/ledger/v1/placements", body(consumers, **members))
+
+
+def uuids(number: int) -> list[str]:
+    return [new_uuid() for _ in range(number)]
+
+
+def hosts(answer: Answer) -> Counter[str]:
+    assert answer.status in (200, 201), answer
+    return Counter(each["host"] for each in answer.document["placements"])
+
+
+@pytest.fixture
+def client(application: "WSGIApplication") -> Client:
+    return Client(application)
+
+
+def test_what_is_told_is_what_is_stored(client: Client) -> None:
+    for _ in range(3):
+        client.make_provider(VCPU=4)
+    answer = place(client, uuids(10))
+    assert answer.status == 201
+    for each in answer.document["placements"]:
+        stored = client.get(f"/allocations/{each['consumer']}")
+        assert stored["consumer_generation"] == each["consumer_generation"] == 1
+        assert stored["consumer_type"] == "INSTANCE"
+        assert {
+            uuid: {"resources": found["resources"]}
+            for uuid, found in stored["allocations"].items()
+        } == each["allocations"]
+    assert answer.document["exact"] is True
+
+
+@pytest.mark.usefixtures("undisturbed")
+def test_the_statements_do_not_grow_with_the_consumers(
+    client: Client, database: Database
+) -> None:
+    for _ in range(30):
+        client.make_provider(VCPU=100, MEMORY_MB=100)
+    query = "resources=VCPU:1,MEMORY_MB:1"
+    place(client, uuids(1), query=query)
+    counts = []
+    for number in (1, 1000):
+        with statements(database) as executed:
+            answer = place(client, uuids(number), query=query, lease_seconds=100)
+            assert answer.status == 201
+        counts.append(len(executed))
+    # One more list of changes is read and written for each of the hosts' shards.
+    assert counts[1] <= counts[0] + 2, counts
+    assert counts[0] <= 20
+
+
+def test_a_provider_that_turns_out_fuller_is_left_for_another(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = client.make_provider(VCPU=2)
+    choose = placing.Placing._choose
+    overtaken: list[Any] = []
+
+    def choose_slowly(*args: Any) -> Any:
+        chosen = choose(*args)
+        if not overtaken:
+            overtaken.append(client.claim(new_uuid(), {provider: {"VCPU": 1}}))
+            overtaken.append(client.make_provider(VCPU=2))
+        return chosen
+
+    monkeypatch.setattr(placing.Placing, "_choose", choose_slowly)
+    answer = place(client, uuids(2))
+    assert hosts(answer) == {provider: 1, overtaken[1]: 1}
+
+
+def test_room_that_was_taken_is_missing(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = client.make_provider(VCPU=2)
+    choose = placing.Placing._choose
+    overtaken: list[Any] = []
+
+    def choose_slowly(*args: Any) -> Any:
+        chosen = choose(*args)
+        if not overtaken:
+            overtaken.append(client.claim(new_uuid(), {provider: {"VCPU": 1}}))
+        return chosen
+
+    monkeypatch.setattr(placing.Placing, "_choose", choose_slowly)
+    refused = place(client, uuids(2))
+    assert (refused.status, refused.code) == (409, "placement.no_room")
+    assert "2 of 2 consumers must be placed, and 1 could be." in refused.detail
+    assert client.usages(provider) == {"VCPU": 1}
+
+
+def test_a_consumer_that_another_request_places_meanwhile_has_existed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.make_provider(VCPU=9)
+    consumers = uuids(2)
+    choose = placing.Placing._choose
+    overtaken: list[Any] = []
+
+    def choose_slowly(*args: Any) -> Any:
+        chosen = choose(*args)
+        if not overtaken:
+            overtaken.append(None)
+            overtaken.append(place(client, consumers[:1]))
+        return chosen
+
+    monkeypatch.setattr(placing.Placing, "_choose", choose_slowly)
+    answer = place(client, consumers)
+    assert [each["existed"] for each in answer.document["placements"]] == [True, False]
+
+
+def test_nothing_is_written_by_a_dry_run(client: Client, database: Database) -> None:
+    client.make_provider(VCPU=2)
+    consumers = uuids(2)
+    answer = place(client, consumers, dry_run=True)
+    assert answer.status == 200
+    assert [each["consumer_generation"] for each in answer.document["placements"]] == [
+        None,
+        None,
+    ]
+    with database.engine.connect() as connection:
+        count = sa.select(sa.func.count()).select_from(models.Consumer)
+        assert connection.scalar(count) == 0
+
+
+def test_those_beside_are_counted_as_they_are_committed(client: Client) -> None:
+    first, second = client.make_provider(VCPU=9), client.make_provider(VCPU=9)
+    one, other = new_uuid(), new_uuid()
+    spread = {"per": "host", "at_most": 1, "with": [one]}
+    assert place(client, [one]).status == 201
+    answer = place(client, [other], spread=spread)
+    taken = {next(iter(client.get(f"/allocations/{one}")["allocations"]))}
+    assert set(hosts(answer)) == {first, second} - taken
+    assert place(client, uuids(2), spread=spread).status == 409
+
+
+def test_placers_who_avoid_each_other_do(client: Client) -> None:
+    for _ in range(3):
+        client.make_provider(VCPU=9)
+    consumers = uuids(6)
+
+    def one(consumer: str) -> None:
+        beside = [each for each in consumers if each != consumer]
+        spread = {"per": "host", "at_most": 2, "with": beside}
+        answers.append(place(client, [consumer], spread=spread))
+
+    answers: list[Answer] = []
+    threads = [threading.Thread(target=one, args=(each,)) for each in consumers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [answer.status for answer in answers] == [201] * 6
+    found = sum((hosts(answer) for answer in answers), Counter())
+    assert sorted(found.values()) == [2, 2, 2]
+
+
+def test_placers_side_by_side_get_all_there_is(client: Client) -> None:
+    providers = [client.make_provider(VCPU=5) for _ in range(8)]
+
+    def some() -> None:
+        answers.append(place(client, uuids(5)))
+
+    answers: list[Answer] = []
+    threads = [threading.Thread(target=some) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [answer.status for answer in answers] == [201] * 8
+    assert [client.usages(each)["VCPU"] for each in providers] == [5] * 8
+    assert place(client, uuids(1)).code == "placement.no_room"

@@ -1,0 +1,250 @@
+"""Choosing where consumers go, on clouds small enough to know the answer."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from placement import errors
+from placement.forest import forest as forests
+from placement.forest import vocabulary
+from placement.forest.forest import Forest
+from placement.model.request import Group, Request
+from placement.model.tree import SHARING
+from placement.questions.placement import choosing
+from placement.questions.placement.choosing import Chosen, Present
+from placement.questions.placement.query import (
+    Domains,
+    Preference,
+    Quality,
+    Spread,
+    Wish,
+)
+from placement.search.budget import Limits
+from tests.property import forest
+from tests.property.forest import Inventory, Node
+from tests.property.test_forest_index import trees_of
+
+NOWHERE = Present({}, {})
+ONE_CPU = Request((Group("", {"VCPU": 1}),))
+
+
+def forest_of(cloud: list[Node]) -> Forest:
+    """Return a cloud as it is kept."""
+    classes = dict(enumerate(forest.CLASSES))
+    traits = dict(enumerate((*forest.TRAITS, "CUSTOM_SSD")))
+    words = vocabulary.of_names(classes, traits)
+    return forests.forest_of(words, trees_of(cloud))
+
+
+def host(
+    name: str,
+    vcpu: int,
+    *,
+    used: int = 0,
+    traits: tuple[str, ...] = (),
+    aggregates: tuple[str, ...] = (),
+) -> Node:
+    stocks = {"VCPU": Inventory(vcpu, used=used)} if vcpu else {}
+    return Node(name, None, stocks, frozenset(traits), frozenset(aggregates))
+
+
+def choose(
+    cloud: list[Node],
+    wanted: int,
+    *,
+    request: Request = ONE_CPU,
+    present: Present = NOWHERE,
+    **wish: object,
+) -> Chosen:
+    return choosing.choose(
+        forest_of(cloud),
+        Wish(request, **wish),  # type: ignore[arg-type]
+        wanted,
+        present,
+        Limits(),
+        rng=random.Random(0),
+    )
+
+
+def hosts(chosen: Chosen) -> dict[str, int]:
+    return dict(Counter(choice.host.uuid for choice in chosen.choices))
+
+
+def test_what_one_consumer_takes_is_not_there_for_the_next() -> None:
+    chosen = choose([host("a", 3), host("b", 2, used=1)], 10)
+    assert hosts(chosen) == {"a": 3, "b": 1}
+    assert chosen.exact
+
+
+def test_no_more_are_placed_than_wanted() -> None:
+    chosen = choose([host("a", 3), host("b", 3)], 4)
+    assert len(chosen.choices) == 4
+    assert chosen.exact
+
+
+def test_a_choice_says_what_is_taken() -> None:
+    [choice] = choose([host("a", 3)], 1).choices
+    assert choice.amounts == {"a": {"VCPU": 1}}
+    assert choice.mappings == {"": ("a",)}
+    assert choice.score is None
+
+
+def test_requests_begin_at_random_places() -> None:
+    cloud = [host(f"h{number}", 1) for number in range(600)]
+    wish, grown = Wish(ONE_CPU), forest_of(cloud)
+    rng = random.Random(0)
+    found = {
+        choosing.choose(grown, wish, 1, NOWHERE, Limits(), rng=rng).choices[0].host.uuid
+        for _ in range(100)
+    }
+    assert len(found) > 80
+
+
+def test_at_most_so_many_per_host() -> None:
+    spread = Spread(Domains(), 2)
+    chosen = choose([host("a", 8), host("b", 8)], 10, spread=spread)
+    assert hosts(chosen) == {"a": 2, "b": 2}
+    assert chosen.exact
+
+
+def test_those_that_are_there_count() -> None:
+    spread = Spread(Domains(), 2, ("other",))
+    present = Present({"own": ["a"]}, {"other": ["a"], "another": ["b"]})
+    chosen = choose([host("a", 8), host("b", 8)], 10, spread=spread, present=present)
+    assert hosts(chosen) == {"b": 1}
+
+
+def test_at_most_so_many_per_rack() -> None:
+    cloud = [
+        host("a", 8, aggregates=("A",)),
+        host("b", 8, aggregates=("A",)),
+        host("c", 8, aggregates=("B",)),
+        host("outside", 8),
+    ]
+    chosen = choose(cloud, 10, spread=Spread(Domains(("A", "B")), 3))
+    assert sum(hosts(chosen).values()) == 6
+    assert hosts(chosen)["c"] == 3
+    assert chosen.exact
+
+
+def test_overlapping_racks_may_have_room_for_more() -> None:
+    cloud = [
+        host("a", 8, aggregates=("A", "B")),
+        host("b", 8, aggregates=("A",)),
+        host("c", 8, aggregates=("B",)),
+    ]
+    chosen = choose(cloud, 3, spread=Spread(Domains(("A", "B")), 1))
+    assert 1 <= len(chosen.choices) <= 2
+    assert not chosen.exact
+
+
+def test_all_on_one_host() -> None:
+    cloud = [host("a", 2), host("b", 5), host("c", 3)]
+    assert hosts(choose(cloud, 5, together=Domains())) == {"b": 5}
+    most = choose(cloud, 6, together=Domains())
+    assert hosts(most) == {"b": 5}
+    assert most.exact
+
+
+def test_all_in_one_rack() -> None:
+    cloud = [
+        host("a", 2, aggregates=("A",)),
+        host("b", 5, aggregates=("B",)),
+        host("c", 3, aggregates=("B",)),
+    ]
+    together = Domains(("A", "B"))
+    assert hosts(choose(cloud, 8, together=together)) == {"b": 5, "c": 3}
+
+
+def test_together_with_those_that_are_there() -> None:
+    cloud = [host("a", 2), host("b", 5)]
+    present = Present({"own": ["a"]}, {})
+    assert hosts(choose(cloud, 3, together=Domains(), present=present)) == {"a": 2}
+
+
+def test_all_in_one_rack_but_one_per_host() -> None:
+    cloud = [
+        host("a", 9, aggregates=("A",)),
+        host("b", 5, aggregates=("B",)),
+        host("c", 3, aggregates=("B",)),
+    ]
+    chosen = choose(cloud, 2, together=Domains(("A", "B")), spread=Spread(Domains(), 1))
+    assert hosts(chosen) == {"b": 1, "c": 1}
+
+
+@pytest.mark.parametrize(
+    ("preference", "expected"),
+    [
+        (Preference(Quality.TRAIT, "CUSTOM_SSD", 1), "fast"),
+        (Preference(Quality.AGGREGATE, "A", 1), "near"),
+        (Preference(Quality.HOST, "third", 1), "third"),
+        (Preference(Quality.FREE, "VCPU", 1), "empty"),
+        (Preference(Quality.FREE, "VCPU", -1), "full"),
+    ],
+    ids=lambda each: each.quality.value if isinstance(each, Preference) else each,
+)
+def test_preferences(preference: Preference, expected: str) -> None:
+    cloud = [
+        host("fast", 8, used=4, traits=("CUSTOM_SSD",)),
+        host("near", 8, used=4, aggregates=("A",)),
+        host("third", 8, used=4),
+        host("empty", 8),
+        host("full", 8, used=7),
+    ]
+    chosen = choose(cloud, 1, prefer=(preference,))
+    assert hosts(chosen) == {expected: 1}
+    assert chosen.considered == 5
+
+
+def test_free_parts_are_those_after_the_placement() -> None:
+    [choice] = choose(
+        [host("a", 8, used=3)], 1, prefer=(Preference(Quality.FREE, "VCPU", 2),)
+    ).choices
+    assert choice.score == pytest.approx(1.0)
+
+
+def test_consumers_spread_by_preference() -> None:
+    cloud = [host(name, 8) for name in "abcd"]
+    chosen = choose(cloud, 8, prefer=(Preference(Quality.FREE, "VCPU", 1),))
+    assert hosts(chosen) == dict.fromkeys("abcd", 2)
+
+
+def test_only_so_many_hosts_are_considered() -> None:
+    cloud = [host(f"h{number}", 8) for number in range(50)]
+    prefer = (Preference(Quality.FREE, "VCPU", -1),)
+    chosen = choose(cloud, 1, prefer=prefer, consider=7)
+    assert chosen.considered == 7
+
+
+def test_what_was_dropped_is_replaced() -> None:
+    cloud = [host(f"h{number}", 1) for number in range(20)]
+    prefer = (Preference(Quality.FREE, "VCPU", -1),)
+    assert len(choose(cloud, 20, prefer=prefer, consider=3).choices) == 20
+
+
+def test_shared_providers_are_taken_from_once() -> None:
+    pool = Node(
+        "pool",
+        None,
+        {"DISK_GB": Inventory(3)},
+        frozenset({SHARING}),
+        frozenset("A"),
+    )
+    cloud = [host("a", 8, aggregates=("A",)), host("b", 8, aggregates=("A",)), pool]
+    request = Request((Group("", {"VCPU": 1, "DISK_GB": 1}),))
+    chosen = choose(cloud, 5, request=request)
+    assert len(chosen.choices) == 3
+    assert not chosen.exact
+    assert "pool" not in hosts(chosen)
+
+
+def test_unknown_names() -> None:
+    for prefer, said in (
+        (Preference(Quality.TRAIT, "CUSTOM_NONE", 1), "CUSTOM_NONE"),
+        (Preference(Quality.FREE, "CUSTOM_NO", 1), "CUSTOM_NO"),
+    ):
+        with pytest.raises(errors.BadRequest, match=said):
+            choose([host("a", 1)], 1, prefer=(prefer,))
+    with pytest.raises(errors.BadRequest, match="aggregate Z"):
+        choose([host("a", 1)], 1, together=Domains(("Z",)))
