@@ -49,14 +49,14 @@ def run(told: Sequence[Told], address: str, directory: Path) -> list[str]:
     """Run commands one after the other, and return what each of them prints.
 
     :param address: host and port of the service, in place of those of the page
-    :param directory: where they run
+    :param directory: where they run, and where the service keeps its database
     """
     # Each command is followed by a line that no other command prints.
     script = "".join(f"{each.command}\necho ======\n" for each in told)
     done = subprocess.run(
         ["bash", "-c", script.replace(ADDRESS, address)],
         cwd=directory,
-        env={**os.environ, "PATH": _path()},
+        env={**os.environ, "PATH": _path(), "XDG_DATA_HOME": str(directory)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

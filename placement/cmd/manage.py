@@ -10,7 +10,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement import conf, openapi
-from placement.cmd import demonstration, online_data_migrations
+from placement.cmd import advice, demonstration, online_data_migrations
 from placement.db import migration
 from placement.microversion import MAXIMUM, MINIMUM
 from placement.objects import standard_name
@@ -50,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(config)
     except command.TROUBLE as exc:
         command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
+        if isinstance(exc, cfg.RequiredOptError):
+            advice.print_way_on(PROGRAM, config, given)
         return _code_of_trouble(config)
 
 

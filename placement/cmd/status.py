@@ -8,6 +8,7 @@ from oslo_upgradecheck import common_checks, upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement import conf
+from placement.cmd import advice
 from placement.db import models
 from placement.objects import online_migration, own_table
 from placement_foundation.database import storage
@@ -102,6 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         config(given, project=conf.PROJECT, prog=PROGRAM)
     except command.TROUBLE as exc:
         command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
+        if isinstance(exc, cfg.RequiredOptError):
+            advice.print_way_on(PROGRAM, config, given)
         return 1
     try:
         exit_code: int = config.command.action_fn()

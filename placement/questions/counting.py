@@ -1,12 +1,16 @@
 """How many times in a row a request could be claimed."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.questions.explanation.alike import kinds_of
+from placement.questions.explanation.survey import Deadline
 from placement.search import engine
+from placement.search.budget import Budget, Limits
 from placement.search.engine import Candidate
 
 
@@ -19,15 +23,44 @@ class Count:
     exact: bool
 
 
-def count_all(snapshot: Snapshot, request: Request, most: int) -> list[Count]:
+class Effort:
+    """How much counting may take: seconds, and picks of the search for all hosts.
+
+    ``is_cut`` says that this was not enough.
+    """
+
+    def __init__(
+        self,
+        seconds: float = math.inf,
+        limits: Limits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._deadline = Deadline(seconds, clock)
+        self.budget = Budget(limits or Limits())
+        self.is_cut = False
+
+    def is_spent(self) -> bool:
+        """Return whether nothing is left for something that there still is to do."""
+        spent = self._deadline.has_come() or self.budget.is_used_up
+        self.is_cut |= spent
+        return spent
+
+
+def count_all(
+    snapshot: Snapshot, request: Request, most: int, effort: Effort
+) -> list[Count]:
     """Return how many times each host can be claimed, in the order of the snapshot.
+
+    Hosts are missing if the effort is cut; the counts of the others are lower bounds.
 
     :param most: where counting stops for each host
     """
-    counter = _Counter(snapshot, request, most)
+    counter = _Counter(snapshot, request, most, effort)
     counted: dict[Tree, Count] = {}
     dependent: set[Tree] = set()
     for kind in kinds_of(snapshot, request, exactly=True):
+        if effort.is_spent():
+            break
         if counter.is_dependent(kind.example):
             dependent.update(kind.trees)
             continue
@@ -37,15 +70,18 @@ def count_all(snapshot: Snapshot, request: Request, most: int) -> list[Count]:
         counter.forget()
     # What these take from a provider that shares is not left for the others.
     for tree in snapshot.trees:
-        if tree in dependent:
+        if tree in dependent and not effort.is_spent():
             counted[tree] = counter.count(tree)
-    return [counted[tree] for tree in snapshot.trees]
+    return [counted[tree] for tree in snapshot.trees if tree in counted]
 
 
 class _Counter:
     """Claims host by host: what one host takes is not left for the next."""
 
-    def __init__(self, snapshot: Snapshot, request: Request, most: int) -> None:
+    def __init__(
+        self, snapshot: Snapshot, request: Request, most: int, effort: Effort
+    ) -> None:
+        self._effort = effort
         self._snapshot = snapshot
         self._request = request
         self._most = most
@@ -70,7 +106,7 @@ class _Counter:
             [group] = self._request.groups
             times = sum(_times(provider, group.resources) for provider in domains[0])
             return self._certain(tree, times)
-        candidate, decided = engine.first_at(self._snapshot, self._request, tree)
+        candidate, decided = self._search(self._snapshot, tree)
         if candidate is None:
             return Count(tree, 0, decided)
         if all(len(domain) == 1 for domain in domains):
@@ -84,7 +120,7 @@ class _Counter:
     def _count_by_claiming(self, tree: Tree) -> Count:
         """Claim the first candidate until there is none."""
         count, decided = 0, True
-        while count < self._most:
+        while count < self._most and not self._effort.is_spent():
             candidate, decided = self._first(tree)
             if candidate is None:
                 break
@@ -98,7 +134,13 @@ class _Counter:
         left = Tree(tuple(self._left(tree.members)), tree.aggregates)
         sharing = tuple(self._left(self._snapshot.sharing))
         now = dataclasses.replace(self._snapshot, trees=(left,), sharing=sharing)
-        return engine.first_at(now, self._request, left)
+        return self._search(now, left)
+
+    def _search(self, snapshot: Snapshot, tree: Tree) -> tuple[Candidate | None, bool]:
+        budget = self._effort.budget
+        candidate, decided = engine.first_at(snapshot, self._request, tree, budget)
+        self._effort.is_cut |= not decided
+        return candidate, decided
 
     def _left(self, providers: Sequence[Provider]) -> Iterable[Provider]:
         return (self._taken.get(provider.uuid, provider) for provider in providers)

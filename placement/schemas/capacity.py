@@ -17,7 +17,9 @@ from placement_foundation.http.schema import (
 )
 from placement_foundation.http.version import Version
 
-OWN = Own(numbers={"most": 999_999_999, "most_hosts": 999_999_999})
+OWN = Own(
+    numbers={"most": 999_999_999, "most_hosts": 999_999_999, "seconds": 30},
+)
 
 
 def parse(pairs: Pairs, candidates: Candidates) -> CapacityQuery:
@@ -37,6 +39,7 @@ def _describe(version: Version) -> Json:
     return closed_object(
         total=INTEGER,
         exact={"type": "boolean"},
+        complete={"type": "boolean"},
         hosts=listed(closed_object(uuid=TEXT, name=TEXT, count=INTEGER)),
     )
 
@@ -47,6 +50,7 @@ def render(value: Capacity, view: View) -> Json:
     return {
         "total": value.total,
         "exact": value.exact,
+        "complete": value.complete,
         "hosts": [
             {
                 "uuid": each.tree.root.uuid,

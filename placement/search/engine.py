@@ -15,7 +15,7 @@ from typing import NamedTuple
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.search import assignment, plan, rules, schedule
-from placement.search.budget import Limits
+from placement.search.budget import Budget, Limits
 from placement.search.plan import Slot, Want
 from placement.search.schedule import Anchor
 from placement.search.search import Picks, Search
@@ -156,16 +156,18 @@ def domains(
 
 
 def first_at(
-    snapshot: Snapshot, request: Request, tree: Tree
+    snapshot: Snapshot, request: Request, tree: Tree, budget: Budget
 ) -> tuple[Candidate | None, bool]:
     """Return the first candidate that has the root of a tree as its anchor, if any.
 
+    :param budget: what may be spent on it; others may share it
     :returns: the candidate; and, if there is none, whether that is certain
     """
     made = plan.make(snapshot, request)
     if made is None or not rules.suits_root(tree.root, request):
         return None, True
     common = Search(made)
+    common.budget = budget
     anchors = Anchors(snapshot, request, common, distinct=False)
     anchor = Anchor(anchors.results(tree), common)
     picks = anchor.take_turn()

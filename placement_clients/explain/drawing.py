@@ -152,11 +152,15 @@ def draw_capacity(console: Console, document: Json) -> None:
     """Draw how many times a request could be claimed, and where."""
     bound = "" if document["exact"] else "at least "
     times = "once" if document["total"] == 1 else f"{document['total']} times"
+    complete = document.get("complete", True)
     if not document["total"]:
-        console.print(Text("This cannot be claimed.", style="bold"))
+        said = "This cannot be claimed." if complete else "No host was found in time."
+        console.print(Text(said, style="bold"))
         return
     said = f"This can be claimed {bound}{times}."
     console.print(Text(said, style="bold"))
+    if not complete:
+        console.print(Text("The time ran out: not all hosts were counted."))
     table = _table(console)
     table.add_column("HOST", overflow="fold")
     if console.is_terminal:

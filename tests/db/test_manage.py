@@ -1,5 +1,6 @@
 """``placement-manage``: arguments, output and exit codes."""
 
+import os
 import subprocess
 import sys
 from importlib import metadata
@@ -210,10 +211,61 @@ class TestConfiguration:
     def test_a_missing_connection_is_named(self, tmp_path: Path) -> None:
         code, output, error = programs.run(MODULE, "db", "version", home=tmp_path)
         assert (code, output) == (1, "")
-        assert error == (
+        assert error.startswith(
             "placement-manage: value required for option connection in group "
             "[placement_database]\n"
         )
+        assert "OS_PLACEMENT_DATABASE__CONNECTION is not set" in error
+        places = f"{tmp_path}/.placement, {tmp_path}, /etc/placement, /etc"
+        assert f"no placement.conf or placement-manage.conf in {places}\n" in error
+        assert "placement-manage --config-file PATH db version\n" in error
+
+    def test_a_file_that_names_no_database_is_named(self, tmp_path: Path) -> None:
+        file = tmp_path / "some.conf"
+        file.write_text("[placement_database]\nconnect = sqlite://\n")
+        given = ("--config-file", str(file), "db", "version")
+        code, _, error = programs.run(MODULE, *given, home=tmp_path)
+        assert code == 1
+        assert f"these files do not name one: {file}\n" in error
+
+    def test_the_directory_of_the_service_is_said_to_be_for_it_alone(
+        self,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path,
+    ) -> None:
+        programs.unconfigure(monkeypatch, tmp_path)
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", "/etc/placement")
+        assert manage.main(["db", "version"]) == 1
+        error = capsys.readouterr().err
+        assert "(OS_PLACEMENT_CONFIG_DIR is for the service alone" in error
+
+    @pytest.mark.parametrize(
+        ("module", "given", "ends"),
+        [
+            ("placement.cmd.manage", ("db", "version"), "a082b8bb98d0\n"),
+            ("placement.cmd.manage", ("os-traits", "sync"), "no trait was missing\n"),
+            ("placement.cmd.status", ("upgrade", "check"), ""),
+        ],
+    )
+    def test_the_last_line_of_the_error_is_a_command_that_works(
+        self, module: str, given: tuple[str, ...], ends: str, tmp_path: Path
+    ) -> None:
+        with programs.serving("placement.cmd.api", "--workers", "1", home=tmp_path):
+            code, _, error = programs.run(module, *given, home=tmp_path)
+            assert code == 1
+            command = error.splitlines()[-1]
+            done = subprocess.run(
+                ["bash", "-c", command],
+                env={
+                    **programs.environment(tmp_path),
+                    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                },
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+        assert done.stdout.endswith(ends)
 
     def test_a_missing_connection_is_named_even_without_a_command(
         self, tmp_path: Path

@@ -1,6 +1,7 @@
 """How many times a request could be claimed, compared with every order of claims."""
 
 import dataclasses
+import itertools
 import random
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from placement.model.request import Group, Request
 from placement.model.tree import SHARING
 from placement.questions import counting
+from placement.search.budget import Limits
 from tests.property import forest, oracle
 
 BATCHES = 4
@@ -78,7 +80,9 @@ def test_it_is_the_most_or_a_lower_bound(seed: int) -> None:
             most = most_claims(cloud, request, {})
         except TooMany:
             continue
-        counts = counting.count_all(forest.snapshot_of(cloud), request, MOST)
+        counts = counting.count_all(
+            forest.snapshot_of(cloud), request, MOST, counting.Effort()
+        )
         total = sum(each.count for each in counts)
         context = (cloud, request)
         if all(each.exact for each in counts):
@@ -99,7 +103,9 @@ def host(name: str, **totals: int) -> forest.Node:
 def count(
     cloud: list[forest.Node], *groups: Group, most: int = MOST
 ) -> dict[str, tuple[int, bool]]:
-    counts = counting.count_all(forest.snapshot_of(cloud), Request(groups), most)
+    counts = counting.count_all(
+        forest.snapshot_of(cloud), Request(groups), most, counting.Effort()
+    )
     return {each.tree.root.uuid: (each.count, each.exact) for each in counts}
 
 
@@ -181,3 +187,34 @@ def test_only_hosts_that_share_are_counted_one_by_one(
     assert all(found[node.name] == (10, True) for node in alone)
     # One of the hosts alone stands for all of them.
     assert counted < 10
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_counted_when_time_or_budget_ends_is_certain(seed: int) -> None:
+    rng = random.Random(seed)
+    cut = whole = 0
+    for _ in range(150):
+        cloud = forest.random_forest(rng, size=5)
+        request = forest.random_request(rng, cloud)
+        if not any(group.resources for group in request.groups):
+            continue
+        snapshot = forest.snapshot_of(cloud)
+        full = {
+            each.tree: each.count
+            for each in counting.count_all(snapshot, request, MOST, counting.Effort())
+        }
+        clock = itertools.count(0.0, 1.0).__next__
+        for effort in (
+            counting.Effort(rng.randrange(1, 8), clock=clock),
+            counting.Effort(limits=Limits(per_anchor=1, total=1)),
+        ):
+            counts = counting.count_all(snapshot, request, MOST, effort)
+            context = (seed, cloud, request)
+            assert all(each.count <= full[each.tree] for each in counts), context
+            if effort.is_cut:
+                cut += 1
+            else:
+                assert len(counts) == len(full), context
+                whole += 1
+    assert cut > 10
+    assert whole > 10

@@ -100,7 +100,7 @@ INNER = {
     FOUNDATION / "serving": [
         {"program"},
         {"assembly", "command", "worker"},
-        {"background", "completion", "garbage"},
+        {"background", "completion", "garbage", "guidance"},
     ],
     FOUNDATION / "observing": [
         {"metrics", "tracing"},

@@ -1,7 +1,7 @@
 """Capacity: how many more of a request would fit."""
 
 from placement.operation import Call
-from placement.questions import capacity
+from placement.questions import candidate_query, capacity
 from placement_foundation.http.operation import Later, Reply
 
 
@@ -12,4 +12,5 @@ def show_capacity(call: Call[None]) -> Later:
     """
     question: capacity.CapacityQuery = call.query
     forest = call.forest()
-    return lambda: Reply(capacity.count(forest, question))
+    limits = candidate_query.order_of(call.settings).limits
+    return lambda: Reply(capacity.count(forest, question, limits))

@@ -53,7 +53,8 @@ def _explanation(
 def _capacity(
     call: Call[None], asked: capacity.CapacityQuery, imagine: Imagine
 ) -> Later:
-    return lambda: Reply(capacity.count(imagine(), asked))
+    limits = candidate_query.order_of(call.settings).limits
+    return lambda: Reply(capacity.count(imagine(), asked, limits))
 
 
 ANSWERS: Mapping[str, Callable[[Call[None], Any, Imagine], Later]] = {
