@@ -253,6 +253,19 @@ class Client:
             self.post("/resource_providers", body, version=version).document
         )
 
+    def rename_provider(
+        self, uuid: str, name: str, *, version: str = "1.0"
+    ) -> Provider:
+        """Give a resource provider another name; its parent stays.
+
+        :raises NotFound: there is no such provider
+        :raises Conflict: the name is taken
+        """
+        path = path_of("resource_providers", uuid)
+        return record.parse_provider(
+            self.put(path, {"name": name}, version=version).document
+        )
+
     def delete_provider(self, uuid: str, *, version: str = "1.23") -> None:
         """Delete a resource provider.
 

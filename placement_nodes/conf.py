@@ -39,6 +39,20 @@ SYNC_OPTIONS = [
         min=1,
         help="Seconds from the end of a pass to the beginning of the next one.",
     ),
+    cfg.IntOpt(
+        "parallel",
+        default=8,
+        min=1,
+        max=64,
+        help="How many nodes to work on at a time. Each has one request to Placement "
+        "under way.",
+    ),
+    cfg.Opt(
+        "monitoring_address",
+        type=option.Address(),
+        help="Publish /livez, /readyz and /metrics at this address, such as "
+        "127.0.0.1:9179, to anybody who can reach it. By default nothing listens.",
+    ),
     cfg.StrOpt(
         "state_file",
         sample_default="~/.local/share/placement-nodes/providers.json",

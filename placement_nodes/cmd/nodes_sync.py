@@ -16,12 +16,15 @@ from placement_clients import access
 from placement_clients.access import Access, Misconfigured
 from placement_clients.client import Client
 from placement_foundation import option
+from placement_foundation.http import health
+from placement_foundation.observing import metrics
 from placement_foundation.observing.log import set_up_logging
-from placement_foundation.serving import completion
-from placement_nodes import conf
+from placement_foundation.serving import completion, side
+from placement_nodes import conf, measure
 from placement_nodes.sync import memory
 from placement_nodes.sync.agent import Agent, Tally
 from placement_nodes.sync.bare_metal import BareMetal, Unreadable
+from placement_nodes.sync.report import Report
 
 LOG = log.getLogger(__name__)
 
@@ -47,14 +50,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 placement,
                 providers,
                 say=partial(print, flush=True),
+                parallel=config.sync.parallel,
                 dry=asked.dry_run,
                 stopped=stop.is_set,
             )
             if asked.once or asked.dry_run:
                 return _run_once(agent, asked.node)
-            _run(agent, asked.node, config.sync.interval, stop)
+            report = Report(config.sync.interval)
+            _publish(config, report)
+            _run(agent, asked.node, config.sync.interval, stop, report)
             return 0
-    except (cfg.Error, ValueError, Misconfigured, memory.Unusable) as exc:
+    except (cfg.Error, OSError, ValueError, Misconfigured, memory.Unusable) as exc:
         print(f"{PROGRAM}: {exc}", file=sys.stderr)
         return UNUSABLE
 
@@ -150,13 +156,38 @@ def _run_once(agent: Agent, node: str | None) -> int:
     return SOME_FAILED if tally.failed else 0
 
 
-def _run(agent: Agent, node: str | None, interval: int, stop: threading.Event) -> None:
+def _publish(config: cfg.ConfigOpts, report: Report) -> None:
+    """Serve the pages for monitoring, if they are wanted.
+
+    :raises OSError: their address is taken, or does not belong to this machine
+    """
+    if config.sync.monitoring_address:
+        metrics.switch_on(measure.SYNC_PREFIX, measure.SYNC_MEASURES)
+        checks = {"nodes": report.reads_nodes, "placement": report.reaches_placement}
+        pages = health.pages(checks)
+        pages["/metrics"] = side.metrics_page()
+        side.serve(config.sync.monitoring_address, pages)
+
+
+def _run(
+    agent: Agent,
+    node: str | None,
+    interval: int,
+    stop: threading.Event,
+    report: Report,
+) -> None:
     """Make passes until stopped; what fails in one may succeed in the next."""
     while not stop.is_set():
         try:
-            LOG.info("%s", _pass(agent, node))
+            tally = _pass(agent, node)
+            LOG.info("%s", tally)
+            report.made(tally)
         except (Unreadable, memory.Unusable) as exc:
-            LOG.error("this pass is skipped: %s", exc)
+            LOG.error("this pass is skipped, the next is in %s s: %s", interval, exc)
+            report.skipped()
+        except Exception:
+            LOG.exception("this pass failed, the next is in %s s", interval)
+            report.skipped()
         stop.wait(interval)
 
 

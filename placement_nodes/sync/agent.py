@@ -1,7 +1,9 @@
 """A pass: every node is compared with its provider, and copied to Placement."""
 
 import dataclasses
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent import futures
 from functools import partial
 from typing import Any
 
@@ -41,10 +43,30 @@ class Tally:
         )
 
 
+class Silence:
+    """Whether Placement has not answered for several nodes in a row."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+
+    @property
+    def lasts(self) -> bool:
+        """Whether to try no more nodes."""
+        return self._count >= PATIENCE
+
+    def note(self, answered: bool) -> None:
+        """Note whether Placement answered for a node."""
+        with self._lock:
+            if not self.lasts:
+                self._count = 0 if answered else self._count + 1
+
+
 class Agent:
     """Copies nodes to Placement.
 
     :param say: is called with a line for each thing that is done, or would be
+    :param parallel: how many nodes to work on at a time
     :param dry: write nothing, neither to Placement nor to the memory
     :param stopped: returns whether to stop after the current node
     """
@@ -56,6 +78,7 @@ class Agent:
         memory: Memory,
         *,
         say: Callable[[str], object] = LOG.info,
+        parallel: int = 1,
         dry: bool = False,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -63,6 +86,7 @@ class Agent:
         self._placement = placement
         self._memory = memory
         self._say = say
+        self._parallel = parallel
         self._dry = dry
         self._stopped = stopped
 
@@ -90,7 +114,7 @@ class Agent:
 
     def _pass(self, nodes: Iterable[Mapping[str, Any]], gone: Collection[str]) -> Tally:
         tally = Tally()
-        wanted = list(_wanted(nodes, tally))
+        wanted = list(_wanted(nodes, self._memory.providers, tally))
         if not self._dry:
             # Remembered before they are created: a forgotten provider would never be
             # removed.
@@ -107,27 +131,37 @@ class Agent:
     def _work(
         self, tasks: Sequence[tuple[str, Callable[[Tally], None]]], tally: Tally
     ) -> None:
-        """Do one task after another; a failure of one does not stop the others.
+        """Do tasks, some at a time; a failure of one does not stop the others.
 
         It stops only if Placement does not answer at all.
         """
-        silent = 0
-        for number, (uuid, task) in enumerate(tasks):
+        silence = Silence()
+
+        def work(named: tuple[str, Callable[[Tally], None]]) -> None:
+            uuid, task = named
             if self._stopped():
                 return
-            if silent == PATIENCE:
-                LOG.error("Placement does not answer: the other nodes have to wait")
-                left = {uuid for uuid, _ in tasks[number:]}
-                tally.unanswered |= left
-                tally.failed |= left
-                return
-            silent = 0 if _attempt(uuid, task, tally) else silent + 1
+            if silence.lasts:
+                tally.unanswered.add(uuid)
+                tally.failed.add(uuid)
+            else:
+                silence.note(_attempt(uuid, task, tally))
+
+        with futures.ThreadPoolExecutor(self._parallel) as threads:
+            # Each result is asked for, so that no error is lost.
+            for _ in threads.map(work, tasks):
+                pass
+        if silence.lasts:
+            LOG.error(
+                "Placement does not answer: %s nodes wait for the next pass",
+                len(tally.unanswered),
+            )
 
     def _synchronise(self, wanted: Wanted, tally: Tally) -> None:
         faults = self._placement.retry_lost_races(partial(self._once, wanted, tally))
         for fault in faults:
             _blame(wanted.uuid, fault, tally)
-        if not faults:
+        if not faults and wanted.uuid not in tally.left_out:
             tally.synchronised.add(wanted.uuid)
 
     def _once(self, wanted: Wanted, tally: Tally) -> list[str]:
@@ -151,7 +185,8 @@ class Agent:
             except errors.Conflict as exc:
                 if not (step.optional and exc.in_use):
                     raise
-                faults.append(f"the old inventory is kept: {exc}")
+                if wanted.resource_class is not None:
+                    faults.append(f"the old inventory is kept: {exc}")
             else:
                 tally.changed.add(wanted.uuid)
         return faults
@@ -171,8 +206,14 @@ class Agent:
         tally.removed.add(uuid)
 
 
-def _wanted(nodes: Iterable[Mapping[str, Any]], tally: Tally) -> Iterator[Wanted]:
-    """Yield what each provider should have, and report nodes that get none."""
+def _wanted(
+    nodes: Iterable[Mapping[str, Any]], own: Collection[str], tally: Tally
+) -> Iterator[Wanted]:
+    """Yield what each provider should have, and report nodes that cannot be allocated.
+
+    :param own: the providers of the agent: without a resource class, they stay, but
+        nothing of them can be allocated
+    """
     for node in nodes:
         uuid = str(node.get("uuid"))
         try:
@@ -180,11 +221,11 @@ def _wanted(nodes: Iterable[Mapping[str, Any]], tally: Tally) -> Iterator[Wanted
         except (KeyError, TypeError) as exc:
             _blame(uuid, f"the node cannot be parsed: {exc!r}", tally)
             continue
-        if wanted:
-            yield wanted
-        else:
+        if wanted.resource_class is None:
             LOG.warning("%s: the node has no resource class, and is left out", uuid)
             tally.left_out.add(uuid)
+        if wanted.resource_class is not None or uuid in own:
+            yield wanted
 
 
 def _attempt(uuid: str, task: Callable[[Tally], None], tally: Tally) -> bool:

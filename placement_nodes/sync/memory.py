@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,8 @@ class Memory:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        # Several nodes are worked on at a time.
+        self._lock = threading.Lock()
         self._providers = _read(path)
 
     @property
@@ -31,11 +34,13 @@ class Memory:
 
     def add(self, uuids: Iterable[str]) -> None:
         """Add some more."""
-        self._replace(self._providers.union(uuids))
+        with self._lock:
+            self._replace(self._providers.union(uuids))
 
     def forget(self, uuid: str) -> None:
         """Remove one."""
-        self._replace(self._providers - {uuid})
+        with self._lock:
+            self._replace(self._providers - {uuid})
 
     def _replace(self, providers: frozenset[str]) -> None:
         if providers == self._providers:

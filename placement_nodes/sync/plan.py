@@ -20,16 +20,21 @@ UNCERTAIN = (None, "error")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a provider should have: one of a class, reserved or not, and traits."""
+    """What a provider should have: one of a class, reserved or not, and traits.
+
+    Without a class it has nothing that could be allocated.
+    """
 
     uuid: str
-    resource_class: str
+    resource_class: str | None
     reserved: int
     traits: frozenset[str]
 
     @property
     def inventories(self) -> dict[str, Inventory]:
         """The inventories by class. A node is allocated as a whole."""
+        if self.resource_class is None:
+            return {}
         whole = Inventory(
             total=1,
             reserved=self.reserved,
@@ -45,7 +50,8 @@ class Wanted:
 class Found:
     """The state in Placement: of the provider, and of the traits it should have.
 
-    ``generation`` is None if there is no provider. ``known_traits`` are the wanted
+    ``generation`` is None if there is no provider. ``name`` is that of the provider.
+    ``known_traits`` are the wanted
     traits that exist.
     """
 
@@ -53,6 +59,7 @@ class Found:
     inventories: Mapping[str, Inventory]
     traits: frozenset[str]
     known_traits: frozenset[str]
+    name: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,17 +76,16 @@ class Step:
     optional: bool = False
 
 
-def wanted_of(node: Mapping[str, Any]) -> Wanted | None:
-    """Return what the provider of a node should have; None without a resource class.
+def wanted_of(node: Mapping[str, Any]) -> Wanted:
+    """Return what the provider of a node should have.
 
     :param node: as the bare metal API shows it
     :raises KeyError: a member is missing
     """
-    if not node["resource_class"]:
-        return None
+    resource_class = node["resource_class"]
     return Wanted(
         node["uuid"],
-        class_name(node["resource_class"]),
+        class_name(resource_class) if resource_class else None,
         0 if is_free(node) else 1,
         frozenset(node["traits"]),
     )
@@ -107,7 +113,8 @@ def find(placement: Client, wanted: Wanted) -> Found:
     """
     uuid = wanted.uuid
     tree = placement.list_providers(in_tree=uuid)
-    if uuid not in [each.uuid for each in tree]:
+    name = next((each.name for each in tree if each.uuid == uuid), None)
+    if name is None:
         return Found(None, {}, frozenset(), _known_traits(placement, wanted.traits))
     inventories = placement.get_inventories(uuid, version="1.6")
     traits = placement.get_traits(uuid).names
@@ -116,7 +123,7 @@ def find(placement: Client, wanted: Wanted) -> Found:
         known = _known_traits(placement, wanted.traits)
     # If the provider changed between the two, the older generation makes the write
     # fail.
-    return Found(inventories.generation, inventories.by_class, traits, known)
+    return Found(inventories.generation, inventories.by_class, traits, known, name)
 
 
 def _known_traits(placement: Client, names: frozenset[str]) -> frozenset[str]:
@@ -139,12 +146,16 @@ def steps(wanted: Wanted, found: Found) -> list[Step]:
 
 
 def _provider_steps(wanted: Wanted, found: Found) -> list[Step]:
-    return [_create(wanted.uuid)] if found.generation is None else []
+    if found.generation is None:
+        return [_create(wanted.uuid)]
+    return [] if found.name == wanted.uuid else [_rename(wanted.uuid, found.name)]
 
 
 def _inventory_steps(wanted: Wanted, found: Found) -> list[Step]:
     if found.inventories == wanted.inventories:
         return []
+    if wanted.resource_class is None:
+        return [_withdraw(wanted.uuid, found.inventories)]
     return [_ensure_class(wanted.resource_class), _replace_inventories(wanted)]
 
 
@@ -173,6 +184,32 @@ def _create(uuid: str) -> Step:
             ) from exc
 
     return Step(f"create the provider {uuid}", perform)
+
+
+def _rename(uuid: str, name: str) -> Step:
+    def perform(placement: Client, generation: int | None) -> int:
+        return placement.rename_provider(uuid, uuid).generation
+
+    return Step(f"rename the provider {name} back", perform)
+
+
+def _withdraw(uuid: str, inventories: Mapping[str, Inventory]) -> Step:
+    """Remove all inventories; while an instance uses them, only reserve them."""
+    reserved = {
+        name: dataclasses.replace(inventory, reserved=inventory.total)
+        for name, inventory in inventories.items()
+    }
+
+    def perform(placement: Client, generation: int | None) -> int:
+        before = _known(generation)
+        try:
+            return placement.replace_inventories(uuid, before, {}).generation
+        except errors.Conflict as exc:
+            if not exc.in_use or reserved == inventories:
+                raise
+        return placement.replace_inventories(uuid, before, reserved).generation
+
+    return Step("remove the inventory", perform, optional=True)
 
 
 def _ensure_class(name: str) -> Step:

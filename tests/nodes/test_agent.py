@@ -133,6 +133,64 @@ def test_a_node_without_a_resource_class_is_left_out(
     assert world.placement.list_providers(uuid=uuid) == []
 
 
+def test_a_node_that_loses_its_resource_class_cannot_be_allocated(
+    world: World,
+) -> None:
+    uuid = world.enrol("n1", "CUSTOM_A")
+    world.run()
+    world.nodes.change("n1", resource_class=None)
+    tally = world.run()
+    assert (tally.left_out, tally.changed, tally.failed) == ({uuid}, {uuid}, set())
+    assert world.inventories(uuid) == {}
+    assert world.traits(uuid) == {"CUSTOM_A"}
+    assert world.run().changed == set()
+    world.nodes.change("n1", resource_class="baremetal.gold")
+    world.run()
+    assert world.inventories(uuid) == gold()
+
+
+def test_one_in_use_that_loses_its_resource_class_is_reserved(world: World) -> None:
+    uuid = world.enrol("n1")
+    world.run()
+    world.claim(uuid, new_uuid())
+    world.nodes.change("n1", resource_class=None)
+    for _ in range(2):
+        tally = world.run()
+        assert (tally.left_out, tally.failed) == ({uuid}, set())
+        assert world.inventories(uuid) == gold(reserved=1)
+
+
+def test_a_provider_that_was_renamed_gets_its_name_back(world: World) -> None:
+    uuid = world.enrol("n1")
+    world.run()
+    world.placement.rename_provider(uuid, "somebody's favourite")
+    assert world.run().changed == {uuid}
+    assert world.placement.get_provider(uuid).name == uuid
+    assert world.writes() == [f"PUT /resource_providers/{uuid}"]
+    assert world.run().changed == set()
+
+
+def test_a_name_that_another_provider_took_is_reported(world: World) -> None:
+    uuid, other = world.enrol("n1"), world.enrol("n2", "CUSTOM_A")
+    world.run()
+    world.placement.rename_provider(uuid, "n1")
+    world.placement.create_provider(uuid)
+    tally = world.run()
+    assert (tally.failed, tally.synchronised) == ({uuid}, {other})
+
+
+def test_several_nodes_at_a_time_end_as_one_after_the_other(world: World) -> None:
+    uuids = {world.enrol(f"n{number}", "CUSTOM_A") for number in range(20)}
+    tally = world.run(parallel=5)
+    assert (tally.synchronised, tally.failed) == (uuids, set())
+    assert all(world.inventories(uuid) == gold() for uuid in uuids)
+    assert all(world.traits(uuid) == {"CUSTOM_A"} for uuid in uuids)
+    for number in range(20):
+        world.nodes.call("DELETE", f"/v1/nodes/n{number}")
+    assert world.run(parallel=5).removed == uuids
+    assert world.run(parallel=5).removed == set()
+
+
 def test_a_provider_goes_with_its_node(world: World) -> None:
     uuid, other = world.enrol("n1"), world.enrol("n2")
     world.run()
@@ -365,6 +423,19 @@ def test_changes_held_up_by_an_outage_of_placement_come_later(
     world.nodes.call("DELETE", "/v1/nodes/n0")
     assert len(world.run().synchronised) == 4
     assert world.run().changed == set()
+
+
+def test_a_silent_placement_is_not_asked_for_every_node(
+    world: World, application: "WSGIApplication", caplog: pytest.LogCaptureFixture
+) -> None:
+    uuids = {world.enrol(f"n{number}") for number in range(12)}
+    fail = Trouble(application, lambda environ: "500 Internal Server Error")
+    with serving(fail) as served:
+        tally = world.run(url=served.url, parallel=2)
+        assert len(served.calls) <= 3 + 1
+    assert tally.failed == tally.unanswered == uuids
+    assert "Placement does not answer: 12 nodes wait" in caplog.text
+    assert world.run(parallel=2).synchronised == uuids
 
 
 class Crash(BaseException):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -14,6 +15,8 @@ import pytest
 from placement_nodes.cmd import nodes as command
 from placement_nodes.cmd import nodes_sync
 from placement_nodes.db import migration
+from placement_nodes.sync.agent import Tally
+from placement_nodes.sync.report import Report
 from tests import backends, programs
 from tests.nodes.world import GOLD, World
 
@@ -185,6 +188,53 @@ def test_the_agent_runs_until_it_is_stopped(world: World, home: Path) -> None:
         process.terminate()
         process.communicate(timeout=30)
         assert process.returncode == 0
+
+
+def test_the_agent_says_how_it_is(world: World, home: Path) -> None:
+    world.enrol("n1")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    file = home / "nodes.conf"
+    file.write_text(
+        "[baremetal]\nauth_type = none\n"
+        f"endpoint_override = {world.nodes_service.url}\n"
+        "[placement]\nauth_type = admin_token\ntoken = admin\n"
+        f"endpoint = {world.service.url}\nendpoint_override = {world.service.url}\n"
+        f"[sync]\ninterval = 1\nmonitoring_address = 127.0.0.1:{port}\n"
+    )
+    asked = ["--config-file", str(file)]
+    with programs.start(SYNC, *asked, home=home) as process:
+        assert process.stdout
+        lines = iter(process.stdout.readline, "")
+        assert [*_until(lines, "set the inventory")]
+        url = f"http://127.0.0.1:{port}"
+        read = urllib.request.urlopen
+        assert read(f"{url}/livez", timeout=30).read() == b"ok\n"
+        ready = read(f"{url}/readyz", timeout=30).read().decode()
+        assert ready == "nodes: ok\nplacement: ok\n"
+        counted = ""
+        while 'nodes{outcome="synchronised"} 1.0' not in counted:
+            counted = read(f"{url}/metrics", timeout=30).read().decode()
+        assert "placement_nodes_sync_passes_total" in counted
+        process.terminate()
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+
+
+def test_an_agent_that_no_placement_answers_is_not_ready() -> None:
+    now = 1000.0
+    report = Report(60, clock=lambda: now)
+    assert report.reads_nodes()
+    assert report.reaches_placement()
+    now += 241
+    assert not report.reads_nodes()
+    report.made(Tally(failed={"a"}, unanswered={"a"}))
+    assert report.reads_nodes()
+    assert not report.reaches_placement()
+    report.made(Tally(synchronised={"a"}))
+    assert report.reaches_placement()
+    report.skipped()
+    assert report.reads_nodes()
 
 
 def _until(lines: Iterator[str], text: str) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """The steps that make a provider match its node."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,7 +32,7 @@ def found(
     *traits: str, known: str = "", inventories: Mapping[str, Inventory] | None = None
 ) -> Found:
     have = {GOLD: whole()} if inventories is None else inventories
-    return Found(7, have, frozenset(traits), frozenset(known.split()))
+    return Found(7, have, frozenset(traits), frozenset(known.split()), UUID)
 
 
 def whole(**other: Any) -> Inventory:
@@ -94,8 +95,18 @@ def test_a_node_that_cannot_be_allocated_is_reserved(
 
 
 @pytest.mark.parametrize("resource_class", [None, ""])
-def test_nothing_is_wanted_without_a_resource_class(resource_class: str | None) -> None:
-    assert plan.wanted_of({**FREE, "resource_class": resource_class}) is None
+def test_nothing_can_be_allocated_without_a_resource_class(
+    resource_class: str | None,
+) -> None:
+    want = plan.wanted_of({**FREE, "resource_class": resource_class})
+    assert (want.resource_class, want.inventories) == (None, {})
+    assert texts(want, found(*want.traits, inventories={})) == []
+    assert texts(want, found(*want.traits)) == ["remove the inventory"]
+
+
+def test_another_name_is_taken_back() -> None:
+    have = dataclasses.replace(found(), name="n1")
+    assert texts(wanted(), have) == ["rename the provider n1 back"]
 
 
 def test_nothing_is_done_when_nothing_differs() -> None:

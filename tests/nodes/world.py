@@ -30,7 +30,12 @@ class World:
         return BareMetal(access.from_environment({}, url=self.nodes_service.url))
 
     def run(
-        self, node: str | None = None, *, dry: bool = False, url: str | None = None
+        self,
+        node: str | None = None,
+        *,
+        dry: bool = False,
+        url: str | None = None,
+        parallel: int = 1,
     ) -> Tally:
         """Make a pass, as one of several processes that follow each other."""
         way = access.from_environment({}, url=url or self.service.url, token="admin")
@@ -39,7 +44,12 @@ class World:
         self.said.clear()
         with memory.opened(self.state) as remembered:
             agent = Agent(
-                self.bare_metal(), placement, remembered, say=self.said.append, dry=dry
+                self.bare_metal(),
+                placement,
+                remembered,
+                say=self.said.append,
+                parallel=parallel,
+                dry=dry,
             )
             return agent.synchronise_one(node) if node else agent.synchronise_all()
 

@@ -44,6 +44,7 @@ LAYERS = {
         {"version"},
         # The agent knows the service by its API only.
         {"sync"},
+        {"measure"},
     ],
     RESERVATIONS: [
         {"cmd", "wsgi"},
@@ -99,7 +100,7 @@ INNER = {
     ],
     FOUNDATION / "serving": [
         {"program"},
-        {"assembly", "command", "worker"},
+        {"assembly", "command", "side", "worker"},
         {"background", "completion", "garbage", "guidance"},
     ],
     FOUNDATION / "observing": [

@@ -1,0 +1,65 @@
+"""Pages for monitoring a process that has no web server of its own."""
+
+import socketserver
+import threading
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+from wsgiref import simple_server
+
+from placement_foundation.http import page
+from placement_foundation.http.page import Page, Text
+from placement_foundation.option import Place
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+# A client that is silent for so many seconds is disconnected.
+PATIENCE = 10
+
+
+class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
+    """A small web server: one thread for each request."""
+
+    daemon_threads = True
+
+
+class Handler(simple_server.WSGIRequestHandler):
+    """A connection to it."""
+
+    timeout = PATIENCE
+
+    def log_message(self, *unused: object) -> None:
+        """Write nothing: probes come every few seconds."""
+
+
+def serve(place: Place, pages: Mapping[str, "WSGIApplication"]) -> Server:
+    """Serve pages at an address, in a thread that ends with the process.
+
+    :raises OSError: the address is taken, or does not belong to this machine
+    """
+    bound = page.bind(place)
+    server = Server((place.host, place.port), Handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = bound
+    server.server_address = bound.getsockname()
+    # Without asking a name server what this machine is called.
+    server.server_name, server.server_port = place.host, bound.getsockname()[1]
+    server.setup_environ()
+    server.server_activate()
+    server.set_app(page.beside(_nothing_here, pages))
+    threading.Thread(target=server.serve_forever, daemon=True, name="pages").start()
+    return server
+
+
+def _nothing_here(
+    environment: "WSGIEnvironment", start_response: "StartResponse"
+) -> Iterable[bytes]:
+    start_response("404 Not Found", [("content-length", "0")])
+    return []
+
+
+def metrics_page() -> Page:
+    """Return the page with the metrics of this process, and of those beside it."""
+    from placement_foundation.observing import metrics
+
+    return Page(lambda: Text(metrics.render(), media_type=metrics.MEDIA_TYPE))

@@ -1,0 +1,57 @@
+"""What the agent reports of its passes: metrics, and whether it is well."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from placement_foundation.observing import telemetry
+from placement_nodes import measure
+from placement_nodes.sync.agent import Tally
+
+# So many intervals may go by without a pass in which Placement answered.
+PATIENCE = 3
+
+
+class Report:
+    """The outcome of the last passes.
+
+    :param interval: seconds between two passes
+    """
+
+    def __init__(
+        self, interval: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._interval = interval
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._read = self._written = clock()
+
+    def skipped(self) -> None:
+        """Note a pass in which the nodes could not be read."""
+        telemetry.tell(measure.PASSES, outcome="skipped")
+
+    def made(self, tally: Tally) -> None:
+        """Note a pass."""
+        with self._lock:
+            self._read = self._clock()
+            if not tally.unanswered:
+                self._written = self._read
+        outcome = "partial" if tally.failed else "complete"
+        telemetry.tell(measure.PASSES, outcome=outcome)
+        for name in ("synchronised", "left_out", "failed", "unanswered"):
+            telemetry.tell(measure.NODES, len(getattr(tally, name)), outcome=name)
+        for name in ("changed", "removed"):
+            telemetry.tell(measure.CHANGES, len(getattr(tally, name)), kind=name)
+        if not tally.failed:
+            telemetry.tell(measure.LAST_PASS, time.time())
+
+    def reads_nodes(self) -> bool:
+        """Return whether the nodes could be read a short time ago."""
+        return self._is_recent(self._read)
+
+    def reaches_placement(self) -> bool:
+        """Return whether Placement answered for all nodes a short time ago."""
+        return self._is_recent(self._written)
+
+    def _is_recent(self, moment: float) -> bool:
+        return self._clock() - moment <= PATIENCE * self._interval + 60
