@@ -174,6 +174,18 @@ DATABASE_OPTIONS = [
     ),
 ]
 
+# For services that publish their metrics at an address of their own only.
+METRICS_OPTIONS = [
+    cfg.Opt(
+        "address",
+        type=Address(),
+        help="Count and time what the service does, and publish the metrics in the "
+        "format of Prometheus at this address, such as 127.0.0.1:9179, to anybody who "
+        "can reach it. The serve command and our worker class for gunicorn listen "
+        "there. By default nothing is counted.",
+    ),
+]
+
 # Options of older releases, which configuration files may still carry.
 RETIRED_POLICY_OPTIONS = [
     cfg.BoolOpt(

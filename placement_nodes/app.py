@@ -7,12 +7,12 @@ from oslo_config import cfg
 from placement_foundation import option
 from placement_foundation.database.storage import Database
 from placement_foundation.http import middleware as surroundings
-from placement_foundation.http import refusal
+from placement_foundation.http import monitoring, refusal
 from placement_foundation.http.application import Application, Service
-from placement_foundation.http.middleware import Surroundings
+from placement_foundation.http.middleware import Surrounded, Surroundings
 from placement_foundation.http.policy import Enforcer
 from placement_foundation.serving import assembly
-from placement_nodes import conf, errors, middleware, policy, version
+from placement_nodes import conf, errors, measure, middleware, policy, version
 from placement_nodes.db import migration
 from placement_nodes.routes import ROUTES
 
@@ -72,5 +72,13 @@ def _assemble(
     )
     if config.api.public_endpoint:
         application = middleware.at_endpoint(application, config.api.public_endpoint)
-    application = surroundings.surround(application, config, SURROUNDINGS)
-    return middleware.with_version_bounds(application)
+    pages = monitoring.health_pages(database, migration.SCHEMA)
+    elsewhere = monitoring.elsewhere(config, database, measure.PREFIX)
+    surrounded = surroundings.surround(
+        application, config, SURROUNDINGS, pages, elsewhere
+    )
+    return Surrounded(
+        middleware.with_version_bounds(surrounded),
+        surrounded.largest_body,
+        surrounded.elsewhere,
+    )

@@ -68,6 +68,7 @@ SERVICES = {"placement": "placement", "baremetal": "baremetal"}
 SERVICE_OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("api", API_OPTIONS),
     ("database", option.DATABASE_OPTIONS),
+    ("metrics", option.METRICS_OPTIONS),
     ("nodes", NODE_OPTIONS),
     *option.LIBRARY_OPTIONS,
 ]

@@ -11,12 +11,12 @@ from placement_clients import access
 from placement_clients.client import Client
 from placement_foundation import option
 from placement_foundation.database.storage import Database
-from placement_foundation.http import middleware, refusal
+from placement_foundation.http import middleware, monitoring, refusal
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surroundings
 from placement_foundation.http.policy import Enforcer
-from placement_foundation.serving import assembly
-from placement_reservations import conf, errors, policy, version
+from placement_foundation.serving import assembly, side
+from placement_reservations import conf, errors, measure, policy, version
 from placement_reservations.clock import SystemClock
 from placement_reservations.compute import Compute
 from placement_reservations.compute.placement import PlacementCompute
@@ -96,6 +96,19 @@ def run_events(config: cfg.ConfigOpts, world: World, stop: threading.Event) -> N
     Loop(world).run(config.reservations.event_interval, stop)
 
 
+def publish(config: cfg.ConfigOpts, world: World) -> None:
+    """Serve the pages for monitoring a process that only runs events.
+
+    :raises OSError: the address is taken, or does not belong to this machine
+    """
+    if config.metrics.address:
+        pages = monitoring.health_pages(world.database, migration.SCHEMA)
+        pages[monitoring.METRICS] = monitoring.metrics_page(
+            world.database, measure.PREFIX, measure.MEASURES
+        )
+        side.serve(config.metrics.address, pages)
+
+
 def make_world(config: cfg.ConfigOpts) -> World:
     """Return what operations work with.
 
@@ -142,4 +155,8 @@ def _assemble(
     config: cfg.ConfigOpts, world: World, enforcer: Enforcer
 ) -> "WSGIApplication":
     application = Application(SERVICE, world.database, world, enforcer)
-    return middleware.surround(application, config, SURROUNDINGS)
+    pages = monitoring.health_pages(world.database, migration.SCHEMA)
+    elsewhere = monitoring.elsewhere(
+        config, world.database, measure.PREFIX, measure.MEASURES
+    )
+    return middleware.surround(application, config, SURROUNDINGS, pages, elsewhere)

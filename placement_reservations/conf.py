@@ -108,6 +108,7 @@ FREE_POOL_OPTIONS = [
 OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("api", option.API_OPTIONS),
     ("database", option.DATABASE_OPTIONS),
+    ("metrics", option.METRICS_OPTIONS),
     ("reservations", RESERVATION_OPTIONS),
     ("free_pool", FREE_POOL_OPTIONS),
     *option.LIBRARY_OPTIONS,

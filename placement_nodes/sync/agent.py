@@ -89,6 +89,9 @@ class Agent:
         self._parallel = parallel
         self._dry = dry
         self._stopped = stopped
+        # What a pass has done that several nodes need, and traits that it has seen.
+        self._done: set[str] = set()
+        self._traits: frozenset[str] = frozenset()
 
     def synchronise_all(self) -> Tally:
         """Copy all nodes to Placement, and remove providers whose nodes are gone.
@@ -114,6 +117,8 @@ class Agent:
 
     def _pass(self, nodes: Iterable[Mapping[str, Any]], gone: Collection[str]) -> Tally:
         tally = Tally()
+        self._done = set()
+        self._traits = frozenset()
         wanted = list(_wanted(nodes, self._memory.providers, tally))
         if not self._dry:
             # Remembered before they are created: a forgotten provider would never be
@@ -169,7 +174,8 @@ class Agent:
 
         :raises errors.Conflict: another client has changed the provider meanwhile
         """
-        found = plan.find(self._placement, wanted)
+        found = plan.find(self._placement, wanted, self._traits)
+        self._traits |= found.known_traits
         faults = [
             f"Placement does not know the standard trait {name}, because its os-traits "
             "is older: it is left out"
@@ -177,6 +183,8 @@ class Agent:
         ]
         generation = found.generation
         for step in plan.steps(wanted, found):
+            if step.text in self._done:
+                continue
             self._say(f"{wanted.uuid}: {step.text}")
             if self._dry:
                 continue
@@ -189,6 +197,8 @@ class Agent:
                     faults.append(f"the old inventory is kept: {exc}")
             else:
                 tally.changed.add(wanted.uuid)
+                if step.once:
+                    self._done.add(step.text)
         return faults
 
     def _remove(self, uuid: str, tally: Tally) -> None:

@@ -68,12 +68,14 @@ class Step:
 
     ``perform`` takes the generation of the provider, None if there is none yet, and
     returns the next one. ``optional`` steps may be refused because of allocations; the
-    steps after them are done all the same.
+    steps after them are done all the same. ``once`` marks steps that several nodes need
+    and that are done once in a pass.
     """
 
     text: str
     perform: Callable[[Client, int | None], int | None]
     optional: bool = False
+    once: bool = False
 
 
 def wanted_of(node: Mapping[str, Any]) -> Wanted:
@@ -106,28 +108,35 @@ def is_free(node: Mapping[str, Any]) -> bool:
     )
 
 
-def find(placement: Client, wanted: Wanted) -> Found:
+def find(
+    placement: Client, wanted: Wanted, known: frozenset[str] = frozenset()
+) -> Found:
     """Read the state in Placement.
 
+    :param known: traits that are known to exist
     :raises errors.PlacementError: it cannot be read
     """
     uuid = wanted.uuid
     tree = placement.list_providers(in_tree=uuid)
     name = next((each.name for each in tree if each.uuid == uuid), None)
     if name is None:
-        return Found(None, {}, frozenset(), _known_traits(placement, wanted.traits))
+        return Found(
+            None, {}, frozenset(), _known_traits(placement, wanted.traits, known)
+        )
     inventories = placement.get_inventories(uuid, version="1.6")
     traits = placement.get_traits(uuid).names
-    known = wanted.traits
+    there = wanted.traits
     if wanted.traits != traits:
-        known = _known_traits(placement, wanted.traits)
+        there = _known_traits(placement, wanted.traits, known)
     # If the provider changed between the two, the older generation makes the write
     # fail.
-    return Found(inventories.generation, inventories.by_class, traits, known, name)
+    return Found(inventories.generation, inventories.by_class, traits, there, name)
 
 
-def _known_traits(placement: Client, names: frozenset[str]) -> frozenset[str]:
-    return placement.list_traits(names) if names else names
+def _known_traits(
+    placement: Client, names: frozenset[str], known: frozenset[str]
+) -> frozenset[str]:
+    return names if names <= known else placement.list_traits(names)
 
 
 def unknown_traits(wanted: Wanted, found: Found) -> list[str]:
@@ -217,7 +226,7 @@ def _ensure_class(name: str) -> Step:
         placement.ensure_resource_class(name)
         return generation
 
-    return Step(f"make sure of the resource class {name}", perform)
+    return Step(f"make sure of the resource class {name}", perform, once=True)
 
 
 def _replace_inventories(wanted: Wanted) -> Step:
@@ -239,7 +248,7 @@ def _ensure_trait(name: str) -> Step:
         placement.ensure_trait(name)
         return generation
 
-    return Step(f"make sure of the trait {name}", perform)
+    return Step(f"make sure of the trait {name}", perform, once=True)
 
 
 def _replace_traits(uuid: str, names: frozenset[str]) -> Step:

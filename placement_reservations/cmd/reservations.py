@@ -62,6 +62,7 @@ def run_events(asked: argparse.Namespace) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         world = app.make_world(config)
+        app.publish(config, world)
         print("Running events. Ctrl-C stops it.", flush=True)
         app.run_events(config, world, stop)
 

@@ -53,6 +53,12 @@ def test_discovery_is_open_to_all(build: Build) -> None:
         assert nodes.call("GET", path).status == 200
 
 
+def test_probes_need_no_token(build: Build) -> None:
+    nodes = build("{}")
+    assert nodes.send("GET", "/livez").text == "ok\n"
+    assert nodes.send("GET", "/readyz").text == "database: ok\nschema: ok\n"
+
+
 def test_a_refusal_without_a_token_has_the_bounds_of_versions(build: Build) -> None:
     nodes = build("{}")
     for stranger in ({}, token("nobody")):

@@ -191,6 +191,15 @@ def test_several_nodes_at_a_time_end_as_one_after_the_other(world: World) -> Non
     assert world.run(parallel=5).removed == set()
 
 
+def test_what_several_nodes_need_is_made_once(world: World) -> None:
+    for number in range(4):
+        world.enrol(f"n{number}", "CUSTOM_A", "CUSTOM_B")
+    world.run()
+    assert world.writes().count(f"PUT /resource_classes/{GOLD}") == 1
+    assert world.writes().count("PUT /traits/CUSTOM_A") == 1
+    assert world.service.lines.count("GET /traits") < 4
+
+
 def test_a_provider_goes_with_its_node(world: World) -> None:
     uuid, other = world.enrol("n1"), world.enrol("n2")
     world.run()

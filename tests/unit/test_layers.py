@@ -83,7 +83,7 @@ LAYERS = {
 # Rooms within rooms, as far as they are apart.
 INNER = {
     FOUNDATION / "http": [
-        {"application", "refusal"},
+        {"application", "refusal", "monitoring"},
         {"middleware", "policy"},
         {"operation"},
         {"query_string", "json_text"},
