@@ -23,7 +23,7 @@ from placement.operation import Call, Context, context_of
 from placement_foundation.database import origin
 from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
-from placement_foundation.http import middleware, page, refusal
+from placement_foundation.http import middleware, page, refusal, share
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surroundings
 from placement_foundation.http.policy import Enforcer
@@ -150,7 +150,12 @@ def _keep_journal(config: cfg.ConfigOpts, connected: Database) -> Keeper | None:
     days = config.ledger.keep_journal_days
     if not days:
         filing.abandon(connected)
-    return keeping.keep(connected, days, config.ledger.waiting_readers)
+
+    def most_waiting() -> int:
+        # Half of the threads are left for all other requests.
+        return min(int(config.ledger.waiting_readers), share.count_threads() // 2)
+
+    return keeping.keep(connected, days, most_waiting)
 
 
 def _assemble(

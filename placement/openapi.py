@@ -247,6 +247,10 @@ def _content(row: Operation, version: Version) -> Json:
     if isinstance(row.lines, Described):
         # OpenAPI 3.1 cannot describe a sequence of documents: describe one of them.
         content[LINES] = {"x-line-schema": row.lines.describe(version)}
+    for media_type, other in row.formats.items():
+        if isinstance(other, Described):
+            key = "x-line-schema" if media_type == LINES else "schema"
+            content[media_type] = {key: other.describe(version)}
     return {"content": content} if content else {}
 
 

@@ -19,6 +19,7 @@ from placement.handlers import (
     usage,
 )
 from placement.handlers import resource_provider as provider
+<<<<<<< HEAD
 from placement.handlers.ledger import (
     capacity,
     explanation,
@@ -26,6 +27,9 @@ from placement.handlers.ledger import (
     placement,
     what_if,
 )
+=======
+from placement.handlers.ledger import capacity, explanation, fleet, journal, what_if
+>>>>>>> f17d9ba (Show the journal as a feed, as history, and as what was allocated at a moment)
 from placement.handlers.ledger import root as ledger
 from placement.objects import resource_provider
 from placement.schemas import aggregate as aggregate_wire
@@ -35,6 +39,7 @@ from placement.schemas import capacity as capacity_wire
 from placement.schemas import explanation as explanation_wire
 from placement.schemas import fleet as fleet_wire
 from placement.schemas import inventory as inventory_wire
+from placement.schemas import journal as journal_wire
 from placement.schemas import ledger as ledger_wire
 from placement.schemas import placement as placement_wire
 from placement.schemas import reshaper as reshaper_wire
@@ -44,6 +49,7 @@ from placement.schemas import root as root_wire
 from placement.schemas import trait as trait_wire
 from placement.schemas import usage as usage_wire
 from placement.schemas import what_if as what_if_wire
+from placement_foundation.http.application import LINES
 from placement_foundation.http.operation import Operation
 from placement_foundation.http.version import ByVersion, always, since
 
@@ -177,6 +183,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             heavy=True,
         ),
     },
+<<<<<<< HEAD
     "/ledger/v1/placements": {
         "POST": Operation(
             handler=since(1, 10, placement.place),
@@ -188,6 +195,38 @@ ROUTES: dict[str, dict[str, Operation]] = {
             newest_by_default=True,
             own_transactions=True,
             heavy=placement_wire.is_heavy,
+=======
+    "/ledger/v1/changes": {
+        "GET": Operation(
+            handler=always(journal.list_changes),
+            policy="placement:ledger:changes",
+            query=always(journal_wire.FEED_PARSER),
+            reply=always(journal_wire.render_feed),
+            formats={
+                LINES: journal_wire.render_feed_lines,
+                journal_wire.EVENTS: journal_wire.render_events,
+            },
+            newest_by_default=True,
+        ),
+    },
+    "/ledger/v1/history": {
+        "GET": Operation(
+            handler=always(journal.list_history),
+            policy="placement:ledger:history",
+            query=always(journal_wire.HISTORY_PARSER),
+            reply=always(journal_wire.render_history),
+            newest_by_default=True,
+        ),
+    },
+    "/ledger/v1/history/allocations": {
+        "GET": Operation(
+            handler=always(journal.show_allocations),
+            policy="placement:ledger:history",
+            query=always(journal_wire.PAST_PARSER),
+            reply=always(journal_wire.render_past),
+            newest_by_default=True,
+            heavy=True,
+>>>>>>> f17d9ba (Show the journal as a feed, as history, and as what was allocated at a moment)
         ),
     },
     "/reshaper": {

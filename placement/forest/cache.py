@@ -16,6 +16,7 @@ from placement.forest.vocabulary import Vocabulary
 from placement.model.request import Request
 from placement.objects import change_log
 from placement.objects.change_log import Seen
+from placement.objects.journal import keeping
 from placement.questions import name
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
@@ -211,6 +212,7 @@ class ForestCache:
             return True
         self._is_off = True
         self._forget()
+        keeping.miss(connection)
         LOG.warning(
             "another service writes to this database, so nothing is kept between "
             "requests until this process is started again"

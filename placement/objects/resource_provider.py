@@ -129,11 +129,17 @@ def get_by_uuid(
     :param missing: the message if there is none; may contain ``{uuid}``
     :raises NotFound: there is no such provider
     """
-    if exact_text.is_searchable(uuid):
-        for provider in _list(connection, _BY_UUID, uuid=uuid):
-            if provider.uuid == uuid:
-                return provider
+    for provider in list_by_uuid(connection, uuid):
+        return provider
     raise errors.NotFound(missing.format(uuid=uuid))
+
+
+def list_by_uuid(connection: sa.Connection, uuid: str) -> list[ResourceProvider]:
+    """Return the provider with a UUID; none if there is no such provider."""
+    if not exact_text.is_searchable(uuid):
+        return []
+    found = _list(connection, _BY_UUID, uuid=uuid)
+    return [each for each in found if each.uuid == uuid]
 
 
 def lock(

@@ -19,6 +19,9 @@ SENTENCES = {
     "what-if": "What the answer would be if the cloud were another one.",
     "placements": "Choose hosts for consumers and claim them, in one request.",
     "fleet": "All providers with all that belongs to them, of one moment.",
+    "changes": "What has changed since a cursor, as a feed that misses nothing.",
+    "history": "What has changed, when, and by which request, the newest first.",
+    "history/allocations": "What a consumer or a provider had at a moment.",
 }
 
 

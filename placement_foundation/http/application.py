@@ -27,7 +27,14 @@ from placement_foundation.http import (
     share,
     stream,
 )
-from placement_foundation.http.operation import Call, Handler, Later, Operation, Reply
+from placement_foundation.http.operation import (
+    Call,
+    Handler,
+    Later,
+    Operation,
+    Renderer,
+    Reply,
+)
 from placement_foundation.http.schema import Json, View
 from placement_foundation.http.version import Malformed, Unavailable, Version
 from placement_foundation.observing import telemetry
@@ -500,7 +507,8 @@ def _check_media_types(
 
 def _offers(operation: Operation) -> list[str]:
     """Return the media types of a reply, the preferred one first."""
-    return [JSON, LINES] if operation.lines else [JSON]
+    lines = [LINES] if operation.lines else []
+    return [JSON, *lines, *operation.formats]
 
 
 def _last(request: webob.Request, name: str) -> str | None:
@@ -540,9 +548,12 @@ def _render(
     renderer = operation.reply and operation.reply.at(version)
     if renderer:
         view = _view(request, version)
-        response.content_type = JSON
+        response.content_type, response.body = _written(
+            request, operation, renderer, reply, view
+        )
         response.charset = None
-        response.body = json_text.encode(renderer(reply.value, view))
+        if operation.formats:
+            response.vary = ("accept",)
     else:
         del response.content_type
         response.content_length = 0
@@ -552,6 +563,23 @@ def _render(
         response.headers["cache-control"] = "no-cache"
         response.last_modified = reply.modified
     return response
+
+
+def _written(
+    request: webob.Request,
+    operation: Operation,
+    renderer: Renderer,
+    reply: Reply,
+    view: View,
+) -> tuple[str, bytes]:
+    """Return a body in the media type that the caller prefers, which comes first."""
+    for media_type, other in operation.formats.items():
+        if _prefers(request.accept, _offers(operation), media_type):
+            document = other(reply.value, view)
+            if media_type == LINES:
+                return media_type, b"".join(stream.lines(document, json_text.encode))
+            return media_type, json_text.encode(document)
+    return JSON, json_text.encode(renderer(reply.value, view))
 
 
 def _view(request: webob.Request, version: Version) -> View:

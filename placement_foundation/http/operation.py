@@ -109,6 +109,9 @@ class Operation:
     open until the reply is sent, so the value may be an iterator that still reads. The
     reply is compressed for callers that accept that.
 
+    ``formats`` renders it for other media types, a sequence of documents for
+    ``application/x-ndjson``; unlike ``lines``, after the transaction has ended.
+
     ``counted`` is the measure of the outcomes of requests that policy let in.
 
     A ``heavy`` operation may take seconds: it gets only a share of the threads of a
@@ -150,6 +153,7 @@ class Operation:
     body_first: bool = False
     accepts_anything: bool = False
     lines: Callable[[Any, View], Iterator[Json]] | None = None
+    formats: Mapping[str, Renderer] = dataclasses.field(default_factory=dict)
     newest_by_default: bool = False
     counted: telemetry.Measure | None = None
     changes_nothing: bool = False

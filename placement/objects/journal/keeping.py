@@ -1,6 +1,7 @@
 """What a process knows of the journal of its database."""
 
 import threading
+from collections.abc import Callable
 
 import sqlalchemy as sa
 
@@ -16,10 +17,12 @@ class Keeper:
     """The journal of a database, as one process keeps it.
 
     :param days: for how many days entries are kept
-    :param most_waiting: how many readers may wait for news at a time
+    :param most_waiting: returns how many readers may wait for news at a time
     """
 
-    def __init__(self, database: Database, days: int, most_waiting: int) -> None:
+    def __init__(
+        self, database: Database, days: int, most_waiting: Callable[[], int]
+    ) -> None:
         self.database = database
         self.days = days
         self.news = News(most_waiting)
@@ -39,10 +42,12 @@ class Keeper:
         self._missed.clear()
 
 
-def keep(database: Database, days: int, most_waiting: int = 0) -> Keeper | None:
+def keep(
+    database: Database, days: int, most_waiting: Callable[[], int] = int
+) -> Keeper | None:
     """Record what changes in a database, in this process; not if the days are 0.
 
-    :param most_waiting: how many readers may wait for news at a time
+    :param most_waiting: returns how many readers may wait for news at a time
     """
     database.openings.pop(_KEEPER, None)
     if not days:

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import sqlalchemy as sa
 
@@ -61,6 +61,11 @@ class Page:
     entries: Sequence[packing.Document]
     cursor: Cursor
     more: bool
+
+
+# The places from which a feed can begin without a cursor.
+NOW, OLDEST = "now", "oldest"
+Since: TypeAlias = Cursor | Literal["now", "oldest"]
 
 
 class CursorAheadError(Exception):
@@ -166,17 +171,22 @@ def list_after(
     return Page(entries, _after(state, last), more=True)
 
 
-def list_before(
+def list_history(
     connection: sa.Connection,
-    state: State,
-    cursor: Cursor | None,
+    marker: Cursor | None,
     filters: EntryFilters,
     limit: int,
 ) -> Page:
-    """Return the entries before a place, the newest first; None means the end.
+    """Return the entries before a marker, the newest first; None means the end.
 
-    The cursor of the page is the place before which to go on.
+    The cursor of the page is the marker with which to go on.
+
+    :raises CursorGone: the marker is of a journal that was restored or emptied
     """
+    state = filing.load_state(connection)
+    if marker and marker.life != state.life:
+        raise errors.CursorGone("This marker is of another journal. Begin anew.")
+    cursor = marker
     scan = _Scan(connection, state, filters, newest_first=True)
     start = cursor.position if cursor else state.position + 1
     entries, last = scan.collect(start, limit)

@@ -1,0 +1,81 @@
+"""The feed: what has changed since a cursor, now or as soon as something has."""
+
+import functools
+import time
+
+import sqlalchemy as sa
+
+from placement import errors
+from placement.model.journal_filter import EntryFilters
+from placement.objects.journal import filing, reading
+from placement.objects.journal.keeping import Keeper
+from placement.objects.journal.reading import Cursor, CursorAheadError, Page, Since
+from placement_foundation.database.storage import Database
+
+# How long a node of a cluster may lag behind the one that gave a cursor, in seconds.
+LAG = 2.0
+# The pause before a node of a cluster is asked again, in seconds.
+PAUSE = 0.2
+
+
+def follow(
+    keeper: Keeper, since: Since, filters: EntryFilters, limit: int, wait: float
+) -> Page:
+    """Return the entries since a place that pass filters, the oldest first.
+
+    No transaction is open while it waits, and no connection is in use.
+
+    :param wait: how long to wait for an entry if there is none, in seconds
+    :raises CursorGone: it is not known what has changed since
+    """
+    deadline = time.monotonic() + wait
+    page = _read(keeper.database, since, filters, limit)
+    if page.entries or not wait:
+        return page
+    with keeper.news.place() as may_wait:
+        look = functools.partial(keeper.database.read, _find_newest)
+        while may_wait and not page.entries:
+            if not (
+                page.more or keeper.news.wait(page.cursor.position, look, deadline)
+            ):
+                break
+            page = _read(keeper.database, page.cursor, filters, limit)
+    return page
+
+
+def _find_newest(connection: sa.Connection) -> int:
+    """Return the newest position; a larger number if there is something to be filed."""
+    position = filing.load_state(connection).position
+    return position + filing.is_waiting(connection)
+
+
+def _read(database: Database, since: Since, filters: EntryFilters, limit: int) -> Page:
+    """File what is new, and return a page."""
+    filing.file_all(database)
+    deadline = time.monotonic() + LAG
+    while True:
+        try:
+            return database.read(
+                lambda connection: _read_once(connection, since, filters, limit)
+            )
+        except CursorAheadError as exc:
+            if time.monotonic() > deadline:
+                raise errors.CursorGone(
+                    "This cursor is ahead of the journal: the database was restored "
+                    f"since it was given. {reading.READ_FLEET}"
+                ) from exc
+        time.sleep(PAUSE)
+
+
+def _read_once(
+    connection: sa.Connection, since: Since, filters: EntryFilters, limit: int
+) -> Page:
+    state = filing.load_state(connection)
+    if since == reading.NOW:
+        return Page([], reading.newest(state), more=False)
+    if isinstance(since, Cursor):
+        reading.check_cursor(connection, state, since)
+        cursor = since
+    else:
+        cursor = reading.oldest(state)
+    return reading.list_after(connection, state, cursor, filters, limit)

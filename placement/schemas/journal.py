@@ -1,0 +1,348 @@
+"""The journal on the wire."""
+
+import dataclasses
+import datetime
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from placement import errors
+from placement.model.entry import TYPES, Amounts
+from placement.model.journal_filter import EntryFilters
+from placement.objects.journal import packing, reading
+from placement.objects.journal.reading import Cursor, Page, Since
+from placement_foundation.http import query_string
+from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.schema import (
+    INTEGER,
+    TEXT,
+    TEXT_OR_NULL,
+    Json,
+    Schema,
+    View,
+    closed_object,
+    described,
+    extend,
+    keyed,
+    listed,
+)
+from placement_foundation.http.version import Version
+
+LIMIT, MOST = 1_000, 10_000
+LONGEST_WAIT = 30
+EVENTS = "application/cloudevents-batch+json"
+EVENT_TYPE = "org.openstack.placement."
+
+_UUID = {"type": "string", "format": "uuid"}
+_NUMBER = {"type": "string", "pattern": "^[0-9]{1,5}$"}
+_TIME = {"type": "string", "format": "date-time"}
+_KINDS = frozenset(kind.partition(".")[0] for kind in TYPES)
+_FILTERS = {
+    "type": TEXT,
+    "root": _UUID,
+    "provider": _UUID,
+    "consumer": TEXT,
+    "project_id": TEXT,
+}
+
+
+def _query(required: list[str], **properties: Json) -> Schema:
+    document = {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+    return Schema(document, query_string.FORMATS)
+
+
+FEED = _query(["since"], **_FILTERS, since=TEXT, wait=_NUMBER, limit=_NUMBER)
+HISTORY = _query(
+    [],
+    **_FILTERS,
+    **{"from": _TIME, "to": _TIME},
+    user_id=TEXT,
+    request_id=TEXT,
+    limit=_NUMBER,
+    marker=TEXT,
+)
+PAST = _query(["at"], consumer=TEXT, provider=_UUID, at=_TIME)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FeedQuery:
+    """What a reader of the feed asks for; it waits for some seconds."""
+
+    since: Since
+    filters: EntryFilters
+    limit: int
+    wait: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HistoryQuery:
+    """What a reader of history asks for."""
+
+    marker: Cursor | None
+    filters: EntryFilters
+    limit: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PastQuery:
+    """Of which consumer or provider the allocations are asked for; one is empty."""
+
+    consumer: str
+    provider: str
+    at: datetime.datetime
+
+    @property
+    def filters(self) -> EntryFilters:
+        """Which entries matter."""
+        return EntryFilters(
+            consumer=self.consumer or None, provider=self.provider or None
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Past:
+    """What consumers used at the moment that was asked for."""
+
+    query: PastQuery
+    allocations: Mapping[str, Amounts]
+
+
+def _parse_feed(pairs: Pairs) -> FeedQuery:
+    query_string.check(pairs, FEED)
+    since = query_string.last(pairs, "since") or ""
+    return FeedQuery(
+        _parse_since(since),
+        _parse_filters(pairs),
+        _parse_number(pairs, "limit", LIMIT, 1, MOST),
+        _parse_number(pairs, "wait", 0, 0, LONGEST_WAIT),
+    )
+
+
+def _parse_since(text: str) -> Since:
+    if text == reading.NOW:
+        return "now"
+    if text == reading.OLDEST:
+        return "oldest"
+    return reading.parse_cursor(text)
+
+
+def _parse_history(pairs: Pairs) -> HistoryQuery:
+    query_string.check(pairs, HISTORY)
+    marker = query_string.last(pairs, "marker")
+    filters = dataclasses.replace(
+        _parse_filters(pairs),
+        user_id=query_string.last(pairs, "user_id"),
+        request_id=query_string.last(pairs, "request_id"),
+        since=_parse_time(pairs, "from"),
+        until=_parse_time(pairs, "to"),
+    )
+    return HistoryQuery(
+        None if marker is None else reading.parse_cursor(marker),
+        filters,
+        _parse_number(pairs, "limit", LIMIT, 1, MOST),
+    )
+
+
+def _parse_past(pairs: Pairs) -> PastQuery:
+    query_string.check(pairs, PAST)
+    consumer, provider = (
+        query_string.last(pairs, name) or "" for name in ("consumer", "provider")
+    )
+    if bool(consumer) == bool(provider):
+        raise errors.BadRequest(
+            f"{query_string.COMPLAINT}Either 'consumer' or 'provider' is needed."
+        )
+    return PastQuery(consumer, provider, _parse_moment(query_string.last(pairs, "at")))
+
+
+FEED_PARSER = Parser(_parse_feed, FEED)
+HISTORY_PARSER = Parser(_parse_history, HISTORY)
+PAST_PARSER = Parser(_parse_past, PAST)
+
+
+def _parse_filters(pairs: Pairs) -> EntryFilters:
+    return EntryFilters(
+        types=_parse_types(pairs),
+        root=query_string.last(pairs, "root"),
+        provider=query_string.last(pairs, "provider"),
+        consumer=query_string.last(pairs, "consumer"),
+        project_id=query_string.last(pairs, "project_id"),
+    )
+
+
+def _parse_types(pairs: Pairs) -> frozenset[str]:
+    given = [
+        kind.strip()
+        for value in query_string.values(pairs, "type")
+        for kind in value.split(",")
+    ]
+    for kind in given:
+        if kind not in TYPES and kind not in _KINDS:
+            raise _unexpected("type", f"any of {', '.join(TYPES)}", kind)
+    return frozenset(given)
+
+
+def _parse_number(pairs: Pairs, name: str, default: int, least: int, most: int) -> int:
+    value = query_string.last(pairs, name)
+    if value is None:
+        return default
+    if not least <= int(value) <= most:
+        raise _unexpected(name, f"a number from {least} to {most}", value)
+    return int(value)
+
+
+def _parse_time(pairs: Pairs, name: str) -> datetime.datetime | None:
+    value = query_string.last(pairs, name)
+    return None if value is None else _parse_moment(value)
+
+
+def _parse_moment(value: str | None) -> datetime.datetime:
+    """Return a time in UTC, without a zone, as the tables have it."""
+    try:
+        # A plus is a space in a query string.
+        moment = datetime.datetime.fromisoformat((value or "").replace(" ", "+"))
+        if moment.tzinfo:
+            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError) as exc:
+        raise errors.BadRequest(
+            f"{query_string.COMPLAINT}Expected a time such as 2026-11-21T10:00:00Z. "
+            f"Got: {value}"
+        ) from exc
+    return moment
+
+
+def _unexpected(name: str, expected: str, got: str) -> errors.BadRequest:
+    return errors.BadRequest(
+        f"{query_string.COMPLAINT}Expected '{name}' to be {expected}. Got: {got}"
+    )
+
+
+def describe_entry(version: Version) -> Json:
+    """Describe an entry; what was before and after depends on its type."""
+    entry = closed_object(
+        id=_UUID,
+        time=TEXT,
+        type={"enum": list(TYPES)},
+        subject=TEXT_OR_NULL,
+        root=TEXT_OR_NULL,
+        before={"type": ["object", "null"]},
+        after={"type": ["object", "null"]},
+        generation={"type": ["integer", "null"]},
+        cursor=TEXT,
+    )
+    about = ("request", "request_id", "global_request_id", "user_id", "user_name")
+    optional = dict.fromkeys([*about, "project_id", "project_name"], TEXT)
+    consumer = keyed(TEXT_OR_NULL)
+    return extend(
+        entry,
+        properties={
+            **optional,
+            "roots": listed(TEXT),
+            "names": keyed(TEXT),
+            "consumer": consumer,
+        },
+    )
+
+
+def _describe_feed(version: Version) -> Json:
+    return closed_object(
+        changes=listed(describe_entry(version)), cursor=TEXT, more={"type": "boolean"}
+    )
+
+
+@described(_describe_feed)
+def render_feed(page: Page, view: View) -> Json:
+    """Render a page of the feed."""
+    return {"changes": page.entries, "cursor": str(page.cursor), "more": page.more}
+
+
+def _describe_line(version: Version) -> Json:
+    end = closed_object(cursor=TEXT, more={"type": "boolean"})
+    return {"anyOf": [describe_entry(version), end]}
+
+
+@described(_describe_line)
+def render_feed_lines(page: Page, view: View) -> Iterator[Json]:
+    """Render a document for each entry, and a last one with the cursor."""
+    yield from page.entries
+    yield {"cursor": str(page.cursor), "more": page.more}
+
+
+def _describe_events(version: Version) -> Json:
+    event = closed_object(
+        specversion=TEXT,
+        id=TEXT,
+        source=TEXT,
+        type=TEXT,
+        time=TEXT,
+        datacontenttype=TEXT,
+        placementcursor=TEXT,
+        data=describe_entry(version),
+    )
+    return listed(extend(event, properties={"subject": TEXT}))
+
+
+@described(_describe_events)
+def render_events(page: Page, view: View) -> Json:
+    """Render a page of the feed as a batch of CloudEvents."""
+    return [_event(each, view.base) for each in page.entries]
+
+
+def _event(document: packing.Document, source: str) -> Json:
+    event: dict[str, Any] = {
+        "specversion": "1.0",
+        "id": document["id"],
+        "source": source,
+        "type": EVENT_TYPE + document["type"],
+        "time": document["time"],
+        "datacontenttype": "application/json",
+        "placementcursor": document["cursor"],
+        "data": document,
+    }
+    if document["subject"]:
+        event["subject"] = document["subject"]
+    return event
+
+
+def _describe_history(version: Version) -> Json:
+    history = closed_object(history=listed(describe_entry(version)))
+    return extend(history, properties={"marker": TEXT})
+
+
+@described(_describe_history)
+def render_history(page: Page, view: View) -> Json:
+    """Render a page of history, with the marker of the next one if there may be any."""
+    document: dict[str, Json] = {"history": page.entries}
+    if page.more:
+        document["marker"] = str(page.cursor)
+    return document
+
+
+def _describe_past(version: Version) -> Json:
+    return closed_object(
+        at=TEXT, allocations=keyed(closed_object(resources=keyed(INTEGER)))
+    )
+
+
+@described(_describe_past)
+def render_past(value: Past, view: View) -> Json:
+    """Render allocations by provider for a consumer, by consumer for a provider."""
+    query = value.query
+    if query.consumer:
+        amounts = value.allocations.get(query.consumer, {})
+    else:
+        amounts = {
+            consumer: each[query.provider]
+            for consumer, each in sorted(value.allocations.items())
+            if query.provider in each
+        }
+    return {
+        "at": packing.render_time(query.at),
+        "allocations": {
+            uuid: {"resources": resources} for uuid, resources in amounts.items()
+        },
+    }

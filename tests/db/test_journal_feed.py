@@ -1,0 +1,284 @@
+"""Whoever follows the feed misses nothing, or is told so."""
+
+import json
+import random
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from placement import app
+from placement.db import models
+from placement.objects.journal import filing, keeping, tidying
+from placement_foundation.database.storage import Database
+from tests import backends, settings
+from tests.client import Client, new_uuid, wants
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+CHANGES = "/ledger/v1/changes"
+TURNS = 12
+
+
+@pytest.fixture
+def client(application: "WSGIApplication") -> Client:
+    return Client(application)
+
+
+@pytest.fixture
+def provider(client: Client) -> str:
+    return client.make_provider(VCPU=1000)
+
+
+def now(client: Client) -> str:
+    return str(client.get(f"{CHANGES}?since=now")["cursor"])
+
+
+def pages(client: Client, cursor: str, query: str = "") -> Iterator[Any]:
+    """Give pages from a cursor to the end."""
+    more = True
+    while more:
+        page = client.get(f"{CHANGES}?since={cursor}{query}")
+        yield page
+        cursor, more = page["cursor"], page["more"]
+
+
+def follow(client: Client, cursor: str, query: str = "") -> list[Any]:
+    return [each for page in pages(client, cursor, query) for each in page["changes"]]
+
+
+def claim(client: Client, provider: str, amount: int = 1) -> str:
+    consumer = new_uuid()
+    assert client.claim(consumer, {provider: {"VCPU": amount}}).status == 204
+    return consumer
+
+
+def test_a_cursor_gives_what_is_new_and_nothing_else(
+    client: Client, provider: str
+) -> None:
+    cursor = now(client)
+    first, second = claim(client, provider), claim(client, provider)
+    page = client.get(f"{CHANGES}?since={cursor}&limit=1")
+    assert [each["subject"] for each in page["changes"]] == [first]
+    assert page["more"]
+    assert page["cursor"] == page["changes"][0]["cursor"]
+    rest = client.get(f"{CHANGES}?since={page['cursor']}&limit=1")
+    assert [each["subject"] for each in rest["changes"]] == [second]
+    last = client.get(f"{CHANGES}?since={rest['cursor']}")
+    assert last == {"changes": [], "cursor": rest["cursor"], "more": False}
+
+
+def test_filters_choose_entries(client: Client, provider: str) -> None:
+    cursor, other = now(client), client.make_provider(VCPU=10)
+    consumer = claim(client, provider)
+    claim(client, other)
+
+    def found(query: str) -> list[str]:
+        return [each["type"] for each in follow(client, cursor, f"&{query}")]
+
+    assert found(f"consumer={consumer}") == ["allocations.changed"]
+    assert found(f"provider={provider}") == ["allocations.changed"]
+    assert found(f"root={other}") == [
+        "provider.created",
+        "inventory.changed",
+        "allocations.changed",
+    ]
+    assert found("type=provider,inventory.changed") == [
+        "provider.created",
+        "inventory.changed",
+    ]
+    assert found("project_id=team-blue") == ["allocations.changed"] * 2
+    assert found(f"provider={provider}&type=traits&limit=1") == []
+
+
+def test_what_commits_late_with_a_small_number_comes_all_the_same(
+    client: Client, database: Database, provider: str
+) -> None:
+    if backends.KIND == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    cursor = now(client)
+    slow = database.engine.connect()
+    late = {
+        "id": new_uuid(),
+        "type": "trait.created",
+        "subject": "CUSTOM_LATE",
+        "root": None,
+    }
+    text = json.dumps({"by": {}, "entries": [late]})
+    row = {"time": sa.func.current_timestamp(), "entries": text}
+    slow.execute(sa.insert(models.JOURNAL_INBOX).values(row))
+    consumer = claim(client, provider)
+    page = client.get(f"{CHANGES}?since={cursor}")
+    assert [each["subject"] for each in page["changes"]] == [consumer]
+    slow.commit()
+    slow.close()
+    then = client.get(f"{CHANGES}?since={page['cursor']}")
+    assert [each["subject"] for each in then["changes"]] == ["CUSTOM_LATE"]
+
+
+class Writer(threading.Thread):
+    """Changes what some consumers use, again and again."""
+
+    def __init__(self, client: Client, providers: list[str], seed: int) -> None:
+        super().__init__()
+        self._client = client
+        self._providers = providers
+        self._random = random.Random(seed)
+        self._consumers = [new_uuid() for _ in range(3)]
+
+    def run(self) -> None:
+        for _ in range(TURNS):
+            consumer = self._random.choice(self._consumers)
+            if self._random.random() < 0.2:
+                self._client.call("DELETE", f"/allocations/{consumer}")
+                continue
+            some = self._random.sample(self._providers, 2)
+            amounts = {each: {"VCPU": self._random.randint(1, 5)} for each in some}
+            known = self._client.get(f"/allocations/{consumer}")
+            body = wants(amounts, known.get("consumer_generation"))
+            self._client.call("PUT", f"/allocations/{consumer}", body)
+
+
+def test_replaying_the_feed_ends_in_the_state_of_the_ledger(database: Database) -> None:
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    chance = random.Random(seed)
+    # Each has its own keeper and caches, as if it were another process.
+    clients = [Client(app.build(settings.make_config(), database)) for _ in range(3)]
+    providers = [clients[0].make_provider(VCPU=100) for _ in range(4)]
+    cursor = now(clients[0])
+    writers = [Writer(client, providers, chance.randrange(2**32)) for client in clients]
+    for writer in writers:
+        writer.start()
+    state: dict[str, Any] = {}
+    is_over = False
+    while not is_over:
+        is_over = not any(writer.is_alive() for writer in writers)
+        query = f"&limit={chance.randint(1, 20)}"
+        for page in pages(chance.choice(clients), cursor, query):
+            for each in page["changes"]:
+                if each["type"] == "allocations.changed":
+                    assert state.get(each["subject"], {}) == each["before"]
+                    state[each["subject"]] = each["after"]
+            cursor = page["cursor"]
+    for writer in writers:
+        writer.join()
+    for consumer, amounts in state.items():
+        found = clients[0].get(f"/allocations/{consumer}")["allocations"]
+        assert {uuid: each["resources"] for uuid, each in found.items()} == amounts
+    assert state
+
+
+def test_waiting_ends_as_soon_as_there_is_news(client: Client, provider: str) -> None:
+    cursor = now(client)
+    later = threading.Timer(0.3, claim, [client, provider])
+    later.start()
+    began = time.monotonic()
+    page = client.get(f"{CHANGES}?since={cursor}&wait=20")
+    later.join()
+    assert len(page["changes"]) == 1
+    assert time.monotonic() - began < 10
+
+
+def test_waiting_ends_without_news_when_the_time_is_over(client: Client) -> None:
+    cursor = now(client)
+    assert client.get(f"{CHANGES}?since={cursor}&wait=1")["changes"] == []
+
+
+def test_not_more_readers_wait_than_may(database: Database) -> None:
+    config = settings.make_config({("ledger", "waiting_readers"): 0})
+    client = Client(app.build(config, database))
+    began = time.monotonic()
+    client.get(f"{CHANGES}?since={now(client)}&wait=20")
+    assert time.monotonic() - began < 10
+
+
+def gone(client: Client, cursor: str) -> str:
+    answer = client.call("GET", f"{CHANGES}?since={cursor}")
+    assert (answer.status, answer.code) == (410, "placement.cursor_gone"), answer
+    assert "/ledger/v1/fleet" in answer.detail
+    return answer.detail
+
+
+def test_an_expired_cursor_is_gone(
+    client: Client, database: Database, provider: str
+) -> None:
+    cursor = now(client)
+    claim(client, provider)
+    last = follow(client, cursor)[-1]["cursor"]
+    assert tidying.expire(database, days=-1) > 0
+    assert "no longer kept" in gone(client, cursor)
+    assert follow(client, last) == []
+    consumer = claim(client, provider)
+    assert [each["subject"] for each in follow(client, last)] == [consumer]
+    with database.engine.connect() as connection:
+        count = sa.select(sa.func.count()).select_from(models.JOURNAL_WORDS)
+        assert connection.scalar(count) == 3
+
+
+Backup = list[tuple[sa.Table, list[dict[str, Any]]]]
+
+
+def back_up(database: Database) -> Backup:
+    with database.engine.connect() as connection:
+        return [
+            (
+                table,
+                [dict(row._mapping) for row in connection.execute(sa.select(table))],
+            )
+            for table in filing.TABLES
+        ]
+
+
+def restore(database: Database, backup: Backup) -> None:
+    def work(connection: sa.Connection) -> None:
+        for table, rows in backup:
+            connection.execute(sa.delete(table))
+            if rows:
+                connection.execute(sa.insert(table), rows)
+
+    database.write(work)
+
+
+def test_a_restore_never_passes_for_nothing_new(
+    client: Client, database: Database, provider: str
+) -> None:
+    claim(client, provider)
+    before = now(client)
+    backup = back_up(database)
+    claim(client, provider)
+    after = now(client)
+    restore(database, backup)
+    assert "restored" in gone(client, after)
+    claim(client, provider)
+    now(client)
+    assert "restored" in gone(client, after)
+    assert len(follow(client, before)) == 1
+
+
+def test_a_journal_that_was_switched_off_is_another_one(
+    client: Client, database: Database, provider: str
+) -> None:
+    cursor = now(client)
+    off = settings.make_config({("ledger", "keep_journal_days"): 0})
+    without = Client(app.build(off, database))
+    answer = without.call("GET", f"{CHANGES}?since={cursor}")
+    assert answer.status == 404
+    assert "keep_journal_days = 0" in answer.detail
+    claim(without, provider)
+    client = Client(app.build(settings.make_config(), database))
+    gone(client, cursor)
+    assert follow(client, "oldest") == []
+
+
+def test_what_was_not_recorded_is_a_gap(database: Database) -> None:
+    client = Client(app.build(settings.make_config(), database))
+    provider, cursor = client.make_provider(VCPU=10), now(client)
+    database.write(keeping.miss)
+    claim(client, provider)
+    found = [each["type"] for each in follow(client, cursor, f"&provider={provider}")]
+    assert found == ["journal.gap", "allocations.changed"]
