@@ -97,12 +97,9 @@ MEANINGS = {
     "ledger:capacity": "Count how many times a request could be claimed.",
     "ledger:what_if": "Ask about the cloud as it would be after a change.",
     "ledger:fleet": "Show all providers at once.",
-<<<<<<< HEAD
     "ledger:placements": "Choose providers for consumers and claim them.",
-=======
     "ledger:changes": "Follow what changes.",
     "ledger:history": "Look up what has changed, when, and by which request.",
->>>>>>> f17d9ba (Show the journal as a feed, as history, and as what was allocated at a moment)
     "reshaper:reshape": "Move inventories and their allocations between providers.",
 }
 

@@ -19,17 +19,14 @@ from placement.handlers import (
     usage,
 )
 from placement.handlers import resource_provider as provider
-<<<<<<< HEAD
 from placement.handlers.ledger import (
     capacity,
     explanation,
     fleet,
+    journal,
     placement,
     what_if,
 )
-=======
-from placement.handlers.ledger import capacity, explanation, fleet, journal, what_if
->>>>>>> f17d9ba (Show the journal as a feed, as history, and as what was allocated at a moment)
 from placement.handlers.ledger import root as ledger
 from placement.objects import resource_provider
 from placement.schemas import aggregate as aggregate_wire
@@ -183,7 +180,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             heavy=True,
         ),
     },
-<<<<<<< HEAD
     "/ledger/v1/placements": {
         "POST": Operation(
             handler=since(1, 10, placement.place),
@@ -195,7 +191,8 @@ ROUTES: dict[str, dict[str, Operation]] = {
             newest_by_default=True,
             own_transactions=True,
             heavy=placement_wire.is_heavy,
-=======
+        ),
+    },
     "/ledger/v1/changes": {
         "GET": Operation(
             handler=always(journal.list_changes),
@@ -226,7 +223,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             reply=always(journal_wire.render_past),
             newest_by_default=True,
             heavy=True,
->>>>>>> f17d9ba (Show the journal as a feed, as history, and as what was allocated at a moment)
         ),
     },
     "/reshaper": {

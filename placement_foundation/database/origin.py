@@ -1,5 +1,6 @@
 """Where a write comes from: the request, or the command, that makes it."""
 
+import copy
 import dataclasses
 
 import sqlalchemy as sa
@@ -40,6 +41,14 @@ def note(connection: sa.Connection, came_from: Origin) -> None:
 def set_default(database: Database, came_from: Origin) -> None:
     """Note where transactions of this process come from that do not say so."""
     database.openings[_ORIGIN] = lambda connection: note(connection, came_from)
+
+
+def on(database: Database, came_from: Origin) -> Database:
+    """Return a database all whose transactions come from there."""
+    same = copy.copy(database)
+    same.openings = dict(database.openings)
+    set_default(same, came_from)
+    return same
 
 
 def of(connection: sa.Connection) -> Origin:

@@ -269,7 +269,7 @@ class Application:
                 asked.body,
                 asking,
                 may,
-                self._database if operation.own_transactions else None,
+                self._own(request, asking) if operation.own_transactions else None,
             )
             return handler(call, **_flags(operation.flags, version))
 
@@ -290,6 +290,10 @@ class Application:
         with telemetry.outcome(operation.counted):
             reply = work(None) if alone else run(work)
         return _render(request, operation, _done(reply), version)
+
+    def _own(self, request: webob.Request, asking: RequestContext | None) -> Database:
+        """Return the database for a handler with transactions of its own."""
+        return origin.on(self._database, _origin(request, asking))
 
     def _writing(
         self, request: webob.Request, asking: RequestContext | None

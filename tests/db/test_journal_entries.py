@@ -254,12 +254,26 @@ def delete_class(scene: Scene) -> list[Short]:
     return [("resource_class.deleted", "CUSTOM_OLD", None, None)]
 
 
+def place(scene: Scene) -> list[Short]:
+    body = {
+        "query": "resources=VCPU:2,MEMORY_MB:8",
+        "consumers": [scene.consumer],
+        "project_id": "blue",
+        "user_id": "ann",
+        "consumer_type": "INSTANCE",
+    }
+    scene.ok("POST", "/ledger/v1/placements", body)
+    after = {scene.provider: {"VCPU": 2, "MEMORY_MB": 8}}
+    return [("allocations.changed", scene.consumer, {}, after)]
+
+
 PROVIDER = "/resource_providers/{uuid}"
 STORIES: dict[tuple[str, str], list[Story]] = {
     ("POST", "/allocations"): [claim_for_another_project],
     ("PUT", "/allocations/{consumer_uuid}"): [claim],
     ("DELETE", "/allocations/{consumer_uuid}"): [delete_allocations],
     ("POST", "/reshaper"): [reshape],
+    ("POST", "/ledger/v1/placements"): [place],
     ("POST", "/resource_classes"): [create_class],
     ("PUT", "/resource_classes/{name}"): [ensure_class, rename_class],
     ("DELETE", "/resource_classes/{name}"): [delete_class],

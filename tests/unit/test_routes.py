@@ -41,13 +41,10 @@ ALLOW = {
     "/ledger/v1/capacity": "GET",
     "/ledger/v1/what-if": "POST",
     "/ledger/v1/fleet": "GET",
-<<<<<<< HEAD
     "/ledger/v1/placements": "POST",
-=======
     "/ledger/v1/changes": "GET",
     "/ledger/v1/history": "GET",
     "/ledger/v1/history/allocations": "GET",
->>>>>>> f17d9ba (Show the journal as a feed, as history, and as what was allocated at a moment)
 }
 
 
