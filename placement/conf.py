@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keystonemiddleware import opts as keystone_opts
 from oslo_config import cfg
 from oslo_log import log
 from oslo_middleware import cors
@@ -246,7 +245,7 @@ def register(config: cfg.ConfigOpts) -> None:
 
 def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
     """Return all options, for the generator of the sample configuration."""
-    keystone = keystone_opts.list_auth_token_opts()
+    keystone = option.list_keystone()
     return [*OPTIONS, *[(group, options) for group, options in keystone]]
 
 

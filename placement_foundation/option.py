@@ -257,6 +257,31 @@ def database_settings(group: Any) -> DatabaseSettings:
     return DatabaseSettings(**values(DatabaseSettings, group))
 
 
+# An identity service that hangs keeps a thread for no longer than this, more or less.
+KEYSTONE_GROUP = "keystone_authtoken"
+KEYSTONE_DEFAULTS = {"http_connect_timeout": 5, "http_request_max_retries": 1}
+
+
+def register_keystone(config: cfg.ConfigOpts) -> None:
+    """Make the options for the identity service known, with our own defaults."""
+    for group, options in keystone_opts.list_auth_token_opts():
+        config.register_opts(options, group)
+    for name, value in KEYSTONE_DEFAULTS.items():
+        config.set_default(name, value, KEYSTONE_GROUP)
+
+
+def list_keystone() -> list[tuple[str, Sequence[cfg.Opt]]]:
+    """Return the options for the identity service, for the samples."""
+    listed: list[tuple[str, Sequence[cfg.Opt]]] = keystone_opts.list_auth_token_opts()
+    for _, options in listed:
+        # These are copies.
+        cfg.set_defaults(
+            [each for each in options if each.name in KEYSTONE_DEFAULTS],
+            **KEYSTONE_DEFAULTS,
+        )
+    return listed
+
+
 def check_values(config: cfg.ConfigOpts) -> None:
     """Read all options, to report any value that cannot be used.
 
@@ -265,8 +290,7 @@ def check_values(config: cfg.ConfigOpts) -> None:
     """
     if config.api.auth_strategy == "keystone":
         # These belong to a library, which reads them when the service starts.
-        for group, options in keystone_opts.list_auth_token_opts():
-            config.register_opts(options, group)
+        register_keystone(config)
     for name in config:
         found = config[name]
         if isinstance(found, cfg.ConfigOpts.GroupAttr):

@@ -4,7 +4,6 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 
-from keystonemiddleware import opts as keystone_opts
 from oslo_config import cfg
 from oslo_log import log
 from oslo_middleware import cors
@@ -118,7 +117,7 @@ def register_sync(config: cfg.ConfigOpts) -> None:
 
 def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
     """Return all options, for the generator of the sample configuration."""
-    keystone = keystone_opts.list_auth_token_opts()
+    keystone = option.list_keystone()
     return [
         *SERVICE_OPTIONS,
         ("sync", SYNC_OPTIONS),

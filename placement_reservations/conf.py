@@ -5,7 +5,6 @@ import os
 from collections.abc import Mapping, Sequence
 
 from keystoneauth1 import loading
-from keystonemiddleware import opts as keystone_opts
 from oslo_config import cfg
 from oslo_middleware import cors
 
@@ -143,7 +142,7 @@ def register(config: cfg.ConfigOpts) -> None:
 
 def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
     """Return all options, for the generator of the sample configuration."""
-    keystone = keystone_opts.list_auth_token_opts()
+    keystone = option.list_keystone()
     return [
         *OPTIONS,
         *((group, access.list_options()) for group in SERVICES),

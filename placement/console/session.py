@@ -13,17 +13,22 @@ from typing import Any
 from keystoneauth1 import exceptions, loading
 from keystoneauth1 import session as keystone
 from keystoneauth1.identity import generic
-from keystonemiddleware import opts
 from oslo_config import cfg
 from oslo_log import log
 
 from placement import errors
+from placement_foundation import option
+from placement_foundation.http.share import Share
 
 LOG = log.getLogger(__name__)
 
 GROUP = "keystone_authtoken"
-SECONDS = 20
 LONGEST = 4_096
+# Anybody may try to sign in: an eighth of the threads are for that. Others wait for
+# their turn for as long as the identity service answers in a moment, in seconds.
+PART = 8
+PATIENCE = 1.0
+BUSY = "Others are signing in at the moment. Please retry."
 
 
 class NotKnown(errors.ServiceError):
@@ -92,17 +97,25 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def begin(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
+def make_share() -> Share:
+    """Return the share of the threads of a process that sign-ins may occupy."""
+    return Share(PART, patience=PATIENCE)
+
+
+def begin(config: cfg.ConfigOpts, credentials: Credentials, share: Share) -> Session:
     """Return a token for a password.
 
+    :param share: the threads that may do this at a time
     :raises BadRequest: the service authenticates nobody, so there are no tokens
     :raises NotKnown: the identity service refuses the password
+    :raises Busy: all of these threads are occupied
     :raises Unavailable: the identity service cannot be reached
     """
     if config.api.auth_strategy == "noauth2":
         raise errors.BadRequest("Nobody is authenticated here: no token is needed.")
     try:
-        return _ask(config, credentials)
+        with share.turn(BUSY):
+            return _ask(config, credentials)
     except exceptions.HttpServerError as exc:
         raise _unavailable(exc) from exc
     except exceptions.HttpError as exc:
@@ -120,14 +133,13 @@ def _unavailable(exc: Exception) -> errors.Unavailable:
 
 def _ask(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
     """Ask the service's own identity service, with the certificates set for it."""
-    for group, options in opts.list_auth_token_opts():
-        config.register_opts(options, group)
+    option.register_keystone(config)
     service: Any = loading.load_auth_from_conf_options(config, GROUP)
     settings = config[GROUP]
     reached = keystone.Session(
         verify=not settings.insecure and (settings.cafile or True),
         cert=(settings.certfile, settings.keyfile) if settings.certfile else None,
-        timeout=settings.http_connect_timeout or SECONDS,
+        timeout=settings.http_connect_timeout,
     )
     password = generic.Password(
         auth_url=service.auth_url,

@@ -69,6 +69,7 @@ class Site:
         self._application = application
         self._config = config
         self._files = page.load()
+        self._signing_in = session.make_share()
 
     def __call__(
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
@@ -104,7 +105,7 @@ class Site:
             caller = environment.get("REMOTE_ADDR", "")
             return _json({"sign_in": session.describe(self._config, caller)})
         credentials = session.parse(_read_json(environment))
-        begun = session.begin(self._config, credentials)
+        begun = session.begin(self._config, credentials, self._signing_in)
         return _json(dataclasses.asdict(begun), HTTPStatus.CREATED)
 
 

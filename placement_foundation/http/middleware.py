@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import webob.exc
-from keystonemiddleware import auth_token
 from oslo_config import cfg
 from oslo_log import log
 from oslo_middleware import cors, http_proxy_to_wsgi
 
 from placement_foundation import context
-from placement_foundation.http import page, quotation
+from placement_foundation.http import identity, page, quotation
 from placement_foundation.observing import telemetry
 
 if TYPE_CHECKING:
@@ -197,7 +196,7 @@ def with_keystone(
     application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
 ) -> "WSGIApplication":
     """Let the identity service say who is asking, unless anybody may ask."""
-    authenticated = auth_token.AuthProtocol(application, {"oslo_config_config": config})
+    authenticated = identity.authenticated(application, config)
 
     def guarded(
         environment: "WSGIEnvironment", start_response: "StartResponse"

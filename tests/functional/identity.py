@@ -29,6 +29,9 @@ class IdentityServer(http.server.ThreadingHTTPServer):
         # What was sent to get a token.
         self.asked: list[dict[str, Any]] = []
         self.failing = False
+        # Cleared, it lets everybody wait for an answer.
+        self.answering = threading.Event()
+        self.answering.set()
 
     @property
     def url(self) -> str:
@@ -115,6 +118,7 @@ class IdentityHandler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Return the version of the API, or the document of a token."""
+        self.server.answering.wait()
         if self.server.failing:
             self._answer(503, {"error": {"code": 503, "message": "out of order"}})
         elif self.path.rstrip("/") in ("", "/v3"):
@@ -126,6 +130,7 @@ class IdentityHandler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Issue a token to those whose password is known."""
+        self.server.answering.wait()
         length = int(self.headers["Content-Length"])
         asked = json.loads(self.rfile.read(length))["auth"]
         if self.server.failing:
@@ -190,6 +195,7 @@ def running() -> Iterator[IdentityServer]:
     try:
         yield server
     finally:
+        server.answering.set()
         server.shutdown()
         server.server_close()
         thread.join()

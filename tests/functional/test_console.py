@@ -3,7 +3,9 @@
 import gzip
 import json
 import re
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ import webob
 from placement import app, conf
 from placement.console import page
 from placement_foundation.database.storage import Database
+from placement_foundation.http import share
 from tests.functional import identity
 from tests.functional.identity import IdentityServer
 from tests.settings import make_config
@@ -272,3 +275,24 @@ def test_a_sign_in_is_a_small_json_document(
 def test_a_sign_in_is_begun_and_never_changed(guarded: Send) -> None:
     response = guarded("/console/session", "DELETE")
     assert (response.status_int, response.headers["allow"]) == (405, "GET, HEAD, POST")
+
+
+def test_sign_ins_leave_threads_free_while_the_identity_service_hangs(
+    guarded: Send, server: IdentityServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(share, "_own_count", 8)
+    server.answering.clear()
+    with ThreadPoolExecutor(8) as pool:
+        waiting = pool.submit(sign_in, guarded, PASSWORD)
+        time.sleep(1.1)
+        began = time.monotonic()
+        refused = [pool.submit(sign_in, guarded, PASSWORD) for _ in range(7)]
+        for each in refused:
+            assert each.result().status_int == 503
+            assert each.result().headers["retry-after"] == "2"
+        assert time.monotonic() - began < 1
+        assert not waiting.done()
+        assert waiting.result().status_int == 503
+        assert time.monotonic() - began < 15
+    server.answering.set()
+    assert sign_in(guarded, PASSWORD).status_int == 201

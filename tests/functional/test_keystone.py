@@ -2,7 +2,9 @@
 
 import datetime
 import json
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ import webob
 
 from placement import app, conf
 from placement_foundation.database.storage import Database
+from placement_foundation.http import share
 from tests.functional import identity
 from tests.functional.identity import IdentityServer, project_scope
 
@@ -326,3 +329,40 @@ def test_a_delayed_decision_lets_valid_tokens_in(
 ) -> None:
     response = build(delay=True)("/traits", server.add_token("admin"))
     assert response.status_code == 200
+
+
+def test_while_the_identity_service_hangs_most_threads_are_free(
+    call: Send, server: IdentityServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(share, "_own_count", 8)
+    known = server.add_token("admin")
+    assert call("/traits", known).status_code == 200
+    server.answering.clear()
+    with ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(call, "/traits", "nobody") for _ in range(2)]
+        time.sleep(1.1)
+        began = time.monotonic()
+        answers = [pool.submit(call, "/traits", "nobody") for _ in range(6)]
+        for answer in answers:
+            refused = answer.result()
+            assert refused.status_code == 503
+            assert refused.headers["Retry-After"] == "2"
+        # The token is remembered: nobody has to be asked about it.
+        assert call("/traits", known).status_code == 200
+        assert time.monotonic() - began < 2
+        assert not any(each.done() for each in waiting)
+        # Its time is limited.
+        assert {each.result().status_code for each in waiting} == {503}
+        assert time.monotonic() - began < 15
+    server.answering.set()
+    assert call("/traits", "nobody").status_code == 401
+
+
+def test_callers_with_new_tokens_wait_for_their_turn(
+    call: Send, server: IdentityServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(share, "_own_count", 4)
+    tokens = [server.add_token("admin") for _ in range(12)]
+    with ThreadPoolExecutor(12) as pool:
+        answers = [pool.submit(call, "/traits", token) for token in tokens]
+        assert {each.result().status_code for each in answers} == {200}

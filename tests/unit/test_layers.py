@@ -85,7 +85,7 @@ INNER = {
     FOUNDATION / "http": [
         {"application", "refusal", "monitoring"},
         {"middleware", "policy"},
-        {"operation"},
+        {"operation", "identity"},
         {"query_string", "json_text"},
         {"schema"},
         {"health"},
@@ -125,7 +125,7 @@ LIBRARIES = {
     | {"client", "compute"},
     "prometheus_client": {"observing", "monitoring"},
     "opentelemetry": {"observing"},
-    "keystoneauth1": {"console", "sync", "access", "client", "compute", "conf"},
+    "keystoneauth1": {"console", "http", "sync", "access", "client", "compute", "conf"},
     "gunicorn": {"serving"},
     "oslo_policy": {"policy", "conf", "http", "option"},
 }

@@ -1,0 +1,71 @@
+"""The identity service: who a token belongs to, without waiting for it for long."""
+
+from typing import TYPE_CHECKING, Any
+
+import webob.exc
+from keystoneauth1 import exceptions
+from keystonemiddleware import auth_token
+from oslo_config import cfg
+from oslo_log import log
+
+from placement_foundation import errors, option
+from placement_foundation.http.share import Share
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+LOG = log.getLogger(__name__)
+
+# A quarter of the threads may ask about tokens at a time. Others wait for their turn
+# for as long as it answers in a moment, in seconds.
+PART = 4
+PATIENCE = 1.0
+BUSY = "The identity service does not answer in time. Please retry."
+
+
+class _Validation(auth_token.AuthProtocol):  # type: ignore[misc]
+    """Validates tokens, and lets some threads only wait for the identity service.
+
+    Tokens that are remembered need no such thread, so their owners are served even if
+    it hangs.
+    """
+
+    def _create_identity_server(self) -> Any:
+        server = super()._create_identity_server()
+        share, verify = Share(PART, patience=PATIENCE), server.verify_token
+
+        def verify_in_turn(*args: Any, **options: Any) -> Any:
+            try:
+                release = share.take(BUSY)
+            except errors.Busy as exc:
+                raise _unavailable() from exc
+            try:
+                return verify(*args, **options)
+            except exceptions.ConnectTimeout as exc:
+                # The library takes only other errors for an identity service that is
+                # not there.
+                LOG.warning("a token cannot be validated: %s", exc)
+                raise _unavailable() from exc
+            finally:
+                release()
+
+        server.verify_token = verify_in_turn
+        return server
+
+
+def _unavailable() -> webob.exc.HTTPServiceUnavailable:
+    retry_after = str(errors.Busy.retry_after)
+    return webob.exc.HTTPServiceUnavailable(
+        BUSY, headers=[("Retry-After", retry_after)]
+    )
+
+
+def authenticated(
+    application: "WSGIApplication", config: cfg.ConfigOpts
+) -> "WSGIApplication":
+    """Return an application that learns from the identity service who is asking."""
+    option.register_keystone(config)
+    validation: WSGIApplication = _Validation(
+        application, {"oslo_config_config": config}
+    )
+    return validation
