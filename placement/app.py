@@ -13,8 +13,9 @@ from oslo_log import log
 from placement import conf, errors, microversion, openapi, policy
 from placement.console import site as console
 from placement.db import migration
-from placement.forest import cache
+from placement.forest import cache, watch
 from placement.forest.cache import ForestCache
+from placement.forest.watch import Watch
 from placement.monitoring import site as monitoring
 from placement.objects import standard_name
 from placement.objects.journal import filing, keeping, tidying
@@ -105,7 +106,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
         _context(config), journal=_keep_journal(config, connected)
     )
     standard_name.synchronise(connected)
-    chores = _list_chores(context)
+    chores = _list_chores(context, connected)
     application = _assemble(config, connected, enforcer, context, chores)
     if context.forest_cache:
         LOG.info("reading all resource providers, to keep them in memory")
@@ -117,9 +118,12 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     return application
 
 
-def _list_chores(context: Context) -> list[Chore]:
+def _list_chores(context: Context, connected: Database) -> list[Chore]:
     """Return what each process does beside its requests."""
     chores = []
+    if context.forest_cache:
+        compare = Watch(connected, context.forest_cache.examine).look
+        chores.append(Chore("comparing the forest", compare, watch.EVERY))
     if context.journal:
         tidy = functools.partial(tidying.tidy, context.journal)
         chores.append(Chore("tidying the journal", tidy, tidying.EVERY))

@@ -52,6 +52,13 @@ FOREST_REFRESHES = Measure(
     "How often the forest in memory was refreshed: all of it, or only the changes.",
     ("extent",),
 )
+FOREST_CORRECTIONS = Measure(
+    "forest_corrections",
+    Kind.COUNTER,
+    "How often the forest in memory lacked changes that were not recorded, by what "
+    "found that: sums over the tables, or reading.",
+    ("found_by",),
+)
 FOREST_TREES = Measure(
     "forest_trees",
     Kind.SIZE,
@@ -67,5 +74,6 @@ MEASURES = (
     CANDIDATE_ANSWERS,
     SEARCHES_CUT,
     FOREST_REFRESHES,
+    FOREST_CORRECTIONS,
     FOREST_TREES,
 )

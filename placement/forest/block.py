@@ -2,17 +2,12 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
 
+from placement.forest import checksum
 from placement.model.tree import Provider, Tree
 
 # Less than the room of any provider.
 NO_ROOM = -1
-
-# The number of providers; the sums of their generations, of their parents' ids and of
-# what is used of them; and the numbers of their aggregates and traits.
-Sums: TypeAlias = tuple[int, ...]
-NO_SUMS = (0,) * 6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,7 +46,7 @@ class Block:
     rooms: Mapping[str, tuple[int, ...]]
     most: Mapping[str, int]
     sharing: tuple[Provider, ...]
-    sums: Sums
+    sums: checksum.Sums
 
     def select(self, needs: Needs) -> Iterator[Tree]:
         """Yield the trees that may meet all needs, according to the index."""
@@ -98,7 +93,10 @@ class Block:
             if not _are_indexed_alike(replaced[position], tree):
                 changed = dict(zip(self.roots, self.trees, strict=True))
                 return block_of({**changed, **trees})
-            sums = _add(sums, _sums_of(tree), _sums_of(replaced[position]))
+            before = replaced[position]
+            sums = checksum.exchange(
+                sums, checksum.of_tree(tree), checksum.of_tree(before)
+            )
             replaced[position] = tree
             for name, room in _rooms_of(tree).items():
                 rooms[name][position] = room
@@ -140,33 +138,7 @@ def block_of(trees: Mapping[int, Tree]) -> Block:
         {name: tuple(each) for name, each in rooms.items()},
         {name: max(each) for name, each in rooms.items()},
         _list_sharing(listed),
-        add_up(map(_sums_of, listed)),
-    )
-
-
-def add_up(each: Iterable[Sums]) -> Sums:
-    """Return the sums of sums."""
-    columns = zip(NO_SUMS, *each, strict=True)
-    return tuple(map(sum, columns))
-
-
-def _add(sums: Sums, more: Sums, less: Sums) -> Sums:
-    return tuple(
-        number + plus - minus
-        for number, plus, minus in zip(sums, more, less, strict=True)
-    )
-
-
-def _sums_of(tree: Tree) -> Sums:
-    members = tree.members
-    ids = {member.uuid: member.id for member in members}
-    return (
-        len(members),
-        sum([member.generation for member in members]),
-        sum([ids.get(member.parent_uuid or "", 0) for member in members]),
-        sum([stock.used for member in members for stock in member.stocks.values()]),
-        sum([len(member.aggregates) for member in members]),
-        sum([len(member.traits) for member in members]),
+        checksum.add_up([checksum.of_tree(tree) for tree in listed]),
     )
 
 

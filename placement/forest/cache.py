@@ -1,5 +1,6 @@
 """The forest that a process keeps between requests, brought up to date by each."""
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -9,13 +10,11 @@ from oslo_log import log
 
 from placement import measure
 from placement.db import models
-from placement.forest import fingerprint, forest, prefilter, reading, vocabulary
-from placement.forest.fingerprint import Fingerprint
+from placement.forest import forest, kept, prefilter, reading, vocabulary
 from placement.forest.forest import Forest
-from placement.forest.vocabulary import Vocabulary
+from placement.forest.kept import Kept
 from placement.model.request import Request
 from placement.objects import change_log
-from placement.objects.change_log import Seen
 from placement.objects.journal import keeping
 from placement.questions import name
 from placement_foundation.database.storage import Database
@@ -27,31 +26,20 @@ LOG = log.getLogger(__name__)
 # between two checks, as a multiple of the time that a check takes.
 LOOK_EVERY = 3
 REST = 50
+# For how long all changes must have been recorded before the forest is kept again, in
+# seconds.
+QUIET = 300
+# How many trees are compared exactly at a time.
+PART = 250
 
-
-class Kept:
-    """A forest, with the lists of changes that it has seen and their newest tokens.
-
-    ``difference`` is by how much the fingerprint of the database exceeds the forest's.
-    ``origin`` is the same for all that come from one reading of the whole database:
-    what was derived from another one may lack changes that were not recorded.
-    """
-
-    __slots__ = ("difference", "forest", "heads", "origin", "seen")
-
-    def __init__(
-        self,
-        grown: Forest,
-        heads: str,
-        seen: Seen,
-        difference: Fingerprint,
-        origin: object,
-    ) -> None:
-        self.forest = grown
-        self.heads = heads
-        self.seen = seen
-        self.difference = difference
-        self.origin = origin
+_root_id = models.ResourceProvider.root_provider_id
+_ROOTS = (
+    sa.select(_root_id.label("root_id"))
+    .distinct()
+    .where(_root_id >= sa.bindparam("first"))
+    .order_by(_root_id)
+    .limit(sa.bindparam("most"))
+)
 
 
 @telemetry.timed("load")
@@ -67,8 +55,8 @@ def load(
     :param request: the request to search for; trees that cannot matter to it may be
         missing
     """
-    kept = cache.load(connection) if cache else None
-    return kept.forest if kept else _read(connection, request)
+    current = cache.load(connection) if cache else None
+    return current.forest if current else _read(connection, request)
 
 
 def warm_up(database: Database, cache: "ForestCache") -> None:
@@ -97,15 +85,23 @@ class ForestCache:
     The forest is replaced as a whole, never changed, so threads may go on using the one
     they have. Each compares the kept forest with what its own transaction sees.
 
+    Once the database has changed in a way that was not recorded, nothing is kept until
+    that has not happened for ``QUIET`` seconds: there is no forest to trust, but one
+    that is ``observed`` by ``examine``, in the background.
+
     :param clock: tells the time, in seconds
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._kept: Kept | None = None
+        self._observed: Kept | None = None
+        # When an unrecorded change was found; None if what is kept is trusted.
+        self._distrusted_since: float | None = None
         self._has_complained = False
-        self._is_off = False
         self._next_look = clock() + LOOK_EVERY
+        # From which id on the trees are to be examined.
+        self._next_root = 0
         self._replacing = threading.Lock()
         self._loading = threading.Lock()
 
@@ -116,32 +112,45 @@ class ForestCache:
 
     def load(self, connection: sa.Connection) -> Kept | None:
         """Return what is kept, as the transaction sees it; None if nothing is."""
-        if self._is_off:
+        if self._distrusted_since is not None:
             return None
+        current = self._load_current(connection)
+        if current and self._clock() >= self._next_look:
+            return self._look(connection, current)
+        return current
+
+    def _load_current(self, connection: sa.Connection) -> Kept | None:
         # Taken before the transaction reads anything, so its snapshot is a later one.
         base = self._kept
         heads = self._load_heads(connection)
         if heads is None:
             # Changes from now on are not recorded, so it would be wrong later.
-            self._forget()
+            self._replace(None)
             return None
         if base is None:
             with self._loading:
-                base = self._kept or self._publish(
-                    None, self._load_all(connection, heads)
-                )
-        if base.heads == heads:
-            current = base
-        else:
-            current = self._publish(base, self._catch_up(connection, base, heads))
-        must_look = self._clock() >= self._next_look
-        if must_look and not self._is_complete(connection, current):
-            return None
+                base = self._kept
+                if base is None:
+                    base = kept.read_all(connection, heads)
+                    self._replace(base)
+        current = kept.follow(connection, base, heads)
+        with self._replacing:
+            # A thread whose transaction began earlier must not take it back in time;
+            # if that did not, the database was restored.
+            is_older = base.is_newer(connection) and current.seen.is_older(base.seen)
+            if self._kept is base and not is_older:
+                self._keep(current)
         return current
 
-    def _forget(self) -> None:
-        self._kept = None
-        telemetry.tell(measure.FOREST_TREES, 0)
+    def _keep(self, current: Kept | None) -> None:
+        self._kept = current
+        size = current.forest.size if current else 0
+        telemetry.tell(measure.FOREST_TREES, size)
+
+    def _replace(self, current: Kept | None) -> None:
+        """Keep a forest that was read afresh, or none."""
+        with self._replacing:
+            self._keep(current)
 
     def _load_heads(self, connection: sa.Connection) -> str | None:
         """Return the newest tokens of changes; None if changes are not recorded."""
@@ -156,77 +165,93 @@ class ForestCache:
             )
         return heads
 
-    def _publish(self, base: Kept | None, fresh: Kept) -> Kept:
-        """Keep a new forest, unless there is a newer one; return it in any case."""
-        with self._replacing:
-            if self._kept is base and not (base and fresh.seen.is_older(base.seen)):
-                self._kept = fresh
-                telemetry.tell(measure.FOREST_TREES, fresh.forest.size)
-        return fresh
+    def _look(self, connection: sa.Connection, current: Kept) -> Kept | None:
+        """Return the forest if it has all changes in the database, else None.
 
-    def _load_all(self, connection: sa.Connection, heads: str) -> Kept:
-        telemetry.tell(measure.FOREST_REFRESHES, extent="all")
-        seen = change_log.seen_of(change_log.load_changes(connection))
-        words = vocabulary.load(connection)
-        grown = forest.forest_of(words, reading.load(connection, words))
-        difference = fingerprint.between(
-            fingerprint.load(connection), fingerprint.of_forest(grown)
-        )
-        return Kept(grown, heads, seen, difference, object())
-
-    def _catch_up(self, connection: sa.Connection, base: Kept, heads: str) -> Kept:
-        """Return the kept forest, with everything that differs read again."""
-        shards = base.seen.differing(heads.split(","))
-        seen = base.seen.replace(change_log.load_changes(connection, shards))
-        words = base.forest.vocabulary
-        if change_log.NAMES in shards:
-            words = vocabulary.load(connection)
-        changed = base.seen.changed_roots(seen, reading.MOST_LISTED_ROOTS)
-        if changed is None or _are_renamed(base.forest.vocabulary, words):
-            return self._load_all(connection, heads)
-        telemetry.tell(measure.FOREST_REFRESHES, extent="changes")
-        trees = reading.load(connection, words, changed, base.forest.provider)
-        return Kept(
-            base.forest.replace(words, changed, trees),
-            heads,
-            seen,
-            base.difference,
-            base.origin,
-        )
-
-    def _is_complete(self, connection: sa.Connection, current: Kept) -> bool:
-        """Return whether the forest has all changes in the database.
-
-        If not, some program writes without recording its changes, and nothing is kept
-        any more.
+        If it lacks any, a program writes without recording its changes, and nothing is
+        kept for a while.
         """
         before = self._clock()
         # Other threads need not check at the same time.
         self._next_look = before + LOOK_EVERY
-        difference = fingerprint.between(
-            fingerprint.load(connection), fingerprint.of_forest(current.forest)
-        )
+        checked = kept.check(connection, current)
         after = self._clock()
         self._next_look = after + max(LOOK_EVERY, REST * (after - before))
-        if difference == current.difference:
-            return True
-        self._is_off = True
-        self._forget()
-        keeping.miss(connection)
+        if kept.are_alike(checked, current):
+            if checked is not current:
+                self._replace(checked)
+            return checked
+        self._distrust(checked)
+        self._replace(None)
+        _count(connection, "sums")
         LOG.warning(
             "another service writes to this database, so nothing is kept between "
-            "requests until this process is started again"
+            "requests until it has not done so for %s seconds",
+            QUIET,
         )
-        return False
+        return None
+
+    def _distrust(self, observed: Kept | None) -> None:
+        self._observed = observed
+        self._distrusted_since = self._clock()
+
+    def examine(self, connection: sa.Connection) -> None:
+        """Compare a part of the forest with the database, exactly.
+
+        Each call continues where the last one ended. While nothing is kept, find out
+        whether that can end instead.
+        """
+        if self._distrusted_since is not None:
+            self._observe(connection, self._distrusted_since)
+            return
+        current = self._load_current(connection) if self._kept else None
+        if current is None:
+            return
+        root_ids, self._next_root = _list_part(connection, current, self._next_root)
+        if not kept.is_exact(connection, current, root_ids):
+            self._replace(kept.read_all(connection, current.heads))
+            _count(connection, "reading")
+            LOG.warning(
+                "the database was changed without a record of it, by another service "
+                "or by hand: everything was read again"
+            )
+
+    def _observe(self, connection: sa.Connection, since: float) -> None:
+        heads, observed = self._load_heads(connection), self._observed
+        if heads is None or observed is None:
+            self._distrust(kept.read_all(connection, heads) if heads else None)
+            return
+        current = kept.follow(connection, observed, heads)
+        checked = kept.check(connection, current)
+        if not kept.are_alike(checked, current):
+            self._distrust(checked)
+            _count(connection, "sums")
+            return
+        self._observed = checked
+        if self._clock() - since >= QUIET:
+            self._replace(checked)
+            self._observed = self._distrusted_since = None
+            LOG.info("no other service writes to this database: the forest is kept")
 
 
-def _are_renamed(before: Vocabulary, after: Vocabulary) -> bool:
-    """Return whether a known id has another name now."""
-    return before is not after and any(
-        new.get(key, word) != word
-        for old, new in (
-            (before.classes, after.classes),
-            (before.traits, after.traits),
-        )
-        for key, word in old.items()
-    )
+def _count(connection: sa.Connection, found_by: str) -> None:
+    """Count that changes were not recorded, which the journal lacks as well."""
+    telemetry.tell(measure.FOREST_CORRECTIONS, found_by=found_by)
+    keeping.miss(connection)
+
+
+def _list_part(
+    connection: sa.Connection, current: Kept, first: int
+) -> tuple[list[int], int]:
+    """Return roots from an id on, those in the database and those in the forest.
+
+    Also return the id to continue with, which is 0 after the last ones.
+    """
+    parameters = {"first": first, "most": PART}
+    stored: list[int] = [row.root_id for row in connection.execute(_ROOTS, parameters)]
+    known = list(itertools.islice(current.forest.roots_from(first), PART))
+    ends = [ids[-1] for ids in (stored, known) if len(ids) == PART]
+    if not ends:
+        return sorted({*stored, *known}), 0
+    end = min(ends)
+    return sorted(each for each in {*stored, *known} if each <= end), end + 1

@@ -84,6 +84,12 @@ class Forest:
         found = at < len(among.roots) and among.roots[at] == root_id
         return among.trees[at] if found else None
 
+    def roots_from(self, root_id: int) -> Iterator[int]:
+        """Yield the ids of the roots that are not below an id, in order."""
+        start = bisect.bisect_right(self.firsts, root_id)
+        for each in self.blocks[start:]:
+            yield from each.roots[bisect.bisect_left(each.roots, root_id) :]
+
     def tree_of(self, uuid: str) -> Tree | None:
         """Return the tree that a provider is in."""
         root_id = self.places[hash(uuid) % PARTS].get(uuid)

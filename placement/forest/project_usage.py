@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.forest.cache import ForestCache, Kept
+from placement.forest.cache import ForestCache
+from placement.forest.kept import Kept
 from placement.forest.reading import MOST_LISTED_ROOTS
 from placement.model.consumer import UNKNOWN_TYPE
 from placement.model.usage import Usage
@@ -176,8 +177,13 @@ class ProjectUsages:
             if base is None and self._must_wait(owner):
                 return None
         current = self._cache.load(connection)
-        if base and current and current.seen.is_older(base.seen):
-            # The database was restored, or other threads are ahead of this one.
+        if (
+            base
+            and current
+            and base.origin is current.origin
+            and current.seen.is_older(base.seen)
+        ):
+            # Other threads are ahead of this one.
             return None
         fresh = _renew(connection, owner, base, current) if current else None
         with self._lock:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from oslo_db.sqlalchemy import engines, exc_filters
 from oslo_log import log
 
-from placement_foundation.database import trouble
+from placement_foundation.database import digest, trouble
 from placement_foundation.option import DatabaseSettings
 
 LOG = log.getLogger(__name__)
@@ -216,6 +216,7 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
     def set_up(connection: sqlite3.Connection, record: Any) -> None:
         # The BEGIN of the driver comes too late and locks too little.
         connection.isolation_level = None
+        connection.create_function(digest.NAME, 1, digest.digest_of, deterministic=True)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(
             f"PRAGMA synchronous = {'FULL' if settings.sqlite_synchronous else 'OFF'}"

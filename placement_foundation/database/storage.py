@@ -43,6 +43,8 @@ UNHURRIED = 3600
 AT_END, LAST = "at end", "last"
 # The option of a connection that has the notes on its transaction.
 NOTES = "notes"
+# The key of the moment before a transaction began, among the notes on it.
+BEGAN = "began"
 # The longest pause before a transaction is run again, in seconds.
 LONGEST_PAUSE = 1.0
 
@@ -152,6 +154,15 @@ def notes(connection: sa.Connection) -> dict[Any, Any]:
     """
     noted: dict[Any, Any] = connection.get_execution_options()[NOTES]
     return noted
+
+
+def began(connection: sa.Connection) -> float:
+    """Return a moment before the transaction began, by ``time.monotonic``.
+
+    It sees everything that was committed until then.
+    """
+    moment: float = notes(connection)[BEGAN]
+    return moment
 
 
 def at_end(
@@ -351,7 +362,8 @@ class Database:
         The first statement begins the transaction. Whatever is not committed when the
         connection is closed is rolled back.
         """
-        connection = connected.connect().execution_options(**{NOTES: {}})
+        noted = {BEGAN: time.monotonic()}
+        connection = connected.connect().execution_options(**{NOTES: noted})
         for opening in self.openings.values():
             opening(connection)
         return connection

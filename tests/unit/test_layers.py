@@ -96,7 +96,7 @@ INNER = {
         {"migration", "origin"},
         {"storage"},
         {"engine"},
-        {"trouble", "column"},
+        {"trouble", "column", "digest"},
     ],
     FOUNDATION / "serving": [
         {"program"},

@@ -1,0 +1,102 @@
+"""Sums over the rows that trees are made of, each row weighted by what it says.
+
+They change with each row that is added, removed or changed, and with two rows that
+exchange what they say. The database computes the same: see ``fingerprint``. So there
+are only products of two numbers below 2**31, and remainders.
+"""
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from placement.model.tree import Provider, Tree
+from placement_foundation.database.digest import digest_of
+
+# Two primes below 2**31. Sums count modulo the first.
+MODULUS = 2_147_483_647
+OTHER_MODULUS = 2_147_483_629
+# The weight of a row is the product of these multiples of its provider's id. With two
+# moduli it is no polynomial, whose values some exchanges would leave the same in sum.
+FACTOR = 1_103_515_245
+OTHER_FACTOR = 1_664_525_069
+# How much each field of an inventory counts.
+FIELD_FACTORS = {
+    "total": 1_009,
+    "reserved": 9_176,
+    "min_unit": 31_337,
+    "max_unit": 48_611,
+    "step_size": 65_537,
+}
+# Of how many names the digests are remembered.
+MOST_NAMES = 10_000
+
+# Sums of providers, inventories, usages, traits and aggregates.
+Sums: TypeAlias = tuple[int, ...]
+NO_SUMS: Sums = (0,) * 5
+
+_digest_of_name = functools.lru_cache(MOST_NAMES)(digest_of)
+
+
+def weight(number: int) -> int:
+    """Return the weight of the rows of a provider, by its id."""
+    number += 1
+    return (
+        (number * FACTOR % MODULUS) * (number * OTHER_FACTOR % OTHER_MODULUS) % MODULUS
+    )
+
+
+def of_tree(tree: Tree) -> Sums:
+    """Return the sums of a tree."""
+    ids = {member.uuid: member.id for member in tree.members}
+    return add_up([_of_provider(member, ids) for member in tree.members])
+
+
+def _of_provider(provider: Provider, ids: Mapping[str, int]) -> Sums:
+    """Return the sums of a provider.
+
+    :param ids: of the providers of its tree, by UUID
+    """
+    own = weight(provider.id)
+    inventories = used = 0
+    for name, stock in provider.stocks.items():
+        kind = _digest_of_name(name)
+        fields = sum(
+            [getattr(stock, field) * by for field, by in FIELD_FACTORS.items()]
+        )
+        inventories += kind * (fields % MODULUS)
+        used += kind * stock.used
+    row = (
+        provider.id,
+        ids.get(provider.parent_uuid or "", 0),
+        ids.get(provider.root_uuid, 0),
+        provider.generation or 0,
+        provider.uuid,
+        provider.name or "",
+    )
+    return (
+        digest_of(",".join(map(str, row))),
+        own * inventories % MODULUS,
+        own * used % MODULUS,
+        own * sum(map(_digest_of_name, provider.traits)) % MODULUS,
+        own * sum(map(_digest_of_name, provider.aggregates)) % MODULUS,
+    )
+
+
+def of_names(*named: Mapping[int, str]) -> int:
+    """Return the sum of names, given by id."""
+    return sum(
+        digest_of(f"{key},{name}") for names in named for key, name in names.items()
+    )
+
+
+def add_up(each: Iterable[Sums]) -> Sums:
+    """Return the sums of sums."""
+    return tuple(map(sum, zip(NO_SUMS, *each, strict=True)))
+
+
+def exchange(sums: Sums, more: Sums, less: Sums) -> Sums:
+    """Return the sums with some added, and others taken away."""
+    return tuple(
+        number + plus - minus
+        for number, plus, minus in zip(sums, more, less, strict=True)
+    )

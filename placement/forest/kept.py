@@ -1,0 +1,152 @@
+"""A forest with the lists of changes that it has seen, and how it follows them."""
+
+import time
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+
+from placement import measure
+from placement.forest import fingerprint, forest, reading, vocabulary
+from placement.forest.fingerprint import Fingerprint
+from placement.forest.forest import Forest
+from placement.forest.vocabulary import Vocabulary
+from placement.model.tree import Provider, Tree
+from placement.objects import change_log
+from placement.objects.change_log import Seen
+from placement_foundation.database import storage
+from placement_foundation.observing import telemetry
+
+
+class Kept:
+    """A forest, with the lists of changes that it has seen and their newest tokens.
+
+    ``difference`` is by how much the fingerprint of the database exceeds the forest's.
+    ``origin`` is the same for all that come from one reading of the whole database:
+    what was derived from another one may lack changes that were not recorded. ``made``
+    is when it was made, by the clock of transactions.
+    """
+
+    __slots__ = ("difference", "forest", "heads", "made", "origin", "seen")
+
+    def __init__(
+        self,
+        grown: Forest,
+        heads: str,
+        seen: Seen,
+        difference: Fingerprint,
+        origin: object,
+    ) -> None:
+        self.forest = grown
+        self.heads = heads
+        self.seen = seen
+        self.difference = difference
+        self.origin = origin
+        self.made = time.monotonic()
+
+    def is_newer(self, connection: sa.Connection) -> bool:
+        """Return whether it may be of a later moment than a transaction sees."""
+        return self.made >= storage.began(connection)
+
+
+def read_all(connection: sa.Connection, heads: str) -> Kept:
+    """Return the whole forest, read afresh."""
+    telemetry.tell(measure.FOREST_REFRESHES, extent="all")
+    seen = change_log.seen_of(change_log.load_changes(connection))
+    words = vocabulary.load(connection)
+    grown = forest.forest_of(words, reading.load(connection, words))
+    return Kept(grown, heads, seen, _excess(connection, grown), object())
+
+
+def follow(connection: sa.Connection, base: Kept, heads: str) -> Kept:
+    """Return a forest with everything that has changed read again.
+
+    :param heads: the newest tokens at the moment of the transaction
+    """
+    if base.heads == heads:
+        return base
+    shards = base.seen.differing(heads.split(","))
+    seen = base.seen.replace(change_log.load_changes(connection, shards))
+    words = base.forest.vocabulary
+    if change_log.NAMES in shards:
+        words = vocabulary.load(connection)
+    changed = base.seen.changed_roots(seen, reading.MOST_LISTED_ROOTS)
+    if changed is None or _are_renamed(base.forest.vocabulary, words):
+        return read_all(connection, heads)
+    telemetry.tell(measure.FOREST_REFRESHES, extent="changes")
+    trees = reading.load(connection, words, changed, base.forest.provider)
+    grown = base.forest.replace(words, changed, trees)
+    is_restored = seen.is_older(base.seen) and not base.is_newer(connection)
+    origin = object() if is_restored else base.origin
+    return Kept(grown, heads, seen, base.difference, origin)
+
+
+def check(connection: sa.Connection, current: Kept) -> Kept:
+    """Compare sums over a forest with those over the database.
+
+    Return the same, or another one, read afresh: then the database has changed in a way
+    that was not recorded. Compare both by ``are_alike``: it may not concern the forest.
+    """
+    if _excess(connection, current.forest) == current.difference:
+        return current
+    return read_all(connection, current.heads)
+
+
+def are_alike(one: Kept, other: Kept) -> bool:
+    """Return whether two forests have the same fingerprint.
+
+    They differ in nothing if only rows have changed that no answer depends on, such as
+    allocations of what is in no inventory.
+    """
+    return one is other or fingerprint.of_forest(one.forest) == fingerprint.of_forest(
+        other.forest
+    )
+
+
+def _excess(connection: sa.Connection, grown: Forest) -> Fingerprint:
+    return fingerprint.between(
+        fingerprint.load(connection), fingerprint.of_forest(grown)
+    )
+
+
+def _are_renamed(before: Vocabulary, after: Vocabulary) -> bool:
+    """Return whether a known id has another name now."""
+    return before is not after and any(
+        new.get(key, word) != word
+        for old, new in (
+            (before.classes, after.classes),
+            (before.traits, after.traits),
+        )
+        for key, word in old.items()
+    )
+
+
+def is_exact(connection: sa.Connection, current: Kept, root_ids: Iterable[int]) -> bool:
+    """Return whether some trees, and all names, are exactly those in the database."""
+    mine, words = current.forest.vocabulary, vocabulary.load(connection)
+    if (mine.classes, mine.traits) != (words.classes, words.traits):
+        return False
+    roots = set(root_ids)
+    trees = reading.load(connection, words, roots, current.forest.provider)
+    return all(
+        _rows(current.forest.tree(root_id)) == _rows(trees.get(root_id))
+        for root_id in roots
+    )
+
+
+def _rows(tree: Tree | None) -> list[tuple[object, ...]]:
+    return [_row(member) for member in tree.members] if tree else []
+
+
+def _row(member: Provider) -> tuple[object, ...]:
+    return (
+        member.id,
+        member.uuid,
+        member.name,
+        member.parent_uuid,
+        member.root_uuid,
+        member.generation,
+        member.modified,
+        member.stocks,
+        member.trait_names,
+        member.aggregates,
+    )
