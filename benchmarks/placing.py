@@ -37,7 +37,7 @@ def main() -> int:
     """Let clients place for some time, and print the results."""
     asked = _parse()
     with (
-        _planted(asked.server, asked.hosts) as url,
+        planted(asked.server, asked.hosts) as url,
         client.serving(url, asked.workers) as port,
     ):
         with multiprocessing.get_context("spawn").Pool(asked.clients) as pool:
@@ -67,7 +67,7 @@ def _parse() -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def _planted(server_url: str, hosts: int) -> Iterator[str]:
+def planted(server_url: str, hosts: int) -> Iterator[str]:
     """Yield the URL of a database with a cloud in it, and remove it afterwards."""
     server = sa.create_engine(server_url, isolation_level="AUTOCOMMIT")
     name = f"placement_benchmark_{uuid.uuid4().hex}"

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from placement.model.inventory import InventoryUsage
 
@@ -20,8 +20,7 @@ class Provider:
     ``stocks`` are its inventories by resource class. ``trait_names`` has its traits
     in the order of their creation. ``position`` counts the members of its tree, each
     before its children and these before its next sibling, and ``end`` is the position
-    after its last descendant. The rest does not matter to a search; ``notes`` are for
-    other modules to keep what they derive from it, for as long as it exists.
+    after its last descendant. The rest does not matter to a search.
     """
 
     uuid: str
@@ -37,9 +36,6 @@ class Provider:
     name: str = ""
     generation: int = 0
     modified: datetime.datetime | None = None
-    notes: dict[Hashable, Any] = dataclasses.field(
-        default_factory=dict, init=False, repr=False
-    )
 
     @property
     def shares(self) -> bool:

@@ -37,8 +37,9 @@ from placement_foundation.http.version import ByVersion, Version
 
 LIMIT = {"type": "string", "pattern": "^[1-9][0-9]*$"}
 POLICY = {"type": "string", "enum": ["none", "isolate"]}
-# How many sets of traits are remembered in their encoded form.
-MOST_REMEMBERED = 20_000
+# How many summaries, and how many sets of traits, are remembered in their encoded form:
+# those of a few large answers, not those of a whole cloud.
+MOST_REMEMBERED = 4_096
 # Marks their place in a summary: encoded JSON never contains a NUL.
 TRAITS_GO_HERE = b"\0"
 # The place of a UUID in the form of a candidate: no name in it has such characters.
@@ -489,23 +490,22 @@ def _summary(provider: Provider, names: tuple[str, ...], resources: Json) -> Jso
     return {name: values[name] for name in names}
 
 
+@functools.lru_cache(maxsize=MOST_REMEMBERED)
 def _write_summary(provider: Provider, names: tuple[str, ...]) -> Sequence[bytes]:
     """Return the parts of the encoded summary of a provider, with its key.
 
-    It is kept until the provider changes. The traits are most of it, and hosts of a
-    kind share them, so that part is encoded once for all of them.
+    It is remembered: a provider never changes, and its next state is another value. The
+    traits are most of it, and hosts of a kind share them, so that part is encoded once
+    for all of them.
     """
-    parts: Sequence[bytes] | None = provider.notes.get(names)
-    if parts is None:
-        summary = _summary(provider, names, _list_resources(provider))
-        summary["traits"] = Written(TRAITS_GO_HERE)
-        text = json_text.encode({provider.uuid: summary})[1:-1]
-        before, _, after = text.partition(TRAITS_GO_HERE)
-        traits = _write_traits(provider.trait_names)
-        parts = provider.notes[names] = before, traits, after
-    return parts
+    summary = _summary(provider, names, _list_resources(provider))
+    summary["traits"] = Written(TRAITS_GO_HERE)
+    text = json_text.encode({provider.uuid: summary})[1:-1]
+    before, _, after = text.partition(TRAITS_GO_HERE)
+    return before, _write_traits(provider.trait_names), after
 
 
 @functools.lru_cache(maxsize=MOST_REMEMBERED)
 def _write_traits(names: tuple[str, ...]) -> bytes:
-    return json_text.encode(names)
+    # A copy: what the encoder returns keeps the whole of its buffer, some kilobytes.
+    return bytes(memoryview(json_text.encode(names)))

@@ -1,0 +1,43 @@
+"""What a process remembers is bounded, however large the cloud is."""
+
+import gc
+import tracemalloc
+import uuid
+
+from placement.model.inventory import InventoryUsage
+from placement.model.tree import Provider
+from placement.schemas import allocation_candidate as wire
+
+# What the interpreter and other tests' threads may need in between, in bytes.
+NOISE = 200_000
+
+
+def provider(number: int) -> Provider:
+    name, traits = str(uuid.UUID(int=number)), (f"CUSTOM_RACK{number}",)
+    stocks = {"VCPU": InventoryUsage(8)}
+    return Provider(
+        name, None, name, stocks, traits, frozenset(traits), frozenset(), 0, 1
+    )
+
+
+def test_answers_about_more_and_more_providers_do_not_fill_the_memory() -> None:
+    providers = [provider(number) for number in range(3 * wire.MOST_REMEMBERED)]
+    names = ("resources", "traits", "parent_provider_uuid", "root_provider_uuid")
+    for each in providers[: wire.MOST_REMEMBERED]:
+        wire._write_summary(each, names)
+    tracemalloc.start()
+    try:
+        for each in providers[wire.MOST_REMEMBERED :]:
+            wire._write_summary(each, names)
+        gc.collect()
+        grown, _ = tracemalloc.get_traced_memory()
+        # What was remembered before was not counted, and is what has made room.
+        allowed = wire.MOST_REMEMBERED * 1500
+        for each in providers:
+            wire._write_summary(each, names)
+        gc.collect()
+        again, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert grown < allowed
+    assert again - grown < NOISE
