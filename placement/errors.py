@@ -61,6 +61,7 @@ __all__ = [
     "ServiceError",
     "Unavailable",
     "UnavailableVersion",
+    "UnusableTable",
     "UnknownProvider",
     "UnsupportedMediaType",
     "document",
@@ -148,6 +149,12 @@ class CannotDeleteParent(Conflict):
     """Children keep the resource provider from being deleted."""
 
     code = "resource_provider.cannot_delete_parent"
+
+
+class UnusableTable(Unavailable):
+    """A table that this service adds to the schema is missing, or may not be used."""
+
+    code = "table_unusable"
 
 
 def describe(version: Version) -> Json:

@@ -100,6 +100,8 @@ MEANINGS = {
     "ledger:placements": "Choose providers for consumers and claim them.",
     "ledger:changes": "Follow what changes.",
     "ledger:history": "Look up what has changed, when, and by which request.",
+    "ledger:apply": "Declare hardware: create, change and remove providers.",
+    "ledger:declared": "List what was declared of the hardware.",
     "reshaper:reshape": "Move inventories and their allocations between providers.",
 }
 

@@ -21,6 +21,7 @@ from placement.handlers import (
 from placement.handlers import resource_provider as provider
 from placement.handlers.ledger import (
     capacity,
+    declaration,
     explanation,
     fleet,
     journal,
@@ -33,6 +34,7 @@ from placement.schemas import aggregate as aggregate_wire
 from placement.schemas import allocation as allocation_wire
 from placement.schemas import allocation_candidate as candidate_wire
 from placement.schemas import capacity as capacity_wire
+from placement.schemas import declaration as declaration_wire
 from placement.schemas import explanation as explanation_wire
 from placement.schemas import fleet as fleet_wire
 from placement.schemas import inventory as inventory_wire
@@ -165,6 +167,27 @@ ROUTES: dict[str, dict[str, Operation]] = {
             body=always(what_if_wire.BODY),
             reply=always(what_if_wire.render),
             changes_nothing=True,
+            newest_by_default=True,
+            heavy=True,
+        ),
+    },
+    "/ledger/v1/apply": {
+        "POST": Operation(
+            handler=always(declaration.apply),
+            policy="placement:ledger:apply",
+            body=always(declaration_wire.BODY),
+            reply=always(declaration_wire.render_outcome),
+            newest_by_default=True,
+            own_transactions=True,
+            heavy=True,
+        ),
+    },
+    "/ledger/v1/declared": {
+        "GET": Operation(
+            handler=always(declaration.list_declared),
+            policy="placement:ledger:declared",
+            query=always(declaration_wire.QUERY),
+            reply=always(declaration_wire.render_declared),
             newest_by_default=True,
             heavy=True,
         ),

@@ -76,6 +76,7 @@ def empty_placement(connection: sa.Connection) -> None:
     for table in reversed(models.Base.metadata.sorted_tables):
         if table.name not in ("traits", "resource_classes"):
             connection.execute(sa.delete(table))
+    connection.execute(sa.delete(models.DECLARATIONS))
     connection.execute(
         sa.delete(models.Trait).where(models.Trait.name.startswith("CUSTOM"))
     )

@@ -287,3 +287,13 @@ LEASES = sa.Table(
     sa.Column("expires_at", sa.BigInteger, nullable=False),
     sa.Index("leases_expires_at_idx", "expires_at"),
 )
+
+# What the owners of hardware declared of each provider the last time.
+DECLARATIONS = sa.Table(
+    "declarations",
+    OWN,
+    sa.Column("provider_uuid", sa.String(36), primary_key=True),
+    sa.Column("owner", sa.String(64), primary_key=True),
+    sa.Column("document", _LONG_TEXT, nullable=False),
+    sa.Index("declarations_owner_idx", "owner"),
+)

@@ -65,7 +65,7 @@ def replace_all(
         provider.id,
         models.ResourceProviderAggregate.aggregate_id,
         models.Aggregate.uuid,
-        _ensure(connection, uuids),
+        ensure(connection, uuids),
     )
     entries = entry.of_members(
         entry.AGGREGATES_CHANGED,
@@ -78,7 +78,7 @@ def replace_all(
     return provider.generation + bump
 
 
-def _ensure(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, int]:
+def ensure(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID; create those that are new."""
     ids = ids_by_uuid(connection, uuids)
     new = sorted(set(uuids) - ids.keys())

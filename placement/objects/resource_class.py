@@ -10,6 +10,7 @@ from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry
 from placement.model.resource_class import FIRST_CUSTOM_ID, UNKNOWN_CLASS, ResourceClass
+from placement.model.trait import CUSTOM_PREFIX
 from placement.objects import exact_text
 from placement.objects.journal import recording
 
@@ -102,11 +103,35 @@ def find_by_name(connection: sa.Connection, name: str) -> ResourceClass | None:
 def create(connection: sa.Connection, name: str) -> None:
     """Create a custom resource class, whose name is known to be free."""
     _queue_up(connection)
-    newest = connection.scalar(sa.select(sa.func.max(models.ResourceClass.id)))
-    class_id = max(FIRST_CUSTOM_ID, (newest or 0) + 1)
-    row = {"id": class_id, "name": name}
+    row = {"id": _next_id(connection), "name": name}
     connection.execute(sa.insert(models.ResourceClass), row)
     recording.note_names(connection, [Entry(entry.CLASS_CREATED, name)])
+
+
+def ensure(connection: sa.Connection, names: Iterable[str]) -> None:
+    """Create custom resource classes, those that are new."""
+    wanted = [name for name in set(names) if name.startswith(CUSTOM_PREFIX)]
+    if not _list_new(connection, wanted):
+        return
+    _queue_up(connection)
+    new = _list_new(connection, wanted)
+    first = _next_id(connection)
+    rows = [{"id": first + number, "name": name} for number, name in enumerate(new)]
+    if rows:
+        connection.execute(sa.insert(models.ResourceClass), rows)
+        entries = [Entry(entry.CLASS_CREATED, name) for name in new]
+        recording.note_names(connection, entries)
+
+
+def _list_new(connection: sa.Connection, names: Iterable[str]) -> list[str]:
+    row = models.ResourceClass
+    known = exact_text.ids_by_text(connection, row.id, row.name, names)
+    return sorted(set(names) - known.keys())
+
+
+def _next_id(connection: sa.Connection) -> int:
+    newest = connection.scalar(sa.select(sa.func.max(models.ResourceClass.id)))
+    return max(FIRST_CUSTOM_ID, (newest or 0) + 1)
 
 
 def _queue_up(connection: sa.Connection) -> None:

@@ -12,7 +12,7 @@ from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry, Node
 from placement.model.resource_provider import ResourceProvider
-from placement.objects import exact_text, generation
+from placement.objects import declared, exact_text, generation
 from placement.objects.journal import recording
 from placement_foundation.database import storage
 
@@ -298,6 +298,7 @@ def delete(connection: sa.Connection, provider: ResourceProvider) -> None:
     here = row.id == provider.id
     connection.execute(sa.update(row).where(here).values(root_provider_id=None))
     connection.execute(sa.delete(row).where(here))
+    declared.forget(connection, [provider.uuid])
     entries = [entry.of_provider(provider.uuid, node_of(provider), None)]
     record_change(connection, [provider], entries, bump=False)
 

@@ -10,7 +10,13 @@ from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry
 from placement.model.resource_provider import ResourceProvider
-from placement.model.trait import LONGEST_NAME, UNKNOWN_TRAIT, Trait, TraitFilters
+from placement.model.trait import (
+    CUSTOM_PREFIX,
+    LONGEST_NAME,
+    UNKNOWN_TRAIT,
+    Trait,
+    TraitFilters,
+)
 from placement.objects import association, exact_text, resource_provider
 from placement.objects.journal import recording
 from placement_foundation.database import storage
@@ -84,6 +90,27 @@ def create(connection: sa.Connection, name: str) -> Trait:
     connection.execute(sa.insert(models.Trait), {"name": name})
     recording.note_names(connection, [Entry(entry.TRAIT_CREATED, name)])
     return get_by_name(connection, name)
+
+
+def ensure(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
+    """Return the ids of traits by name; create custom ones that are new.
+
+    :raises BadRequest: there is no such standard trait, or the database considers a
+        custom one equal to another
+    """
+    wanted = set(names)
+    ids = ids_by_name(connection, wanted)
+    new = sorted(name for name in wanted - ids.keys() if name.startswith(CUSTOM_PREFIX))
+    if new:
+        rows = [{"name": name} for name in new]
+        storage.insert_missing(connection, models.Trait, rows)
+        entries = [Entry(entry.TRAIT_CREATED, name) for name in new]
+        recording.note_names(connection, entries)
+        ids |= ids_by_name(connection, new)
+    unknown = sorted(wanted - ids.keys())
+    if unknown:
+        raise errors.BadRequest(UNKNOWN_TRAIT.format(name=", ".join(unknown)))
+    return ids
 
 
 def delete(connection: sa.Connection, known: Trait) -> None:

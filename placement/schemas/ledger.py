@@ -22,6 +22,8 @@ SENTENCES = {
     "changes": "What has changed since a cursor, as a feed that misses nothing.",
     "history": "What has changed, when, and by which request, the newest first.",
     "history/allocations": "What a consumer or a provider had at a moment.",
+    "apply": "Make the hardware what a file declares.",
+    "declared": "What was declared, and where the ledger differs now.",
 }
 
 

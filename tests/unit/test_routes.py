@@ -40,6 +40,8 @@ ALLOW = {
     "/ledger/v1/explanation": "GET",
     "/ledger/v1/capacity": "GET",
     "/ledger/v1/what-if": "POST",
+    "/ledger/v1/apply": "POST",
+    "/ledger/v1/declared": "GET",
     "/ledger/v1/fleet": "GET",
     "/ledger/v1/placements": "POST",
     "/ledger/v1/changes": "GET",

@@ -1,0 +1,223 @@
+"""Applies declared hardware: some trees in each transaction, done or untouched.
+
+The trees that differ are found in one reading, without locks. They are then locked,
+compared once more, and written, in batches. What was refused by the first reading stays
+refused, so that a dry run says what would happen.
+"""
+
+import dataclasses
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import sqlalchemy as sa
+
+from placement import errors
+from placement.declaration import plan as planning
+from placement.declaration import reading
+from placement.declaration.plan import Goal, Plan, Result, Terms
+from placement.declaration.world import World
+from placement.forest.forest import Forest
+from placement.model.declaration import Declared, Parts
+from placement.model.resource_class import UNKNOWN_CLASS
+from placement.model.resource_provider import ResourceProvider
+from placement.model.trait import CUSTOM_PREFIX, UNKNOWN_TRAIT
+from placement.objects import (
+    batch,
+    declared,
+    inventory,
+    reparenting,
+    resource_class,
+    resource_provider,
+    trait,
+)
+from placement.objects.resource_provider import Known
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
+from placement_foundation.database.trouble import LostRaceError
+
+# How many trees are written in one transaction, and how often one that loses races is
+# attempted before its trees are written one by one.
+TREES = 100
+ATTEMPTS = 8
+
+# What to write: a declared tree, or the root of one that is no longer declared.
+Job: TypeAlias = Parts | str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Declaration:
+    """What an owner declares: trees, and the names of traits and resource classes."""
+
+    trees: Sequence[Parts]
+    terms: Terms
+    traits: frozenset[str] = frozenset()
+    resource_classes: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of the trees of a declaration, in its order, and of pruned ones.
+
+    ``traits`` and ``resource_classes`` are the names that are new.
+    """
+
+    plans: Sequence[Plan]
+    traits: Sequence[str]
+    resource_classes: Sequence[str]
+
+
+def foresee(
+    connection: sa.Connection, asked: Declaration, forest: Forest | None = None
+) -> Outcome:
+    """Return what applying a declaration would do at this moment.
+
+    :param forest: the forest at this moment, if it is kept
+    :raises BadRequest: a standard trait or resource class does not exist
+    :raises UnusableTable: there is no table to remember declarations in
+    """
+    declared.check_table(connection)
+    world = reading.load(connection, asked.trees, asked.terms, forest=forest)
+    parts = [part for tree in asked.trees for part in tree]
+    traits = asked.traits.union(*(part.traits for part in parts))
+    classes = asked.resource_classes.union(*(part.inventories for part in parts))
+    for listed, known, complaint in (
+        (asked.traits, world.trait_names, UNKNOWN_TRAIT),
+        (asked.resource_classes, world.class_names, UNKNOWN_CLASS),
+    ):
+        for name in _standard(listed):
+            if name not in known:
+                raise errors.BadRequest(complaint.format(name=name))
+    return Outcome(
+        planning.plan(asked.trees, world, asked.terms),
+        sorted(traits - set(_standard(traits)) - set(world.trait_names)),
+        sorted(classes - set(_standard(classes)) - set(world.class_names)),
+    )
+
+
+def _standard(names: Collection[str]) -> list[str]:
+    return sorted(name for name in names if not name.startswith(CUSTOM_PREFIX))
+
+
+def apply(database: Database, asked: Declaration, foreseen: Outcome) -> Outcome:
+    """Write what differs, and return what became of each tree.
+
+    :param foreseen: what ``foresee`` returned for it
+    :raises DatabaseUnavailable: the database is in trouble; some trees may be done
+    """
+    if foreseen.traits or foreseen.resource_classes:
+        database.write(lambda connection: _ensure_names(connection, foreseen))
+    plans = list(foreseen.plans)
+    jobs: list[tuple[int, Job]] = [
+        (number, asked.trees[number] if number < len(asked.trees) else each.uuid)
+        for number, each in enumerate(plans)
+        if each.writes
+    ]
+    terms = dataclasses.replace(asked.terms, make_uuid=lambda: str(uuid.uuid4()))
+    for some in storage.chunks(jobs, TREES):
+        written = _write(database, [job for _, job in some], terms)
+        for (number, _), each in zip(some, written, strict=True):
+            plans[number] = each
+    return dataclasses.replace(foreseen, plans=plans)
+
+
+def _ensure_names(connection: sa.Connection, foreseen: Outcome) -> None:
+    trait.ensure(connection, foreseen.traits)
+    resource_class.ensure(connection, foreseen.resource_classes)
+
+
+def _write(database: Database, jobs: Sequence[Job], terms: Terms) -> list[Plan]:
+    """Write trees in one transaction; if one of them prevents that, one by one."""
+    try:
+        return database.write(
+            lambda connection: _write_once(connection, jobs, terms), attempts=ATTEMPTS
+        )
+    except errors.Unavailable:
+        raise
+    except errors.ServiceError as exc:
+        if len(jobs) > 1:
+            return [each for job in jobs for each in _write(database, [job], terms)]
+        name = jobs[0] if isinstance(jobs[0], str) else jobs[0][0].name
+        return [Plan(Result.REFUSED, name, planning.NO_UUID, reason=str(exc))]
+
+
+def _write_once(
+    connection: sa.Connection, jobs: Sequence[Job], terms: Terms
+) -> list[Plan]:
+    declared.check_table(connection)
+    trees = [job for job in jobs if not isinstance(job, str)]
+    roots = [job for job in jobs if isinstance(job, str)]
+    mentioned = reading.list_members(connection, trees)
+    locked = reparenting.lock_trees(connection, [*mentioned, *roots])
+    mentioned_only = dataclasses.replace(terms, complete=False)
+    world = reading.load(connection, trees, mentioned_only, further=roots)
+    if not world.by_uuid.keys() <= locked.keys():
+        raise LostRaceError("a tree appeared before it could be locked")
+    of_trees = iter(planning.plan(trees, world, mentioned_only))
+    plans = [
+        _prune(job, world, terms) if isinstance(job, str) else next(of_trees)
+        for job in jobs
+    ]
+    _carry_out(connection, plans, locked)
+    return plans
+
+
+def _prune(root_uuid: str, world: World, terms: Terms) -> Plan:
+    plans = planning.prune([root_uuid], world, terms)
+    gone = Plan(Result.UNCHANGED, root_uuid, root_uuid)
+    return plans[0] if plans else gone
+
+
+def _carry_out(
+    connection: sa.Connection,
+    plans: Iterable[Plan],
+    locked: Mapping[str, ResourceProvider],
+) -> None:
+    """Write what trees become, with a number of statements for all of them."""
+    plans = list(plans)
+    goals = [goal for each in plans for goal in each.goals]
+    there = _place(connection, goals, locked)
+    inventories, traits, aggregates = (
+        {
+            there[goal.uuid]: getattr(goal, kind)
+            for goal in goals
+            if getattr(goal, kind) is not None
+        }
+        for kind in ("inventories", "traits", "aggregates")
+    )
+    entries = [
+        *inventory.replace_of_many(connection, inventories),
+        *batch.set_traits(connection, traits),
+        *batch.set_aggregates(connection, aggregates),
+    ]
+    changed = [locked[goal.uuid] for goal in goals if goal.provider and goal.has_parts]
+    resource_provider.record_change(connection, changed, entries, bump=True)
+    gone = [locked[provider.uuid] for each in plans for provider in each.removed]
+    batch.delete_providers(connection, gone)
+    remembered: dict[declared.Key, Declared] = {}
+    for each in plans:
+        remembered.update(each.declared)
+    declared.store(connection, remembered)
+
+
+def _place(
+    connection: sa.Connection,
+    goals: Sequence[Goal],
+    locked: Mapping[str, ResourceProvider],
+) -> Mapping[str, Known]:
+    """Create providers, move them and rename them; return all by UUID."""
+    new = [
+        batch.New(goal.uuid, goal.name, goal.parent_uuid)
+        for goal in goals
+        if goal.provider is None
+    ]
+    there = batch.create_providers(connection, new, locked)
+    for goal in goals:
+        known = goal.provider
+        if known and known.parent_uuid != goal.parent_uuid:
+            reparenting.move(
+                connection, locked[goal.uuid], goal.parent_uuid, allow_reparenting=True
+            )
+        if known and known.name != goal.name:
+            resource_provider.rename(connection, locked[goal.uuid], goal.name)
+    return there

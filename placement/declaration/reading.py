@@ -1,0 +1,114 @@
+"""Reads what is stored, as far as a declaration can matter to it."""
+
+import unicodedata
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.db import models
+from placement.declaration.plan import Terms
+from placement.declaration.world import World, world_of
+from placement.forest import reading, vocabulary
+from placement.forest.forest import Forest
+from placement.forest.vocabulary import Vocabulary
+from placement.model.declaration import Declarations, Parts
+from placement.model.tree import Tree
+from placement.objects import declared, exact_text
+from placement_foundation.database import storage
+
+_row = models.ResourceProvider
+_PLACES = sa.select(_row.root_provider_id, _row.uuid, _row.name).order_by(_row.id)
+
+
+def load(
+    connection: sa.Connection,
+    trees: Collection[Parts],
+    terms: Terms,
+    *,
+    further: Iterable[str] = (),
+    forest: Forest | None = None,
+) -> World:
+    """Return what is stored of the trees that a declaration mentions.
+
+    If trees that are no longer declared are to be pruned, these are read as well.
+
+    :param further: the UUIDs of members of other trees
+    :param forest: the forest at the same moment, if it is kept
+    """
+    names = {part.name for parts in trees for part in parts}
+    uuids = {part.uuid for parts in trees for part in parts if part.uuid}
+    uuids.update(further)
+    if terms.prune and terms.complete:
+        uuids.update(declared.load_all(connection, terms.owner))
+    root_ids, taken = _find(connection, names, uuids)
+    words = forest.vocabulary if forest else vocabulary.load(connection)
+    loaded = _load_trees(connection, words, root_ids, forest)
+    members = {member.uuid for tree in loaded for member in tree.members}
+    return world_of(
+        loaded,
+        declared.load(connection, members | uuids),
+        words.class_ids.keys(),
+        words.trait_ids.keys(),
+        taken,
+    )
+
+
+def list_members(connection: sa.Connection, trees: Collection[Parts]) -> list[str]:
+    """Return the UUIDs of the stored providers that a declaration mentions."""
+    names = {part.name for parts in trees for part in parts}
+    uuids = {part.uuid for parts in trees for part in parts if part.uuid}
+    return [place.uuid for place in _places(connection, names, uuids)]
+
+
+def load_declared(
+    connection: sa.Connection, owner: str | None, forest: Forest | None = None
+) -> World:
+    """Return everything that was declared, by one owner or by all, and its trees."""
+    everything: Declarations = declared.load_all(connection, owner)
+    root_ids, _ = _find(connection, set(), set(everything))
+    words = forest.vocabulary if forest else vocabulary.load(connection)
+    loaded = _load_trees(connection, words, root_ids, forest)
+    return world_of(loaded, everything, (), ())
+
+
+def _load_trees(
+    connection: sa.Connection,
+    words: Vocabulary,
+    root_ids: set[int],
+    forest: Forest | None,
+) -> list[Tree]:
+    if forest is None:
+        return list(reading.load(connection, words, root_ids).values())
+    found = [forest.tree(root_id) for root_id in sorted(root_ids)]
+    return [tree for tree in found if tree]
+
+
+def _find(
+    connection: sa.Connection, names: set[str], uuids: set[str]
+) -> tuple[set[int], set[str]]:
+    """Return the roots of the trees with these names and UUIDs.
+
+    The second part are the names that the database takes for others.
+    """
+    roots, similar = set(), set()
+    for place in _places(connection, names, uuids):
+        roots.add(place.root_provider_id)
+        if place.name not in names and place.uuid not in uuids:
+            similar.add(_fold(place.name))
+    return roots - {None}, {name for name in names if _fold(name) in similar}
+
+
+def _places(
+    connection: sa.Connection, names: set[str], uuids: set[str]
+) -> Iterable[Any]:
+    for column, texts in ((_row.name, names), (_row.uuid, uuids)):
+        searchable = sorted(filter(exact_text.is_searchable, texts))
+        for chunk in storage.chunks(searchable):
+            yield from connection.execute(_PLACES.where(column.in_(chunk)))
+
+
+def _fold(name: str) -> str:
+    """Return what databases compare that neglect case, accents and trailing spaces."""
+    apart = unicodedata.normalize("NFKD", name.rstrip())
+    return "".join(each for each in apart.casefold() if not unicodedata.combining(each))

@@ -1,0 +1,54 @@
+"""Lists what was declared, and how what is there differs from it."""
+
+import dataclasses
+
+import sqlalchemy as sa
+
+from placement.declaration import reading, unit
+from placement.forest.forest import Forest
+from placement.model.declaration import Change, Declared
+from placement.objects import declared as stored
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Remembered:
+    """What an owner declared of a provider.
+
+    ``name`` is that of the provider, or the declared one if the provider has gone;
+    ``root_uuid`` is None then.
+    """
+
+    owner: str
+    uuid: str
+    name: str | None
+    root_uuid: str | None
+    declared: Declared
+    drift: tuple[Change, ...]
+
+
+def list_declared(
+    connection: sa.Connection,
+    owner: str | None,
+    *,
+    drift: bool = False,
+    forest: Forest | None = None,
+) -> list[Remembered]:
+    """Return what was declared, by owner and then by UUID of the provider.
+
+    :param owner: whose declarations; None means those of all
+    :param drift: leave out what is as it was declared
+    :param forest: the forest at this moment, if it is kept
+    :raises UnusableTable: there is no table to remember declarations in
+    """
+    stored.check_table(connection)
+    world = reading.load_declared(connection, owner, forest)
+    every = []
+    for uuid, owners in world.declared.items():
+        provider = world.by_uuid.get(uuid)
+        for each, what in owners.items():
+            name = provider.name if provider else what.name
+            found = tuple(unit.drift_of(what, provider, name or uuid))
+            root_uuid = provider.root_uuid if provider else None
+            every.append(Remembered(each, uuid, name, root_uuid, what, found))
+    every.sort(key=lambda each: (each.owner, each.uuid))
+    return [each for each in every if each.drift or not drift]

@@ -1,0 +1,53 @@
+"""Declared hardware: applied as a whole, and what was declared."""
+
+import sqlalchemy as sa
+
+from placement import errors
+from placement.declaration import applying, remembered
+from placement.forest.forest import Forest
+from placement.operation import Call
+from placement.schemas import declaration as wire
+from placement_foundation.http.operation import Reply
+
+
+def apply(call: Call[None]) -> Reply:
+    """Compare declared trees with what there is, and write what differs.
+
+    Each tree is done or untouched. What prevents one of them is its result.
+
+    :raises BadRequest: something is declared twice, or cannot be
+    :raises UnusableTable: there is no table to remember declarations in
+    """
+    asked, database = wire.parse(call.body), call.database
+    if database is None:
+        raise errors.InternalError("The row has no transactions of its own.")
+    foreseen = database.read(
+        lambda connection: applying.foresee(
+            connection, asked, _forest(call, connection)
+        )
+    )
+    if call.body.get("dry_run"):
+        return Reply(foreseen)
+    return Reply(applying.apply(database, asked, foreseen))
+
+
+def list_declared(call: Call[None]) -> Reply:
+    """List what was declared, and how what is there differs from it.
+
+    :raises UnusableTable: there is no table to remember declarations in
+    """
+    query: wire.DeclaredQuery = call.query
+    listed = remembered.list_declared(
+        call.connection,
+        query.owner,
+        drift=query.drift,
+        forest=_forest(call, call.connection),
+    )
+    return Reply(listed)
+
+
+def _forest(call: Call[None], connection: sa.Connection) -> Forest | None:
+    """Return the forest, if it is kept."""
+    cache = call.context.forest_cache
+    kept = cache.load(connection) if cache else None
+    return kept.forest if kept else None

@@ -1,0 +1,118 @@
+"""What owners declared of providers, as it is remembered between two declarations."""
+
+import dataclasses
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+
+from placement import errors
+from placement.db import models
+from placement.model.declaration import Declared
+from placement.model.inventory import Inventory
+from placement.objects import own_table
+from placement_foundation.database import storage
+
+# The UUID of a provider, and an owner.
+Key: TypeAlias = tuple[str, str]
+
+_table = models.DECLARATIONS
+_row = _table.c
+_ALL = sa.select(_row.provider_uuid, _row.owner, _row.document).order_by(
+    _row.provider_uuid, _row.owner
+)
+
+
+def check_table(connection: sa.Connection) -> None:
+    """Check that the table can be used.
+
+    :raises UnusableTable: it cannot
+    """
+    fault = own_table.find_fault(connection, _table)
+    if fault:
+        raise errors.UnusableTable(f"The table {_table.name} {fault.value}.")
+
+
+def load(
+    connection: sa.Connection, provider_uuids: Iterable[str]
+) -> dict[str, dict[str, Declared]]:
+    """Return what was declared of some providers, by UUID and by owner."""
+    found: dict[str, dict[str, Declared]] = {}
+    for chunk in storage.chunks(sorted(provider_uuids)):
+        _collect(connection, _ALL.where(_row.provider_uuid.in_(chunk)), found)
+    return found
+
+
+def load_all(
+    connection: sa.Connection, owner: str | None = None
+) -> dict[str, dict[str, Declared]]:
+    """Return everything that was declared, by one owner or by all.
+
+    It is by UUID of the provider and by owner, in this order.
+    """
+    found: dict[str, dict[str, Declared]] = {}
+    query = _ALL if owner is None else _ALL.where(_row.owner == owner)
+    _collect(connection, query, found)
+    return found
+
+
+def _collect(
+    connection: sa.Connection,
+    query: sa.Select[Any],
+    found: dict[str, dict[str, Declared]],
+) -> None:
+    # Many providers are declared alike, and share the values.
+    parse = functools.cache(_parse)
+    rows: Iterable[Any] = own_table.execute(connection, _table, query)
+    for uuid, owner, document in rows:
+        found.setdefault(uuid, {})[owner] = parse(document)
+
+
+def store(connection: sa.Connection, declared: Mapping[Key, Declared]) -> None:
+    """Remember what is declared; what is empty is forgotten."""
+    for chunk in storage.chunks(sorted(declared)):
+        there = sa.tuple_(_row.provider_uuid, _row.owner).in_(chunk)
+        # MariaDB uses the primary key for the first condition only.
+        these = _row.provider_uuid.in_(sorted({uuid for uuid, _ in chunk}))
+        delete = sa.delete(_table).where(these, there)
+        own_table.execute(connection, _table, delete)
+    rows = [
+        {"provider_uuid": uuid, "owner": owner, "document": _render(what)}
+        for (uuid, owner), what in sorted(declared.items(), key=lambda item: item[0])
+        if not what.is_empty
+    ]
+    if rows:
+        own_table.execute(connection, _table, sa.insert(_table), rows)
+
+
+def forget(connection: sa.Connection, provider_uuids: Iterable[str]) -> None:
+    """Forget what was declared of providers that have gone."""
+    if not own_table.is_writable(connection, _table):
+        return
+    for chunk in storage.chunks(sorted(provider_uuids)):
+        delete = sa.delete(_table).where(_row.provider_uuid.in_(chunk))
+        own_table.execute(connection, _table, delete)
+
+
+def _render(what: Declared) -> str:
+    document = dataclasses.asdict(what)
+    document["traits"] = sorted(what.traits)
+    document["aggregates"] = sorted(what.aggregates)
+    return json.dumps({name: value for name, value in document.items() if value})
+
+
+def _parse(text: str) -> Declared:
+    document = json.loads(text)
+    return Declared(
+        document.get("name"),
+        document.get("parent_uuid"),
+        {
+            name: None if record is None else Inventory(**record)
+            for name, record in document.get("inventories", {}).items()
+        },
+        frozenset(document.get("traits", ())),
+        frozenset(document.get("aggregates", ())),
+        document.get("created", False),
+    )
