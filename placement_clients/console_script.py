@@ -30,6 +30,11 @@ def explain(arguments: Sequence[str] | None = None) -> int:
     )
 
 
+def apply(arguments: Sequence[str] | None = None) -> int:
+    """Run ``placement-apply``; return the exit status."""
+    return _run("placement-apply", "placement_clients.apply.cli", arguments)
+
+
 def nodes(arguments: Sequence[str] | None = None) -> int:
     """Run ``placement-nodes``; return the exit status."""
     return _run("placement-nodes", "placement_nodes.cmd.nodes", arguments)

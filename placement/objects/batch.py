@@ -56,7 +56,7 @@ def _node(new: New, created: Mapping[str, Known]) -> Node:
 
 def _insert(
     connection: sa.Connection, level: Sequence[New], there: Mapping[str, Known]
-) -> dict[str, Locked]:
+) -> Mapping[str, Known]:
     """Insert providers whose parents exist, and return them."""
     row = models.ResourceProvider
     rows = [
@@ -76,7 +76,7 @@ def _insert(
         roots = sa.update(row).where(row.uuid.in_(chunk))
         connection.execute(roots.values(root_provider_id=row.id))
     # They are ours alone until this commits.
-    return dict(resource_provider.lock_by_uuids(connection, uuids))
+    return resource_provider.lock_by_uuids(connection, uuids)
 
 
 def delete_providers(

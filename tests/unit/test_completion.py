@@ -17,6 +17,7 @@ COMMANDS = dict(
 # Of each, something that is deep inside.
 WORDS = {
     "placement-api": {"--port", "--workers"},
+    "placement-apply": {"--owner", "--prune", "--shell_completion"},
     "placement-explain": {"--help", "--shell_completion"},
     "placement-manage": {"online_data_migrations", "openapi", "--microversion"},
     "placement-nodes": {"db", "sync", "--port"},

@@ -72,7 +72,7 @@ LAYERS = {
         {"clock", "context", "errors", "option"},
     ],
     CLIENTS: [
-        {"request", "explain"},
+        {"request", "explain", "apply"},
         {"option"},
         {"output"},
         {"client"},

@@ -1,0 +1,1 @@
+"""``placement-apply``: hardware that a file declares, compared and applied."""

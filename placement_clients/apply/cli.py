@@ -1,0 +1,364 @@
+"""``placement-apply``: what a file declares, compared and applied."""
+
+import argparse
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from placement_clients.apply import declaration, drawing, export, ordinary, yaml12
+from placement_clients.apply.declaration import Declaration
+from placement_clients.apply.fault import Fault
+from placement_clients.client import Client, Json, NotFound, Timeout, Unavailable
+from placement_clients.console_script import NO_ANSWER
+from placement_clients.option import placement_of, way
+from placement_clients.output import PIPE_WIDTH, complain, run, show_json
+from placement_foundation.serving import completion
+
+PROGRAM = "placement-apply"
+NOTHING, ERROR, SOMETHING = range(3)
+VERSION = "latest"
+OWNER = "fleet"
+# How many trees are sent at a time, and how often a busy service is asked.
+PORTION = 500
+ATTEMPTS = 5
+
+USAGE = """\
+placement-apply FILE... [--owner NAME] [--force] [--prune] [--yes] [options]
+       placement-apply plan FILE... [--owner NAME] [--force] [--prune] [options]
+       placement-apply export [--host NAME]... [--all] [options]
+       placement-apply drift [--owner NAME] [options]"""
+DESCRIPTION = """\
+Make the hardware in Placement what files declare: hosts with what is in them, their
+inventories, traits and aggregates. `plan` only shows what would change, `export` writes
+such a file, `drift` shows where Placement differs from what was declared.
+"""
+EPILOG = """\
+A FILE is YAML or JSON; - is standard input. It may be called like a command as ./plan.
+
+exit status:
+  0  nothing to change, or all done
+  1  error: a bad file, a conflict, something refused, no answer
+  2  plan and drift: something differs
+
+examples:
+  placement-apply plan fleet.yaml
+  placement-apply --yes --owner gpu-team gpus.yaml
+  placement-apply export --host compute-1 > compute-1.yaml
+"""
+
+
+class Unusable(Exception):
+    """The command cannot be carried out as it was given. The message says why."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return the exit status."""
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    command, files = "apply", asked.what
+    if asked.what[0] in COMMANDS:
+        command, *files = asked.what
+    if bool(files) == (command in ("export", "drift")):
+        parser.error(f"{command} takes {'no' if files else 'a'} FILE")
+    status = run(PROGRAM, partial(_run, command, files, asked))
+    return ERROR if status == NO_ANSWER else status
+
+
+def _run(command: str, files: Sequence[str], asked: argparse.Namespace) -> int:
+    try:
+        declared = declaration.load(_texts(files))
+        return COMMANDS[command](placement_of(asked), declared, asked)
+    except (Fault, Unusable) as exc:
+        complain(PROGRAM, [str(exc)])
+        return ERROR
+
+
+def _texts(files: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names of files, and what is in them.
+
+    :raises Unusable: one of them cannot be read
+    """
+    for name in files:
+        try:
+            raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+            yield name, raw.decode("utf-8")
+        except OSError as exc:
+            raise Unusable(f"{name}: {exc.strerror}") from exc
+        except UnicodeDecodeError as exc:
+            line = raw[: exc.start].count(b"\n") + 1
+            raise Unusable(f"{name}:{line}: this is not UTF-8") from exc
+
+
+def plan(placement: Client, declared: Declaration, asked: argparse.Namespace) -> int:
+    """Show what applying files would change."""
+    trees = _Applier(placement, declared, asked).send(dry_run=True)
+    if asked.json:
+        show_json({"trees": trees})
+    else:
+        _show(trees, drawing.PLANNED)
+    if _have_failed(trees):
+        return ERROR
+    return SOMETHING if _differ(trees) else NOTHING
+
+
+def apply(placement: Client, declared: Declaration, asked: argparse.Namespace) -> int:
+    """Show what would change, ask, and change it."""
+    if not (asked.yes or sys.stdin.isatty()):
+        raise Unusable("nobody can be asked: --yes is needed without a terminal")
+    applier = _Applier(placement, declared, asked)
+    if not asked.yes:
+        planned = applier.send(dry_run=True)
+        _show(planned, drawing.PLANNED)
+        if not _differ(planned):
+            # What is declared is remembered, even if nothing differs.
+            return ERROR if _have_failed(planned) else _done(applier, asked)
+        if not _agreed():
+            raise Unusable("nothing was changed")
+    return _done(applier, asked)
+
+
+def _done(applier: "_Applier", asked: argparse.Namespace) -> int:
+    trees = applier.send(dry_run=False)
+    if asked.json:
+        show_json({"trees": trees})
+    else:
+        _show(trees, drawing.DONE)
+    return ERROR if _have_failed(trees) else NOTHING
+
+
+def show_export(
+    placement: Client, declared: Declaration, asked: argparse.Namespace
+) -> int:
+    """Print what there is as a file."""
+    try:
+        document = export.export(placement, asked.host, VERSION, everything=asked.all)
+    except NotFound as exc:
+        raise Unusable(exc.reason) from exc
+    if asked.json:
+        show_json(document)
+    else:
+        print(yaml12.dump(document), end="")
+    return NOTHING
+
+
+def show_drift(
+    placement: Client, declared: Declaration, asked: argparse.Namespace
+) -> int:
+    """Print where Placement differs from what was declared."""
+    query = {"drift": "true"}
+    if asked.owner:
+        query["owner"] = asked.owner
+    try:
+        document = placement.get("/ledger/v1/declared", version=VERSION, query=query)
+    except NotFound as exc:
+        raise Unusable(
+            "this Placement has no /ledger/v1, so it does not know what was declared"
+        ) from exc
+    if asked.json:
+        show_json(document)
+    else:
+        drawing.draw_drift(_console(sys.stdout), document["declared"])
+    return SOMETHING if document["declared"] else NOTHING
+
+
+COMMANDS: Mapping[str, Callable[[Client, Declaration, argparse.Namespace], int]] = {
+    "apply": apply,
+    "plan": plan,
+    "export": show_export,
+    "drift": show_drift,
+}
+
+
+@dataclasses.dataclass(slots=True)
+class _Applier:
+    """Sends a declaration, some trees at a time."""
+
+    placement: Client
+    declared: Declaration
+    asked: argparse.Namespace
+    is_ordinary: bool = False
+
+    def send(self, *, dry_run: bool) -> list[Json]:
+        """Send all trees, and return what becomes of each."""
+        if dry_run:
+            return self._in_portions(dry_run=True)
+        with _progress() as progress:
+            task = progress.add_task("applying", total=len(self.declared.trees))
+            return self._in_portions(
+                dry_run=False, advance=partial(progress.advance, task)
+            )
+
+    def _in_portions(
+        self, *, dry_run: bool, advance: Callable[[float], None] = lambda count: None
+    ) -> list[Json]:
+        known = self.declared.trees
+        size = PORTION
+        if self.asked.prune and dry_run:
+            # Only a complete declaration says what is no longer declared.
+            size = max(len(known), 1)
+        done = []
+        # A file without trees may still have names.
+        for start in range(0, max(len(known), 1), size):
+            portion = known[start : start + size]
+            whole = self.asked.prune and dry_run
+            done += self._post(portion, dry_run=dry_run, whole=whole)
+            advance(len(portion))
+        if self.asked.prune and not dry_run:
+            everything = self._post(known, dry_run=False, whole=True)
+            done += everything[len(known) :]
+        return done
+
+    def _post(self, trees: Sequence[Json], *, dry_run: bool, whole: bool) -> list[Json]:
+        if self.is_ordinary:
+            return self._post_ordinary(trees, dry_run=dry_run)
+        members = {
+            "owner": self.asked.owner or OWNER,
+            "dry_run": dry_run,
+            "force": self.asked.force,
+        }
+        if whole:
+            members |= {"prune": True, "complete": True}
+        body = self.declared.body(trees, **members)
+        try:
+            answer: list[Json] = self._ask(body)["trees"]
+            return answer
+        except NotFound:
+            self._become_ordinary()
+            return self._post_ordinary(trees, dry_run=dry_run)
+
+    def _ask(self, body: Json) -> Json:
+        """Return the answer; a busy service is asked again: twice does no harm."""
+        for attempt in range(ATTEMPTS - 1):
+            try:
+                return self._ask_once(body)
+            except Timeout:
+                raise
+            except Unavailable as exc:
+                if exc.status != 503 or exc.code == "placement.table_unusable":
+                    raise
+            time.sleep(2**attempt)
+        return self._ask_once(body)
+
+    def _ask_once(self, body: Json) -> Json:
+        return self.placement.post("/ledger/v1/apply", body, version=VERSION).document
+
+    def _become_ordinary(self) -> None:
+        """Go on without ``/ledger/v1``, and say so.
+
+        :raises Unusable: that is impossible
+        """
+        if self.asked.prune or self.asked.force or self.asked.owner:
+            raise Unusable(
+                "this Placement has no /ledger/v1, so there are no owners: --owner, "
+                "--force and --prune are not possible"
+            )
+        complain(
+            PROGRAM,
+            [
+                "this Placement has no /ledger/v1: ordinary calls are used, one "
+                "provider after the other, without owners;",
+                "what is no longer in a file stays as it is",
+            ],
+        )
+        self.is_ordinary = True
+
+    def _post_ordinary(self, trees: Sequence[Json], *, dry_run: bool) -> list[Json]:
+        if not dry_run:
+            ordinary.ensure_names(
+                self.placement, self.declared.traits, self.declared.resource_classes
+            )
+        answer: list[Json] = ordinary.apply(self.placement, trees, dry_run=dry_run)[
+            "trees"
+        ]
+        return answer
+
+
+def _progress() -> Progress:
+    """Return a bar on a terminal; nothing is shown in a pipe."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
+
+
+def _console(stream: object) -> Console:
+    on_terminal = stream.isatty()  # type: ignore[attr-defined]
+    return Console(
+        file=stream,  # type: ignore[arg-type]
+        highlight=False,
+        width=None if on_terminal else PIPE_WIDTH,
+    )
+
+
+def _show(trees: Sequence[Json], words: Mapping[str, str]) -> None:
+    console = _console(sys.stdout)
+    drawing.draw_trees(console, trees)
+    drawing.draw_summary(console, trees, words)
+
+
+def _differ(trees: Sequence[Json]) -> bool:
+    return any(tree["result"] in ("created", "changed", "removed") for tree in trees)
+
+
+def _have_failed(trees: Sequence[Json]) -> bool:
+    return any(tree["result"] in ("conflict", "refused") for tree in trees)
+
+
+def _agreed() -> bool:
+    sys.stdout.write("Apply this? [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        usage=USAGE,
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[way()],
+    )
+    completion.add(parser)
+    parser.add_argument(
+        "what", nargs="+", metavar="FILE", help="a file, or a command and its files"
+    )
+    parser.add_argument(
+        "--owner", metavar="NAME", help=f"who declares this ({OWNER}); drift: of whom"
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="take over what other owners declare otherwise",
+    )
+    parser.add_argument(
+        "--prune",
+        action="store_true",
+        help="the files are complete: remove what this owner no longer declares",
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="export this host, by name or UUID; may be repeated",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="export standard classes and traits, too, which agents report",
+    )
+    parser.add_argument("--json", action="store_true", help="print the document")
+    return parser

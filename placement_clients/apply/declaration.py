@@ -1,0 +1,196 @@
+"""What files declare: ranges spelled out, each name once, ready for the ledger API."""
+
+import dataclasses
+import itertools
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from placement_clients.apply import reading, yaml12
+from placement_clients.apply.fault import Fault, Place
+from placement_clients.apply.reading import MOST_IN_RANGE, Document, Text, Tree
+from placement_clients.client import Json
+
+LONGEST_NAME = 200
+LONGEST_WORD = 255
+WORD = re.compile(r"[A-Z0-9_]+")
+VARIABLE = re.compile(r"\{(\w+)\}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Declaration:
+    """What files declare. The trees are as the ledger API takes them."""
+
+    trees: Sequence[Json]
+    traits: Sequence[str]
+    resource_classes: Sequence[str]
+
+    def body(self, trees: Sequence[Json], **members: Json) -> Json:
+        """Return the body of a request about some of the trees."""
+        return {
+            "trees": list(trees),
+            "traits": list(self.traits),
+            "resource_classes": list(self.resource_classes),
+            **members,
+        }
+
+
+def load(texts: Iterable[tuple[str, str]]) -> Declaration:
+    """Return what files declare together.
+
+    :param texts: the name of each file, and what is in it
+    :raises Fault: something is wrong with one of them
+    """
+    documents = []
+    for file, text in texts:
+        nodes = yaml12.compose(text, file)
+        yaml12.check_size(nodes, file)
+        several = len(nodes) > 1
+        for number, node in enumerate(nodes):
+            path = f"document {number + 1}" if several else ""
+            place = Place(file, yaml12.line_of(node), path)
+            if node.tag != f"{yaml12.CORE}null":
+                documents.append(reading.read_document(node, place))
+    return _combine(documents)
+
+
+def _combine(documents: Iterable[Document]) -> Declaration:
+    documents = list(documents)
+    aggregates: dict[str, str] = {}
+    for document in documents:
+        for name, given in document.aggregates.items():
+            _check_uuid(given)
+            if aggregates.setdefault(name, given) != given:
+                raise Fault(name.place, f"the aggregate {name} has two UUIDs")
+    checker = _Checker(aggregates)
+    trees = [
+        checker.render(tree)
+        for document in documents
+        for pattern in document.trees
+        for tree in _spell_out(pattern, {})
+    ]
+    return Declaration(
+        trees,
+        _words(text for document in documents for text in document.traits),
+        _words(text for document in documents for text in document.resource_classes),
+    )
+
+
+def _words(texts: Iterable[Text]) -> list[str]:
+    words = dict.fromkeys(texts)
+    for word in words:
+        _check_word(word)
+    return [str(word) for word in words]
+
+
+def _spell_out(tree: Tree, variables: Mapping[str, str]) -> Iterator[Tree]:
+    """Yield the trees that a tree with ranges stands for."""
+    count = 1
+    for values in tree.ranges.values():
+        count *= len(values)
+    if count > MOST_IN_RANGE:
+        raise Fault(tree.place, f"this stands for more than {MOST_IN_RANGE} trees")
+    for name in tree.ranges:
+        if name in variables:
+            raise Fault(name.place, f"the variable {name} is in use already")
+    for values in itertools.product(*tree.ranges.values()):
+        known = {**variables, **dict(zip(tree.ranges, values, strict=True))}
+        yield _substitute(tree, known)
+
+
+def _substitute(tree: Tree, known: Mapping[str, str]) -> Tree:
+    def text(given: Text) -> Text:
+        if not known:
+            return given
+
+        def value(found: re.Match[str]) -> str:
+            if found[1] not in known:
+                names = ", ".join(known)
+                raise Fault(
+                    given.place, f"unknown variable {found[0]}; there are: {names}"
+                )
+            return known[found[1]]
+
+        return Text.of(VARIABLE.sub(value, given), given.place)
+
+    return Tree(
+        tree.place,
+        text(tree.name),
+        tree.uuid and text(tree.uuid),
+        {text(name): value for name, value in tree.inventories.items()},
+        [text(each) for each in tree.traits],
+        [text(each) for each in tree.aggregates],
+        [each for child in tree.children for each in _spell_out(child, known)],
+        {},
+    )
+
+
+class _Checker:
+    """Checks trees, in which every name and UUID occurs once, and renders them."""
+
+    def __init__(self, aggregates: Mapping[str, str]) -> None:
+        self._aggregates = aggregates
+        self._seen: dict[tuple[str, str], Place] = {}
+
+    def render(self, tree: Tree) -> Json:
+        """Return a tree as the ledger API takes it.
+
+        :raises Fault: it declares what cannot be
+        """
+        if not 0 < len(tree.name) <= LONGEST_NAME:
+            raise Fault(tree.name.place, f"a name has 1 to {LONGEST_NAME} characters")
+        self._note("name", tree.name)
+        rendered: dict[str, Any] = {"name": str(tree.name)}
+        if tree.uuid is not None:
+            _check_uuid(tree.uuid)
+            canonical = str(uuid.UUID(tree.uuid))
+            self._note("UUID", Text.of(canonical, tree.uuid.place))
+            rendered["uuid"] = canonical
+        for word in (*tree.inventories, *tree.traits):
+            _check_word(word)
+        rendered["inventories"] = {
+            str(name): value for name, value in tree.inventories.items()
+        }
+        rendered["traits"] = [str(each) for each in tree.traits]
+        rendered["aggregates"] = [self._aggregate(each) for each in tree.aggregates]
+        rendered["children"] = [self.render(child) for child in tree.children]
+        return {name: value for name, value in rendered.items() if value}
+
+    def _note(self, kind: str, text: Text) -> None:
+        first = self._seen.setdefault((kind, text), text.place)
+        if first is not text.place:
+            raise Fault(
+                text.place,
+                f"the {kind} {text} occurs twice, first in line {first.line}",
+            )
+
+    def _aggregate(self, name: Text) -> str:
+        if name in self._aggregates:
+            return str(self._aggregates[name])
+        if not _is_uuid(name):
+            raise Fault(
+                name.place, f"{name} is neither a UUID nor one of the `aggregates`"
+            )
+        return str(name)
+
+
+def _check_word(word: Text) -> None:
+    """Check the name of a trait or resource class."""
+    if not (WORD.fullmatch(word) and len(word) <= LONGEST_WORD) or word == "CUSTOM_":
+        raise Fault(
+            word.place,
+            f"{word[:LONGEST_WORD]!r} is not a valid name: use A to Z, 0 to 9 and _",
+        )
+
+
+def _check_uuid(given: Text) -> None:
+    if not _is_uuid(given):
+        raise Fault(given.place, f"{given[:LONGEST_WORD]!r} is not a UUID")
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)).replace("-", "") == text.lower().replace("-", "")
+    except ValueError:
+        return False

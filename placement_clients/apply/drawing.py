@@ -1,0 +1,128 @@
+"""Draws plans, what was done, and drift: one line for each difference."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from placement_clients.client import Json
+
+SIGNS = {
+    "created": "+",
+    "changed": "~",
+    "removed": "-",
+    "conflict": "!",
+    "refused": "!",
+}
+STYLES = {"+": "green", "~": "yellow", "-": "red", "!": "bold red", "?": "cyan"}
+PLANNED = {
+    "created": "to create",
+    "changed": "to change",
+    "removed": "to remove",
+    "conflict": "in conflict",
+    "refused": "refused",
+    "unchanged": "unchanged",
+}
+DONE = {**PLANNED, "created": "created", "changed": "changed", "removed": "removed"}
+DEFAULTS = {
+    "reserved": 0,
+    "min_unit": 1,
+    "max_unit": 0x7FFFFFFF,
+    "step_size": 1,
+    "allocation_ratio": 1.0,
+}
+
+
+def draw_trees(console: Console, trees: Iterable[Json]) -> None:
+    """Draw what becomes of trees, but for those that stay as they are."""
+    for tree in trees:
+        if tree["result"] == "unchanged" and not tree["drift"]:
+            continue
+        sign = SIGNS.get(tree["result"], "?")
+        title = f"{sign} {tree['name']}"
+        if tree["reason"]:
+            title += f": {tree['reason']}"
+        elif tree["result"] == "conflict":
+            title += ": another owner declares otherwise; --force takes it over"
+        _print(console, title, sign)
+        for change in tree["changes"]:
+            _draw_change(console, change)
+        for change in tree["drift"]:
+            _print(console, f"    ? {_left(change)}", "?")
+
+
+def draw_summary(
+    console: Console, trees: Iterable[Json], words: Mapping[str, str]
+) -> None:
+    """Draw how many trees there are of each result."""
+    counts = Counter(tree["result"] for tree in trees)
+    listed = [f"{counts[each]} {word}" for each, word in words.items() if counts[each]]
+    console.print(Text(f"Hosts: {', '.join(listed) or 'none'}."))
+
+
+def draw_drift(console: Console, declared: Iterable[Json]) -> None:
+    """Draw how what is there differs from what was declared."""
+    for each in declared:
+        for change in each["drift"]:
+            before, after = value(change["before"]), value(change["after"])
+            line = f"? {change['path']}: declared {before}, is {after}"
+            _print(console, f"{line} ({each['owner']})", "?")
+
+
+def _draw_change(console: Console, change: Json) -> None:
+    before, after = change["before"], change["after"]
+    sign = "~"
+    if before in (None, False):
+        sign = "+"
+    elif after in (None, False):
+        sign = "-"
+    if change["owner"]:
+        sign = "!"
+    line = f"    {sign} {change['path']}"
+    if isinstance(before, bool) or isinstance(after, bool):
+        pass
+    elif sign == "+":
+        line += f": {value(after)}"
+    elif sign != "-":
+        line += f": {value(before)} -> {value(after)}"
+    if change["owner"]:
+        line += f" ({change['owner']} declares otherwise)"
+    _print(console, line, sign)
+
+
+def _left(change: Json) -> str:
+    if change["before"] is None and set(change["after"] or ()) == {"name"}:
+        return f"{change['path']} is no longer declared; it stays"
+    before, after = value(change["before"]), value(change["after"])
+    return f"{change['path']} was declared {before}, is {after}: it stays"
+
+
+def value(given: Any) -> str:
+    """Return a value in a few words: an inventory without what is as by default."""
+    if given is None:
+        return "absent"
+    if isinstance(given, bool):
+        return "present" if given else "absent"
+    if not isinstance(given, dict):
+        return str(given)
+    if "total" in given:
+        rest = [
+            f"{name} {given[name]}"
+            for name, usual in DEFAULTS.items()
+            if given[name] != usual
+        ]
+        return ", ".join([str(given["total"]), *rest])
+    parts = []
+    if given.get("parent"):
+        parts.append(f"below {given['parent']}")
+    inventories = given.get("inventories", {}).items()
+    parts += [f"{name} {value(record)}" for name, record in inventories]
+    parts += given.get("traits", ())
+    parts += [f"in {uuid}" for uuid in given.get("aggregates", ())]
+    return ", ".join(parts) or str(given.get("name", "nothing"))
+
+
+def _print(console: Console, line: str, sign: str) -> None:
+    console.print(Text(line, style=STYLES[sign]), soft_wrap=True)

@@ -1,0 +1,124 @@
+"""Writes what there is as a file that declares it."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from placement_clients.client import Client, Json, NotFound, path_of
+
+CUSTOM = "CUSTOM_"
+# What members of an inventory are if a file does not say.
+DEFAULTS = {
+    "reserved": 0,
+    "min_unit": 1,
+    "max_unit": 0x7FFFFFFF,
+    "step_size": 1,
+    "allocation_ratio": 1.0,
+}
+FIELDS = ("total", *DEFAULTS)
+
+# Whether to write the inventory of a class, or a trait, of a provider.
+Wanted = Callable[[str, str], bool]
+
+
+def export(
+    placement: Client, hosts: Collection[str], version: str, *, everything: bool
+) -> Json:
+    """Return the hosts with these names or UUIDs, or all, as a file declares them.
+
+    :param everything: also write standard traits and classes that nobody declared,
+        which agents report
+    :raises NotFound: there is no such host
+    """
+    try:
+        fleet = placement.get("/ledger/v1/fleet", version=version)["providers"]
+        declared = _declared(placement, version)
+    except NotFound:
+        fleet, declared = read_fleet(placement), set()
+
+    def wanted(uuid: str, name: str) -> bool:
+        return everything or name.startswith(CUSTOM) or (uuid, name) in declared
+
+    trees = _trees(fleet, wanted)
+    chosen = [
+        tree for tree in trees if not hosts or {tree["name"], tree["uuid"]} & {*hosts}
+    ]
+    found = {each for tree in chosen for each in (tree["name"], tree["uuid"])}
+    for host in hosts:
+        if host not in found:
+            raise NotFound(f"There is no host {host}.", status=404)
+    return {"trees": chosen}
+
+
+def _declared(placement: Client, version: str) -> set[tuple[str, str]]:
+    """Return the names that some owner declared, each with its provider."""
+    try:
+        document = placement.get("/ledger/v1/declared", version=version)
+    except NotFound:
+        return set()
+    return {
+        (each["uuid"], name)
+        for each in document["declared"]
+        for name in (*each["inventories"], *each["traits"])
+    }
+
+
+def read_fleet(placement: Client) -> list[Json]:
+    """Return all providers, as the ledger API does, from a service without one."""
+    return [
+        {
+            "uuid": each.uuid,
+            "name": each.name,
+            "parent_provider_uuid": each.parent_uuid,
+            "inventories": _raw_inventories(placement, each.uuid),
+            "traits": sorted(placement.get_traits(each.uuid).names),
+            "aggregates": sorted(placement.get_aggregates(each.uuid).uuids),
+        }
+        for each in placement.list_providers()
+    ]
+
+
+def _raw_inventories(placement: Client, uuid: str) -> Json:
+    path = path_of("resource_providers", uuid, "inventories")
+    return placement.get(path, version="1.26")["inventories"]
+
+
+def _trees(fleet: Iterable[Mapping[str, Any]], wanted: Wanted) -> list[Json]:
+    """Return providers as trees, by name, the children inside their parents."""
+    fleet = sorted(fleet, key=lambda each: str(each["name"]))
+    rendered = {each["uuid"]: _render(each, wanted) for each in fleet}
+    roots = []
+    for each in fleet:
+        parent = each["parent_provider_uuid"]
+        if parent is None:
+            roots.append(rendered[each["uuid"]])
+        else:
+            rendered[parent].setdefault("children", []).append(rendered[each["uuid"]])
+    return roots
+
+
+def _render(provider: Mapping[str, Any], wanted: Wanted) -> Json:
+    uuid = provider["uuid"]
+    known = {
+        "inventories": {
+            name: _render_inventory(record)
+            for name, record in sorted(provider["inventories"].items())
+            if wanted(uuid, name)
+        },
+        "traits": sorted(name for name in provider["traits"] if wanted(uuid, name)),
+        "aggregates": sorted(provider["aggregates"]),
+    }
+    return {
+        "name": provider["name"],
+        "uuid": uuid,
+        **{name: value for name, value in known.items() if value},
+    }
+
+
+def _render_inventory(record: Mapping[str, Any]) -> Json:
+    """Return what differs from the defaults: often the total, by itself."""
+    rendered = {
+        name: record[name]
+        for name in FIELDS
+        if name == "total" or record[name] != DEFAULTS[name]
+    }
+    return rendered["total"] if len(rendered) == 1 else rendered

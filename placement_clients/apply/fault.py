@@ -1,0 +1,31 @@
+"""What is wrong with a file, and where."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a file: its name, a line from 1 up, and a path of members."""
+
+    file: str
+    line: int
+    path: str = ""
+
+    def at(self, step: str | int, line: int | None = None) -> "Place":
+        """Return a place within this one."""
+        path = f"{self.path}[{step}]" if isinstance(step, int) else step
+        if isinstance(step, str) and self.path:
+            path = f"{self.path}.{step}"
+        return Place(self.file, line or self.line, path)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.path}".removesuffix(": ")
+
+
+class Fault(Exception):
+    """A file cannot be used. The message says where, and why."""
+
+    def __init__(self, place: Place, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+        self.place = place
+        self.reason = reason

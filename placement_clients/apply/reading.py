@@ -1,0 +1,286 @@
+"""Reads what a file may say, and where it says it: values that know their places."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import yaml
+
+from placement_clients.apply import yaml12
+from placement_clients.apply.fault import Fault, Place
+
+T = TypeVar("T")
+
+LARGEST_AMOUNT = 0x7FFFFFFF
+AMOUNTS = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1}
+LARGEST_RATIO = 3.40282e38
+
+
+class Text(str):
+    """A string, and its place in the file."""
+
+    place: Place
+
+    @classmethod
+    def of(cls, text: str, place: Place) -> "Text":
+        """Return a string with a place."""
+        made = cls(text)
+        made.place = place
+        return made
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tree:
+    """A provider with its children, before its ranges are spelled out."""
+
+    place: Place
+    name: Text
+    uuid: Text | None
+    inventories: Mapping[Text, Any]
+    traits: list[Text]
+    aggregates: list[Text]
+    children: "list[Tree]"
+    ranges: Mapping[Text, list[str]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Document:
+    """A document of a file."""
+
+    trees: list[Tree]
+    aggregates: Mapping[Text, Text]
+    traits: list[Text]
+    resource_classes: list[Text]
+
+
+def read_document(node: yaml.Node, place: Place) -> Document:
+    """Return a document, which may be a mapping or a list of trees.
+
+    :raises Fault: it says what it may not
+    """
+    if isinstance(node, yaml.SequenceNode):
+        return Document(_list(node, place, read_tree), {}, [], [])
+    known = members(
+        node,
+        place,
+        ("trees", "pattern", "aggregates", "traits", "resource_classes"),
+    )
+    trees = known.get("trees", place, lambda *at: _list(*at, read_tree), [])
+    patterns = known.get("pattern", place, _read_patterns, [])
+    return Document(
+        [*trees, *patterns],
+        known.get("aggregates", place, _read_map, {}),
+        known.get("traits", place, read_texts, []),
+        known.get("resource_classes", place, read_texts, []),
+    )
+
+
+def _read_patterns(node: yaml.Node, place: Place) -> list[Tree]:
+    """Return the trees of a pattern: one, or a list of them, each with a range."""
+    if isinstance(node, yaml.SequenceNode):
+        trees = _list(node, place, read_tree)
+    else:
+        trees = [read_tree(node, place)]
+    for tree in trees:
+        if not tree.ranges:
+            raise Fault(tree.place, "a pattern needs a `range`")
+    return trees
+
+
+def read_tree(node: yaml.Node, place: Place) -> Tree:
+    """Return a tree.
+
+    :raises Fault: it says what it may not
+    """
+    known = members(
+        node,
+        place,
+        (
+            *("name", "uuid", "inventories", "traits", "aggregates"),
+            *("children", "range"),
+        ),
+    )
+    if "name" not in known.nodes:
+        raise Fault(place, "`name` is missing")
+    return Tree(
+        place,
+        known.get("name", place, read_text, Text()),
+        known.get("uuid", place, read_text, None),
+        known.get("inventories", place, _read_inventories, {}),
+        known.get("traits", place, read_texts, []),
+        known.get("aggregates", place, read_texts, []),
+        known.get("children", place, lambda *at: _list(*at, read_tree), []),
+        known.get("range", place, _read_ranges, {}),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Members:
+    """The members of a mapping, by key; ``keys`` have their places."""
+
+    nodes: Mapping[str, yaml.Node]
+    keys: list[Text]
+
+    def get(
+        self, name: str, place: Place, read: Callable[[yaml.Node, Place], T], default: T
+    ) -> T:
+        """Return what a member says; the default if there is none, or it is empty."""
+        node = self.nodes.get(name)
+        if node is None or node.tag == f"{yaml12.CORE}null":
+            return default
+        return read(node, place.at(name, yaml12.line_of(node)))
+
+
+def members(
+    node: yaml.Node, place: Place, allowed: tuple[str, ...] | None = None
+) -> Members:
+    """Return the members of a mapping.
+
+    :raises Fault: it is not a mapping, or has a key twice or one that is not allowed
+    """
+    if not isinstance(node, yaml.MappingNode):
+        raise Fault(place, f"this must be a mapping, not {yaml12.kind_of(node)}")
+    nodes: dict[str, yaml.Node] = {}
+    keys = []
+    for key_node, value in node.value:
+        where = Place(place.file, yaml12.line_of(key_node), place.path)
+        key = read_text(key_node, where)
+        if key in nodes:
+            raise Fault(where.at(key), f"the key `{key}` occurs twice")
+        if allowed and key not in allowed:
+            listed = ", ".join(allowed)
+            raise Fault(where.at(key), f"unknown member `{key}`; there are: {listed}")
+        nodes[key] = value
+        keys.append(Text.of(key, where.at(key)))
+    return Members(nodes, keys)
+
+
+def _list(
+    node: yaml.Node, place: Place, read: Callable[[yaml.Node, Place], T]
+) -> list[T]:
+    if not isinstance(node, yaml.SequenceNode):
+        raise Fault(place, f"this must be a list, not {yaml12.kind_of(node)}")
+    return [
+        read(each, place.at(number, yaml12.line_of(each)))
+        for number, each in enumerate(node.value)
+    ]
+
+
+def read_texts(node: yaml.Node, place: Place) -> list[Text]:
+    """Return a list of strings, none of which occurs twice."""
+    texts = _list(node, place, read_text)
+    seen = set()
+    for text in texts:
+        if text in seen:
+            raise Fault(text.place, f"`{text}` occurs twice")
+        seen.add(text)
+    return texts
+
+
+def read_text(node: yaml.Node, place: Place) -> Text:
+    """Return a string.
+
+    :raises Fault: it is something else, or has characters that nothing can store
+    """
+    if node.tag != f"{yaml12.CORE}str":
+        quoted = f': write "{node.value}"' if isinstance(node.value, str) else ""
+        raise Fault(place, f"this must be a string, not {yaml12.kind_of(node)}{quoted}")
+    try:
+        # JSON writes characters beyond 65535 as two.
+        whole = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
+    except ValueError as exc:
+        raise Fault(place, "this is not valid Unicode") from exc
+    return Text.of(whole, place)
+
+
+def _read_map(node: yaml.Node, place: Place) -> dict[Text, Text]:
+    known = members(node, place)
+    return {key: read_text(known.nodes[key], key.place) for key in known.keys}
+
+
+def _read_inventories(node: yaml.Node, place: Place) -> dict[Text, Any]:
+    known = members(node, place)
+    return {key: _read_inventory(known.nodes[key], key.place) for key in known.keys}
+
+
+def _read_inventory(node: yaml.Node, place: Place) -> Any:
+    """Return the members of an inventory, its total, or None."""
+    if node.tag == f"{yaml12.CORE}null":
+        return None
+    if isinstance(node, yaml.ScalarNode):
+        return _read_amount(node, place, 1)
+    known = members(node, place, (*AMOUNTS, "allocation_ratio"))
+    if "total" not in known.nodes:
+        raise Fault(place, "`total` is missing")
+    record: dict[str, Any] = {}
+    for key in known.keys:
+        value = known.nodes[key]
+        where = place.at(key, yaml12.line_of(value))
+        if key in AMOUNTS:
+            record[str(key)] = _read_amount(value, where, AMOUNTS[key])
+        else:
+            record[str(key)] = _read_ratio(value, where)
+    if (record["total"] - record.get("reserved", 0)) * record.get(
+        "allocation_ratio", 1
+    ) < 0:
+        raise Fault(place, "`reserved` is greater than `total`")
+    return record
+
+
+def _read_amount(node: yaml.Node, place: Place, least: int) -> int:
+    if node.tag != f"{yaml12.CORE}int":
+        raise Fault(place, f"this must be an integer, not {yaml12.kind_of(node)}")
+    value = _integer(node.value, place)
+    if not least <= value <= LARGEST_AMOUNT:
+        raise Fault(place, f"{value} is not from {least} to {LARGEST_AMOUNT}")
+    return value
+
+
+def _integer(text: str, place: Place) -> int:
+    if len(text) > 20:
+        raise Fault(place, f"{text[:20]}... is too large")
+    return int(text, 0) if text.startswith(("0o", "0x")) else int(text)
+
+
+def _read_ratio(node: yaml.Node, place: Place) -> float:
+    if node.tag not in (f"{yaml12.CORE}int", f"{yaml12.CORE}float"):
+        raise Fault(place, f"this must be a number, not {yaml12.kind_of(node)}")
+    text = node.value.replace(".inf", "inf").replace(".nan", "nan").lower()
+    value = float(int(text, 0)) if text.startswith(("0o", "0x")) else float(text)
+    if not math.isfinite(value) or abs(value) > LARGEST_RATIO:
+        raise Fault(place, f"{json.dumps(node.value)} is not a ratio")
+    return value
+
+
+def _read_ranges(node: yaml.Node, place: Place) -> dict[Text, list[str]]:
+    """Return what each variable of a range stands for."""
+    known = members(node, place)
+    if not known.keys:
+        raise Fault(place, "a range needs a variable, such as `n: 1..4`")
+    return {key: _read_range(known.nodes[key], key.place) for key in known.keys}
+
+
+def _read_range(node: yaml.Node, place: Place) -> list[str]:
+    if isinstance(node, yaml.SequenceNode):
+        return [str(each) for each in read_texts(node, place)]
+    text = node.value if isinstance(node, yaml.ScalarNode) else ""
+    first, dots, last = text.partition("..")
+    if not (dots and _is_number(first) and _is_number(last)):
+        raise Fault(place, "a range is two numbers, such as 1..200, or a list")
+    low, high = int(first), int(last)
+    if low > high:
+        raise Fault(place, f"the range {text} is empty")
+    if high - low >= MOST_IN_RANGE:
+        raise Fault(place, f"a range has at most {MOST_IN_RANGE} members")
+    # 01..20 counts with leading zeros.
+    width = len(first) if first.startswith("0") else 0
+    return [f"{number:0{width}}" for number in range(low, high + 1)]
+
+
+MOST_IN_RANGE = 100_000
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9
