@@ -94,8 +94,8 @@ def _spell_out(tree: Tree, variables: Mapping[str, str]) -> Iterator[Tree]:
     for name in tree.ranges:
         if name in variables:
             raise Fault(name.place, f"the variable {name} is in use already")
-    for values in itertools.product(*tree.ranges.values()):
-        known = {**variables, **dict(zip(tree.ranges, values, strict=True))}
+    for each in itertools.product(*tree.ranges.values()):
+        known = {**variables, **dict(zip(map(str, tree.ranges), each, strict=True))}
         yield _substitute(tree, known)
 
 

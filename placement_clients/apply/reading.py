@@ -67,14 +67,19 @@ def read_document(node: yaml.Node, place: Place) -> Document:
         place,
         ("trees", "pattern", "aggregates", "traits", "resource_classes"),
     )
-    trees = known.get("trees", place, lambda *at: _list(*at, read_tree), [])
-    patterns = known.get("pattern", place, _read_patterns, [])
+    nothing: list[Tree] = []
+    trees = known.get("trees", place, _read_trees, nothing)
+    patterns = known.get("pattern", place, _read_patterns, nothing)
     return Document(
         [*trees, *patterns],
         known.get("aggregates", place, _read_map, {}),
         known.get("traits", place, read_texts, []),
         known.get("resource_classes", place, read_texts, []),
     )
+
+
+def _read_trees(node: yaml.Node, place: Place) -> list[Tree]:
+    return _list(node, place, read_tree)
 
 
 def _read_patterns(node: yaml.Node, place: Place) -> list[Tree]:
@@ -111,7 +116,7 @@ def read_tree(node: yaml.Node, place: Place) -> Tree:
         known.get("inventories", place, _read_inventories, {}),
         known.get("traits", place, read_texts, []),
         known.get("aggregates", place, read_texts, []),
-        known.get("children", place, lambda *at: _list(*at, read_tree), []),
+        known.get("children", place, _read_trees, []),
         known.get("range", place, _read_ranges, {}),
     )
 

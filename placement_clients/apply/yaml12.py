@@ -37,7 +37,7 @@ class _Loader(_Parser):  # type: ignore[misc]
     yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
     """Quotes what YAML 1.1 or 1.2 would not read as a string."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -136,6 +136,7 @@ def check_size(nodes: Sequence[yaml.Node], file: str) -> None:
 
 def dump(document: Any) -> str:
     """Return a document as YAML that both versions read alike."""
-    return yaml.dump(
+    text: str = yaml.dump(
         document, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True
     )
+    return text
