@@ -17,7 +17,7 @@ from placement.declaration import plan as planning
 from placement.declaration import reading
 from placement.declaration.plan import Goal, Plan, Result, Terms
 from placement.declaration.world import World
-from placement.forest.forest import Forest
+from placement.forest.cache import ForestCache
 from placement.model.declaration import Declared, Parts
 from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.resource_provider import ResourceProvider
@@ -68,16 +68,16 @@ class Outcome:
 
 
 def foresee(
-    connection: sa.Connection, asked: Declaration, forest: Forest | None = None
+    connection: sa.Connection, asked: Declaration, cache: ForestCache | None = None
 ) -> Outcome:
     """Return what applying a declaration would do at this moment.
 
-    :param forest: the forest at this moment, if it is kept
+    :param cache: keeps the forest, if it is kept
     :raises BadRequest: a standard trait or resource class does not exist
     :raises UnusableTable: there is no table to remember declarations in
     """
     declared.check_table(connection)
-    world = reading.load(connection, asked.trees, asked.terms, forest=forest)
+    world = reading.load(connection, asked.trees, asked.terms, cache=cache)
     parts = [part for tree in asked.trees for part in tree]
     traits = asked.traits.union(*(part.traits for part in parts))
     classes = asked.resource_classes.union(*(part.inventories for part in parts))

@@ -10,6 +10,7 @@ from placement.db import models
 from placement.declaration.plan import Terms
 from placement.declaration.world import World, world_of
 from placement.forest import reading, vocabulary
+from placement.forest.cache import ForestCache
 from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
 from placement.model.declaration import Declarations, Parts
@@ -27,20 +28,21 @@ def load(
     terms: Terms,
     *,
     further: Iterable[str] = (),
-    forest: Forest | None = None,
+    cache: ForestCache | None = None,
 ) -> World:
     """Return what is stored of the trees that a declaration mentions.
 
     If trees that are no longer declared are to be pruned, these are read as well.
 
     :param further: the UUIDs of members of other trees
-    :param forest: the forest at the same moment, if it is kept
+    :param cache: keeps the forest, if it is kept
     """
     names = {part.name for parts in trees for part in parts}
     uuids = {part.uuid for parts in trees for part in parts if part.uuid}
     uuids.update(further)
     if terms.prune and terms.complete:
         uuids.update(declared.load_all(connection, terms.owner))
+    forest = _kept(connection, cache)
     root_ids, taken = _find(connection, names, uuids)
     words = forest.vocabulary if forest else vocabulary.load(connection)
     loaded = _load_trees(connection, words, root_ids, forest)
@@ -62,14 +64,20 @@ def list_members(connection: sa.Connection, trees: Collection[Parts]) -> list[st
 
 
 def load_declared(
-    connection: sa.Connection, owner: str | None, forest: Forest | None = None
+    connection: sa.Connection, owner: str | None, cache: ForestCache | None = None
 ) -> World:
     """Return everything that was declared, by one owner or by all, and its trees."""
     everything: Declarations = declared.load_all(connection, owner)
+    forest = _kept(connection, cache)
     root_ids, _ = _find(connection, set(), set(everything))
     words = forest.vocabulary if forest else vocabulary.load(connection)
     loaded = _load_trees(connection, words, root_ids, forest)
     return world_of(loaded, everything, (), ())
+
+
+def _kept(connection: sa.Connection, cache: ForestCache | None) -> Forest | None:
+    kept = cache.load(connection) if cache else None
+    return kept.forest if kept else None
 
 
 def _load_trees(

@@ -5,7 +5,7 @@ import dataclasses
 import sqlalchemy as sa
 
 from placement.declaration import reading, unit
-from placement.forest.forest import Forest
+from placement.forest.cache import ForestCache
 from placement.model.declaration import Change, Declared
 from placement.objects import declared as stored
 
@@ -31,17 +31,17 @@ def list_declared(
     owner: str | None,
     *,
     drift: bool = False,
-    forest: Forest | None = None,
+    cache: ForestCache | None = None,
 ) -> list[Remembered]:
     """Return what was declared, by owner and then by UUID of the provider.
 
     :param owner: whose declarations; None means those of all
     :param drift: leave out what is as it was declared
-    :param forest: the forest at this moment, if it is kept
+    :param cache: keeps the forest, if it is kept
     :raises UnusableTable: there is no table to remember declarations in
     """
     stored.check_table(connection)
-    world = reading.load_declared(connection, owner, forest)
+    world = reading.load_declared(connection, owner, cache)
     every = []
     for uuid, owners in world.declared.items():
         provider = world.by_uuid.get(uuid)

@@ -1,10 +1,7 @@
 """Declared hardware: applied as a whole, and what was declared."""
 
-import sqlalchemy as sa
-
 from placement import errors
 from placement.declaration import applying, remembered
-from placement.forest.forest import Forest
 from placement.operation import Call
 from placement.schemas import declaration as wire
 from placement_foundation.http.operation import Reply
@@ -21,10 +18,9 @@ def apply(call: Call[None]) -> Reply:
     asked, database = wire.parse(call.body), call.database
     if database is None:
         raise errors.InternalError("The row has no transactions of its own.")
+    cache = call.context.forest_cache
     foreseen = database.read(
-        lambda connection: applying.foresee(
-            connection, asked, _forest(call, connection)
-        )
+        lambda connection: applying.foresee(connection, asked, cache)
     )
     if call.body.get("dry_run"):
         return Reply(foreseen)
@@ -37,17 +33,8 @@ def list_declared(call: Call[None]) -> Reply:
     :raises UnusableTable: there is no table to remember declarations in
     """
     query: wire.DeclaredQuery = call.query
+    cache = call.context.forest_cache
     listed = remembered.list_declared(
-        call.connection,
-        query.owner,
-        drift=query.drift,
-        forest=_forest(call, call.connection),
+        call.connection, query.owner, drift=query.drift, cache=cache
     )
     return Reply(listed)
-
-
-def _forest(call: Call[None], connection: sa.Connection) -> Forest | None:
-    """Return the forest, if it is kept."""
-    cache = call.context.forest_cache
-    kept = cache.load(connection) if cache else None
-    return kept.forest if kept else None
