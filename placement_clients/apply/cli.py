@@ -60,7 +60,7 @@ class Unusable(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     parser = _parser()
-    asked = parser.parse_args(arguments)
+    asked = parser.parse_intermixed_args(arguments)
     command, files = "apply", asked.what
     if asked.what[0] in COMMANDS:
         command, *files = asked.what

@@ -158,11 +158,12 @@ class _Checker:
         return {name: value for name, value in rendered.items() if value}
 
     def _note(self, kind: str, text: Text) -> None:
-        first = self._seen.setdefault((kind, text), text.place)
-        if first is not text.place:
+        first = self._seen.get((kind, text))
+        self._seen[kind, text] = text.place
+        if first:
             raise Fault(
                 text.place,
-                f"the {kind} {text} occurs twice, first in line {first.line}",
+                f"the {kind} {text} occurs twice, first at {first}",
             )
 
     def _aggregate(self, name: Text) -> str:

@@ -145,7 +145,7 @@ def members(
 
     :raises Fault: it is not a mapping, or has a key twice or one that is not allowed
     """
-    if not isinstance(node, yaml.MappingNode):
+    if not isinstance(node, yaml.MappingNode) or node.tag != f"{yaml12.CORE}map":
         raise Fault(place, f"this must be a mapping, not {yaml12.kind_of(node)}")
     nodes: dict[str, yaml.Node] = {}
     keys = []
@@ -165,7 +165,7 @@ def members(
 def _list(
     node: yaml.Node, place: Place, read: Callable[[yaml.Node, Place], T]
 ) -> list[T]:
-    if not isinstance(node, yaml.SequenceNode):
+    if not isinstance(node, yaml.SequenceNode) or node.tag != f"{yaml12.CORE}seq":
         raise Fault(place, f"this must be a list, not {yaml12.kind_of(node)}")
     return [
         read(each, place.at(number, yaml12.line_of(each)))

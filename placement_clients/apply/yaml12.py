@@ -28,6 +28,8 @@ PLAIN = {
         r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z"
     ),
 }
+# A character beyond 65535, as JSON escapes it.
+PAIR = re.compile(r"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w)")
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -57,14 +59,16 @@ def compose(text: str, file: str) -> list[yaml.Node]:
     :raises Fault: it is not YAML
     """
     if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") and _is_json(text):
-        text = text.replace("\t", " ")
+        text = PAIR.sub(_join, text.replace("\t", " "))
     loader = None
     try:
         loader = _Loader(text.removeprefix("\ufeff"))
         return list(_documents(loader))
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
-        place = Place(file, mark.line + 1 if mark else 1)
+        # What is missing at the end is reported after it.
+        last = text.rstrip().count("\n") + 1
+        place = Place(file, min(mark.line + 1, last) if mark else 1)
         words = ", ".join(filter(None, (exc.context, exc.problem)))
         raise Fault(place, f"not YAML: {words}") from exc
     except (yaml.YAMLError, ValueError) as exc:
@@ -74,6 +78,11 @@ def compose(text: str, file: str) -> list[yaml.Node]:
     finally:
         if loader:
             loader.dispose()
+
+
+def _join(found: re.Match[str]) -> str:
+    pair = json.loads(f'"{found[2]}"')
+    return f"{found[1]}{pair}"
 
 
 def _documents(loader: Any) -> Iterator[yaml.Node]:
@@ -136,7 +145,5 @@ def check_size(nodes: Sequence[yaml.Node], file: str) -> None:
 
 def dump(document: Any) -> str:
     """Return a document as YAML that both versions read alike."""
-    text: str = yaml.dump(
-        document, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True
-    )
+    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=100)
     return text

@@ -1,0 +1,307 @@
+# ruff: noqa: E501 -- a table is read line by line
+"""Bad files are refused before anything is sent, with file, line and path."""
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement_clients.apply import cli, declaration, yaml12
+from placement_clients.apply.fault import Fault
+
+UUID = "5c1f0000-0000-4000-8000-000000000001"
+# Of each bad file: what is in it, the line of the fault, and a part of the message.
+BAD = [
+    ("trees: [", 1, "not YAML"),
+    ("trees:\n\t- name: a", 2, "not YAML"),
+    ("a: b: c", 1, "not YAML"),
+    ("trees:\n- name: a\n   uuid: b", 3, "not YAML"),
+    ("trees: 'a", 1, "not YAML"),
+    ("trees: *nowhere", 1, "not YAML"),
+    ('{"trees": [}', 1, "not YAML"),
+    ("trees: \x01", 1, "not YAML"),
+    ("just words", 1, "this must be a mapping, not a string"),
+    ("42", 1, "this must be a mapping, not an integer"),
+    ("true", 1, "this must be a mapping, not true or false"),
+    ("- 1", 1, "[0]: this must be a mapping, not an integer"),
+    ("- [a]", 1, "[0]: this must be a mapping, not a list"),
+    ("hosts: []", 1, "hosts: unknown member `hosts`; there are: trees"),
+    ("trees: []\ntrees: []", 2, "trees: the key `trees` occurs twice"),
+    ("trees: a", 1, "trees: this must be a list, not a string"),
+    ("trees: {a: b}", 1, "trees: this must be a list, not a mapping"),
+    ("1: []", 1, 'this must be a string, not an integer: write "1"'),
+    ("? [a]\n: b", 1, "this must be a string, not a list"),
+    ("trees:\n- uuid: " + UUID, 2, "trees[0]: `name` is missing"),
+    ("trees:\n- name:\n    a: b", 3, "trees[0].name: this must be a string"),
+    ("trees:\n- name: 17", 2, "trees[0].name: this must be a string, not an integer"),
+    ("trees:\n- name: 1.5", 2, "not a number"),
+    ("trees:\n- name: true", 2, "not true or false"),
+    ("trees:\n- name: ''", 2, "a name has 1 to 200 characters"),
+    (f"trees:\n- name: {'a' * 201}", 2, "a name has 1 to 200 characters"),
+    ("trees:\n- name: a\n  name: b", 3, "the key `name` occurs twice"),
+    ("trees:\n- name: a\n  colour: b", 3, "trees[0].colour: unknown member `colour`"),
+    ("- name: a\n- name: a", 2, "the name a occurs twice, first at bad.yaml:1"),
+    (
+        "- name: a\n  children:\n  - name: a",
+        3,
+        "[0].children[0].name: the name a occurs",
+    ),
+    (f"- {{name: a, uuid: {UUID}}}\n- {{name: b, uuid: {UUID}}}", 2, "the UUID"),
+    (f"- {{name: a, uuid: {UUID}}}\n- {{name: b, uuid: {UUID.upper()}}}", 2, "twice"),
+    ("- name: a\n  uuid: b", 2, "'b' is not a UUID"),
+    ("- name: a\n  children: {name: b}", 2, "[0].children: this must be a list"),
+    ("- name: a\n  traits: CUSTOM_A", 2, "[0].traits: this must be a list"),
+    ("- name: a\n  traits: [custom]", 2, "[0].traits[0]: 'custom' is not a valid name"),
+    ("- name: a\n  traits:\n  - CUSTOM_A\n  - CUSTOM_A", 4, "`CUSTOM_A` occurs twice"),
+    ("- name: a\n  traits: [CUSTOM_]", 2, "is not a valid name"),
+    (f"- name: a\n  traits: [{'A' * 256}]", 2, "is not a valid name"),
+    ("- name: a\n  traits: [5]", 2, "[0].traits[0]: this must be a string"),
+    ("- name: a\n  inventories: [VCPU]", 2, "[0].inventories: this must be a mapping"),
+    ("- name: a\n  inventories: {vcpu: 4}", 2, "'vcpu' is not a valid name"),
+    (
+        "- name: a\n  inventories: {VCPU: four}",
+        2,
+        "inventories.VCPU: this must be an int",
+    ),
+    (
+        "- name: a\n  inventories: {VCPU: 4.5}",
+        2,
+        "this must be an integer, not a number",
+    ),
+    ("- name: a\n  inventories: {VCPU: -1}", 2, "-1 is not from 1 to 2147483647"),
+    ("- name: a\n  inventories: {VCPU: 0}", 2, "0 is not from 1 to 2147483647"),
+    ("- name: a\n  inventories: {VCPU: 2147483648}", 2, "is not from 1 to"),
+    (f"- name: a\n  inventories: {{VCPU: {'9' * 5000}}}", 2, "is too large"),
+    (
+        "- name: a\n  inventories: {VCPU: {}}",
+        2,
+        "[0].inventories.VCPU: `total` is missing",
+    ),
+    (
+        "- name: a\n  inventories: {VCPU: {total: 4, used: 1}}",
+        2,
+        "unknown member `used`",
+    ),
+    (
+        "- name: a\n  inventories: {VCPU: {total: true}}",
+        2,
+        "VCPU.total: this must be an",
+    ),
+    ("- name: a\n  inventories: {VCPU: {total: 4, reserved: 5}}", 2, "is greater than"),
+    (
+        "- name: a\n  inventories:\n    VCPU:\n      total: 4\n      allocation_ratio: .inf",
+        5,
+        'VCPU.allocation_ratio: ".inf" is not a ratio',
+    ),
+    (
+        "- name: a\n  inventories: {VCPU: {total: 4, allocation_ratio: x}}",
+        2,
+        "a number",
+    ),
+    ("- name: a\n  inventories: {VCPU: 1, VCPU: 2}", 2, "the key `VCPU` occurs twice"),
+    ("- name: a\n  aggregates: [rack-17]", 2, "rack-17 is neither a UUID nor one of"),
+    ("aggregates:\n  rack-17: rack", 2, "aggregates.rack-17: 'rack' is not a UUID"),
+    ("aggregates: [rack-17]", 1, "aggregates: this must be a mapping"),
+    ("traits: [custom_a]", 1, "traits[0]: 'custom_a' is not a valid name"),
+    ("resource_classes:\n- CUSTOM-A", 2, "resource_classes[0]: 'CUSTOM-A' is not"),
+    ("&a [*a]", 1, "this contains itself"),
+    ("- &a {name: a, children: [*a]}", 1, "this contains itself"),
+    ("trees: " + "[" * 200 + "]" * 200, 1, "nested too deeply"),
+    ("- !!python/object:os.system {name: a}", 1, "of the unknown kind"),
+    ("- name: a\n  uuid: !secret b", 2, "of the unknown kind !secret"),
+    ("- name: a{n}\n  range: 5", 2, "[0].range: this must be a mapping"),
+    ("- name: a{n}\n  range: {}", 2, "a range needs a variable"),
+    ("- name: a{n}\n  range: {n: 5}", 2, "[0].range.n: a range is two numbers"),
+    ("- name: a{n}\n  range: {n: 5..1}", 2, "the range 5..1 is empty"),
+    ("- name: a{n}\n  range: {n: 1..999999}", 2, "a range has at most 100000 members"),
+    ("- name: a{n}{m}\n  range: {n: 1..999, m: 1..999}", 1, "stands for more than"),
+    ("- name: a{m}\n  range: {n: 1..2}", 1, "unknown variable {m}; there are: n"),
+    ("- name: a\n  range: {n: 1..2}", 1, "the name a occurs twice"),
+    (
+        "- name: a{n}\n  range: {n: 1..2}\n  children:\n  - name: b{n}\n"
+        "    range: {n: 1..2}",
+        5,
+        "the variable n is in use already",
+    ),
+    ("pattern: {name: a}", 1, "pattern: a pattern needs a `range`"),
+    ("- name: a\n---\n- name: a", 3, "document 2[0].name: the name a occurs twice"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "part"), BAD)
+def test_a_bad_file_is_refused_before_anything_is_sent(
+    text: str, line: int, part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(text)
+    # Nobody listens there: if anything were sent, the complaint would be another one.
+    status = cli.main(["plan", str(file), "--url", "http://127.0.0.1:9"])
+    complaint = capsys.readouterr().err
+    assert status == cli.ERROR
+    assert complaint.startswith(f"placement-apply: {file}:{line}: ")
+    assert part.replace("bad.yaml", str(file)) in complaint
+    assert len(complaint.splitlines()) <= 2
+    assert "Traceback" not in complaint
+
+
+def test_there_are_fifty_kinds_of_bad_files() -> None:
+    assert len(BAD) >= 50
+
+
+def test_a_file_that_is_not_there_or_not_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["plan", str(tmp_path / "none.yaml")]) == cli.ERROR
+    assert "No such file or directory" in capsys.readouterr().err
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"trees: []\n# \xff")
+    assert cli.main(["plan", str(binary)]) == cli.ERROR
+    assert f"{binary}:2: this is not UTF-8" in capsys.readouterr().err
+
+
+def load(text: str) -> declaration.Declaration:
+    return declaration.load([("fleet.yaml", text)])
+
+
+def test_the_file_of_the_contract() -> None:
+    declared = load(
+        """
+        trees:
+        - name: compute-1
+          aggregates: [rack-17]
+          traits: [CUSTOM_RACK_17]
+          inventories:
+            CUSTOM_FPGA: {total: 4}
+            VCPU: null
+          children:
+          - name: compute-1_gpu0
+            inventories: {CUSTOM_GPU: 1}
+            traits: [CUSTOM_NVLINK]
+        aggregates: {rack-17: 5c1f0000-0000-4000-8000-000000000001}
+        traits: [CUSTOM_RACK_17]
+        resource_classes: [CUSTOM_FPGA]
+        """
+    )
+    assert declared.trees == [
+        {
+            "name": "compute-1",
+            "inventories": {"CUSTOM_FPGA": {"total": 4}, "VCPU": None},
+            "traits": ["CUSTOM_RACK_17"],
+            "aggregates": [UUID],
+            "children": [
+                {
+                    "name": "compute-1_gpu0",
+                    "inventories": {"CUSTOM_GPU": 1},
+                    "traits": ["CUSTOM_NVLINK"],
+                }
+            ],
+        }
+    ]
+    assert declared.traits == ["CUSTOM_RACK_17"]
+    assert declared.resource_classes == ["CUSTOM_FPGA"]
+
+
+def names(text: str) -> list[str]:
+    return [tree["name"] for tree in load(text).trees]
+
+
+def test_ranges_stand_for_many_trees() -> None:
+    assert names("- {name: 'c-{n}', range: {n: 1..3}}") == ["c-1", "c-2", "c-3"]
+    assert names("- {name: 'c-{n}', range: {n: 08..10}}") == ["c-08", "c-09", "c-10"]
+    assert names("- {name: 'c-{r}{n}', range: {r: [a, b], n: 1..2}}") == [
+        *("c-a1", "c-a2", "c-b1", "c-b2"),
+    ]
+    assert names("pattern: {name: 'c-{n}', range: {n: 7..7}}") == ["c-7"]
+    [tree] = load(
+        """
+        - name: rack{n}
+          range: {n: 4..4}
+          traits: ["CUSTOM_RACK_{n}"]
+          inventories: {"CUSTOM_SLOT_{n}": 3}
+          children: [{name: "rack{n}_{m}", range: {m: 0..1}}]
+        """
+    ).trees
+    assert tree["traits"] == ["CUSTOM_RACK_4"]
+    assert tree["inventories"] == {"CUSTOM_SLOT_4": 3}
+    assert [child["name"] for child in tree["children"]] == ["rack4_0", "rack4_1"]
+    # Without a range, braces are what they are.
+    assert names("- name: 'c-{n}'") == ["c-{n}"]
+
+
+def test_plain_words_mean_what_yaml_1_2_says() -> None:
+    assert names("[{name: yes}, {name: no}, {name: on}, {name: 1:30}]") == [
+        *("yes", "no", "on", "1:30"),
+    ]
+    assert names("- name: 2026-11-22") == ["2026-11-22"]
+    [tree] = load("- {name: a, inventories: {A: 010, B: 0o10, C: 0x10}}").trees
+    assert tree["inventories"] == {"A": 10, "B": 8, "C": 16}
+    with pytest.raises(Fault, match="name"):
+        load("- {<<: {name: a}}")
+
+
+def test_json_with_tabs_and_characters_of_all_kinds() -> None:
+    assert names('{\n\t"trees": [{"name": "\\ud83d\\ude00 \\/ \\u00e9"}]}') == [
+        "😀 / é"
+    ]
+    with pytest.raises(Fault, match="not YAML"):
+        load('[{"name": "\\ud83d"}]')
+
+
+def test_several_documents_and_files_are_one_declaration() -> None:
+    declared = declaration.load(
+        [
+            ("a.yaml", "- name: a\n---\ntrees: [{name: b, aggregates: [x]}]\n---\n"),
+            ("b.yaml", f"aggregates: {{x: {UUID}}}"),
+        ]
+    )
+    assert [tree["name"] for tree in declared.trees] == ["a", "b"]
+    assert declared.trees[1]["aggregates"] == [UUID]
+    with pytest.raises(Fault, match=re.escape("b.yaml:1: [0].name: the name a")):
+        declaration.load([("a.yaml", "- name: a"), ("b.yaml", "- name: a")])
+
+
+def test_aliases_are_values() -> None:
+    [one, other] = load(
+        "- {name: a, traits: &gpu [CUSTOM_GPU]}\n- {name: b, traits: *gpu}"
+    ).trees
+    assert one["traits"] == other["traits"] == ["CUSTOM_GPU"]
+
+
+def test_laughs_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml12, "MOST_VALUES", 10_000)
+    lines = ["- &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+    with pytest.raises(Fault, match="more than 10000 values"):
+        load("\n".join(lines))
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=60))
+def test_what_is_written_is_read_again(name: str) -> None:
+    assert names(yaml12.dump({"trees": [{"name": name}]})) == [name]
+
+
+@pytest.mark.parametrize(
+    "name", ["yes", "0o14", "1e3", ".5", "~", "null", "010", "1:30", "=", "<<", "a: b"]
+)
+def test_words_that_look_like_something_else_are_quoted(name: str) -> None:
+    assert names(yaml12.dump({"trees": [{"name": name}]})) == [name]
+
+
+def test_garbage_is_refused_without_a_traceback() -> None:
+    rng, complaints = random.Random(29), set()
+    text = yaml12.dump(
+        load("- {name: a, traits: [CUSTOM_A], inventories: {A: 1}}").trees
+    )
+    for _ in range(300):
+        at = rng.randrange(len(text))
+        garbled = (
+            text[:at] + rng.choice("{}[]:,-&*!|>'\"%@`\n\t #\\0é") + text[at + 1 :]
+        )
+        try:
+            load(garbled)
+        except Fault as fault:
+            complaints.add(fault.reason)
+    assert len(complaints) > 5
