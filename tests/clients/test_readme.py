@@ -31,6 +31,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         ("README.rst", "openstack"),
         ("docs/placement-request.rst", None),
         ("docs/why-nothing-fits.rst", None),
+        ("docs/apply.rst", None),
     ],
 )
 def test_a_page_works_as_written(
@@ -41,6 +42,6 @@ def test_a_page_works_as_written(
         for told in walkthrough.commands(ROOT / page)
         if not programs or programs not in told.command
     ]
-    assert len(commands) > 10
+    assert len(commands) >= 10
     printed = walkthrough.run(commands, address, tmp_path)
     assert printed == [told.output for told in commands]
