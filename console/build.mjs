@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const PACKAGE = path.join(HERE, "..", "placement", "console", "static");
-const LARGEST = 300_000;
+const LARGEST = 80_000;
 // What is in the built files and not ours.
 const LIBRARIES = ["preact"];
 

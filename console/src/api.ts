@@ -1,6 +1,6 @@
 // Requests to the public APIs, always of the service that served the console.
 
-import { expire, token } from "./session.ts";
+import { deny, expire, token } from "./session.ts";
 
 // The documents that this program parses are those of this microversion.
 const VERSION = "placement 1.39";
@@ -17,6 +17,18 @@ export class Failure extends Error {
   ) {
     super(detail);
   }
+
+  /** The policy rule that did not allow it, if that was the reason. */
+  get rule(): string {
+    return this.status === 403 ? (/placement:[\w:]+/.exec(this.detail)?.[0] ?? "").replace(/:$/, "") : "";
+  }
+}
+
+/** Return an error as something to show, wherever it came from. */
+export function wrap(error: unknown, path: string): Failure {
+  if (error instanceof Failure) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new Failure(path, `The answer could not be understood: ${reason}`);
 }
 
 interface Asked {
@@ -40,7 +52,11 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
     signal: asked.signal ?? null,
   });
   if (response.status === 401) expire();
-  if (!response.ok) throw await failure(path, response);
+  if (!response.ok) {
+    const failed = await failure(path, response);
+    if (failed.rule) deny(failed.rule);
+    throw failed;
+  }
   return response;
 }
 
@@ -82,7 +98,7 @@ export async function readLines(
   take: (document: unknown) => void,
   signal?: AbortSignal,
 ): Promise<void> {
-  const response = await ask(path, { accept: "application/x-ndjson", signal });
+  const response = await ask(path, { accept: "application/x-ndjson, application/json;q=0.5", signal });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

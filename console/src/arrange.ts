@@ -87,7 +87,9 @@ const LABEL = 20;
 const BETWEEN = 14;
 const NARROWEST = 112;
 
-export function lay(blocks: readonly Block[], width: number, room: number): Layout {
+export function lay(blocks: readonly Block[], given: number, room: number): Layout {
+  // A page that has no width yet must not lead to cells without any.
+  const width = Math.max(given, NARROWEST);
   const number = blocks.reduce((sum, { hosts }) => sum + hosts.length, 0);
   const tiles = number <= MOST_TILES;
   const fitting = Math.floor(Math.sqrt((width * room) / Math.max(1, number)) * (blocks.length > 1 ? 0.8 : 1));

@@ -41,19 +41,95 @@ export interface Sum {
   used: number;
 }
 
-export interface Host {
-  root: Provider;
-  providers: Provider[];
-  sums: Map<string, Sum>;
+/** A root with its tree. Its sums are in columns for all hosts, at its place. */
+export class Host {
+  readonly providers: Provider[];
+
+  constructor(
+    public root: Provider,
+    private readonly columns: Columns,
+    private readonly place: number,
+  ) {
+    this.providers = [root];
+  }
+
+  /** What all providers of the tree have together, by resource class. */
+  get sums(): Sums {
+    return new Sums(this.columns, this.place);
+  }
+}
+
+interface Column {
+  total: Float64Array;
+  reserved: Float64Array;
+  capacity: Float64Array;
+  used: Float64Array;
+  /** Which hosts have the class. */
+  has: Uint8Array;
+}
+
+/** Numbers of all hosts by class: arrays, because an object for each would take ten times the memory. */
+class Columns {
+  readonly byClass = new Map<string, Column>();
+
+  constructor(private readonly size: number) {}
+
+  add(place: number, { inventories, usages }: Provider): void {
+    for (const name in inventories) {
+      const column = this.column(name);
+      const inventory = inventories[name]!;
+      column.has[place] = 1;
+      column.total[place]! += inventory.total;
+      column.reserved[place]! += inventory.reserved;
+      column.capacity[place]! += capacity(inventory);
+      column.used[place]! += usages[name] ?? 0;
+    }
+  }
+
+  private column(name: string): Column {
+    let column = this.byClass.get(name);
+    if (!column) {
+      const make = () => new Float64Array(this.size);
+      column = { total: make(), reserved: make(), capacity: make(), used: make(), has: new Uint8Array(this.size) };
+      this.byClass.set(name, column);
+    }
+    return column;
+  }
+}
+
+/** The sums of one host, read from the columns. */
+export class Sums {
+  constructor(
+    private readonly columns: Columns,
+    private readonly place: number,
+  ) {}
+
+  get(name: string): Sum | undefined {
+    const column = this.columns.byClass.get(name);
+    if (!column?.has[this.place]) return undefined;
+    const { total, reserved, capacity, used } = column;
+    const at = this.place;
+    return { total: total[at]!, reserved: reserved[at]!, capacity: capacity[at]!, used: used[at]! };
+  }
+
+  *[Symbol.iterator](): Iterator<[string, Sum]> {
+    for (const name of this.columns.byClass.keys()) {
+      const sum = this.get(name);
+      if (sum) yield [name, sum];
+    }
+  }
 }
 
 export interface Fleet {
   hosts: Host[];
   providers: Map<string, Provider>;
-  byRoot: Map<string, Host>;
   /** How many hosts have each class, most first. */
   classes: [string, number][];
+  /** What all hosts have together. */
+  totals: Map<string, Sum>;
   moment: Date;
+  /** Whether more is still being read. */
+  isPartial: boolean;
 }
 
 export const SHARING = "MISC_SHARES_VIA_AGGREGATE";
@@ -66,24 +142,44 @@ export function free(sum: Sum): number {
   return Math.max(0, sum.capacity - sum.used);
 }
 
-export function gather(listed: Iterable<Provider>, moment = new Date()): Fleet {
+export function gather(listed: readonly Provider[], moment = new Date(), isPartial = false): Fleet {
   const providers = new Map<string, Provider>();
-  const byRoot = new Map<string, Host>();
+  const places = new Map<string, number>();
   for (const provider of listed) {
     providers.set(provider.uuid, provider);
-    const host = byRoot.get(provider.root);
+    if (!places.has(provider.root)) places.set(provider.root, places.size);
+  }
+  const columns = new Columns(places.size);
+  const hosts: Host[] = [];
+  for (const provider of listed) {
+    const place = places.get(provider.root)!;
+    columns.add(place, provider);
+    const host = hosts[place];
     if (host) host.providers.push(provider);
-    else byRoot.set(provider.root, { root: provider, providers: [provider], sums: new Map() });
+    else hosts[place] = new Host(provider, columns, place);
   }
-  const numbers = new Map<string, number>();
-  for (const host of byRoot.values()) {
-    host.root = providers.get(host.root.root) ?? host.root;
-    host.sums = sum(host.providers);
-    for (const name of host.sums.keys()) numbers.set(name, (numbers.get(name) ?? 0) + 1);
+  for (const host of hosts) host.root = providers.get(host.root.root) ?? host.root;
+  const classes: [string, number][] = [];
+  const totals = new Map<string, Sum>();
+  for (const [name, { total, reserved, capacity, used, has }] of columns.byClass) {
+    const all = (numbers: Float64Array | Uint8Array) => (numbers as Float64Array).reduce((sum, each) => sum + each, 0);
+    classes.push([name, all(has)]);
+    totals.set(name, { total: all(total), reserved: all(reserved), capacity: all(capacity), used: all(used) });
   }
-  const hosts = [...byRoot.values()].sort((a, b) => natural(a.root.name, b.root.name));
-  const classes = [...numbers].sort((a, b) => b[1] - a[1] || familiar(a[0]) - familiar(b[0]) || natural(a[0], b[0]));
-  return { hosts, providers, byRoot, classes, moment };
+  classes.sort((a, b) => b[1] - a[1] || familiar(a[0]) - familiar(b[0]) || natural(a[0], b[0]));
+  return { hosts: inOrder(hosts), providers, classes, totals, moment, isPartial };
+}
+
+/** Sort by name as people count: quickly, for there may be many. */
+function inOrder(hosts: readonly Host[]): Host[] {
+  const keyed = hosts.map((host) => ({ host, key: sortKey(host.root.name) }));
+  keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+  return keyed.map(({ host }) => host);
+}
+
+/** A text that plain comparison puts where its numbers belong. */
+function sortKey(name: string): string {
+  return name.toLowerCase().replace(/\d+/g, (digits) => digits.padStart(12, "0"));
 }
 
 const FAMILIAR = ["VCPU", "PCPU", "MEMORY_MB", "DISK_GB"];
@@ -91,22 +187,6 @@ const FAMILIAR = ["VCPU", "PCPU", "MEMORY_MB", "DISK_GB"];
 function familiar(name: string): number {
   const place = FAMILIAR.indexOf(name);
   return place < 0 ? FAMILIAR.length : place;
-}
-
-export function sum(providers: readonly Provider[]): Map<string, Sum> {
-  const sums = new Map<string, Sum>();
-  for (const { inventories, usages } of providers) {
-    for (const name in inventories) {
-      const inventory = inventories[name]!;
-      const so = sums.get(name) ?? { total: 0, reserved: 0, capacity: 0, used: 0 };
-      so.total += inventory.total;
-      so.reserved += inventory.reserved;
-      so.capacity += capacity(inventory);
-      so.used += usages[name] ?? 0;
-      sums.set(name, so);
-    }
-  }
-  return sums;
 }
 
 export function consumers(host: Host): Set<string> {

@@ -157,11 +157,52 @@ interface Told {
   suffix?: string | undefined;
   resource_class?: string | undefined;
   value?: unknown;
-  largest?: number | undefined;
 }
 
-/** Return the term whose change would lift a constraint; null if there is none. */
-export function termOf({ kind, suffix = "", resource_class: name, value, largest }: Told): string | null {
+interface Amount {
+  suffix: string;
+  resource_class: string;
+  amount: number;
+}
+
+/**
+ * Return the terms that ask what a change says; null if no request can ask that.
+ *
+ * @param amounts those to ask for, of the classes whose constraints would be lifted
+ */
+export function termsOf(question: Question, dropped: readonly Told[], amounts: readonly Amount[]): string[] | null {
+  const terms = new Set<string>();
+  for (const { suffix, resource_class: name, amount } of amounts) terms.add(`resources${suffix}=${name}:${amount}`);
+  for (const each of dropped) {
+    const isChanged = amounts.some(
+      ({ suffix, resource_class: name }) => suffix === (each.suffix ?? "") && name === each.resource_class,
+    );
+    if (isChanged) continue;
+    const term = termOf(each);
+    if (term === null) return null;
+    terms.add(term);
+  }
+  const found = [...terms];
+  return isComplete(found.reduce(without, question), question) ? found : null;
+}
+
+/** Whether each group still asks for resources if it did. */
+function isComplete(now: Question, before: Question): boolean {
+  return before.groups.every(({ suffix, resources }) => {
+    const group = now.groups.find((each) => each.suffix === suffix);
+    return !resources.length || Boolean(group?.resources.length);
+  });
+}
+
+/** Add terms to others; an amount replaces an earlier one of the same class. */
+export function withTerms(terms: readonly string[], more: readonly string[]): string[] {
+  const about = (term: string) => term.replace(/:\d+$/, "");
+  const replaced = new Set(more.map(about));
+  return [...terms.filter((term) => !replaced.has(about(term))), ...more];
+}
+
+/** Return the term that is left out to lift a constraint; null if there is none. */
+export function termOf({ kind, suffix = "", resource_class: name, value }: Told): string | null {
   const values = Array.isArray(value) ? value.map(String) : [String(value ?? "")];
   const [only = ""] = values;
   switch (kind) {
@@ -171,9 +212,6 @@ export function termOf({ kind, suffix = "", resource_class: name, value, largest
       return `root_required=!${only}`;
     case "inventory":
       return `resources${suffix}=${name ?? only}`;
-    case "room":
-    case "unit":
-      return `resources${suffix}=${name}${largest ? `:${largest}` : ""}`;
     case "in_tree":
       return `in_tree${suffix}=${only}`;
     case "member_of":

@@ -48,6 +48,34 @@ function changed(query: URLSearchParams, changes: Changes): URLSearchParams {
   return result;
 }
 
+let question = "";
+
+/** Remember the question, for views that lead back to it. */
+export function recall(asked: string): void {
+  question = asked;
+}
+
+export function recalled(): string {
+  return question;
+}
+
+let current = location.hash;
+let left = "";
+
+/** The fragment that the back button has just led away from; empty after other steps. */
+export function leftBehind(): string {
+  return left;
+}
+
+addEventListener("popstate", () => {
+  left = current;
+  current = location.hash;
+});
+addEventListener(MOVED, () => {
+  left = "";
+  current = location.hash;
+});
+
 export function here(): Place {
   return parse(location.hash);
 }

@@ -18,6 +18,8 @@ export interface Bin {
   label: string;
   /** How strong its colour is, from 0 to 1; null for hosts to which it does not apply. */
   shade: number | null;
+  /** Whether more is used than there is. */
+  over?: boolean;
 }
 
 export interface Scale {
@@ -27,6 +29,8 @@ export interface Scale {
   binOf: (host: Host) => number;
   shadeOf: (host: Host) => number | null;
   tell: (host: Host) => string;
+  /** Whether a host uses more than it has. */
+  isOver: (host: Host) => boolean;
 }
 
 const PARTS = 10;
@@ -49,18 +53,23 @@ function makeShare(kind: "used" | "reserved", name: string): Scale {
   const whole = (sum: Sum) => (kind === "used" ? sum.capacity : sum.total);
   const valueOf = (host: Host) => {
     const sum = host.sums.get(name);
-    return sum && whole(sum) > 0 ? sum[kind] / whole(sum) : null;
+    if (!sum) return null;
+    if (whole(sum) > 0) return sum[kind] / whole(sum);
+    return sum[kind] > 0 ? Infinity : null;
   };
   const bins = Array.from({ length: PARTS }, (_, n): Bin => ({
     label: `${n * PARTS}–${(n + 1) * PARTS}\u202f%`,
     shade: (n + 0.5) / PARTS,
   }));
+  bins.push({ label: `over 100\u202f%`, shade: 1, over: true });
   return finish(`${name} ${kind}`, bins, `no ${name}`, valueOf, {
-    binOf: (value) => Math.min(PARTS - 1, Math.floor(value * PARTS)),
+    binOf: (value) => (value > 1 ? PARTS : Math.min(PARTS - 1, Math.floor(value * PARTS))),
+    isOver: (value) => value > 1,
     shadeOf: (value) => Math.min(1, value),
     tell: (_, host) => {
       const sum = host.sums.get(name)!;
-      return `${percent(sum[kind], whole(sum))} of ${amount(name, whole(sum))} ${kind}`;
+      const over = sum[kind] > whole(sum) ? `${amount(name, sum[kind])} ${kind}, over capacity: ` : "";
+      return `${over}${percent(sum[kind], whole(sum))} of ${amount(name, whole(sum))} ${kind}`;
     },
   });
 }
@@ -113,6 +122,7 @@ interface Numbers {
   binOf: (value: number) => number;
   shadeOf: (value: number) => number;
   tell: (value: number, host: Host) => string;
+  isOver?: (value: number) => boolean;
 }
 
 function finish(
@@ -134,6 +144,7 @@ function finish(
     binOf: (host) => or(host, of.binOf, last),
     shadeOf: (host) => or<number | null>(host, of.shadeOf, null),
     tell: (host) => or(host, of.tell, missing),
+    isOver: (host) => or(host, of.isOver ?? (() => false), false),
   };
 }
 

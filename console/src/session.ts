@@ -4,14 +4,24 @@ import { Failure, failure, send } from "./api.ts";
 import { Source } from "./source.ts";
 
 const KEY = "placement-token";
+const WHO = "placement-who";
 const PATH = "console/session";
 
 /** How users sign in; `none` means that they need not. */
 export type Door = "none" | "token" | "password";
 
+/** Whom a token is for, as far as that is known: not for a token that was pasted. */
+export interface Who {
+  project: string;
+  roles: string[];
+}
+
 export interface Session {
   door: Door | null;
   token: string;
+  who: Who | null;
+  /** The policy rules that the user's roles do not satisfy, as far as they were asked. */
+  denied: ReadonlySet<string>;
   failure: Failure | null;
   expired: boolean;
 }
@@ -19,9 +29,24 @@ export interface Session {
 export const session = new Source<Session>({
   door: null,
   token: sessionStorage.getItem(KEY) ?? "",
+  who: remembered(),
+  denied: new Set(),
   failure: null,
   expired: false,
 });
+
+function remembered(): Who | null {
+  try {
+    return JSON.parse(sessionStorage.getItem(WHO) ?? "null") as Who | null;
+  } catch {
+    return null;
+  }
+}
+
+/** Remember that the user's roles do not satisfy a rule, to hide what needs it. */
+export function deny(rule: string): void {
+  if (!session.value.denied.has(rule)) session.change({ denied: new Set([...session.value.denied, rule]) });
+}
 
 export function token(): string {
   return session.value.token;
@@ -55,6 +80,7 @@ export interface Credentials {
 
 export async function signIn(given: { token: string } | Credentials): Promise<void> {
   let value = "token" in given ? given.token : "";
+  let who: Who | null = null;
   if (!("token" in given)) {
     const response = await send(PATH, {
       method: "POST",
@@ -62,20 +88,27 @@ export async function signIn(given: { token: string } | Credentials): Promise<vo
       body: JSON.stringify(given),
     });
     if (!response.ok) throw await failure(PATH, response);
-    value = ((await response.json()) as { token: string }).token;
+    const begun = (await response.json()) as { token: string; project_id: string; roles: string[] };
+    value = begun.token;
+    who = { project: begun.project_id, roles: begun.roles };
+    sessionStorage.setItem(WHO, JSON.stringify(who));
   }
   sessionStorage.setItem(KEY, value);
-  session.change({ token: value, expired: false });
+  session.change({ token: value, who, denied: new Set(), expired: false });
 }
 
 export function signOut(): void {
-  sessionStorage.removeItem(KEY);
-  session.change({ token: "", expired: false });
+  leave(false);
 }
 
 /** The token is no longer valid: back to the sign-in. */
 export function expire(): void {
   if (session.value.door === "none") return;
+  leave(true);
+}
+
+function leave(expired: boolean): void {
   sessionStorage.removeItem(KEY);
-  session.change({ token: "", expired: true });
+  sessionStorage.removeItem(WHO);
+  session.change({ token: "", who: null, denied: new Set(), expired });
 }

@@ -1,10 +1,10 @@
 // The fleet as last read: once for all views, in parts as they are needed.
 
 import { useEffect } from "preact/hooks";
-import { Failure, readLines } from "./api.ts";
+import { type Failure, readLines, wrap } from "./api.ts";
 import { gather, type Fleet, type Provider } from "./fleet.ts";
 import { Source, useSource } from "./source.ts";
-import { readParts, readProvider, type Part } from "./wire.ts";
+import { Pool, readParts, readProvider, type Part } from "./wire.ts";
 
 const BASE = "inventories,usages,aggregates,generation,parent";
 
@@ -18,6 +18,10 @@ export interface Store {
 
 const FIELDS: Record<Part, string> = { traits: "traits", allocations: "consumers" };
 
+// How often the number of providers that have been read is shown.
+const STEP = 1000;
+const FIRST_PICTURE = 5000;
+
 const EMPTY: Store = { fleet: null, reading: null, failure: null, parts: new Set() };
 
 export const store = new Source<Store>(EMPTY);
@@ -27,7 +31,15 @@ let running: AbortController | null = null;
 /** Read everything again; the old fleet is shown until the new one is complete. */
 export function refresh(): Promise<void> {
   return readAfter(async (signal) => {
-    store.change({ fleet: await readBase(signal), parts: new Set() });
+    const fleet = await readBase(signal);
+    const parts: Part[] = [];
+    if (store.value.fleet && !store.value.fleet.isPartial) {
+      for (const part of wanted) {
+        await readPart(part, fleet, signal);
+        parts.push(part);
+      }
+    }
+    store.change({ fleet, parts: new Set(parts) });
   });
 }
 
@@ -38,10 +50,17 @@ async function readAfter(begin: (signal: AbortSignal) => Promise<void>): Promise
   store.change({ reading: 0, failure: null });
   try {
     await begin(signal);
-    for (let part = missing(); part; part = missing()) await readPart(part, signal);
+    for (let part = missing(); part; part = missing()) {
+      const fleet = store.value.fleet!;
+      await readPart(part, fleet, signal);
+      store.change({ fleet: { ...fleet }, parts: new Set([...store.value.parts, part]) });
+    }
     store.change({ reading: null });
   } catch (error) {
-    if (!signal.aborted) store.change({ reading: null, failure: error as Failure });
+    if (signal.aborted) return;
+    // Part of a fleet is not a fleet.
+    if (store.value.fleet?.isPartial) store.change({ fleet: null });
+    store.change({ reading: null, failure: wrap(error, "ledger/v1/fleet") });
   }
 }
 
@@ -52,27 +71,34 @@ function missing(): Part | undefined {
 async function readBase(signal: AbortSignal): Promise<Fleet> {
   const moment = new Date();
   const providers: Provider[] = [];
+  const pool = new Pool();
+  const isFirst = !store.value.fleet || store.value.fleet.isPartial;
+  let next = FIRST_PICTURE;
   const take = (document: unknown) => {
-    providers.push(readProvider(document));
-    if (providers.length % 500 === 0) store.change({ reading: providers.length });
+    providers.push(readProvider(document, pool));
+    if (providers.length % STEP === 0) store.change({ reading: providers.length });
+    if (isFirst && providers.length === next) {
+      // What is there is drawn; each picture has four times as many hosts as the one before.
+      store.change({ fleet: gather(providers, moment, true) });
+      next *= 4;
+    }
   };
   await readLines(`ledger/v1/fleet?fields=${BASE}`, take, signal);
   return gather(providers, moment);
 }
 
-async function readPart(part: Part, signal: AbortSignal): Promise<void> {
-  const { fleet } = store.value;
+async function readPart(part: Part, fleet: Fleet, signal: AbortSignal): Promise<void> {
   let read = 0;
+  const pool = new Pool();
   store.change({ reading: 0 });
   await readLines(
     `ledger/v1/fleet?fields=${FIELDS[part]}`,
     (document) => {
-      readParts(document, part, fleet!.providers);
-      if (++read % 500 === 0) store.change({ reading: read });
+      readParts(document, part, fleet.providers, pool);
+      if (++read % STEP === 0) store.change({ reading: read });
     },
     signal,
   );
-  store.change({ fleet: { ...fleet! }, parts: new Set([...store.value.parts, part]) });
 }
 
 export function forget(): void {

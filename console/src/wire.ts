@@ -28,18 +28,47 @@ interface AllocationDocument {
 
 const NOTHING: readonly never[] = [];
 
-export function readProvider(document: unknown): Provider {
+/** Keeps one of equal values: hosts of a model have the same inventories and traits. */
+export class Pool {
+  private readonly kept = new Map<string, unknown>();
+
+  same<T>(key: string, value: T): T {
+    const known = this.kept.get(key);
+    if (known !== undefined) return known as T;
+    this.kept.set(key, value);
+    return value;
+  }
+
+  names(values: readonly string[] | undefined): readonly string[] {
+    return values?.length ? this.same(values.join(), values) : NOTHING;
+  }
+
+  inventories(values: Provider["inventories"] | undefined): Provider["inventories"] {
+    if (!values) return NONE;
+    let key = "";
+    for (const name in values) {
+      const { total, reserved, allocation_ratio: ratio, min_unit: least, max_unit: most, step_size: step } = values[name]!;
+      key += `${name} ${total} ${reserved} ${ratio} ${least} ${most} ${step};`;
+    }
+    return this.same(key, values);
+  }
+}
+
+const NONE = {};
+
+export function readProvider(document: unknown, pool = new Pool()): Provider {
   const told = document as ProviderDocument;
+  const { uuid, root_provider_uuid: root = uuid } = told;
   return {
-    uuid: told.uuid,
+    uuid,
     name: told.name,
     generation: told.generation ?? 0,
     parent: told.parent_provider_uuid ?? null,
-    root: told.root_provider_uuid ?? told.uuid,
-    inventories: told.inventories ?? {},
-    usages: told.usages ?? {},
-    aggregates: told.aggregates ?? NOTHING,
-    traits: told.traits ?? NOTHING,
+    root: root === uuid ? uuid : root,
+    inventories: pool.inventories(told.inventories),
+    usages: told.usages ?? NONE,
+    aggregates: pool.names(told.aggregates),
+    traits: pool.names(told.traits),
     allocations: readAllocations(told),
   };
 }
@@ -49,11 +78,12 @@ export function readParts(
   document: unknown,
   part: Part,
   providers: ReadonlyMap<string, Provider>,
+  pool: Pool,
 ): void {
   const told = document as ProviderDocument;
   const provider = providers.get(told.uuid);
   if (!provider) return;
-  if (part === "traits") provider.traits = told.traits ?? NOTHING;
+  if (part === "traits") provider.traits = pool.names(told.traits);
   else provider.allocations = readAllocations(told);
 }
 
@@ -89,6 +119,8 @@ export interface Constraint {
 
 export interface Unmet {
   id: string;
+  /** What the host lacks, as a predicate. */
+  text: string;
   needs?: unknown;
   has?: unknown;
   provider?: string;
@@ -103,10 +135,24 @@ export interface Near {
   unmet: Unmet[];
 }
 
+/** Amounts to ask for instead, and how many hosts serve then. */
+export interface Offer {
+  amounts: { suffix: string; resource_class: string; amount: number }[];
+  serves: number;
+}
+
 export interface Change {
   drop: string[];
   serves: number;
   text: string;
+  offers: Offer[];
+}
+
+export interface Asked {
+  uuid: string;
+  name: string;
+  serves: boolean;
+  constraints: { id: string; met: boolean; closest?: Omit<Unmet, "id" | "text"> }[];
 }
 
 export interface Explanation {
@@ -116,12 +162,16 @@ export interface Explanation {
   constraints: Constraint[];
   changes?: Change[];
   near?: Near[];
+  /** The hosts that were asked about. */
+  host?: Asked[];
   complete: boolean;
 }
 
 export interface Capacity {
   total: number;
   exact: boolean;
+  /** False if the time ran out. */
+  complete?: boolean;
   hosts: { uuid: string; name: string; count: number }[];
 }
 

@@ -15,7 +15,7 @@ const CLOUD = [
     usages: { VCPU: 1 }, allocations: { one: { resources: { VCPU: 1 }, project_id: "p" } } },
 ];
 
-const fleet = gather(CLOUD.map(readProvider));
+const fleet = gather(CLOUD.map((each) => readProvider(each)));
 
 test("a host is a root with all that is beneath it", () => {
   assert.deepEqual(fleet.hosts.map(({ root }) => root.name), ["host2", "host10"]);

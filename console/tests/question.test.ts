@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromFlavor, parse, render, termOf, without } from "../src/question.ts";
+import { fromFlavor, parse, render, termOf, termsOf, without, withTerms } from "../src/question.ts";
 
 const QUERY =
   "resources=VCPU:2,MEMORY_MB:512&required=HW_CPU_X86_AVX2,!CUSTOM_OLD&required=in:CUSTOM_A,CUSTOM_B" +
@@ -44,9 +44,20 @@ test("a term is known again in another order, and inside a list", () => {
   assert.equal(left("resources=VCPU:1&same_subtree=2,1", "same_subtree=1,2"), "resources=VCPU:1");
 });
 
-test("too large an amount becomes the largest that some host has", () => {
-  const term = termOf({ kind: "room", suffix: "", resource_class: "VCPU", value: 16, largest: 12 })!;
-  assert.equal(render(without(parse("resources=VCPU:16,DISK_GB:1"), term)), "resources=VCPU:12,DISK_GB:1");
+test("too large an amount becomes the one that is offered", () => {
+  const room = { kind: "room", suffix: "", resource_class: "VCPU", value: 16 };
+  const question = parse("resources=VCPU:16,DISK_GB:1");
+  const amounts = [{ suffix: "", resource_class: "VCPU", amount: 12 }];
+  const terms = termsOf(question, [room], amounts)!;
+  assert.equal(render(terms.reduce(without, question)), "resources=VCPU:12,DISK_GB:1");
+  assert.equal(termsOf(question, [room], []), null);
+  assert.deepEqual(withTerms(terms, ["resources=VCPU:4"]), ["resources=VCPU:4"]);
+});
+
+test("what would leave nothing to ask for is not asked", () => {
+  const inventory = { kind: "inventory", suffix: "", resource_class: "VCPU", value: "VCPU" };
+  assert.equal(termsOf(parse("resources=VCPU:16"), [inventory], []), null);
+  assert.deepEqual(termsOf(parse("resources=VCPU:16,DISK_GB:1"), [inventory], []), ["resources=VCPU"]);
 });
 
 test("a flavor is a question", () => {

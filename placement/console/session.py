@@ -50,10 +50,12 @@ class Credentials:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Session:
-    """A token, and when it expires, in UTC."""
+    """A token, when it expires, in UTC, and whom it is for: a project and roles."""
 
     token: str
     expires_at: str
+    project_id: str
+    roles: tuple[str, ...]
 
 
 def parse(document: Any) -> Credentials:
@@ -150,4 +152,9 @@ def _ask(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
         project_domain_name=credentials.project_domain,
     )
     access: Any = password.get_access(reached)
-    return Session(access.auth_token, access.expires.isoformat())
+    return Session(
+        access.auth_token,
+        access.expires.isoformat(),
+        access.project_id,
+        tuple(sorted(access.role_names)),
+    )

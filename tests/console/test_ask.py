@@ -176,3 +176,20 @@ def test_it_can_be_copied_as_commands(visit: Visit, site: Site) -> None:
         page.wait_for_selector("text=copied")
         assert command in stage.run(page, "navigator.clipboard.readText()")
         page.wait_for_selector("text=copied", state="detached")
+
+
+def test_one_host_is_explained(visit: Visit, site: Site) -> None:
+    page = visit(site("demo"), f"#/ask?{urlencode({'q': TOO_MUCH})}")
+    answered(page)
+    page.locator(".near > li > a").first.click()
+    page.wait_for_selector(".title")
+    name = page.locator(".title").inner_text()
+    page.get_by_role("link", name="Explain this host").click()
+    answered(page)
+    told = page.locator(".judged")
+    assert f"{name} does not serve it" in told.locator("h2").inner_text()
+    assert "the closest provider has" in told.locator(".unmet").first.inner_text()
+    assert told.locator(".met").count() > 0
+    check(page)
+    told.get_by_role("button", name="All hosts only").click()
+    told.wait_for(state="detached")

@@ -178,11 +178,11 @@ def test_hosts_are_found_and_sorted(visit: Visit, site: Site) -> None:
         if "%" in text
     ]
     assert shares == sorted(shares, reverse=True)
-    page.get_by_label("Name contains").fill("GPU")
+    page.get_by_label("Find hosts").fill("GPU")
     page.wait_for_selector(".caption strong:text('of')")
     assert caption(page) == "20 of 123 hosts"
     assert "find=GPU" in page.url
-    page.get_by_label("Name contains").fill("no such name")
+    page.get_by_label("Find hosts").fill("no such name")
     page.wait_for_selector("text=No host matches.")
 
 

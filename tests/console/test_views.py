@@ -18,6 +18,8 @@ VIEWS = {
     "fleet as a table": "#/fleet?as=table&group=prefix:2",
     "host": f"#/host/{cloud.uuid_of(NUMA_HOST)}",
     "shared": f"#/host/{cloud.uuid_of('demo-r00-compute03')}",
+    "health": "#/health",
+    "project": "#/project/demo-web",
     "consumers": "#/consumers",
     "consumer": f"#/consumers/{cloud.uuid_of('demo-r00-compute03-server1')}",
     "names": "#/names",
@@ -107,6 +109,36 @@ def test_consumers_are_grouped_and_found(visit: Visit, site: Site) -> None:
     page.get_by_role("link", name=uuid).click()
     page.wait_for_selector("text=Where it is")
     assert "demo-r00-compute03" in page.locator("main").inner_text()
+
+
+def test_health_shows_what_deserves_attention(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("demo"), "#/health")
+    disabled = page.locator("[aria-label='Disabled with room'] tbody tr")
+    assert disabled.count() > 0
+    assert "free" in disabled.first.inner_text()
+    with page.expect_download() as downloading:
+        page.get_by_role("button", name="Save disabled as CSV").click()
+    saved = Path(downloading.value.path()).read_text(encoding="utf-8")
+    assert saved.startswith("uuid,name,finding\r\n")
+    disabled.first.locator("a").click()
+    page.wait_for_selector(".title")
+    page.get_by_role("link", name="Explain this host").wait_for()
+
+
+def test_all_rows_of_a_table_can_be_saved(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("demo"), "#/fleet?as=table")
+    with page.expect_download() as downloading:
+        page.get_by_role("button", name="Save hosts as JSON").click()
+    rows = json.loads(Path(downloading.value.path()).read_text(encoding="utf-8"))
+    assert len(rows) == 123
+    assert {"uuid", "name", "VCPU used", "VCPU capacity"} <= set(rows[0])
+
+
+def test_what_a_project_uses(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("demo"), "#/project/demo-web")
+    table = page.locator("[aria-label='Usage by consumer type']")
+    assert "INSTANCE" in table.inner_text()
+    assert "MEMORY_MB" in table.inner_text()
 
 
 def test_names_show_which_are_unused(visit: Visit, site: Site) -> None:

@@ -196,6 +196,8 @@ def test_a_password_gives_a_token_that_the_api_takes(
     token = response.json["token"]
     assert server.tokens[token]["user"]["id"] == "ann"
     assert response.json["expires_at"].startswith("20")
+    assert response.json["project_id"]
+    assert response.json["roles"]
     assert response.headers["cache-control"] == "no-store"
     assert "set-cookie" not in response.headers
     headers = {"X-Auth-Token": token}

@@ -1,14 +1,15 @@
 // Ask: which hosts serve a request, how many times it fits, and if none serves, why.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Failure, get, ROOT } from "../api.ts";
+import { type Failure, get, ROOT, wrap } from "../api.ts";
 import { curl, explain, openstack } from "../command.ts";
-import { fromFlavor, isEmpty, parse, parseTerm, render, termOf, without, type Question } from "../question.ts";
-import { address, change, type Place } from "../route.ts";
+import { fromFlavor, isEmpty, parse, parseTerm, render, termsOf, without, withTerms, type Question } from "../question.ts";
+import { address, change, recall, type Place } from "../route.ts";
 import { useFleet } from "../store.ts";
 import { amount, count, plural, short } from "../unit.ts";
-import type { Candidates, Capacity, Constraint, Explanation, Near, Unmet } from "../wire.ts";
-import { Copy, Failed, Length } from "./part.tsx";
+import type { Asked as Host, Candidates, Capacity, Change, Constraint, Explanation, Near, Unmet } from "../wire.ts";
+import { Export } from "./export.tsx";
+import { Copy, Failed, Length, Name } from "./part.tsx";
 import { Chip, QuestionForm } from "./question.tsx";
 
 /** The question, and the changes to the cloud under which it is asked. */
@@ -19,17 +20,20 @@ interface Asked {
   off: string[];
   ignore: string[];
   give: string[];
+  /** A host to explain in full; empty without one. */
+  host: string;
 }
 
 function read({ query }: Place): Asked {
   const question = parse(query.get("q") ?? "");
   const off = query.getAll("off");
-  return { question, now: off.reduce(without, question), off, ignore: query.getAll("ignore"), give: query.getAll("give") };
+  return { question, now: off.reduce(without, question), off, ignore: query.getAll("ignore"), give: query.getAll("give"), host: query.get("host") ?? "" };
 }
 
 export function AskView({ place }: { place: Place }) {
   const asked = useMemo(() => read(place), [place]);
   const text = place.query.get("q") ?? "";
+  useEffect(() => recall(text), [text]);
   return (
     <>
       <div class="ask">
@@ -183,7 +187,7 @@ interface Answers {
 const DELAY = 250;
 
 /** Ask the question in its three ways; each answer is shown as it arrives. */
-function useAnswers({ now, ignore, give }: Asked, times: number): [Answers, Failure | null, boolean] {
+function useAnswers({ now, ignore, give, host }: Asked, times: number): [Answers, Failure | null, boolean] {
   const [answers, setAnswers] = useState<Answers>({});
   const [failure, setFailure] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(true);
@@ -203,26 +207,32 @@ function useAnswers({ now, ignore, give }: Asked, times: number): [Answers, Fail
     };
     const all = async () => {
       try {
-        await ask("capacity", `ledger/v1/capacity?${query}`);
+        // The reason is what people wait for; the count may take longer.
+        await ask("explanation", `ledger/v1/explanation?${query}&holders=true${about(host)}`);
         await ask("candidates", `allocation_candidates?${limited(query)}`);
-        await ask("explanation", `ledger/v1/explanation?${query}&holders=true`);
+        await ask("capacity", `ledger/v1/capacity?${query}`);
         setFailure(null);
         setBusy(false);
       } catch (error) {
         if (signal.aborted) return;
-        setAnswers({});
-        setFailure(error as Failure);
+        setFailure(wrap(error, "ledger/v1/explanation"));
         setBusy(false);
       }
     };
     setBusy(true);
+    setFailure(null);
+    setAnswers({});
     const timer = setTimeout(() => void all(), DELAY);
     return () => {
       clearTimeout(timer);
       control.abort();
     };
-  }, [query, world, times]);
+  }, [query, world, host, times]);
   return [answers, failure, busy];
+}
+
+function about(host: string): string {
+  return host && `&host=${encodeURIComponent(host)}`;
 }
 
 function limited(query: string): string {
@@ -242,10 +252,14 @@ function Answer({ asked }: { asked: Asked }) {
   const [times, setTimes] = useState(0);
   const [answers, failure, busy] = useAnswers(asked, times);
   const { explanation, capacity, candidates } = answers;
-  if (failure) return <Failed failure={failure} retry={() => setTimes(times + 1)} />;
   return (
     <div class={busy ? "answer busy" : "answer"} aria-busy={busy}>
-      {capacity ? <Verdict asked={asked} capacity={capacity} explanation={explanation} /> : <p class="state">Asking…</p>}
+      {failure && <Failed failure={failure} retry={() => setTimes(times + 1)} />}
+      {explanation && <Verdict asked={asked} capacity={capacity} explanation={explanation} />}
+      {!explanation && !failure && <p class="state">Asking…</p>}
+      {explanation?.host?.map((host) => (
+        <Judged key={host.uuid} host={host} explanation={explanation} />
+      ))}
       {explanation && explanation.serves === 0 && <Remedies asked={asked} explanation={explanation} />}
       {candidates && candidates.allocation_requests.length > 0 && <First candidates={candidates} />}
       {explanation && explanation.constraints.length > 0 && <Funnel explanation={explanation} />}
@@ -256,28 +270,29 @@ function Answer({ asked }: { asked: Asked }) {
 
 interface VerdictOf {
   asked: Asked;
-  capacity: Capacity;
-  explanation: Explanation | undefined;
+  capacity: Capacity | undefined;
+  explanation: Explanation;
 }
 
 function Verdict({ asked, capacity, explanation }: VerdictOf) {
-  const serving = explanation?.serves ?? capacity.hosts.length;
-  const all = explanation ? ` of ${count(explanation.hosts)}` : "";
+  const { serves: serving, hosts } = explanation;
+  const isExact = capacity?.exact && capacity.complete !== false;
   return (
     <header class="verdict">
       <p class="number-line">
         <strong>
-          {serving ? `${count(serving)}${all} ${explanation?.hosts === 1 ? "host serves" : "hosts serve"} it` : "No host serves it"}
+          {serving ? `${count(serving)} of ${count(hosts)} ${hosts === 1 ? "host serves" : "hosts serve"} it` : "No host serves it"}
         </strong>
         {serving > 0 && (
           <span>
-            fits {capacity.exact ? "" : "at least "}
-            {plural(capacity.total, "time")}
+            {capacity ? `fits ${isExact ? "" : "at least "}${plural(capacity.total, "time")}` : "counting how often it fits…"}
           </span>
         )}
       </p>
-      {explanation && <p>{explanation.summary}</p>}
-      {explanation && !explanation.complete && (
+      <p>
+        <Name text={explanation.summary} />
+      </p>
+      {!explanation.complete && (
         <p class="dim">The time ran out before all possible changes were tried: there may be more.</p>
       )}
       {serving > 0 && (
@@ -299,20 +314,9 @@ function Remedies({ asked, explanation }: { asked: Asked; explanation: Explanati
         <section>
           <h2>What would help</h2>
           <ul class="remedies">
-            {changes.map(({ drop, text }) => {
-              const terms = drop.map((id) => termFor(constraints.get(id)));
-              const isPossible = terms.every((term) => term !== null);
-              return (
-                <li key={drop.join()}>
-                  {isPossible && (
-                    <button type="button" class="small" onClick={() => change({ off: [...asked.off, ...(terms as string[])] })}>
-                      Try it
-                    </button>
-                  )}
-                  <span>{text}</span>
-                </li>
-              );
-            })}
+            {changes.map((each) => (
+              <Remedy key={each.drop.join()} change={each} constraints={constraints} asked={asked} />
+            ))}
           </ul>
         </section>
       )}
@@ -330,8 +334,39 @@ function Remedies({ asked, explanation }: { asked: Asked; explanation: Explanati
   );
 }
 
-function termFor(constraint: Constraint | undefined): string | null {
-  return constraint ? termOf(constraint) : null;
+interface RemedyOf {
+  change: Change;
+  constraints: ReadonlyMap<string, Constraint>;
+  asked: Asked;
+}
+
+/** A change in words, with a button for each request that the words are about. */
+function Remedy({ change: { drop, text, offers }, constraints, asked }: RemedyOf) {
+  const dropped = drop.map((id) => constraints.get(id)!);
+  const ways = offers.length ? offers.map(({ amounts }) => amounts) : [[]];
+  return (
+    <li>
+      {ways.map((amounts, number) => {
+        const terms = termsOf(asked.now, dropped, amounts);
+        if (!terms) return null;
+        const told = number ? ` ${amounts[0]!.amount}` : " it";
+        return (
+          <button
+            key={number}
+            type="button"
+            class="small"
+            aria-label={`Try${told}: ${text}`}
+            onClick={() => change({ off: withTerms(asked.off, terms) })}
+          >
+            Try{told}
+          </button>
+        );
+      })}
+      <span>
+        <Name text={text} />
+      </span>
+    </li>
+  );
 }
 
 interface NearOf {
@@ -344,7 +379,7 @@ function NearHost({ host, constraints, asked }: NearOf) {
   return (
     <li>
       <a href={address("host", host.uuid)}>
-        <bdi>{host.name}</bdi>
+        <Name text={host.name} />
       </a>
       <ul>
         {host.unmet.map((unmet) => (
@@ -363,15 +398,13 @@ interface LackOf {
 }
 
 function Lack({ unmet, constraint, host, asked }: LackOf) {
-  const { needs, has, holders = [] } = unmet;
+  const { text, holders = [] } = unmet;
   const name = constraint?.resource_class ?? "";
-  const tell = (value: unknown) => (typeof value === "number" ? amount(name, value) : [value].flat().join(", "));
   const traits = constraint?.kind === "required" ? [constraint.value ?? []].flat().map(String) : [];
   const provider = unmet.provider ?? host.uuid;
   return (
     <li>
-      {constraint?.text ?? unmet.id}
-      {typeof has === "number" && <span class="dim"> – it has {tell(has)} of {tell(needs)}</span>}
+      <Name text={text} />
       {traits.slice(0, 1).map((trait) => (
         <button
           key={trait}
@@ -428,7 +461,7 @@ function First({ candidates }: { candidates: Candidates }) {
                 <tr key={number}>
                   <td class="name">
                     <a href={address("host", root)}>
-                      <bdi>{name(root)}</bdi>
+                      <Name text={name(root)} />
                     </a>
                   </td>
                   <td>
@@ -436,7 +469,7 @@ function First({ candidates }: { candidates: Candidates }) {
                       <div key={uuid}>
                         {uuid !== root && (
                           <span class="dim">
-                            <bdi>{name(uuid)}</bdi>:{" "}
+                            <Name text={name(uuid)} />:{" "}
                           </span>
                         )}
                         {Object.entries(resources)
@@ -451,6 +484,42 @@ function First({ candidates }: { candidates: Candidates }) {
           </tbody>
         </table>
       </div>
+    </section>
+  );
+}
+
+/** Each constraint of the question, and whether one host meets it. */
+function Judged({ host: { uuid, name, serves, constraints }, explanation }: { host: Host; explanation: Explanation }) {
+  const texts = new Map(explanation.constraints.map(({ id, text }) => [id, text]));
+  const tell = (value: unknown) =>
+    value !== null && typeof value === "object" && !Array.isArray(value)
+      ? Object.entries(value).map(([key, each]) => `${key} ${each}`).join(", ")
+      : [value].flat().join(", ") || "none";
+  return (
+    <section class="judged">
+      <h2>
+        <a href={address("host", uuid)}>
+          <Name text={name} />
+        </a>{" "}
+        {serves ? "serves it" : "does not serve it"}{" "}
+        <button type="button" class="small" onClick={() => change({ host: null })}>
+          All hosts only
+        </button>
+      </h2>
+      <ul>
+        {constraints.map(({ id, met, closest }) => (
+          <li key={id} class={met ? "met" : "unmet"}>
+            <strong>{met ? "met" : "not met"}</strong> <Name text={texts.get(id) ?? id} />
+            {!met && closest && (
+              <span class="dim">
+                {" "}
+                – the closest provider has {tell(closest.has)}
+                {closest.capacity !== undefined && ` (${count(closest.used ?? 0)} of ${count(closest.capacity)} used)`}
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }
@@ -477,7 +546,7 @@ function Funnel({ explanation: { constraints, hosts } }: { explanation: Explanat
           <tbody>
             {constraints.map(({ id, text, before, after, alone, gain }) => (
               <tr key={id}>
-                <td>{text}</td>
+                <td class="name"><Name text={text} /></td>
                 <td class="number">{count(after)}</td>
                 <td>
                   <Length part={after} whole={hosts} faint={before} />
@@ -489,6 +558,13 @@ function Funnel({ explanation: { constraints, hosts } }: { explanation: Explanat
           </tbody>
         </table>
       </div>
+      <Export
+        name="constraints"
+        list={() => ({
+          columns: ["id", "text", "before", "after", "alone", "gain"],
+          rows: constraints.map(({ id, text, before, after, alone, gain }) => [id, text, before, after, alone ?? null, gain ?? null]),
+        })}
+      />
     </section>
   );
 }

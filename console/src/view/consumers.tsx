@@ -1,12 +1,13 @@
 // Consumers: who has how much, by project, type or age, and where.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Failure, get } from "../api.ts";
+import { type Failure, get, wrap } from "../api.ts";
 import { add, listConsumers, type Consumer, type Fleet } from "../fleet.ts";
 import { address, change, type Place } from "../route.ts";
 import { refresh, useFleet } from "../store.ts";
 import { age, count, natural, plural, short } from "../unit.ts";
-import { Amount, Copy, Failed, Field, Length, Loading, Select, usePage } from "./part.tsx";
+import { Export } from "./export.tsx";
+import { Amount, Copy, Failed, Field, Length, Loading, Name, Select, usePage } from "./part.tsx";
 
 const GROUPS: [string, string][] = [
   ["project", "project"],
@@ -23,7 +24,7 @@ const AGES: [number, string][] = [
 const DAY = 86_400_000;
 
 export function ConsumersView({ place }: { place: Place }) {
-  if (place.id) return <ConsumerView uuid={place.id} />;
+  if (place.id) return <ConsumerView key={place.id} uuid={place.id} />;
   return <List place={place} />;
 }
 
@@ -44,7 +45,7 @@ function List({ place: { query } }: { place: Place }) {
   const chosen = query.get("in");
   const find = query.get("find") ?? "";
   const consumers = useMemo(() => (ready ? listConsumers(fleet!) : []), [fleet, ready]);
-  if (failure) return <Failed failure={failure} retry={refresh} />;
+  if (failure && !ready) return <Failed failure={failure} retry={refresh} />;
   if (!ready) return <Loading what="allocations" read={reading} />;
   const name = query.get("of") ?? firstUsed(fleet!, consumers);
   const classes = fleet!.classes.map(([each]) => [each, each] as const);
@@ -103,7 +104,7 @@ function Found({ consumers, by, name, chosen, find }: FoundOf) {
         {chosen !== null && (
           <>
             {" of "}
-            <bdi>{chosen}</bdi>{" "}
+            <Name text={chosen} />{" "}
             <button type="button" class="small" onClick={() => change({ in: null })}>
               Show all
             </button>
@@ -160,7 +161,7 @@ function Groups({ consumers, by, name, chosen, now }: GroupsOf) {
               <tr key={label} class={label === chosen ? "chosen" : ""}>
                 <td class="name">
                   <a href={address("consumers", "", { by, of: name, in: label })} aria-current={label === chosen}>
-                    <bdi>{label}</bdi>
+                    <Name text={label} />
                   </a>
                 </td>
                 <td class="number">
@@ -177,6 +178,13 @@ function Groups({ consumers, by, name, chosen, now }: GroupsOf) {
         </table>
       </div>
       {more(groups.length)}
+      <Export
+        name={`by-${by}`}
+        list={() => ({
+          columns: [by, name, "consumers", "hosts"],
+          rows: groups.map(([label, { amount, consumers, hosts }]) => [label, amount, consumers, hosts.size]),
+        })}
+      />
     </>
   );
 }
@@ -229,6 +237,21 @@ function Rows({ consumers, name, now, pageKey }: RowsOf) {
         </table>
       </div>
       {more(consumers.length)}
+      <Export
+        name="consumers"
+        list={() => ({
+          columns: ["consumer", name, "type", "project", "user", "created", "hosts"],
+          rows: consumers.map((each) => [
+            each.uuid,
+            has(each, name),
+            each.type,
+            each.project,
+            each.user,
+            each.created?.toISOString() ?? null,
+            [...each.hosts].map(({ root }) => root.name).join(" "),
+          ]),
+        })}
+      />
     </>
   );
 }
@@ -243,7 +266,7 @@ function Where({ consumer }: { consumer: Consumer }) {
         <span key={root.uuid}>
           {place > 0 && ", "}
           <a href={address("host", root.uuid)}>
-            <bdi>{root.name}</bdi>
+            <Name text={root.name} />
           </a>
         </span>
       ))}
@@ -270,7 +293,7 @@ function ConsumerView({ uuid }: { uuid: string }) {
     setFailure(null);
     get<Allocated>(`allocations/${encodeURIComponent(uuid)}`, { signal: control.signal })
       .then(setFound)
-      .catch((error) => control.signal.aborted || setFailure(error));
+      .catch((error) => control.signal.aborted || setFailure(wrap(error, "allocations")));
     return () => control.abort();
   }, [uuid, times]);
   const again = () => setTimes(times + 1);
@@ -293,12 +316,12 @@ function ConsumerView({ uuid }: { uuid: string }) {
         <dt>Project</dt>
         <dd>
           <a class="mono" href={address("consumers", "", { in: found.project_id ?? "" })}>
-            <bdi>{found.project_id}</bdi>
+            <Name text={found.project_id ?? ""} />
           </a>
         </dd>
         <dt>User</dt>
         <dd class="mono">
-          <bdi>{found.user_id}</bdi>
+          <Name text={found.user_id ?? ""} />
         </dd>
         <dt>Generation</dt>
         <dd>{found.consumer_generation ?? "–"}</dd>
@@ -321,7 +344,7 @@ function ConsumerView({ uuid }: { uuid: string }) {
               <tr key={provider}>
                 <td class="name">
                   <a href={address("host", provider)}>
-                    <bdi>{fleet?.providers.get(provider)?.name ?? provider}</bdi>
+                    <Name text={fleet?.providers.get(provider)?.name ?? provider} />
                   </a>
                 </td>
                 {[...total.keys()].map((name) => (

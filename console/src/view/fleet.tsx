@@ -1,18 +1,22 @@
 // Fleet: one cell per host, coloured by what the reader wants to know.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get, type Failure } from "../api.ts";
+import { get, wrap, type Failure } from "../api.ts";
 import { arrange, type Block } from "../arrange.ts";
+import type { Listing } from "../export.ts";
+import { parseFind, save, saved } from "../find.ts";
 import { free, type Fleet, type Host, type Sum } from "../fleet.ts";
 import { address, change, go, type Place } from "../route.ts";
 import { KINDS, makeScale, type Kind, type Scale } from "../scale.ts";
 import { refresh, useFleet } from "../store.ts";
 import { count, percent, plural } from "../unit.ts";
 import type { Capacity, Part } from "../wire.ts";
+import { Export } from "./export.tsx";
 import { FirstSteps } from "./first.tsx";
 import { Legend } from "./legend.tsx";
 import { FleetMap } from "./map.tsx";
-import { Amount, Bar, Failed, Field, Loading, Select, usePage } from "./part.tsx";
+import { Amount, Bar, Failed, Field, Loading, Name, Select, usePage } from "./part.tsx";
 
 const COLOURS: [Kind, string][] = [
   ["used", "used"],
@@ -65,8 +69,8 @@ function read({ query }: Place, fleet: Fleet | null): Asked {
 }
 
 /** What must be read before a choice can be shown. */
-function parts({ kind, group }: Asked): Part[] {
-  const needed: Part[] = [];
+function parts({ kind, group, find }: Asked): Part[] {
+  const needed: Part[] = [...parseFind(find).parts];
   if (kind === "trait" || group.startsWith("trait:")) needed.push("traits");
   if (kind === "consumers") needed.push("allocations");
   return needed;
@@ -79,21 +83,19 @@ export function FleetView({ place }: { place: Place }) {
   const { fleet, failure, reading, ready } = before;
   const asked = useMemo(() => read(place, fleet), [place, fleet]);
   const fits = useFits(asked.kind === "question" ? asked.question : "");
-  if (failure) return <Failed failure={failure} retry={refresh} />;
+  if (failure && !ready) return <Failed failure={failure} retry={refresh} />;
   if (!fleet) return <Loading what="providers" read={reading} />;
   if (!fleet.hosts.length) return <FirstSteps />;
   return (
     <>
       <Totals fleet={fleet} asked={asked} />
       {fits.failure && <Failed failure={fits.failure} />}
-      {ready && !fits.asking ? (
-        <Picture fleet={fleet} asked={asked} fits={fits.counts} />
-      ) : (
-        <>
-          <Controls fleet={fleet} asked={asked} />
-          <Loading what={WHAT[asked.kind] ?? "traits"} read={reading} />
-        </>
-      )}
+      <Picture
+        fleet={fleet}
+        asked={asked}
+        fits={fits.counts}
+        waiting={ready && !fits.asking ? null : <Loading what={WHAT[asked.kind] ?? "traits and consumers"} read={reading} />}
+      />
     </>
   );
 }
@@ -112,7 +114,7 @@ function useFits(question: string): Fits & { asking: boolean } {
     if (!question) return () => {};
     get<Capacity>(`ledger/v1/capacity?${question}&most_hosts=1000000`, { signal: control.signal })
       .then(({ hosts }) => setAnswer({ question, counts: new Map(hosts.map(({ uuid, count }) => [uuid, count])) }))
-      .catch((failure) => control.signal.aborted || setAnswer({ question, failure }));
+      .catch((error) => control.signal.aborted || setAnswer({ question, failure: wrap(error, "ledger/v1/capacity") }));
     return () => control.abort();
   }, [question]);
   if (!question) return { question, asking: false };
@@ -160,18 +162,7 @@ function isOfClass(kind: Kind): boolean {
 }
 
 function addUp(fleet: Fleet): [string, Sum][] {
-  return fleet.classes.map(([name]) => {
-    const sum: Sum = { total: 0, reserved: 0, capacity: 0, used: 0 };
-    for (const { sums } of fleet.hosts) {
-      const one = sums.get(name);
-      if (!one) continue;
-      sum.total += one.total;
-      sum.reserved += one.reserved;
-      sum.capacity += one.capacity;
-      sum.used += one.used;
-    }
-    return [name, sum];
-  });
+  return fleet.classes.map(([name]) => [name, fleet.totals.get(name)!]);
 }
 
 function Controls({ fleet, asked }: { fleet: Fleet; asked: Asked }) {
@@ -206,17 +197,55 @@ function Controls({ fleet, asked }: { fleet: Fleet; asked: Asked }) {
         <TraitField fleet={fleet} value={group.slice(6)} choose={(name) => change({ group: `trait:${name}` })} />
       )}
       <Select label="Sort by" value={sort} options={ORDERS} choose={(next) => change({ sort: next })} />
-      <Field label="Name contains">
-        <input
-          type="search"
-          value={find}
-          onInput={(event) => change({ find: event.currentTarget.value }, "replace")}
-        />
-      </Field>
+      <Find text={find} />
       <button type="button" aria-pressed={table} onClick={() => change({ as: table ? null : "table" })}>
         Table
       </button>
     </form>
+  );
+}
+
+/** The field that finds hosts, with the searches that were saved. */
+function Find({ text }: { text: string }) {
+  const [known, setKnown] = useState(saved);
+  const { fault } = parseFind(text);
+  const isSaved = Object.values(known).includes(text);
+  const put = () => {
+    const name = isSaved ? Object.keys(known).find((each) => known[each] === text) : prompt("Save this search as");
+    if (!name) return;
+    save(name, isSaved ? "" : text);
+    setKnown(saved());
+  };
+  return (
+    <div class="row find">
+      <Field label="Find hosts">
+        <input
+          type="search"
+          value={text}
+          size={30}
+          placeholder="name, trait:X and not class:Y"
+          title="Words are parts of names. trait:, class:, aggregate:, project:, uuid:, and, or, not, ( ), * at the end of a name."
+          aria-describedby="find-fault"
+          onInput={(event) => change({ find: event.currentTarget.value }, "replace")}
+        />
+      </Field>
+      {Object.keys(known).length > 0 && (
+        <Select
+          label="Saved searches"
+          value={isSaved ? text : ""}
+          options={[["", "choose"], ...Object.entries(known).map(([name, each]): [string, string] => [each, name])]}
+          choose={(find) => change({ find })}
+        />
+      )}
+      {text && !fault && (
+        <button type="button" class="small" onClick={put}>
+          {isSaved ? "Forget search" : "Save search"}
+        </button>
+      )}
+      <span id="find-fault" role="alert">
+        {fault && `Not understood: ${fault}.`}
+      </span>
+    </div>
   );
 }
 
@@ -280,14 +309,13 @@ interface Pictured {
   fleet: Fleet;
   asked: Asked;
   fits: Map<string, number> | undefined;
+  /** What is shown instead of the hosts until everything is there. */
+  waiting: ComponentChildren;
 }
 
-function Picture({ fleet, asked, fits }: Pictured) {
+function Picture({ fleet, asked, fits, waiting }: Pictured) {
   const { kind, of, group, sort, find, bins, table } = asked;
-  const named = useMemo(() => {
-    const wanted = find.toLowerCase();
-    return wanted ? fleet.hosts.filter(({ root }) => root.name.toLowerCase().includes(wanted)) : fleet.hosts;
-  }, [fleet, find]);
+  const named = useMemo(() => (find ? fleet.hosts.filter(parseFind(find).test) : fleet.hosts), [fleet, find]);
   const scale = useMemo(() => makeScale(fleet.hosts, { kind, of, fits }), [fleet, kind, of, fits]);
   const chosen = bins.join();
   const hosts = useMemo(
@@ -301,10 +329,17 @@ function Picture({ fleet, asked, fits }: Pictured) {
     <>
       <div class="tools">
         <Controls fleet={fleet} asked={asked} />
-        <Legend scale={scale} hosts={named} chosen={bins} />
+        {!waiting && <Legend scale={scale} hosts={named} chosen={bins} />}
       </div>
+      {waiting || (
+        <>
       <p class="caption">
         <strong>{shown}</strong>
+        {fleet.isPartial && (
+          <span class="dim partial" role="status">
+            so far
+          </span>
+        )}
         {!all && (
           <button type="button" class="small" onClick={() => change({ find: null, bins: null })}>
             Show all
@@ -315,6 +350,8 @@ function Picture({ fleet, asked, fits }: Pictured) {
       {!hosts.length && <p class="state">No host matches.</p>}
       {hosts.length > 0 && table && <Table blocks={blocks} scale={scale} fleet={fleet} />}
       {hosts.length > 0 && !table && <FleetMap blocks={blocks} scale={scale} named={shown} />}
+        </>
+      )}
     </>
   );
 }
@@ -349,8 +386,26 @@ function Table({ blocks, scale, fleet }: { blocks: Block[]; scale: Scale; fleet:
         </table>
       </div>
       {more(rows.length)}
+      <Export name="hosts" list={() => listed(rows, scale, fleet)} />
     </>
   );
+}
+
+function listed(rows: readonly (readonly [string, Host])[], scale: Scale, fleet: Fleet): Listing {
+  const names = fleet.classes.map(([name]) => name);
+  return {
+    columns: ["group", "uuid", "name", scale.title, ...names.flatMap((name) => [`${name} used`, `${name} capacity`])],
+    rows: rows.map(([label, host]) => [
+      label,
+      host.root.uuid,
+      host.root.name,
+      scale.valueOf(host),
+      ...names.flatMap((name) => {
+        const sum = host.sums.get(name);
+        return [sum?.used ?? null, sum?.capacity ?? null];
+      }),
+    ]),
+  };
 }
 
 interface RowOf {
@@ -366,7 +421,7 @@ function Row({ host, scale, names, label }: RowOf) {
       {label !== null && <td>{label}</td>}
       <td class="name">
         <a href={address("host", host.root.uuid)}>
-          <bdi>{host.root.name}</bdi>
+          <Name text={host.root.name} />
         </a>
       </td>
       <td>{scale.tell(host)}</td>

@@ -1,12 +1,13 @@
 // Host: its tree as nested boxes, the providers that share with it, and its consumers.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Failure, get, ROOT } from "../api.ts";
+import { type Failure, get, ROOT, wrap } from "../api.ts";
 import { add, capacity, SHARING, type Inventory, type Provider } from "../fleet.ts";
-import { address } from "../route.ts";
+import { address, recalled } from "../route.ts";
 import { age, amount, count, exact, natural, percent, plural, short } from "../unit.ts";
 import { readProvider } from "../wire.ts";
-import { Amount, Copy, Failed, Loading, usePage } from "./part.tsx";
+import { Export } from "./export.tsx";
+import { Amount, Copy, Failed, Loading, Name, usePage } from "./part.tsx";
 
 interface Shown {
   tree: Provider[];
@@ -19,7 +20,7 @@ interface Listed {
 
 async function read(uuid: string, signal: AbortSignal): Promise<Shown> {
   const list = async (filters: string) =>
-    (await get<Listed>(`ledger/v1/fleet?${filters}&fields=${FIELDS}`, { signal })).providers.map(readProvider);
+    (await get<Listed>(`ledger/v1/fleet?${filters}&fields=${FIELDS}`, { signal })).providers.map((each) => readProvider(each));
   const tree = await list(`in_tree=${encodeURIComponent(uuid)}`);
   const inside = new Set(tree.map((provider) => provider.uuid));
   const aggregates = [...new Set(tree.flatMap((provider) => provider.aggregates))];
@@ -30,24 +31,43 @@ async function read(uuid: string, signal: AbortSignal): Promise<Shown> {
 
 const FIELDS = "inventories,usages,traits,aggregates,consumers,generation,parent";
 
+interface Told {
+  uuid: string;
+  shown: Shown;
+  moment: Date;
+}
+
 export function HostView({ uuid }: { uuid: string }) {
-  const [shown, setShown] = useState<Shown | null>(null);
+  const [told, setTold] = useState<Told | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [times, setTimes] = useState(0);
   useEffect(() => {
     const control = new AbortController();
+    const moment = new Date();
     setFailure(null);
     read(uuid, control.signal)
-      .then(setShown)
-      .catch((error) => control.signal.aborted || setFailure(error));
+      .then((shown) => setTold({ uuid, shown, moment }))
+      .catch((error) => control.signal.aborted || setFailure(wrap(error, "ledger/v1/fleet")));
     return () => control.abort();
   }, [uuid, times]);
   const again = () => setTimes(times + 1);
-  if (failure) return <Failed failure={failure} retry={again} />;
-  if (!shown) return <Loading what="the host" />;
+  if (told?.uuid !== uuid) {
+    return failure ? <Failed failure={failure} retry={again} /> : <Loading what="the host" />;
+  }
+  const { shown, moment } = told;
   const root = shown.tree.find((provider) => provider.uuid === provider.root);
   if (!root) return <Unknown uuid={uuid} again={again} />;
-  return <Tree {...shown} root={root} chosen={uuid} again={again} />;
+  return (
+    <>
+      {failure && (
+        <p class="stale" role="alert">
+          <strong>This is how the host was at {moment.toLocaleTimeString()}.</strong> It could not be read again:{" "}
+          {failure.detail}
+        </p>
+      )}
+      <Tree {...shown} root={root} chosen={uuid} again={again} />
+    </>
+  );
 }
 
 function Unknown({ uuid, again }: { uuid: string; again: () => void }) {
@@ -88,11 +108,12 @@ function Tree({ tree, sharing, root, chosen, again }: TreeOf) {
     <>
       <header class="heading">
         <h2 class="title">
-          <bdi>{root.name}</bdi>
+          <Name text={root.name} />
         </h2>
         <button type="button" onClick={again}>
           Read again
         </button>
+        <a href={address("ask", "", { host: root.uuid, q: recalled() })}>Explain this host</a>
       </header>
       <dl class="facts">
         <dt>UUID</dt>
@@ -162,10 +183,10 @@ function Box({ provider, children_, chosen, link = false }: BoxOf) {
         <strong>
           {link ? (
             <a href={address("host", provider.uuid)}>
-              <bdi>{provider.name}</bdi>
+              <Name text={provider.name} />
             </a>
           ) : (
-            <bdi>{provider.name}</bdi>
+            <Name text={provider.name} />
           )}
         </strong>
         <span class="dim">
@@ -202,13 +223,13 @@ function Stock({ name, inventory, used }: { name: string; inventory: Inventory; 
           <span class="stock-part"> {percent(used, most)}</span>
         </span>
       </div>
-      <div class="bar stock-bar" role="img" aria-label={`${name}: ${percent(used, most)} used`} title={exact(name, used)}>
+      <div class={used > most ? "bar stock-bar bar-over" : "bar stock-bar"} role="img" aria-label={`${name}: ${percent(used, most)} used`} title={exact(name, used)}>
         <span class="bar-used" style={width(used)} />
         <span class="bar-free" style={width(most - used)} />
         <span class="bar-reserved" style={width(reserved * ratio)} />
       </div>
       <div class="dim">
-        {amount(name, Math.max(0, most - used))} free
+        {used > most ? <strong>{amount(name, used - most)} over capacity</strong> : `${amount(name, most - used)} free`}
         {reserved > 0 && ` · ${amount(name, reserved)} of ${amount(name, total)} reserved`}
         {ratio !== 1 && ` · ${amount(name, total)} × ${count(ratio)}`}
         {limits(name, inventory)}
@@ -235,7 +256,7 @@ function Traits({ traits }: { traits: readonly string[] }) {
       {[...traits].sort().map((name) => (
         <li key={name}>
           <a class="token" href={address("fleet", "", { by: "trait", of: name })}>
-            {name}
+            <Name text={name} />
           </a>
         </li>
       ))}
@@ -326,6 +347,21 @@ function Users({ tree }: { tree: readonly Provider[] }) {
         </div>
       )}
       {more(users.length)}
+      {users.length > 0 && (
+        <Export
+          name="consumers"
+          list={() => ({
+            columns: ["consumer", "type", "project", "created", ...names],
+            rows: users.map(({ consumer, type, project, created, resources }) => [
+              consumer,
+              type,
+              project,
+              created,
+              ...names.map((name) => resources.get(name) ?? null),
+            ]),
+          })}
+        />
+      )}
     </section>
   );
 }

@@ -26,8 +26,8 @@ export function Legend({ scale, hosts, chosen }: Shown) {
   return (
     <section class="legend" aria-label={`Hosts by ${scale.title}`}>
       <ol>
-        {scale.bins.map(({ label, shade }, bin) =>
-          shade === null && !numbers[bin] ? null : (
+        {scale.bins.map(({ label, shade, over }, bin) =>
+          (shade === null || over) && !numbers[bin] && !chosen.includes(bin) ? null : (
             <li key={label}>
               <button
                 type="button"
@@ -39,7 +39,7 @@ export function Legend({ scale, hosts, chosen }: Shown) {
                 <span class="column" aria-hidden="true">
                   <span style={{ height: `${numbers[bin] ? Math.max(4, (100 * numbers[bin]!) / most) : 0}%` }} />
                 </span>
-                <span class={shade === null ? "swatch struck" : `swatch shade-${Math.round(shade * 10)}`} aria-hidden="true" />
+                <span class={over ? "swatch over" : shade === null ? "swatch struck" : `swatch shade-${Math.round(shade * 10)}`} aria-hidden="true" />
                 <span class="bin-label">{label}</span>
                 <span class="bin-count">{count(numbers[bin]!)}</span>
               </button>

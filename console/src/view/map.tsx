@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cellAt, corner, hostAt, lay, step, type Block, type Cell, type Layout } from "../arrange.ts";
 import type { Host } from "../fleet.ts";
-import { address, go } from "../route.ts";
+import { address, go, leftBehind, parse } from "../route.ts";
 import { ramp, type Scale } from "../scale.ts";
 import { amount, count, percent } from "../unit.ts";
 
@@ -31,7 +31,10 @@ export function FleetMap({ blocks, scale, named }: { blocks: Block[]; scale: Sca
   );
   useEffect(() => {
     setHovered(null);
-    setWalked(null);
+    const cell = width ? cellOf(layout, leftBehind()) : null;
+    setWalked(cell);
+    // Back from a host: the keys go on where they were.
+    if (cell) frame.current!.focus({ preventScroll: true });
   }, [layout]);
   const cell = hovered ?? walked;
   const host = cell && hostAt(layout, cell);
@@ -87,6 +90,17 @@ export function FleetMap({ blocks, scale, named }: { blocks: Block[]; scale: Sca
 
 function top(frame: HTMLElement | null): number {
   return frame ? frame.getBoundingClientRect().top + scrollY : 0;
+}
+
+/** The cell of a host that the reader has just come back from. */
+function cellOf({ placed }: Layout, left: string): Cell | null {
+  const { view, id } = parse(left);
+  if (view !== "host") return null;
+  for (let block = 0; block < placed.length; block += 1) {
+    const place = placed[block]!.hosts.findIndex(({ root }) => root.uuid === id);
+    if (place >= 0) return { block, place };
+  }
+  return null;
 }
 
 function last({ placed }: Layout): Cell {
@@ -148,7 +162,7 @@ function usePainting(
     let asked = 0;
     const paint = () => {
       asked = 0;
-      if (frame.current && canvas.current && layout.width) {
+      if (frame.current && canvas.current && frame.current.clientWidth) {
         new Painter(frame.current, canvas.current, layout, scale, chosen).paint();
       }
     };
@@ -231,6 +245,23 @@ class Painter {
       this.fill(this.named("--cell"), x, y, width, height);
       this.fill(this.colour(shade), x, y + height - level, width, level);
     }
+    if (this.scale.isOver(host)) this.mark(x, y, width, height);
+  }
+
+  /** Mark a cell of which more is used than there is, by shape as well as by colour. */
+  private mark(x: number, y: number, width: number, height: number): void {
+    const { context } = this;
+    const side = Math.max(5, Math.min(width, height) / 2);
+    context.fillStyle = this.named("--bad");
+    context.beginPath();
+    context.moveTo(x + width - side, y);
+    context.lineTo(x + width, y);
+    context.lineTo(x + width, y + side);
+    context.closePath();
+    context.fill();
+    context.strokeStyle = this.named("--bad");
+    context.lineWidth = 1;
+    context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
   }
 
   private paintTile(host: Host, x: number, y: number): void {
@@ -243,6 +274,7 @@ class Painter {
     if (shade === null) return;
     this.fill(this.named("--cell"), x, y + height - 6, width, 6);
     this.fill(this.colour(Math.max(0.5, shade)), x, y + height - 6, width * shade, 6);
+    if (this.scale.isOver(host)) this.mark(x, y, width, height);
   }
 
   private colour(shade: number): string {

@@ -1,12 +1,13 @@
 // Names: traits and resource classes, with how many providers have them.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Failure, get } from "../api.ts";
+import { type Failure, get, wrap } from "../api.ts";
 import type { Fleet } from "../fleet.ts";
 import { address, change, type Place } from "../route.ts";
 import { refresh, useFleet } from "../store.ts";
 import { count, plural } from "../unit.ts";
-import { Failed, Field, Length, Loading, Select, usePage } from "./part.tsx";
+import { Export } from "./export.tsx";
+import { Failed, Field, Length, Loading, Name, Select, usePage } from "./part.tsx";
 
 const KINDS: [string, string][] = [
   ["traits", "traits"],
@@ -42,11 +43,11 @@ export function NamesView({ place: { query } }: { place: Place }) {
     setFailure(null);
     read(control.signal)
       .then(setKnown)
-      .catch((error) => control.signal.aborted || setFailure(error));
+      .catch((error) => control.signal.aborted || setFailure(wrap(error, "traits")));
     return () => control.abort();
   }, [times]);
   if (failure) return <Failed failure={failure} retry={() => setTimes(times + 1)} />;
-  if (state.failure) return <Failed failure={state.failure} retry={refresh} />;
+  if (state.failure && !state.ready) return <Failed failure={state.failure} retry={refresh} />;
   if (!known || !state.ready) return <Loading what="traits" read={state.reading} />;
   const kind = query.get("kind") === "classes" ? "classes" : "traits";
   const show = query.get("show") ?? "used";
@@ -123,8 +124,7 @@ function List({ names, fleet, kind, show, find }: ListOf) {
             {rows.slice(0, most).map(([name, number]) => (
               <tr key={name}>
                 <td class="name">
-                  <a href={address("fleet", "", kind === "traits" ? { by: "trait", of: name } : { by: "used", of: name })}>
-                    {name}
+                  <a href={address("fleet", "", kind === "traits" ? { by: "trait", of: name } : { by: "used", of: name })}><Name text={name} />
                   </a>
                 </td>
                 <td class="number">{count(number)}</td>
@@ -137,6 +137,7 @@ function List({ names, fleet, kind, show, find }: ListOf) {
         </table>
       </div>
       {more(rows.length)}
+      <Export name={kind} list={() => ({ columns: ["name", "providers"], rows })} />
     </>
   );
 }

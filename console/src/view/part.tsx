@@ -4,6 +4,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Failure } from "../api.ts";
 import type { Sum } from "../fleet.ts";
+import { address } from "../route.ts";
+import { session } from "../session.ts";
+import { useSource } from "../source.ts";
 import { amount, count, exact, percent } from "../unit.ts";
 
 /** Used, reserved and free of one resource class, in one line. */
@@ -11,7 +14,7 @@ export function Bar({ name, sum }: { name: string; sum: Sum }) {
   const whole = Math.max(1, sum.capacity, sum.used);
   return (
     <span
-      class="bar"
+      class={sum.used > sum.capacity ? "bar bar-over" : "bar"}
       role="img"
       aria-label={`${percent(sum.used, sum.capacity)} of ${name} used`}
       title={`${exact(name, sum.used)} used of ${count(sum.capacity)}`}
@@ -19,6 +22,11 @@ export function Bar({ name, sum }: { name: string; sum: Sum }) {
       <span class="bar-used" style={{ width: `${(100 * sum.used) / whole}%` }} />
     </span>
   );
+}
+
+/** A name that may be long: its lines break between its parts, not within. */
+export function Name({ text }: { text: string }) {
+  return <bdi>{text.split(/(?<=[_\-.:/,])(?=[^_\-.:/,\d])/).flatMap((part, at) => (at ? [<wbr key={at} />, part] : [part]))}</bdi>;
 }
 
 /** A bar for a number among others. */
@@ -45,6 +53,7 @@ export function Loading({ what, read }: { what: string; read?: number | null }) 
 }
 
 export function Failed({ failure, retry }: { failure: Failure; retry?: () => void }) {
+  if (failure.rule) return <Denied failure={failure} />;
   return (
     <div class="state failed" role="alert">
       <p>
@@ -68,6 +77,35 @@ export function Failed({ failure, retry }: { failure: Failure; retry?: () => voi
     </div>
   );
 }
+
+/** That the user's roles do not allow it, what does, and where to go instead. */
+function Denied({ failure }: { failure: Failure }) {
+  const { who } = useSource(session);
+  return (
+    <section class="state failed" role="alert">
+      <h2 class="title">Your roles do not allow this</h2>
+      <p>
+        The service answered 403: the policy rule <code>{failure.rule}</code> is not satisfied.{" "}
+        {failure.rule === USAGES
+          ? "Unless the operator has changed it, it takes the role reader in the project, or admin."
+          : "Unless the operator has changed it, it takes the role admin or service."}
+      </p>
+      {who && (
+        <p>
+          You signed in to the project <code>{who.project}</code> with{" "}
+          {who.roles.length ? `the roles ${who.roles.join(", ")}` : "no role"}.
+        </p>
+      )}
+      {failure.rule !== USAGES && (
+        <p>
+          What a project uses may be shown to its members: <a href={address("project")}>show what the project uses</a>.
+        </p>
+      )}
+    </section>
+  );
+}
+
+const USAGES = "placement:usages";
 
 /** Text with a button that copies it. */
 export function Copy({ text, label, shown = true }: { text: string; label: string; shown?: boolean }) {

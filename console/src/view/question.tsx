@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { copy, group, render, type Group, type Question } from "../question.ts";
-import { Field } from "./part.tsx";
+import { Field, Name } from "./part.tsx";
 
 interface Asking {
   question: Question;
@@ -196,7 +196,7 @@ function say(term: string, ways: readonly [string, string][]): string {
 export function Chip({ text, drop }: { text: string; drop: () => void }) {
   return (
     <span class="token">
-      {text}
+      <Name text={text} />
       <button type="button" class="off" onClick={drop} aria-label={`Remove: ${text}`}>
         ×
       </button>

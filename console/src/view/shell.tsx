@@ -2,28 +2,49 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { ask } from "../api.ts";
 import { stop } from "../poll.ts";
-import { address, go, usePlace, type Place } from "../route.ts";
+import { address, go, leftBehind, usePlace, type Place } from "../route.ts";
 import { begin, isOpen, session, signOut } from "../session.ts";
 import { useSource } from "../source.ts";
 import { forget, refresh, store } from "../store.ts";
-import { plural } from "../unit.ts";
+import { age, plural } from "../unit.ts";
 import { AskView } from "./ask.tsx";
+import { Boundary } from "./boundary.tsx";
 import { ConsumersView } from "./consumers.tsx";
 import { FleetView } from "./fleet.tsx";
+import { HealthView } from "./health.tsx";
 import { HostView } from "./host.tsx";
 import { NamesView } from "./names.tsx";
 import { NowView } from "./now.tsx";
+import { ProjectView } from "./project.tsx";
 import { Failed, Loading } from "./part.tsx";
 import { SignIn } from "./signin.tsx";
 
-const VIEWS: [string, string, string][] = [
-  ["fleet", "Fleet", "f"],
-  ["ask", "Ask", "a"],
-  ["consumers", "Consumers", "c"],
-  ["names", "Names", "n"],
-  ["now", "Now", "w"],
+/** Name, label, key, and the policy rule without which there is nothing to see. */
+const VIEWS: [string, string, string, string][] = [
+  ["fleet", "Fleet", "f", "placement:ledger:fleet"],
+  ["ask", "Ask", "a", "placement:ledger:explanation"],
+  ["health", "Health", "h", "placement:ledger:fleet"],
+  ["consumers", "Consumers", "c", "placement:ledger:fleet"],
+  ["project", "Project", "p", "placement:usages"],
+  ["names", "Names", "n", "placement:traits:list"],
+  ["now", "Now", "w", ""],
 ];
+
+/** What tells whether a user may see a view, asked once the user may not see the fleet. */
+const PROBES = ["ledger/v1/explanation?resources=VCPU:1", "traits?name=in:VCPU"];
+
+/** The views that the user may see, as far as that is known. */
+function useViews() {
+  const { denied } = useSource(session);
+  const isLimited = denied.has("placement:ledger:fleet");
+  useEffect(() => {
+    // A refusal is remembered; anything else shows that it is allowed.
+    if (isLimited) PROBES.forEach((path) => void ask(path).catch(() => {}));
+  }, [isLimited]);
+  return VIEWS.filter(([, , , rule]) => !denied.has(rule));
+}
 
 export function Shell() {
   const state = useSource(session);
@@ -55,9 +76,17 @@ function Inside() {
   const place = usePlace();
   const main = useRef<HTMLElement>(null);
   const view = title(place);
+  const isLater = useRef(false);
   useEffect(() => {
     document.title = `${view} · Placement`;
-    scrollTo(0, 0);
+    const link = [...main.current!.querySelectorAll("a")].find((each) => each.getAttribute("href") === leftBehind());
+    if (link) link.focus();
+    else if (!main.current!.contains(document.activeElement)) {
+      scrollTo(0, 0);
+      // What had the focus is gone with the view it was in.
+      if (document.activeElement === document.body && isLater.current) main.current!.focus({ preventScroll: true });
+    }
+    isLater.current = true;
   }, [view, place.id]);
   return (
     <>
@@ -74,7 +103,10 @@ function Inside() {
       <Header place={place} />
       <main ref={main} tabIndex={-1} id="main">
         <h1 class="hidden">{view}</h1>
-        <View place={place} />
+        <Stale />
+        <Boundary place={place}>
+          <View place={place} />
+        </Boundary>
       </main>
     </>
   );
@@ -96,6 +128,10 @@ function View({ place }: { place: Place }): ComponentChildren {
       return <AskView place={place} />;
     case "consumers":
       return <ConsumersView place={place} />;
+    case "health":
+      return <HealthView />;
+    case "project":
+      return <ProjectView place={place} />;
     case "names":
       return <NamesView place={place} />;
     case "now":
@@ -130,10 +166,11 @@ function Header({ place }: { place: Place }) {
     return () => removeEventListener("keydown", press);
   }, []);
   const current = place.view === "host" ? "fleet" : place.view;
+  const views = useViews();
   return (
     <header class="top">
       <nav aria-label="Views">
-        {VIEWS.map(([view, label]) => (
+        {views.map(([view, label]) => (
           <a key={view} href={address(view)} aria-current={view === current ? "page" : undefined}>
             {label}
           </a>
@@ -153,6 +190,21 @@ function Header({ place }: { place: Place }) {
         <Help close={() => help.current?.close()} />
       </dialog>
     </header>
+  );
+}
+
+/** That the fleet could not be read again, and since when it is as it is shown. */
+function Stale() {
+  const { fleet, failure, reading } = useSource(store);
+  if (!fleet || !failure) return null;
+  return (
+    <p class="stale" role="alert">
+      <strong>This is how the fleet was at {fleet.moment.toLocaleTimeString()}</strong>, {age(fleet.moment, new Date())} ago. It
+      could not be read again: {failure.detail}{" "}
+      <button type="button" class="small" onClick={() => void refresh()} disabled={reading !== null}>
+        Try again
+      </button>
+    </p>
   );
 }
 

@@ -1,0 +1,149 @@
+// The field that finds hosts: words and `trait:`, `class:`, `aggregate:`, `project:`,
+// with and, or, not and parentheses; a blank means and.
+
+import type { Host } from "./fleet.ts";
+import type { Part } from "./wire.ts";
+
+export interface Found {
+  test: (host: Host) => boolean;
+  /** What must have been read before it can be answered. */
+  parts: Part[];
+  /** Why the text is not understood; empty if it is. */
+  fault: string;
+}
+
+type Test = Found["test"];
+
+const TESTS: Record<string, (value: string) => Test> = {
+  name: (value) => (host) => host.providers.some(({ name }) => name.toLowerCase().includes(value)),
+  uuid: (value) => (host) => host.providers.some(({ uuid }) => uuid.startsWith(value)),
+  trait: (value) => (host) => host.providers.some(({ traits }) => traits.some((each) => matches(each, value))),
+  class: (value) => (host) => host.providers.some(({ inventories }) => Object.keys(inventories).some((each) => matches(each, value))),
+  aggregate: (value) => (host) => host.providers.some(({ aggregates }) => aggregates.some((each) => each.startsWith(value))),
+  project: (value) => (host) =>
+    host.providers.some(({ allocations }) => allocations.some(({ project }) => matches(project, value))),
+};
+const PARTS: Record<string, Part> = { trait: "traits", project: "allocations" };
+
+/** The whole name, or its beginning if the value ends with a star. */
+function matches(name: string, value: string): boolean {
+  const low = name.toLowerCase();
+  return value.endsWith("*") ? low.startsWith(value.slice(0, -1)) : low === value;
+}
+
+const TOKEN = /\s*(?:([()])|((?:[a-z]+:)?)"([^"]*)"|([^\s()"]+))/giy;
+
+interface Token {
+  text: string;
+  isQuoted: boolean;
+}
+
+function tokens(text: string): Token[] {
+  const found: Token[] = [];
+  TOKEN.lastIndex = 0;
+  while (text.slice(TOKEN.lastIndex).trim()) {
+    const match = TOKEN.exec(text);
+    if (!match) throw new Error("a quotation mark is missing");
+    const [, bracket, kind = "", quoted, word = ""] = match;
+    found.push({ text: bracket ?? (quoted === undefined ? word : kind + quoted), isQuoted: quoted !== undefined });
+  }
+  return found;
+}
+
+class Parser {
+  readonly parts = new Set<Part>();
+  private at = 0;
+
+  constructor(private readonly tokens: readonly Token[]) {}
+
+  whole(): Test {
+    const test = this.either();
+    if (this.at < this.tokens.length) throw new Error(`“${this.tokens[this.at]!.text}” is not expected`);
+    return test;
+  }
+
+  private next(): string {
+    const token = this.tokens[this.at];
+    return token && !token.isQuoted ? token.text.toLowerCase() : "";
+  }
+
+  private either(): Test {
+    let test = this.both();
+    while (this.next() === "or") {
+      this.at += 1;
+      const [left, right] = [test, this.both()];
+      test = (host) => left(host) || right(host);
+    }
+    return test;
+  }
+
+  private both(): Test {
+    let test = this.one();
+    while (this.at < this.tokens.length && this.next() !== "or" && this.next() !== ")") {
+      if (this.next() === "and") this.at += 1;
+      const [left, right] = [test, this.one()];
+      test = (host) => left(host) && right(host);
+    }
+    return test;
+  }
+
+  private one(): Test {
+    const token = this.tokens[this.at];
+    if (!token) throw new Error("something is missing at the end");
+    const word = this.next();
+    if (word === ")" || word === "and" || word === "or") throw new Error(`something is missing before “${token.text}”`);
+    this.at += 1;
+    if (word === "not") {
+      const test = this.one();
+      return (host) => !test(host);
+    }
+    if (word === "(") {
+      const test = this.either();
+      if (this.next() !== ")") throw new Error("a parenthesis is not closed");
+      this.at += 1;
+      return test;
+    }
+    return this.term(token.text);
+  }
+
+  private term(text: string): Test {
+    const end = text.indexOf(":");
+    const kind = end > 0 ? text.slice(0, end).toLowerCase() : "name";
+    const make = TESTS[kind];
+    // Names may have colons, too.
+    if (!make) return TESTS["name"]!(text.toLowerCase());
+    const part = PARTS[kind];
+    if (part) this.parts.add(part);
+    return make((end > 0 ? text.slice(end + 1) : text).toLowerCase());
+  }
+}
+
+export function parseFind(text: string): Found {
+  if (!text.trim()) return { test: () => true, parts: [], fault: "" };
+  try {
+    const parser = new Parser(tokens(text));
+    return { test: parser.whole(), parts: [...parser.parts], fault: "" };
+  } catch (error) {
+    return { test: () => false, parts: [], fault: (error as Error).message };
+  }
+}
+
+// Searches that are saved by name, in this browser.
+
+const KEY = "placement-searches";
+
+export function saved(): Record<string, string> {
+  try {
+    return JSON.parse(localStorage.getItem(KEY) ?? "{}") as Record<string, string>;
+  } catch {
+    return {};
+  }
+}
+
+/** Save a search; an empty one is removed. */
+export function save(name: string, text: string): void {
+  const { [name]: _, ...others } = saved();
+  const next = text ? { ...others, [name]: text } : others;
+  if (Object.keys(next).length) localStorage.setItem(KEY, JSON.stringify(next));
+  else localStorage.removeItem(KEY);
+}

@@ -1,0 +1,107 @@
+// What deserves attention: found in the fleet by what its numbers and traits mean.
+
+import { SHARING, type Fleet, type Host } from "./fleet.ts";
+import { amount, percent, plural } from "./unit.ts";
+
+export interface Finding {
+  host: Host;
+  /** How much it matters: the most comes first. */
+  weight: number;
+  text: string;
+}
+
+export interface Concern {
+  id: string;
+  title: string;
+  meaning: string;
+  found: Finding[];
+}
+
+const DISABLED = "COMPUTE_STATUS_DISABLED";
+const PROCESSORS = ["VCPU", "PCPU"];
+const MEMORY = "MEMORY_MB";
+// Less than this part of the processors is as good as none, more than that of the memory is much.
+const LITTLE = 0.02;
+const MUCH = 0.25;
+
+export function examine(fleet: Fleet): Concern[] {
+  const inUse = aggregatesOfOthers(fleet);
+  return [
+    concern(fleet, "over", "Over capacity", "more is used than the inventory allows: after a change of it, or of a ratio", over),
+    concern(fleet, "disabled", "Disabled with room", `hosts with ${DISABLED} that could take consumers again`, disabled),
+    concern(fleet, "stranded", "Stranded memory", "free memory on hosts whose processors are used up", stranded),
+    concern(fleet, "pools", "Unused pools", "providers that share, but that nothing uses", (host) => unused(host, inUse)),
+    concern(fleet, "empty", "Without inventory", "hosts that have nothing to give", bare),
+  ];
+}
+
+type Look = (host: Host) => { weight: number; text: string } | null;
+
+function concern({ hosts }: Fleet, id: string, title: string, meaning: string, look: Look): Concern {
+  const found: Finding[] = [];
+  for (const host of hosts) {
+    const seen = look(host);
+    if (seen) found.push({ host, ...seen });
+  }
+  found.sort((a, b) => b.weight - a.weight);
+  return { id, title, meaning, found };
+}
+
+const over: Look = (host) => {
+  const said: string[] = [];
+  let most = 0;
+  for (const { name: provider, inventories, usages } of host.providers) {
+    for (const name in inventories) {
+      const { total, reserved, allocation_ratio: ratio } = inventories[name]!;
+      const capacity = Math.floor((total - reserved) * ratio);
+      const used = usages[name] ?? 0;
+      if (used <= capacity) continue;
+      const where = host.providers.length > 1 ? ` on ${provider}` : "";
+      said.push(`${amount(name, used)} of ${amount(name, capacity)} ${name} used${where}`);
+      most = Math.max(most, capacity > 0 ? used / capacity : Infinity);
+    }
+  }
+  return said.length ? { weight: most, text: said.join(", ") } : null;
+};
+
+const disabled: Look = (host) => {
+  if (!host.root.traits.includes(DISABLED)) return null;
+  const free = [...host.sums].filter(([, sum]) => sum.used < sum.capacity);
+  const part = Math.max(0, ...free.map(([, sum]) => (sum.capacity - sum.used) / sum.capacity));
+  const said = free.map(([name, sum]) => `${amount(name, sum.capacity - sum.used)} ${name}`);
+  return said.length ? { weight: part, text: `${said.join(", ")} free` } : null;
+};
+
+const stranded: Look = (host) => {
+  const memory = host.sums.get(MEMORY);
+  const processors = PROCESSORS.map((name) => host.sums.get(name)).filter((sum) => sum && sum.capacity > 0);
+  if (!memory || memory.capacity <= 0 || !processors.length) return null;
+  const isFull = processors.every((sum) => sum!.capacity - sum!.used <= LITTLE * sum!.capacity);
+  const free = memory.capacity - memory.used;
+  if (!isFull || free < MUCH * memory.capacity) return null;
+  return { weight: free, text: `${amount(MEMORY, free)} free, ${percent(free, memory.capacity)} of its memory` };
+};
+
+/** Return the aggregates of providers that do not share. */
+function aggregatesOfOthers({ providers }: Fleet): Set<string> {
+  const found = new Set<string>();
+  for (const { traits, aggregates } of providers.values()) {
+    if (!traits.includes(SHARING)) aggregates.forEach((each) => found.add(each));
+  }
+  return found;
+}
+
+function unused(host: Host, aggregates: ReadonlySet<string>): ReturnType<Look> {
+  const pools = host.providers.filter(({ traits }) => traits.includes(SHARING));
+  const idle = pools.filter(({ usages }) => Object.values(usages).every((used) => !used));
+  if (!idle.length) return null;
+  const alone = idle.some((pool) => !pool.aggregates.some((each) => aggregates.has(each)));
+  return alone
+    ? { weight: 2, text: "shares with no host: it has no aggregate in common with any" }
+    : { weight: 1, text: "nothing of it is used" };
+}
+
+const bare: Look = (host) =>
+  host.providers.every(({ inventories }) => !Object.keys(inventories).length)
+    ? { weight: 0, text: plural(host.providers.length, "provider") + " without inventory" }
+    : null;

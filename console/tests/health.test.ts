@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gather, SHARING } from "../src/fleet.ts";
+import { examine } from "../src/health.ts";
+import { readProvider } from "../src/wire.ts";
+
+const inventory = (total: number, reserved = 0) =>
+  ({ total, reserved, allocation_ratio: 1, min_unit: 1, max_unit: total, step_size: 1 });
+const CLOUD = [
+  { uuid: "a", name: "over", inventories: { VCPU: inventory(4) }, usages: { VCPU: 8 }, aggregates: ["rack"] },
+  { uuid: "b", name: "disabled", inventories: { VCPU: inventory(8) }, usages: { VCPU: 2 }, traits: ["COMPUTE_STATUS_DISABLED"] },
+  { uuid: "c", name: "stranded", inventories: { VCPU: inventory(8), MEMORY_MB: inventory(1000) }, usages: { VCPU: 8, MEMORY_MB: 100 } },
+  { uuid: "d", name: "idle", inventories: { DISK_GB: inventory(8) }, usages: { DISK_GB: 0 }, traits: [SHARING], aggregates: ["rack"] },
+  { uuid: "e", name: "lost", inventories: { DISK_GB: inventory(8) }, usages: { DISK_GB: 0 }, traits: [SHARING] },
+  { uuid: "f", name: "bare" },
+  { uuid: "g", name: "fine", inventories: { VCPU: inventory(8), MEMORY_MB: inventory(1000) }, usages: { VCPU: 4, MEMORY_MB: 100 } },
+];
+
+test("what deserves attention is found, and nothing else", () => {
+  const concerns = examine(gather(CLOUD.map((each) => readProvider(each))));
+  const found = Object.fromEntries(concerns.map(({ id, found }) => [id, found.map(({ host, text }) => `${host.root.name}: ${text}`)]));
+  assert.deepEqual(found, {
+    over: ["over: 8 of 4 VCPU used"],
+    disabled: ["disabled: 6 VCPU free"],
+    stranded: ["stranded: 900\u202fMiB free, 90\u202f% of its memory"],
+    pools: ["lost: shares with no host: it has no aggregate in common with any", "idle: nothing of it is used"],
+    empty: ["bare: 1 provider without inventory"],
+  });
+});
