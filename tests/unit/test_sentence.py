@@ -345,6 +345,14 @@ def explain(cloud: str, query: str) -> report.Report:
             "do without MEMORY_MB: 10 hosts serve",
         ),
         (
+            # No amount of a class that no host has will do.
+            "flat",
+            "resources=VCPU:40,PGPU:1",
+            "None of 10 hosts serves this request. All 10 have no PGPU.",
+            "do without PGPU and ask for 14 VCPU instead of 40: 4 hosts serve; for 12: "
+            "10 hosts serve",
+        ),
+        (
             "layered",
             "resources=VCPU:16&required=CUSTOM_A,CUSTOM_B,CUSTOM_C,CUSTOM_D",
             "None of 10 hosts serves this request. The 2 that came furthest have less "

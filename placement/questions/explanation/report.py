@@ -200,10 +200,21 @@ class _Reporter:
             if each.kind in OF_AMOUNT
             or (each.kind == "inventory" and target_of(each) not in told)
         ]
-        if not about or self._deadline.has_come():
-            return change
-        found = offers(self._survey, change.dropped, about, self._deadline)
+        found = self._offers(change, about)
+        if not found:
+            # A class of which no amount will do is left out, and the others changed.
+            some = [
+                each
+                for each in about
+                if each.kind in OF_AMOUNT or self._offers(change, [each])
+            ]
+            found = self._offers(change, some)
         return dataclasses.replace(change, offers=found)
+
+    def _offers(self, change: Change, about: Sequence[Constraint]) -> tuple[Offer, ...]:
+        if not about or self._deadline.has_come():
+            return ()
+        return offers(self._survey, change.dropped, about, self._deadline)
 
     def _refusing(self) -> list[Kind]:
         serving = set(self._serving)
