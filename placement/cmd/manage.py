@@ -10,7 +10,13 @@ from typing import Any
 from oslo_config import cfg
 
 from placement import conf, openapi
-from placement.cmd import advice, demonstration, online_data_migrations
+from placement.cmd import (
+    advice,
+    checking,
+    copying,
+    demonstration,
+    online_data_migrations,
+)
 from placement.db import migration
 from placement.microversion import MAXIMUM, MINIMUM
 from placement.objects import standard_name
@@ -26,7 +32,15 @@ PROGRAM = "placement-manage"
 DISTRIBUTION = "placement-server"
 # The arguments before --help that show the whole syntax.
 OPENAPI = "openapi"
-HELPS = ("db", "os-traits", demonstration.CATEGORY, OPENAPI)
+HELPS = (
+    "db",
+    "os-traits",
+    demonstration.CATEGORY,
+    OPENAPI,
+    "export",
+    "import",
+    "check",
+)
 # The categories that work without a configured database.
 WITHOUT_DATABASE = (demonstration.CATEGORY, OPENAPI)
 
@@ -80,7 +94,7 @@ def _run(config: cfg.ConfigOpts) -> int:
         config.category.print_help()
         return 0
     database = storage.connect(conf.database_settings(config))
-    command_line = f"{PROGRAM} {config.category.name} {config.category.action}"
+    command_line = f"{PROGRAM} {config.category.name} {config.category.action}".rstrip()
     origin.set_default(database, Origin(command_line))
     keeping.keep(database, config.ledger.keep_journal_days)
     try:
@@ -157,6 +171,8 @@ def _add_categories(categories: Any) -> None:
     _add_database(_add_category(categories, "db", "Manage the database."))
     _add_traits(_add_category(categories, "os-traits", "Manage the standard traits."))
     demonstration.add(categories)
+    copying.add(categories)
+    checking.add(categories)
     _add_openapi(categories)
 
 

@@ -83,7 +83,7 @@ def add_missing_resource_classes(connection: sa.Connection) -> list[str]:
         {"id": os_resource_classes.STANDARDS.index(name), "name": name}
         for name in missing
     ]
-    with _zero_as_an_id(connection):
+    with zero_as_an_id(connection):
         storage.insert_missing(connection, models.ResourceClass, rows)
     refused = list_missing_resource_classes(connection)
     if refused:
@@ -96,7 +96,7 @@ def add_missing_resource_classes(connection: sa.Connection) -> list[str]:
 
 
 @contextlib.contextmanager
-def _zero_as_an_id(connection: sa.Connection) -> Iterator[None]:
+def zero_as_an_id(connection: sa.Connection) -> Iterator[None]:
     """Let MySQL accept 0 as an id, where it would otherwise generate one."""
     if connection.dialect.name not in ("mysql", "mariadb"):
         yield

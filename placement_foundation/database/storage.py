@@ -220,6 +220,12 @@ class Database:
         finally:
             connected.dispose()
 
+    @contextlib.contextmanager
+    def patient(self) -> Iterator["Database"]:
+        """Yield the same database without time limits, for work on the whole of it."""
+        with self.unhurried() as connected:
+            yield Database(connected, self._settings)
+
     def answers(self) -> bool:
         """Check that the database can be reached at all.
 

@@ -1,0 +1,86 @@
+"""``placement-manage check``: whether a database is sound."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from placement.objects.soundness import checking
+from placement.objects.soundness.checking import Finding
+from placement_foundation.database.storage import Database
+
+CATEGORY = "check"
+CLEAN, FOUND, NOT_LOOKED = 0, 1, 2
+
+
+def add(categories: Any) -> None:
+    """Add the command to those of ``placement-manage``."""
+    parser = categories.add_parser(CATEGORY, help=run.__doc__, description=run.__doc__)
+    parser.add_argument(
+        "--json", action="store_true", help="Print what is found as JSON."
+    )
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="Mend what has one right answer, after asking. What counts as used is "
+        "never changed.",
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="With --repair, do not ask first."
+    )
+    parser.set_defaults(action="", run=run, code_of_trouble=NOT_LOOKED)
+
+
+def run(database: Database, config: cfg.ConfigOpts) -> int:
+    """Look for rows that break what the service relies on; exit with 1 if any do."""
+    asked = config.category
+    found = _look(database)
+    _print(found, asked.json)
+    if not asked.repair or not any(each.rule.repair for each in found):
+        return FOUND if found else CLEAN
+    if not (asked.yes or _agrees()):
+        return FOUND
+    mended = database.write(lambda connection: checking.repair(connection, found))
+    for name, count in mended.items():
+        print(f"{name}: {count} mended", file=sys.stderr)
+    left = _look(database)
+    for each in left:
+        print(f"{each.rule.name}: {each.count} left", file=sys.stderr)
+    return FOUND if left else CLEAN
+
+
+def _look(database: Database) -> Sequence[Finding]:
+    with database.patient() as patient:
+        return patient.look(lambda connection: list(checking.check(connection)))
+
+
+def _agrees() -> bool:
+    if not sys.stdin.isatty():
+        raise ValueError("there is nobody to ask: add --yes")
+    return input("Mend what can be mended? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _print(found: Sequence[Finding], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([_document(each) for each in found], indent=2, default=str))
+        return
+    for each in found:
+        kind = "damage" if each.rule.damage else "notice"
+        print(f"{each.rule.name} ({kind}): {each.rule.meaning}: {each.count}")
+        for row in each.rows:
+            print("    " + ", ".join(f"{key} {value}" for key, value in row.items()))
+    if not found:
+        print("nothing was found")
+
+
+def _document(found: Finding) -> dict[str, Any]:
+    return {
+        "rule": found.rule.name,
+        "meaning": found.rule.meaning,
+        "damage": found.rule.damage,
+        "can_be_repaired": found.rule.repair is not None,
+        "count": found.count,
+        "rows": found.rows,
+    }

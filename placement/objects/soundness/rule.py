@@ -1,0 +1,322 @@
+"""What the service relies on, and the queries for the rows that break it.
+
+Each rule is a query for the rows that break it. Some of what it finds is damage, which
+only a program that writes past the API can do; the rest, more used than there is, say,
+the API allows, but an operator wants to know of it.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from placement.db import models
+from placement.model.inventory import LARGEST_AMOUNT
+from placement.objects.soundness import tree
+
+Provider = models.ResourceProvider
+Parent, Root = orm.aliased(Provider), orm.aliased(Provider)
+Repair: TypeAlias = Callable[[sa.Connection], int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rule:
+    """What has to be true of the rows, and the query for those that break it.
+
+    ``repair`` mends them all, where there is one right way to, and returns how many.
+    Nothing that counts as used is ever changed.
+    """
+
+    name: str
+    meaning: str
+    broken: sa.Select[*tuple[Any, ...]]
+    damage: bool = True
+    repair: Repair | None = None
+
+
+def _delete(model: Any, condition: sa.ColumnElement[bool]) -> Repair:
+    """Return what deletes the rows of a table that meet a condition."""
+    return lambda connection: (
+        connection.execute(sa.delete(model).where(condition)).rowcount
+    )
+
+
+def _orphans(name: str, meaning: str, column: Any, target: Any, *shown: Any) -> Rule:
+    """Return the rule that a column refers to a row that exists.
+
+    A row that refers to nothing counts nowhere, and can go.
+
+    :param shown: what to show of such a row
+    """
+    model = column.class_
+    known = sa.select(target).where(target == column).correlate(model)
+    condition = column.is_not(None) & ~known.exists()
+    broken = sa.select(*shown, column.label("refers_to")).where(condition)
+    key = sa.inspect(model).primary_key
+    return Rule(name, meaning, broken.order_by(*key), repair=_delete(model, condition))
+
+
+def _twice(name: str, meaning: str, column: Any) -> Rule:
+    count = sa.func.count().label("rows")
+    broken = (
+        sa.select(column.label("value"), count)
+        .where(column.is_not(None))
+        .group_by(column)
+        .having(count > 1)
+        .order_by(column)
+    )
+    return Rule(name, meaning, broken)
+
+
+_stock = models.Inventory
+_held = models.Allocation
+_of_stock = (_held.resource_provider_id == _stock.resource_provider_id) & (
+    _held.resource_class_id == _stock.resource_class_id
+)
+_used = (
+    sa.select(sa.func.coalesce(sa.func.sum(_held.used), 0))
+    .where(_of_stock)
+    .correlate(_stock)
+    .scalar_subquery()
+)
+_capacity = (_stock.total - _stock.reserved) * _stock.allocation_ratio
+_place = (Provider.name.label("provider"), models.ResourceClass.name.label("class"))
+_placed = sa.join(_stock, Provider, Provider.id == _stock.resource_provider_id).join(
+    models.ResourceClass, models.ResourceClass.id == _stock.resource_class_id
+)
+
+_over_capacity = (
+    sa.select(*_place, _capacity.label("capacity"), _used.label("used"))
+    .select_from(_placed)
+    # A float may be a little less than the number that was stored.
+    .where(_used > _capacity + 0.0001)
+    .order_by(_stock.id)
+)
+_odd_amounts = (
+    sa.select(*_place, _held.consumer_id.label("consumer"), _held.used.label("amount"))
+    .select_from(_placed.join(_held, _of_stock))
+    .where(
+        (_held.used < _stock.min_unit)
+        | (_held.used > _stock.max_unit)
+        | (_held.used % _stock.step_size != 0)
+    )
+    .order_by(_held.id)
+)
+_impossible = (
+    sa.select(*_place, *[getattr(_stock, name) for name in ("total", "reserved")])
+    .select_from(_placed)
+    .where(
+        (_stock.total < 0)
+        | (_stock.total > LARGEST_AMOUNT)
+        | (_stock.reserved < 0)
+        | (_stock.min_unit < 1)
+        | (_stock.max_unit < 1)
+        | (_stock.step_size < 1)
+        | (_stock.allocation_ratio <= 0)
+    )
+    .order_by(_stock.id)
+)
+_nothing_used = (
+    sa.select(_held.id.label("row"), _held.consumer_id.label("consumer"), _held.used)
+    .where(_held.used < 1)
+    .order_by(_held.id)
+)
+_without_inventory = (
+    sa.select(
+        Provider.name.label("provider"),
+        models.ResourceClass.name.label("class"),
+        _held.consumer_id.label("consumer"),
+        _held.used.label("amount"),
+    )
+    .select_from(_held)
+    .join(Provider, Provider.id == _held.resource_provider_id)
+    .join(models.ResourceClass, models.ResourceClass.id == _held.resource_class_id)
+    .where(~sa.select(_stock.id).where(_of_stock).correlate(_held).exists())
+    .order_by(_held.id)
+)
+_without_record = (
+    sa.select(_held.consumer_id.label("consumer"), sa.func.count().label("rows"))
+    .where(
+        ~sa.select(models.Consumer.id)
+        .where(models.Consumer.uuid == _held.consumer_id)
+        .correlate(_held)
+        .exists()
+    )
+    .group_by(_held.consumer_id)
+    .order_by(_held.consumer_id)
+)
+_is_idle = ~(
+    sa.select(_held.id)
+    .where(_held.consumer_id == models.Consumer.uuid)
+    .correlate(models.Consumer)
+    .exists()
+)
+_idle_consumers = (
+    sa.select(models.Consumer.id.label("row"), models.Consumer.uuid.label("consumer"))
+    .where(_is_idle)
+    .order_by(models.Consumer.id)
+)
+_ownerless = (
+    sa.select(models.Consumer.uuid.label("consumer"))
+    .outerjoin(models.Project, models.Project.id == models.Consumer.project_id)
+    .outerjoin(models.User, models.User.id == models.Consumer.user_id)
+    .where(models.Project.id.is_(None) | models.User.id.is_(None))
+    .order_by(models.Consumer.id)
+)
+_typeless = (
+    sa.select(
+        models.Consumer.uuid.label("consumer"),
+        models.Consumer.consumer_type_id.label("refers_to"),
+    )
+    .outerjoin(
+        models.ConsumerType, models.ConsumerType.id == models.Consumer.consumer_type_id
+    )
+    .where(
+        models.Consumer.consumer_type_id.is_not(None), models.ConsumerType.id.is_(None)
+    )
+    .order_by(models.Consumer.id)
+)
+_rootless = (
+    sa.select(Provider.uuid, Provider.name)
+    .outerjoin(Root, Root.id == Provider.root_provider_id)
+    .where(Root.id.is_(None))
+    .order_by(Provider.id)
+)
+_parentless = (
+    sa.select(Provider.uuid, Provider.name, Provider.parent_provider_id)
+    .outerjoin(Parent, Parent.id == Provider.parent_provider_id)
+    .where(Provider.parent_provider_id.is_not(None), Parent.id.is_(None))
+    .order_by(Provider.id)
+)
+_wrong_root = (
+    sa.select(Provider.uuid, Provider.name, Root.uuid.label("root"))
+    .join(Root, Root.id == Provider.root_provider_id)
+    .outerjoin(Parent, Parent.id == Provider.parent_provider_id)
+    .where(
+        (Provider.parent_provider_id.is_(None) & (Root.id != Provider.id))
+        | (Parent.id.is_not(None) & (Parent.root_provider_id != Root.id))
+    )
+    .order_by(Provider.id)
+)
+_nameless = (
+    sa.select(Provider.id.label("row"), Provider.uuid)
+    .where(Provider.name.is_(None) | Provider.generation.is_(None))
+    .order_by(Provider.id)
+)
+_has_ended = ~(
+    sa.select(models.Consumer.id)
+    .where(models.Consumer.id == models.LEASES.c.consumer_id)
+    .correlate(models.LEASES)
+    .exists()
+)
+_ended_leases = (
+    sa.select(models.LEASES.c.consumer_id.label("row"))
+    .where(_has_ended)
+    .order_by(models.LEASES.c.consumer_id)
+)
+
+
+RULES: Sequence[Rule] = (
+    Rule("over-capacity", "more is used than there is", _over_capacity, damage=False),
+    Rule(
+        "odd-amount",
+        "an amount is not what min_unit, max_unit and step_size allow",
+        _odd_amounts,
+        damage=False,
+    ),
+    Rule("impossible-inventory", "an inventory that no API accepts", _impossible),
+    Rule("empty-allocation", "an allocation of nothing", _nothing_used),
+    _orphans(
+        "allocation-provider",
+        "an allocation of a provider that does not exist",
+        _held.resource_provider_id,
+        Provider.id,
+        _held.id.label("row"),
+    ),
+    _orphans(
+        "allocation-class",
+        "an allocation of a resource class that does not exist",
+        _held.resource_class_id,
+        models.ResourceClass.id,
+        _held.id.label("row"),
+    ),
+    Rule(
+        "allocation-inventory",
+        "an allocation of what the provider has no inventory of",
+        _without_inventory,
+    ),
+    Rule("allocation-consumer", "a consumer without a record", _without_record),
+    Rule(
+        "consumer-allocations",
+        "a consumer without allocations",
+        _idle_consumers,
+        repair=_delete(models.Consumer, _is_idle),
+    ),
+    Rule("consumer-owner", "a consumer without project or user", _ownerless),
+    Rule("consumer-type", "a consumer of a type that does not exist", _typeless),
+    _orphans(
+        "inventory-provider",
+        "an inventory of a provider that does not exist",
+        _stock.resource_provider_id,
+        Provider.id,
+        _stock.id.label("row"),
+    ),
+    _orphans(
+        "inventory-class",
+        "an inventory of a resource class that does not exist",
+        _stock.resource_class_id,
+        models.ResourceClass.id,
+        _stock.id.label("row"),
+    ),
+    _orphans(
+        "provider-trait",
+        "a trait that does not exist",
+        models.ResourceProviderTrait.trait_id,
+        models.Trait.id,
+        models.ResourceProviderTrait.resource_provider_id.label("provider_id"),
+    ),
+    _orphans(
+        "trait-provider",
+        "a trait of a provider that does not exist",
+        models.ResourceProviderTrait.resource_provider_id,
+        Provider.id,
+        models.ResourceProviderTrait.trait_id.label("trait_id"),
+    ),
+    _orphans(
+        "provider-aggregate",
+        "an aggregate that does not exist",
+        models.ResourceProviderAggregate.aggregate_id,
+        models.Aggregate.id,
+        models.ResourceProviderAggregate.resource_provider_id.label("provider_id"),
+    ),
+    _orphans(
+        "aggregate-provider",
+        "a member of an aggregate that does not exist",
+        models.ResourceProviderAggregate.resource_provider_id,
+        Provider.id,
+        models.ResourceProviderAggregate.aggregate_id.label("aggregate_id"),
+    ),
+    Rule("provider-parent", "its parent does not exist", _parentless),
+    Rule("provider-root", "its root does not exist", _rootless, repair=tree.set_roots),
+    Rule(
+        "provider-tree",
+        "its root is not that of its parent",
+        _wrong_root,
+        repair=tree.set_roots,
+    ),
+    Rule("provider-name", "it has no name or no generation", _nameless),
+    _twice("provider-name-twice", "a name of two providers", Provider.name),
+    _twice("provider-uuid-twice", "a UUID of two providers", Provider.uuid),
+    _twice("trait-twice", "a name of two traits", models.Trait.name),
+    _twice("class-twice", "a name of two classes", models.ResourceClass.name),
+    _twice("aggregate-twice", "a UUID of two aggregates", models.Aggregate.uuid),
+    _twice("consumer-twice", "a UUID of two consumers", models.Consumer.uuid),
+    Rule(
+        "lease",
+        "a lease of a consumer that does not exist",
+        _ended_leases,
+        repair=_delete(models.LEASES, _has_ended),
+    ),
+)
