@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from placement.cmd import manage
 from placement.db import models
 from placement.demonstration import planting
+from placement.objects import standard_name
 from placement.objects.soundness import checking
 from placement.objects.soundness.rule import RULES
 from placement_foundation.database.storage import Database
@@ -40,6 +41,7 @@ def cloud(database: Database) -> Iterator[Database]:
         connection.execute(
             sa.update(providers).values(root_provider_id=None, parent_provider_id=None)
         )
+    standard_name.synchronise(database)
 
 
 def add_child(connection: sa.Connection) -> None:

@@ -100,7 +100,7 @@ _odd_amounts = (
     .where(
         (_held.used < _stock.min_unit)
         | (_held.used > _stock.max_unit)
-        | (_held.used % _stock.step_size != 0)
+        | (_held.used % sa.func.nullif(_stock.step_size, 0) != 0)
     )
     .order_by(_held.id)
 )
