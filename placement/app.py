@@ -17,7 +17,7 @@ from placement.forest import cache, watch
 from placement.forest.cache import ForestCache
 from placement.forest.watch import Watch
 from placement.monitoring import site as monitoring
-from placement.objects import standard_name
+from placement.objects import leasing, standard_name
 from placement.objects.journal import filing, keeping, tidying
 from placement.objects.journal.keeping import Keeper
 from placement.operation import Call, Context, context_of
@@ -106,7 +106,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
         _context(config), journal=_keep_journal(config, connected)
     )
     standard_name.synchronise(connected)
-    chores = _list_chores(context, connected)
+    chores = _list_chores(config, connected, context)
     application = _assemble(config, connected, enforcer, context, chores)
     if context.forest_cache:
         LOG.info("reading all resource providers, to keep them in memory")
@@ -118,12 +118,17 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     return application
 
 
-def _list_chores(context: Context, connected: Database) -> list[Chore]:
+def _list_chores(
+    config: cfg.ConfigOpts, connected: Database, context: Context
+) -> list[Chore]:
     """Return what each process does beside its requests."""
     chores = []
     if context.forest_cache:
         compare = Watch(connected, context.forest_cache.examine).look
         chores.append(Chore("comparing the forest", compare, watch.EVERY))
+    if config.ledger.expire_leases:
+        end = functools.partial(leasing.run, connected)
+        chores.append(Chore("ending leases", end, leasing.EVERY))
     if context.journal:
         tidy = functools.partial(tidying.tidy, context.journal)
         chores.append(Chore("tidying the journal", tidy, tidying.EVERY))

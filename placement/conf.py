@@ -120,6 +120,13 @@ PLACEMENT_OPTIONS = [
 ]
 
 LEDGER_OPTIONS = [
+    cfg.BoolOpt(
+        "expire_leases",
+        default=True,
+        help="Whether processes of this service end leases whose time has come, and "
+        "with them the allocations of their consumers. Switch it off only where "
+        "other processes with the same database do it.",
+    ),
     cfg.IntOpt(
         "keep_journal_days",
         default=30,

@@ -52,6 +52,7 @@ __all__ = [
     "MalformedVersion",
     "MethodNotAllowed",
     "MissingQueryValue",
+    "NoLeases",
     "NoRoom",
     "NotAcceptable",
     "NotFound",
@@ -104,6 +105,13 @@ class SearchExhausted(Unavailable):
 
     code = "search_exhausted"
     retry_after = 30
+
+
+class NoLeases(Unavailable):
+    """The database has no table for leases, or does not let the service write it."""
+
+    code = "no_leases"
+    retry_after = 60
 
 
 class NoRoom(Conflict):

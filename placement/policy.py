@@ -102,6 +102,10 @@ MEANINGS = {
     "ledger:history": "Look up what has changed, when, and by which request.",
     "ledger:apply": "Declare hardware: create, change and remove providers.",
     "ledger:declared": "List what was declared of the hardware.",
+    "ledger:leases:list": "List until when the allocations of consumers last.",
+    "ledger:leases:show": "Show until when the allocations of a consumer last.",
+    "ledger:leases:update": "Give the allocations of a consumer an end.",
+    "ledger:leases:delete": "Let the allocations of a consumer stay for good.",
     "reshaper:reshape": "Move inventories and their allocations between providers.",
 }
 

@@ -25,6 +25,7 @@ from placement.handlers.ledger import (
     explanation,
     fleet,
     journal,
+    lease,
     placement,
     what_if,
 )
@@ -39,6 +40,7 @@ from placement.schemas import explanation as explanation_wire
 from placement.schemas import fleet as fleet_wire
 from placement.schemas import inventory as inventory_wire
 from placement.schemas import journal as journal_wire
+from placement.schemas import lease as lease_wire
 from placement.schemas import ledger as ledger_wire
 from placement.schemas import placement as placement_wire
 from placement.schemas import reshaper as reshaper_wire
@@ -246,6 +248,39 @@ ROUTES: dict[str, dict[str, Operation]] = {
             reply=always(journal_wire.render_past),
             newest_by_default=True,
             heavy=True,
+        ),
+    },
+    "/ledger/v1/leases": {
+        "GET": Operation(
+            handler=always(lease.list_leases),
+            policy="placement:ledger:leases:list",
+            query=always(lease_wire.PARSER),
+            reply=always(lease_wire.render_list),
+            newest_by_default=True,
+        ),
+    },
+    "/ledger/v1/leases/{consumer_uuid}": {
+        "GET": Operation(
+            handler=always(lease.show),
+            policy="placement:ledger:leases:show",
+            parse_path=allocation_wire.parse_consumer_uuid,
+            reply=always(lease_wire.render),
+            newest_by_default=True,
+        ),
+        "PUT": Operation(
+            handler=always(lease.renew),
+            policy="placement:ledger:leases:update",
+            parse_path=allocation_wire.parse_consumer_uuid,
+            body=always(lease_wire.BODY),
+            reply=always(lease_wire.render),
+            newest_by_default=True,
+        ),
+        "DELETE": Operation(
+            handler=always(lease.confirm),
+            policy="placement:ledger:leases:delete",
+            parse_path=allocation_wire.parse_consumer_uuid,
+            status=always(204),
+            newest_by_default=True,
         ),
     },
     "/reshaper": {

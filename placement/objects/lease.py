@@ -4,14 +4,16 @@ Who changes one holds the lock of its consumer. Times are milliseconds since 197
 the database's clock.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model import entry
 from placement.objects import clock, own_table
+from placement.objects.journal import recording
 from placement_foundation.database import storage
 
 _row = models.LEASES.c
@@ -36,10 +38,10 @@ def are_kept(connection: sa.Connection) -> bool:
 def check_kept(connection: sa.Connection) -> None:
     """Check that the database has the table.
 
-    :raises Unavailable: it does not
+    :raises NoLeases: it does not
     """
     if not are_kept(connection):
-        raise errors.Unavailable(REMEDY)
+        raise errors.NoLeases(REMEDY)
 
 
 def load(connection: sa.Connection, consumer_ids: Collection[int]) -> dict[int, int]:
@@ -53,19 +55,25 @@ def load(connection: sa.Connection, consumer_ids: Collection[int]) -> dict[int, 
 
 
 def replace(
-    connection: sa.Connection, consumer_ids: Collection[int], seconds: int
+    connection: sa.Connection, consumers: Mapping[int, str], seconds: int
 ) -> int:
     """Give consumers leases from now on, instead of those they have.
 
+    :param consumers: their UUIDs, by id
     :returns: when they end
-    :raises Unavailable: the database has no table for them
+    :raises NoLeases: the database has no table for them
     """
     check_kept(connection)
     end = clock.load_milliseconds(connection) + 1000 * seconds
-    remove(connection, consumer_ids)
-    rows = [{"consumer_id": each, "expires_at": end} for each in sorted(consumer_ids)]
+    before = load(connection, consumers.keys())
+    remove(connection, before.keys())
+    rows = [{"consumer_id": each, "expires_at": end} for each in sorted(consumers)]
     for chunk in storage.chunks(rows):
         execute(connection, sa.insert(models.LEASES), chunk)
+    for key, uuid in consumers.items():
+        kind = entry.LEASE_RENEWED if key in before else entry.LEASE_GRANTED
+        old = clock.as_text(before[key]) if key in before else None
+        recording.note_lease(connection, kind, uuid, old, clock.as_text(end))
     return end
 
 

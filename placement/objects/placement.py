@@ -49,7 +49,7 @@ def write(
 ) -> Written | Refused:
     """Write all claims, or none if there is no longer room for each of them.
 
-    :raises Unavailable: a lease is wanted, and there is no table for it
+    :raises NoLeases: a lease is wanted, and there is no table for it
     :raises Conflict: the database considers two different names equal
     """
     if lease_seconds is not None:
@@ -75,7 +75,8 @@ def write(
     end = None
     if lease_seconds is not None:
         ids = consumer.load_ids(connection, placed)
-        end = lease.replace(connection, ids.values(), lease_seconds)
+        consumers = {key: uuid for uuid, key in ids.items()}
+        end = lease.replace(connection, consumers, lease_seconds)
     return Written({uuid: _next(own, uuid) for uuid in placed}, end)
 
 

@@ -17,6 +17,7 @@ SENTENCES = {
     "explanation": "Why hosts do not serve a request, and what would help.",
     "capacity": "How often a request could be claimed, in all and on each host.",
     "what-if": "What the answer would be if the cloud were another one.",
+    "leases": "Claims that end by themselves, unless they are confirmed in time.",
     "placements": "Choose hosts for consumers and claim them, in one request.",
     "fleet": "All providers with all that belongs to them, of one moment.",
     "changes": "What has changed since a cursor, as a feed that misses nothing.",

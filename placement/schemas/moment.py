@@ -5,12 +5,6 @@ import datetime
 from placement_foundation import errors
 
 
-def render(milliseconds: int) -> str:
-    """Render milliseconds since 1970."""
-    moment = datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.UTC)
-    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
-
-
 def parse(name: str, text: str) -> int:
     """Return the milliseconds since 1970 of a moment; without a zone it is in UTC.
 

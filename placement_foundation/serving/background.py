@@ -3,6 +3,7 @@
 import os
 import random
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LOG = log.getLogger(__name__)
+
+
+# How long a process that has loaded the application waits for a fork or a request, in
+# seconds, before it does the chores itself.
+ALONE_SECONDS = 3
 
 
 class Chore(NamedTuple):
@@ -26,9 +32,11 @@ class Chore(NamedTuple):
 
 
 class Chores:
-    """Does chores in a thread of each process, from its first request on.
+    """Does chores in threads of each process that serves, requests or not.
 
-    A server forks after it has loaded the application, and a thread would stay behind.
+    A server may fork after it has loaded the application, and threads would stay
+    behind. So they begin after a fork, with the first request, or, if neither has come
+    for a while, in the process that has loaded the application.
 
     :param application: the application whose requests are waited for
     """
@@ -38,16 +46,35 @@ class Chores:
         self._chores = chores
         self._process = 0
         self._starting = threading.Lock()
+        self._has_forked = False
+        _begin_after_forks(weakref.ref(self))
+        waiting = threading.Timer(ALONE_SECONDS, _begin_alone, [weakref.ref(self)])
+        waiting.daemon = True
+        waiting.start()
 
     def __call__(
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Serve a request."""
         if self._process != os.getpid():
-            self._start()
+            self.start()
         return self._application(environment, start_response)
 
-    def _start(self) -> None:
+    def forks(self) -> None:
+        """Leave the chores to processes that are about to be forked."""
+        self._has_forked = True
+
+    def start_alone(self) -> None:
+        """Begin with the chores, unless other processes have been forked for that."""
+        if not self._has_forked:
+            self.start()
+
+    def renew(self) -> None:
+        """Forget what only the parent of this process knows."""
+        self._starting = threading.Lock()
+
+    def start(self) -> None:
+        """Begin with the chores, if this process has not done so yet."""
         with self._starting:
             if self._process == os.getpid():
                 return
@@ -56,6 +83,30 @@ class Chores:
             threading.Thread(
                 target=_repeat, args=[chore], name=chore.name, daemon=True
             ).start()
+
+
+def _begin_after_forks(chores: "weakref.ref[Chores]") -> None:
+    """Begin with chores in each process that is forked from this one."""
+
+    def before() -> None:
+        found = chores()
+        if found:
+            found.forks()
+
+    def in_child() -> None:
+        found = chores()
+        if found:
+            # A thread that held it has stayed behind.
+            found.renew()
+            found.start()
+
+    os.register_at_fork(before=before, after_in_child=in_child)
+
+
+def _begin_alone(chores: "weakref.ref[Chores]") -> None:
+    found = chores()
+    if found:
+        found.start_alone()
 
 
 def _repeat(chore: Chore) -> None:

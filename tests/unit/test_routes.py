@@ -47,6 +47,8 @@ ALLOW = {
     "/ledger/v1/changes": "GET",
     "/ledger/v1/history": "GET",
     "/ledger/v1/history/allocations": "GET",
+    "/ledger/v1/leases": "GET",
+    "/ledger/v1/leases/{consumer_uuid}": "GET, PUT, DELETE",
 }
 
 

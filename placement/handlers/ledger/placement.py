@@ -16,7 +16,7 @@ def place(call: Call[None]) -> Reply:
     :raises Conflict: the database considers two different names equal
     :raises SearchExhausted: it is not known whether enough could be placed
     :raises Busy: others took every room that was found, again and again
-    :raises Unavailable: leases are wanted, and the database has no table for them
+    :raises NoLeases: leases are wanted, and the database has no table for them
     """
     order = wire.parse(call.body, call.query)
     if call.database is None:

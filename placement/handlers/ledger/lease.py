@@ -1,0 +1,45 @@
+"""Leases of claims: allocations that end by themselves unless they are confirmed."""
+
+from placement.objects import leasing
+from placement.operation import Call
+from placement.schemas import lease as wire
+from placement_foundation.http.operation import Reply
+
+
+def renew(call: Call[str]) -> Reply:
+    """Give a consumer that has allocations a lease from now on, or renew it.
+
+    :raises NotFound: the consumer has no allocations
+    :raises NoLeases: the database has no table for leases
+    """
+    return Reply(leasing.renew(call.connection, call.subject, call.body["seconds"]))
+
+
+def show(call: Call[str]) -> Reply:
+    """Show until when the allocations of a consumer last.
+
+    :raises NotFound: it has no lease
+    """
+    return Reply(leasing.get(call.connection, call.subject))
+
+
+def list_leases(call: Call[None]) -> Reply:
+    """List leases; those that end first come first."""
+    asked: wire.Question = call.query
+    found = leasing.list_by_end(
+        call.connection,
+        project_id=asked.project_id,
+        before=asked.before,
+        after=asked.after,
+        limit=asked.limit,
+    )
+    return Reply(wire.Page(found, len(found) == asked.limit))
+
+
+def confirm(call: Call[str]) -> Reply:
+    """Remove the lease of a consumer, whose allocations then stay for good.
+
+    :raises NotFound: it has no lease
+    """
+    leasing.confirm(call.connection, call.subject)
+    return Reply()

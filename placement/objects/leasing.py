@@ -1,0 +1,237 @@
+"""Leases: claims that end by themselves, unless they are renewed or confirmed.
+
+Everything is done under the lock of the consumer, which renewals, confirmations,
+deletions and the end of a lease all take. So whichever commits first wins.
+"""
+
+import dataclasses
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_log import log
+
+from placement import errors, measure
+from placement.db import models
+from placement.model import entry
+from placement.objects import allocation, clock, consumer, lease
+from placement.objects.journal import recording
+from placement_foundation.database import origin
+from placement_foundation.database.origin import Origin
+from placement_foundation.database.storage import Database
+from placement_foundation.observing import telemetry
+
+LOG = log.getLogger(__name__)
+
+# How often each process looks for leases whose time has come, in seconds.
+EVERY = 3
+# How many leases one transaction ends: few enough for others not to wait long.
+BATCH = 100
+# The id of no consumer: who has locked the row with it ends leases.
+BATON = 0
+NEVER = 2**62
+# What the journal says of the writes.
+ENDING = "end of leases"
+
+_row = models.LEASES.c
+_listed = (
+    sa.select(
+        models.Consumer.uuid,
+        _row.expires_at,
+        models.Project.external_id,
+        models.ConsumerType.name,
+    )
+    .select_from(
+        sa.join(models.LEASES, models.Consumer, models.Consumer.id == _row.consumer_id)
+        .join(models.Project, models.Project.id == models.Consumer.project_id)
+        .outerjoin(
+            models.ConsumerType,
+            models.ConsumerType.id == models.Consumer.consumer_type_id,
+        )
+    )
+    .order_by(_row.expires_at, models.Consumer.uuid)
+)
+_ANY_DUE = (
+    sa.select(_row.consumer_id)
+    .where(_row.expires_at <= sa.bindparam("now"))
+    .order_by(_row.expires_at)
+    .limit(1)
+)
+_DUE = (
+    sa.select(_row.consumer_id, models.Consumer.uuid)
+    .select_from(
+        sa.outerjoin(
+            models.LEASES, models.Consumer, models.Consumer.id == _row.consumer_id
+        )
+    )
+    .where(_row.expires_at <= sa.bindparam("now"))
+    .order_by(_row.expires_at, _row.consumer_id)
+    .limit(BATCH)
+)
+_BATON = sa.select(_row.consumer_id).where(_row.consumer_id == BATON)
+_USED = (
+    sa.select(models.Allocation.id)
+    .where(models.Allocation.consumer_id == sa.bindparam("consumer"))
+    .limit(1)
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lease:
+    """When the allocations of a consumer end, in milliseconds since 1970."""
+
+    consumer: str
+    expires_at: int
+    project_id: str | None = None
+    consumer_type: str | None = None
+
+
+def renew(connection: sa.Connection, uuid: str, seconds: int) -> Lease:
+    """Give a consumer with allocations a lease from now on, and return it.
+
+    :raises NotFound: it has no allocations, for instance because its lease has ended
+    :raises NoLeases: there is no table for leases
+    """
+    lease.check_kept(connection)
+    held = consumer.lock(connection, [uuid])
+    if not held or connection.execute(_USED, {"consumer": uuid}).first() is None:
+        raise errors.NotFound(f"No allocations for consumer '{uuid}'")
+    end = lease.replace(connection, {held[uuid].id: uuid}, seconds)
+    return Lease(uuid, end)
+
+
+def confirm(connection: sa.Connection, uuid: str) -> None:
+    """Remove the lease of a consumer: its allocations stay.
+
+    :raises NotFound: it has no lease
+    """
+    held = consumer.lock(connection, [uuid])
+    ends = lease.load(connection, [each.id for each in held.values()])
+    if not ends:
+        raise _no_lease(uuid)
+    lease.remove(connection, ends)
+    [end] = ends.values()
+    told = clock.as_text(end)
+    recording.note_lease(connection, entry.LEASE_CONFIRMED, uuid, told, None)
+
+
+def get(connection: sa.Connection, uuid: str) -> Lease:
+    """Return the lease of a consumer.
+
+    :raises NotFound: it has none
+    """
+    for each in _list(connection, [models.Consumer.uuid == uuid], limit=2):
+        # MariaDB also finds UUIDs that differ in case.
+        if each.consumer == uuid:
+            return each
+    raise _no_lease(uuid)
+
+
+def list_by_end(
+    connection: sa.Connection,
+    *,
+    project_id: str | None,
+    before: int | None,
+    after: tuple[int, str] | None,
+    limit: int,
+) -> list[Lease]:
+    """Return leases, those that end first coming first.
+
+    :param before: only those that end before this time
+    :param after: only those after one with this end and consumer, in this order
+    """
+    conditions: list[sa.ColumnElement[bool]] = []
+    if project_id is not None:
+        conditions.append(models.Project.external_id == project_id)
+    if before is not None:
+        conditions.append(_row.expires_at < before)
+    if after is not None:
+        end, uuid = after
+        same = (_row.expires_at == end) & (models.Consumer.uuid > uuid)
+        conditions.append((_row.expires_at > end) | same)
+    return _list(connection, conditions, limit)
+
+
+def _list(
+    connection: sa.Connection, conditions: list[sa.ColumnElement[bool]], limit: int
+) -> list[Lease]:
+    if not lease.are_kept(connection):
+        return []
+    query = _listed.where(*conditions).limit(limit)
+    rows: Any = lease.execute(connection, query)
+    return [Lease(*row) for row in rows]
+
+
+def end_all_due(database: Database) -> int:
+    """End all leases whose time has come; return how many.
+
+    Each batch is a transaction, so a process that dies leaves nothing half-done.
+
+    :raises Exception: the database is in trouble
+    """
+    total = 0
+    while database.read(_is_any_due):
+        ended = database.write(_end_some)
+        if ended is None:
+            break
+        for uuid in ended:
+            LOG.info("the lease of consumer %s has ended, and its allocations", uuid)
+        telemetry.tell(measure.LEASES_EXPIRED, len(ended))
+        total += len(ended)
+    return total
+
+
+def run(database: Database) -> None:
+    """Do what is due. Any process may do this at any time, as often as it likes.
+
+    :raises Exception: the database is in trouble
+    """
+    end_all_due(database)
+
+
+def _is_any_due(connection: sa.Connection) -> bool:
+    if not lease.are_kept(connection):
+        return False
+    now = {"now": clock.load_milliseconds(connection)}
+    return lease.execute(connection, _ANY_DUE, now).first() is not None
+
+
+def _end_some(connection: sa.Connection) -> list[str] | None:
+    """End leases whose time has come, and all allocations of their consumers.
+
+    :returns: the consumers; None if another process is doing this at the moment
+    """
+    if not lease.are_kept(connection) or not _take_baton(connection):
+        return None
+    origin.note(connection, Origin(ENDING))
+    now = clock.load_milliseconds(connection)
+    due: Any = lease.execute(connection, _DUE, {"now": now}).all()
+    held = allocation.hold(connection, [row.uuid for row in due if row.uuid])
+    # Nobody renews them from here on: look again which are due.
+    ids = {record.id: uuid for uuid, record in held.consumers.items()}
+    ends = lease.load(connection, list(ids))
+    ended = {ids[key]: end for key, end in ends.items() if end <= now}
+    for uuid, end in sorted(ended.items()):
+        told = clock.as_text(end)
+        recording.note_lease(connection, entry.LEASE_EXPIRED, uuid, told, None)
+    allocation.delete_held(connection, allocation.narrow(held, ended.keys()))
+    # Another service has deleted these consumers, and knows nothing of leases.
+    lease.remove(connection, [row.consumer_id for row in due if row.uuid is None])
+    return sorted(ended)
+
+
+def _take_baton(connection: sa.Connection) -> bool:
+    """Return whether this transaction is the one that ends leases."""
+    query = _BATON.with_for_update(skip_locked=True)
+    if lease.execute(connection, query).first():
+        return True
+    if lease.execute(connection, _BATON).first():
+        return False
+    # The first time, or the table was emptied. A second process that does the same
+    # loses the race, and begins again.
+    row = {"consumer_id": BATON, "expires_at": NEVER}
+    lease.execute(connection, sa.insert(models.LEASES), row)
+    return True
+
+
+def _no_lease(uuid: str) -> errors.NotFound:
+    return errors.NotFound(f"No lease for consumer '{uuid}'")

@@ -1,0 +1,118 @@
+"""Leases of claims on the wire."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from placement import errors
+from placement.objects import clock
+from placement.objects.leasing import Lease
+from placement.schemas import moment
+from placement.schemas.placement import SECONDS
+from placement_foundation.http import query_string
+from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.schema import (
+    TEXT,
+    TEXT_OR_NULL,
+    Json,
+    Schema,
+    View,
+    closed_object,
+    described,
+    listed,
+)
+from placement_foundation.http.version import Version
+
+MOST = 1000
+BODY = Schema(closed_object(seconds=SECONDS))
+QUERY = Schema(
+    {
+        "type": "object",
+        "properties": {
+            "project_id": {"type": "string", "minLength": 1, "maxLength": 255},
+            "before": TEXT,
+            "limit": {"type": "string", "pattern": "^[1-9][0-9]{0,3}$"},
+            # When the last one of the page before ended, and whose it was.
+            "marker": {"type": "string", "pattern": "^[0-9]{1,18}_[^_]{1,36}$"},
+        },
+        "additionalProperties": False,
+    },
+    query_string.FORMATS,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """Which leases to list, and after which one; times are in milliseconds."""
+
+    project_id: str | None
+    before: int | None
+    after: tuple[int, str] | None
+    limit: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Page:
+    """Some leases, and whether there may be more."""
+
+    leases: Sequence[Lease]
+    may_go_on: bool
+
+
+def parse(pairs: Pairs) -> Question:
+    """Return what a query asks for.
+
+    :raises BadRequest: a parameter is unknown, or its value is malformed
+    """
+    query_string.check(pairs, QUERY)
+    given = dict(pairs)
+    if "\0" in given.get("project_id", "") or "\0" in given.get("marker", ""):
+        raise errors.BadRequest("A parameter must not have a NUL.")
+    limit = int(given.get("limit", MOST))
+    if limit > MOST:
+        raise errors.BadRequest(f"The largest limit is {MOST}. Got: {limit}")
+    before = given.get("before")
+    after = re.fullmatch("([0-9]+)_(.+)", given.get("marker", ""))
+    return Question(
+        given.get("project_id"),
+        None if before is None else moment.parse("before", before),
+        (int(after[1]), after[2]) if after else None,
+        limit,
+    )
+
+
+PARSER = Parser(parse, QUERY)
+
+ONE = {"consumer": TEXT, "expires_at": TEXT}
+OF_MANY = closed_object(**ONE, project_id=TEXT, consumer_type=TEXT_OR_NULL)
+
+
+def _describe(version: Version) -> Json:
+    return closed_object(**ONE)
+
+
+@described(_describe)
+def render(value: Lease, view: View) -> Json:
+    """Render until when the allocations of a consumer last."""
+    return {"consumer": value.consumer, "expires_at": clock.as_text(value.expires_at)}
+
+
+def _describe_list(version: Version) -> Json:
+    return closed_object(leases=listed(OF_MANY), marker=TEXT_OR_NULL)
+
+
+@described(_describe_list)
+def render_list(page: Page, view: View) -> Json:
+    """Render leases, and the marker of the next page if there may be one."""
+    last = page.leases[-1] if page.leases and page.may_go_on else None
+    return {
+        "leases": [
+            {
+                **render(each, view),
+                "project_id": each.project_id,
+                "consumer_type": each.consumer_type,
+            }
+            for each in page.leases
+        ],
+        "marker": last and f"{last.expires_at}_{last.consumer}",
+    }

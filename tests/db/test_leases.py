@@ -1,0 +1,252 @@
+"""Leases on a database: they end in time and not before, whoever looks."""
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from placement import app
+from placement.db import models
+from placement.objects import allocation, clock, lease, leasing
+from placement_foundation.database.storage import Database
+from tests import backends
+from tests.client import Client, new_uuid
+from tests.settings import make_config
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+
+class Clock:
+    """The database's clock, as far ahead as a test wants."""
+
+    def __init__(self) -> None:
+        self.ahead = 0
+        self._load = clock.load_milliseconds
+
+    def load(self, connection: sa.Connection) -> int:
+        return self._load(connection) + 1000 * self.ahead
+
+
+@pytest.fixture
+def hands(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    hands = Clock()
+    monkeypatch.setattr(clock, "load_milliseconds", hands.load)
+    return hands
+
+
+@pytest.fixture
+def client(application: "WSGIApplication") -> Client:
+    return Client(application)
+
+
+def claim(client: Client, provider: str, seconds: int | None = None) -> str:
+    consumer = new_uuid()
+    assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
+    if seconds is not None:
+        assert renew(client, consumer, seconds) == 200
+    return consumer
+
+
+def renew(client: Client, consumer: str, seconds: int) -> int:
+    path = f"/ledger/v1/leases/{consumer}"
+    return client.call("PUT", path, {"seconds": seconds}).status
+
+
+def test_the_clock_is_that_of_the_database(database: Database) -> None:
+    told = database.read(clock.load_milliseconds)
+    assert abs(told / 1000 - time.time()) < 60
+
+
+def test_a_lease_ends_in_time_and_not_before(
+    client: Client,
+    database: Database,
+    hands: Clock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    provider = client.make_provider(VCPU=9)
+    for_good, short, long = (claim(client, provider, each) for each in (None, 60, 600))
+    assert leasing.end_all_due(database) == 0
+    hands.ahead = 59
+    assert leasing.end_all_due(database) == 0
+    assert client.usages(provider) == {"VCPU": 3}
+    hands.ahead = 61
+    with caplog.at_level(logging.INFO):
+        assert leasing.end_all_due(database) == 1
+    assert [
+        record.getMessage() for record in caplog.records if "lease" in record.msg
+    ] == [f"the lease of consumer {short} has ended, and its allocations"]
+    assert client.usages(provider) == {"VCPU": 2}
+    assert client.get(f"/allocations/{short}") == {"allocations": {}}
+    assert renew(client, short, 60) == 404
+    assert client.call("GET", f"/ledger/v1/leases/{short}").status == 404
+    hands.ahead = 10_000
+    assert leasing.end_all_due(database) == 1
+    assert client.get(f"/allocations/{long}") == {"allocations": {}}
+    assert client.get(f"/allocations/{for_good}")["allocations"]
+
+
+def test_candidates_see_what_has_ended(
+    client: Client, database: Database, hands: Clock
+) -> None:
+    provider = client.make_provider(VCPU=1)
+    claim(client, provider, 60)
+    query = "/allocation_candidates?resources=VCPU:1"
+    assert client.get(query)["allocation_requests"] == []
+    hands.ahead = 61
+    leasing.end_all_due(database)
+    assert len(client.get(query)["allocation_requests"]) == 1
+
+
+def test_a_renewal_before_the_end_wins(
+    client: Client, database: Database, hands: Clock
+) -> None:
+    provider = client.make_provider(VCPU=1)
+    consumer = claim(client, provider, 60)
+    hands.ahead = 61
+    assert renew(client, consumer, 60) == 200
+    assert leasing.end_all_due(database) == 0
+    assert client.usages(provider) == {"VCPU": 1}
+
+
+def test_a_renewal_that_comes_between_is_seen(
+    client: Client,
+    database: Database,
+    hands: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if database.engine.dialect.name == "sqlite":
+        pytest.skip("it has one writer at a time")
+    provider = client.make_provider(VCPU=1)
+    consumer = claim(client, provider, 60)
+    hands.ahead = 61
+    hold = allocation.hold
+
+    def hold_late(connection: sa.Connection, *args: Any) -> Any:
+        monkeypatch.setattr(allocation, "hold", hold)
+        thread = threading.Thread(target=renew, args=(client, consumer, 60))
+        thread.start()
+        thread.join()
+        return hold(connection, *args)
+
+    monkeypatch.setattr(allocation, "hold", hold_late)
+    assert leasing.end_all_due(database) == 0
+    assert client.usages(provider) == {"VCPU": 1}
+
+
+def test_many_end_in_batches(
+    client: Client, database: Database, hands: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leasing, "_DUE", leasing._DUE.limit(3))
+    provider = client.make_provider(VCPU=10)
+    for _ in range(10):
+        claim(client, provider, 60)
+    hands.ahead = 61
+    assert leasing.end_all_due(database) == 10
+    assert client.usages(provider) == {"VCPU": 0}
+
+
+def test_each_ends_once_however_many_look(
+    client: Client, database: Database, hands: Clock
+) -> None:
+    provider = client.make_provider(VCPU=100)
+    for _ in range(40):
+        claim(client, provider, 60)
+    hands.ahead = 61
+    ended: list[int] = []
+
+    def end() -> None:
+        ended.append(leasing.end_all_due(database))
+
+    threads = [threading.Thread(target=end) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ended.append(leasing.end_all_due(database))
+    assert sum(ended) == 40
+    assert client.usages(provider) == {"VCPU": 0}
+
+
+def test_renewals_that_race_with_the_end_are_told_the_truth(
+    client: Client, database: Database, hands: Clock
+) -> None:
+    provider = client.make_provider(VCPU=100)
+    consumers = [claim(client, provider, 60) for _ in range(20)]
+    hands.ahead = 61
+    answers: dict[str, int] = {}
+
+    def renew_all() -> None:
+        for consumer in consumers:
+            answers[consumer] = renew(client, consumer, 600)
+
+    thread = threading.Thread(target=renew_all)
+    thread.start()
+    ended = leasing.end_all_due(database)
+    thread.join()
+    ended += leasing.end_all_due(database)
+    assert set(answers.values()) <= {200, 404}
+    assert ended == list(answers.values()).count(404)
+    for consumer, status in answers.items():
+        there = bool(client.get(f"/allocations/{consumer}")["allocations"])
+        assert there == (status == 200)
+
+
+def test_a_consumer_that_is_deleted_and_created_again_has_no_lease(
+    client: Client, database: Database, hands: Clock
+) -> None:
+    provider = client.make_provider(VCPU=1)
+    consumer = claim(client, provider, 60)
+    assert client.call("DELETE", f"/allocations/{consumer}").status == 204
+    assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
+    hands.ahead = 61
+    assert leasing.end_all_due(database) == 0
+
+
+def test_the_lease_of_a_consumer_that_another_service_has_deleted_goes(
+    client: Client, database: Database, hands: Clock
+) -> None:
+    consumer = claim(client, client.make_provider(VCPU=1), 60)
+
+    def delete(connection: sa.Connection) -> None:
+        connection.execute(sa.delete(models.Allocation))
+        connection.execute(sa.delete(models.Consumer))
+
+    database.write(delete)
+    assert client.call("GET", f"/ledger/v1/leases/{consumer}").status == 404
+    hands.ahead = 61
+    assert leasing.end_all_due(database) == 0
+    rows = sa.select(models.LEASES.c.consumer_id)
+    with database.engine.connect() as connection:
+        assert connection.scalars(rows).all() == [leasing.BATON]
+
+
+def test_without_the_table_only_leases_are_missing(empty: Database) -> None:
+    backends.make_placement(empty)
+    client = Client(app.build(make_config({}), empty))
+    provider = client.make_provider(VCPU=9)
+    consumer = claim(client, provider, 60)
+    with empty.engine.begin() as connection:
+        models.LEASES.drop(connection)
+    body = {
+        "query": "resources=VCPU:1",
+        "consumers": [new_uuid()],
+        "project_id": "blue",
+        "user_id": "ann",
+        "consumer_type": "INSTANCE",
+    }
+    path = "/ledger/v1/placements"
+    for _ in range(2):
+        refused = client.call("POST", path, {**body, "lease_seconds": 60})
+        assert refused.status == 503
+        assert lease.REMEDY in refused.detail
+        assert refused.code == "placement.no_leases"
+        assert "placement-manage db sync" in refused.detail
+        assert renew(client, consumer, 60) == 503
+        assert client.get("/ledger/v1/leases") == {"leases": [], "marker": None}
+        assert leasing.end_all_due(empty) == 0
+    assert client.call("POST", path, body).status == 201
+    assert client.call("DELETE", f"/allocations/{consumer}").status == 204

@@ -1,0 +1,52 @@
+"""Chores begin in every process that serves, with or without requests."""
+
+import os
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from placement_foundation.serving import background
+from placement_foundation.serving.background import Chore, Chores
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+
+def nothing(
+    environment: "WSGIEnvironment", start_response: "StartResponse"
+) -> Iterable[bytes]:
+    return []
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "ALONE_SECONDS", 0.05)
+
+
+def test_a_process_that_is_alone_does_them_without_requests() -> None:
+    done = threading.Event()
+    chores = Chores(nothing, [Chore("one", done.set, 0.01)])
+    assert done.wait(10)
+    assert chores
+
+
+def test_a_process_that_is_forked_does_them_and_its_parent_does_not() -> None:
+    reading, writing = os.pipe()
+    own = os.getpid()
+
+    def tell() -> None:
+        os.write(writing, f"{os.getpid()}\n".encode())
+
+    chores = Chores(nothing, [Chore("one", tell, 0.01)])
+    child = os.fork()
+    if not child:
+        threading.Event().wait(1)
+        os._exit(0)
+    os.waitpid(child, 0)
+    told = os.read(reading, 10_000).split()
+    assert chores
+    assert told
+    assert {int(each) for each in told} == {child}
+    assert own != child
