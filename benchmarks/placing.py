@@ -1,6 +1,7 @@
 """How many placements a second: ``python -m benchmarks.placing --help``.
 
-Clients ask for candidates and claim one of them, over HTTP, on PostgreSQL.
+Clients ask for candidates and claim one of them, or place some consumers in one
+request, over HTTP, on PostgreSQL.
 """
 
 import argparse
@@ -28,9 +29,18 @@ from placement_foundation import option
 from placement_foundation.database import storage
 
 RESOURCES = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 5}
-QUERY = f"{CANDIDATES}?resources=" + ",".join(
+WANTED = "resources=" + ",".join(
     f"{name}:{amount}" for name, amount in RESOURCES.items()
 )
+QUERY = f"{CANDIDATES}?{WANTED}"
+# With how many consumers in each request, and with what else.
+PREFER = [
+    {"free": "VCPU", "weight": 1},
+    {"free": "MEMORY_MB", "weight": 1},
+    {"free": "DISK_GB", "weight": -1},
+    {"trait": "HW_CPU_X86_AVX2", "weight": 2},
+    {"trait": "HW_CPU_X86_SSE", "weight": 1},
+]
 
 
 def main() -> int:
@@ -39,11 +49,17 @@ def main() -> int:
     with (
         planted(asked.server, asked.hosts) as url,
         client.serving(url, asked.workers) as port,
+        multiprocessing.get_context("spawn").Pool(asked.clients) as pool,
     ):
-        with multiprocessing.get_context("spawn").Pool(asked.clients) as pool:
-            work = [(port, asked.seconds, number) for number in range(asked.clients)]
-            done = pool.starmap(_place, work)
-        _print(asked, done, _missing(url, done))
+        for way in asked.ways:
+            place = _claim_candidates if way == "candidates" else _place
+            work = [
+                (port, asked.seconds, number, asked.consumers, asked.prefer)
+                for number in range(asked.clients)
+            ]
+            done = pool.starmap(place, work)
+            print(f"\n{way}:", flush=True)
+            _print(asked, done, _missing(url, done))
     return 0
 
 
@@ -61,8 +77,22 @@ def _parse() -> argparse.Namespace:
         ("workers", 2),
         ("clients", 8),
         ("seconds", 20),
+        ("consumers", 1),
     ):
         parser.add_argument(f"--{name}", type=int, default=default, help="%(default)s")
+    parser.add_argument(
+        "--ways",
+        nargs="+",
+        choices=["candidates", "placements"],
+        default=["candidates"],
+        help="candidates and then a claim, or placements of as many consumers; one "
+        "after the other (%(default)s)",
+    )
+    parser.add_argument(
+        "--prefer",
+        action="store_true",
+        help=f"place with {len(PREFER)} preferences, considering 500 hosts",
+    )
     return parser.parse_args()
 
 
@@ -97,7 +127,43 @@ def planted(server_url: str, hosts: int) -> Iterator[str]:
         server.dispose()
 
 
-def _place(port: int, seconds: int, number: int) -> dict[str, Any]:
+def _place(
+    port: int, seconds: int, number: int, consumers: int, prefer: bool
+) -> dict[str, Any]:
+    """Place consumers until the time is up; return what was seen."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    placing: list[float] = []
+    statuses: collections.Counter[int] = collections.Counter()
+    acknowledged: list[str] = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        wanted = [str(uuid.uuid4()) for _ in range(consumers)]
+        body: dict[str, Any] = {
+            "query": WANTED,
+            "consumers": wanted,
+            "project_id": "blue",
+            "user_id": "ann",
+            "consumer_type": "INSTANCE",
+        }
+        if prefer:
+            body["prefer"] = PREFER
+        begun = time.monotonic()
+        path = "/ledger/v1/placements"
+        status, _ = client.ask_over(connection, "POST", path, body)
+        placing.append(time.monotonic() - begun)
+        statuses[status] += 1
+        if status == 201:
+            acknowledged += wanted
+    return {
+        "placing": placing,
+        "statuses": statuses,
+        "acknowledged": acknowledged,
+    }
+
+
+def _claim_candidates(
+    port: int, seconds: int, number: int, consumers: int, prefer: bool
+) -> dict[str, Any]:
     """Ask and claim until the time is up; return what was seen."""
     rng = random.Random(number)
     connection = http.client.HTTPConnection("127.0.0.1", port)
@@ -149,8 +215,9 @@ def _print(asked: argparse.Namespace, done: list[dict[str, Any]], missing: int) 
         f"{asked.hosts} hosts, {asked.workers} workers, {asked.clients} clients, "
         f"{asked.seconds} s, load {os.getloadavg()[0]:.1f}"
     )
-    print(f"placements a second: {statuses[204] / asked.seconds:.1f}")
-    for name in ("asking", "claiming"):
+    placed = sum(len(each["acknowledged"]) for each in done)
+    print(f"placements a second: {placed / asked.seconds:.1f}")
+    for name in sorted(done[0].keys() - {"statuses", "acknowledged"}):
         times = sorted(value for each in done for value in each[name])
         half, most = (times[int(len(times) * part)] for part in (0.5, 0.99))
         print(f"{name}: median {half * 1000:.1f} ms, 99th {most * 1000:.1f} ms")
