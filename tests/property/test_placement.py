@@ -10,6 +10,7 @@ from placement.forest import vocabulary
 from placement.model.tree import SHARING
 from placement.questions.placement import choosing
 from placement.questions.placement.choosing import Present
+from placement.questions.placement.filling import Choice
 from placement.questions.placement.query import (
     Domains,
     Preference,
@@ -163,7 +164,7 @@ def test_as_many_are_placed_as_can_be(seed: int) -> None:
 def check(
     cloud: list[Node],
     wish: Wish,
-    choices: tuple[choosing.Choice, ...],
+    choices: tuple[Choice, ...],
     context: object,
 ) -> None:
     """Check that choices are possible, one after the other in some order."""
