@@ -35,6 +35,11 @@ def apply(arguments: Sequence[str] | None = None) -> int:
     return _run("placement-apply", "placement_clients.apply.cli", arguments)
 
 
+def feed(arguments: Sequence[str] | None = None) -> int:
+    """Run ``placement-feed``; return the exit status."""
+    return _run("placement-feed", "placement_clients.feed.cli", arguments, NO_ANSWER)
+
+
 def nodes(arguments: Sequence[str] | None = None) -> int:
     """Run ``placement-nodes``; return the exit status."""
     return _run("placement-nodes", "placement_nodes.cmd.nodes", arguments)

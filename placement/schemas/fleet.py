@@ -116,11 +116,15 @@ class Question:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fleet:
-    """Providers as of one moment, in UTC, read while they are iterated over."""
+    """Providers as of one moment, in UTC, read while they are iterated over.
+
+    The feed of changes goes on from ``cursor``; it is None if there is no feed.
+    """
 
     members: Iterable[Member]
     fields: frozenset[str]
     moment: datetime.datetime
+    cursor: str | None = None
 
 
 def parse(pairs: Pairs) -> Question:
@@ -148,7 +152,7 @@ def _parse_fields(value: str | None) -> frozenset[str]:
     return names
 
 
-def describe_line(version: Version) -> Json:
+def describe_provider(version: Version) -> Json:
     """Describe the document of a provider; the query decides which fields it has."""
     parts = {
         name: part.schema
@@ -159,19 +163,33 @@ def describe_line(version: Version) -> Json:
 
 
 def _describe(version: Version) -> Json:
-    return closed_object(providers=listed(describe_line(version)), moment=TEXT)
+    providers = listed(describe_provider(version))
+    document = closed_object(providers=providers, moment=TEXT)
+    return extend(document, properties={"cursor": TEXT})
+
+
+def describe_line(version: Version) -> Json:
+    """Describe a line: of a provider, or the last one, which has the cursor."""
+    return {"anyOf": [describe_provider(version), closed_object(cursor=TEXT)]}
 
 
 @described(_describe)
 def render(fleet: Fleet, view: View) -> Json:
     """Render all providers in one document."""
     moment = fleet.moment.isoformat(timespec="microseconds")
-    return {"providers": [*render_lines(fleet, view)], "moment": f"{moment}Z"}
+    document = {"providers": [*_render_members(fleet)], "moment": f"{moment}Z"}
+    return document | ({"cursor": fleet.cursor} if fleet.cursor else {})
 
 
 @described(describe_line)
 def render_lines(fleet: Fleet, view: View) -> Iterator[Json]:
-    """Render a document for each provider."""
+    """Render a document for each provider, and a last one with the cursor."""
+    yield from _render_members(fleet)
+    if fleet.cursor:
+        yield {"cursor": fleet.cursor}
+
+
+def _render_members(fleet: Fleet) -> Iterator[Json]:
     fields = [
         rendered
         for field, of_document in FIELDS.items()

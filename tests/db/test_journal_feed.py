@@ -282,3 +282,11 @@ def test_what_was_not_recorded_is_a_gap(database: Database) -> None:
     claim(client, provider)
     found = [each["type"] for each in follow(client, cursor, f"&provider={provider}")]
     assert found == ["journal.gap", "allocations.changed"]
+
+
+def test_the_feed_goes_on_where_the_fleet_ends(client: Client, provider: str) -> None:
+    cursor = client.get("/ledger/v1/fleet")["cursor"]
+    consumer = claim(client, provider)
+    assert [each["subject"] for each in follow(client, cursor)][-1] == consumer
+    fleet = client.get("/ledger/v1/fleet")
+    assert follow(client, fleet["cursor"]) == []

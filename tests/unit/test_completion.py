@@ -19,6 +19,7 @@ WORDS = {
     "placement-api": {"--port", "--workers"},
     "placement-apply": {"--owner", "--prune", "--shell_completion"},
     "placement-explain": {"--help", "--shell_completion"},
+    "placement-feed": {"--webhook", "--state"},
     "placement-manage": {"online_data_migrations", "openapi", "--microversion"},
     "placement-nodes": {"db", "sync", "--port"},
     "placement-nodes-sync": {"--once", "--dry-run"},

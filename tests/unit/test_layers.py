@@ -72,7 +72,7 @@ LAYERS = {
         {"clock", "context", "errors", "option"},
     ],
     CLIENTS: [
-        {"request", "explain", "apply"},
+        {"request", "explain", "apply", "feed"},
         {"option"},
         {"output"},
         {"client"},

@@ -1,6 +1,7 @@
 """The fleet: all providers at once."""
 
 from placement.objects import clock
+from placement.objects.journal import reading
 from placement.operation import Call
 from placement.questions import fleet
 from placement.schemas import fleet as wire
@@ -14,5 +15,8 @@ def list_fleet(call: Call[None]) -> Reply:
     """
     question: wire.Question = call.query
     moment = clock.now()
+    # Of the same snapshot as the providers: whatever it lacks comes after the cursor.
+    cursor = reading.load_cursor(call.connection)
     members = fleet.read(call.connection, question.filters, question.parts)
-    return Reply(wire.Fleet(members, question.fields, moment))
+    place = str(cursor) if cursor else None
+    return Reply(wire.Fleet(members, question.fields, moment, place))

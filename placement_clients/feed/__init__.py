@@ -1,0 +1,1 @@
+"""``placement-feed``: forwards what changes in Placement, and misses nothing."""

@@ -1,0 +1,128 @@
+"""``placement-feed``: the command."""
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from placement_clients.feed import signature
+from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
+from placement_clients.feed.state import State
+from placement_clients.feed.target import Lines, Refused, Target, Webhook
+from placement_clients.option import placement_of, way
+from placement_clients.output import complain, run
+from placement_foundation.serving import completion
+
+PROGRAM = "placement-feed"
+DONE, GONE, BAD_CALL, REFUSED = range(4)
+DESCRIPTION = """\
+Forward what changes in Placement: to standard output as lines of JSON, or to a webhook
+as CloudEvents. Every change is delivered at least once, in order.
+"""
+EPILOG = """\
+exit status:
+  0  everything was delivered (with --once)
+  1  the service does not know what has changed since the cursor
+  2  wrong options, or a file that cannot be used
+  3  the target refuses a change, or Placement cannot be used
+
+examples:
+  placement-feed --filter type=allocations
+  placement-feed --webhook https://billing.example/placement --secret-file secret \\
+      --state /var/lib/placement/billing.json --resync
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return the exit status."""
+    asked = _parser().parse_args(arguments)
+    return run(PROGRAM, partial(_run, asked))
+
+
+def _run(asked: argparse.Namespace) -> int:
+    try:
+        forwarder = Forwarder(
+            placement_of(asked),
+            _target(asked),
+            State(asked.state),
+            Wishes(
+                "&".join(asked.filter), asked.resync, asked.skip_refused, asked.metrics
+            ),
+            lambda sentence: complain(PROGRAM, [sentence]),
+        )
+        forwarder.run(once=asked.once)
+    except Gone as exc:
+        complain(PROGRAM, [str(exc), "--resync goes on after a journal.gap"])
+        return GONE
+    except Refused as exc:
+        complain(PROGRAM, [str(exc), "--skip-refused leaves such changes out"])
+        return REFUSED
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as exc:
+        complain(PROGRAM, [str(exc)])
+        return BAD_CALL
+    return DONE
+
+
+def _target(asked: argparse.Namespace) -> Target:
+    if not asked.webhook:
+        return Lines()
+    key = None
+    if asked.secret_file:
+        key = signature.parse_secret(asked.secret_file.read_text())
+    return Webhook(asked.webhook, asked.source or asked.url or PROGRAM, key)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[way()],
+    )
+    completion.add(parser)
+    parser.add_argument(
+        "--state",
+        type=Path,
+        metavar="FILE",
+        help="keep the cursor here; without it, begin with what changes from now on",
+    )
+    parser.add_argument("--webhook", metavar="URL", help="post each change there")
+    parser.add_argument(
+        "--secret-file",
+        type=Path,
+        metavar="FILE",
+        help="sign with the secret in this file, in base64, with or without whsec_",
+    )
+    parser.add_argument(
+        "--source", help="the source of the events; by default the URL of Placement"
+    )
+    parser.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="forward only some changes, such as type=allocations; may be repeated",
+    )
+    parser.add_argument(
+        "--resync",
+        action="store_true",
+        help="if the cursor is gone, send a journal.gap and go on",
+    )
+    parser.add_argument(
+        "--skip-refused",
+        action="store_true",
+        help="leave out changes that the target refuses, instead of stopping",
+    )
+    parser.add_argument(
+        "--metrics",
+        type=Path,
+        metavar="FILE",
+        help="write counts there, for the textfile collector of Prometheus",
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="stop when everything is delivered"
+    )
+    return parser

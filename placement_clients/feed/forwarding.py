@@ -1,0 +1,198 @@
+"""The forwarder: reads the feed, delivers each change, and remembers how far it got."""
+
+import dataclasses
+import datetime
+import random
+import time
+import uuid
+from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
+
+from placement_clients.client import Client, Json, PlacementError, encode_query
+from placement_clients.errors import may_pass
+from placement_clients.feed import state
+from placement_clients.feed.state import State
+from placement_clients.feed.target import Away, Refused, Target
+
+PATH = "/ledger/v1/changes"
+VERSION = "latest"
+# How long the service waits for news, and the longest pause of ours, in seconds.
+WAIT = 25
+LONGEST_PAUSE = 60.0
+
+
+class Gone(Exception):
+    """The service does not know what has changed since the cursor."""
+
+
+@dataclasses.dataclass(slots=True)
+class Counts:
+    """What the forwarder has done since it was started."""
+
+    delivered: int = 0
+    refused: int = 0
+    retries: int = 0
+    gaps: int = 0
+    last_time: float = 0
+
+    def render(self) -> str:
+        """Return the counts in the format of Prometheus."""
+        kinds = {
+            "delivered_total": ("counter", "Changes that were delivered."),
+            "refused_total": ("counter", "Changes that the target did not want."),
+            "retries_total": ("counter", "Attempts that failed and were repeated."),
+            "gaps_total": ("counter", "Times that the cursor was gone."),
+            "caught_up_seconds": ("gauge", "When it last had delivered everything."),
+        }
+        lines = []
+        for (name, (kind, meaning)), value in zip(
+            kinds.items(), dataclasses.astuple(self), strict=True
+        ):
+            full = f"placement_feed_{name}"
+            lines += [f"# HELP {full} {meaning}", f"# TYPE {full} {kind}"]
+            lines.append(f"{full} {value}")
+        return "\n".join(lines) + "\n"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user wants: which changes, and what to do when something goes wrong."""
+
+    filters: str = ""
+    resync: bool = False
+    skip_refused: bool = False
+    metrics: Path | None = None
+
+
+class Forwarder:
+    """Delivers changes at least once, in order.
+
+    :param complain: takes a sentence about what goes wrong
+    :param sleep: waits for some seconds
+    """
+
+    def __init__(
+        self,
+        placement: Client,
+        target: Target,
+        kept: State,
+        wishes: Wishes,
+        complain: Callable[[str], None],
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._placement = placement
+        self._target = target
+        self._kept = kept
+        self._wishes = wishes
+        self._complain = complain
+        self._sleep = sleep
+        self.counts = Counts()
+
+    def run(self, *, once: bool = False) -> None:
+        """Deliver what changes.
+
+        :param once: whether to stop when everything is delivered; otherwise never
+        :raises Refused: the target does not want a change
+        :raises Gone: the service does not know what has changed
+        """
+        cursor = self._kept.load() or self._begin()
+        while True:
+            try:
+                page = self._read(cursor, 0 if once else WAIT)
+            except Gone:
+                if not self._wishes.resync:
+                    raise
+                cursor = self._resynchronise()
+                continue
+            for change in page["changes"]:
+                self._deliver(change)
+                self._kept.save(change["cursor"])
+            if page["cursor"] != cursor:
+                cursor = page["cursor"]
+                self._kept.save(cursor)
+            if not page["more"]:
+                self.counts.last_time = time.time()
+            self._publish()
+            if once and not page["more"]:
+                return
+
+    def _begin(self) -> str:
+        """Return a cursor without changes, which is kept before anything is read."""
+        cursor = str(self._read("now", 0)["cursor"])
+        self._kept.save(cursor)
+        return cursor
+
+    def _resynchronise(self) -> str:
+        """Say that changes were missed, and return a cursor to go on from."""
+        self.counts.gaps += 1
+        self._complain("the cursor is gone: changes were missed")
+        # Taken first: what changes from now on is not missed as well.
+        cursor = str(self._read("now", 0)["cursor"])
+        now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+        gap = {
+            "id": str(uuid.uuid4()),
+            "type": "journal.gap",
+            "time": f"{now.isoformat(timespec='microseconds')}Z",
+            "subject": None,
+            "before": None,
+            "after": None,
+            "cursor": cursor,
+        }
+        self._deliver(gap)
+        self._kept.save(cursor)
+        return cursor
+
+    def _read(self, since: str, wait: int) -> Json:
+        """Return a page, as soon as the service gives one.
+
+        :raises Gone: it never will
+        """
+        query = encode_query({"since": since, "wait": str(wait)})
+        if self._wishes.filters:
+            query += f"&{self._wishes.filters}"
+        attempt = 0
+        while True:
+            try:
+                return self._placement.get(PATH, version=VERSION, query=query)
+            except PlacementError as exc:
+                if exc.status == HTTPStatus.GONE:
+                    raise Gone(exc.reason) from exc
+                if exc.status == HTTPStatus.NOT_FOUND or not may_pass(exc.status):
+                    raise
+                attempt += 1
+                self._pause(attempt, f"Placement could not be asked: {exc}")
+
+    def _deliver(self, change: Json) -> None:
+        """Deliver a change, however often that has to be tried.
+
+        :raises Refused: the target does not want it
+        """
+        attempt = 0
+        while True:
+            try:
+                self._target.deliver(change)
+                self.counts.delivered += 1
+                return
+            except Refused as exc:
+                if not self._wishes.skip_refused:
+                    raise
+                self.counts.refused += 1
+                self._complain(f"{exc}: {change['id']} is left out")
+                return
+            except Away as exc:
+                attempt += 1
+                self._pause(attempt, str(exc), exc.pause)
+
+    def _pause(self, attempt: int, reason: str, wanted: float | None = None) -> None:
+        self.counts.retries += 1
+        if attempt == 1:
+            self._complain(f"{reason}; trying again")
+        self._publish()
+        longest = min(LONGEST_PAUSE, 0.5 * 2 ** min(attempt, 10))
+        growing = random.uniform(longest / 2, longest)
+        self._sleep(growing if wanted is None else wanted)
+
+    def _publish(self) -> None:
+        if self._wishes.metrics:
+            state.write(self._wishes.metrics, self.counts.render())

@@ -1,0 +1,143 @@
+"""Where changes are delivered: standard output, or a webhook."""
+
+import email.utils
+import http.client
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Protocol
+
+from placement_clients.client import Json
+from placement_clients.feed import signature
+
+EVENT = "application/cloudevents+json"
+EVENT_TYPE = "org.openstack.placement."
+SECONDS = 30
+
+
+class Away(Exception):
+    """The target cannot take a change now; it is worth trying again.
+
+    ``pause`` is for how many seconds it wants to be left alone, None if it did not say.
+    """
+
+    def __init__(self, reason: str, pause: float | None = None) -> None:
+        super().__init__(reason)
+        self.pause = pause
+
+
+class Refused(Exception):
+    """The target will never take this change."""
+
+
+class Target(Protocol):
+    """Takes changes, one after the other."""
+
+    def deliver(self, change: Json) -> None:
+        """Deliver a change; it has arrived when this returns.
+
+        :raises Away: it could not be delivered at the moment
+        :raises Refused: it is not wanted
+        """
+
+
+class Lines:
+    """Writes a line of JSON for each change to standard output."""
+
+    def deliver(self, change: Json) -> None:
+        """Print a change."""
+        sys.stdout.write(json.dumps(change) + "\n")
+        sys.stdout.flush()
+
+
+class Webhook:
+    """Posts each change as a CloudEvent.
+
+    :param source: says where the changes come from
+    :param key: signs them, if there is one
+    """
+
+    def __init__(
+        self,
+        url: str,
+        source: str,
+        key: bytes | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(f"{url} is not an address that begins with http")
+        self._url = url
+        self._source = source
+        self._key = key
+        self._clock = clock
+
+    def deliver(self, change: Json) -> None:
+        """Post a change.
+
+        :raises Away: there is no answer, or it is 429 or a 5xx
+        :raises Refused: the answer is another one than 2xx
+        """
+        body = json.dumps(event_of(change, self._source)).encode()
+        # The address was checked to begin with http.
+        request = urllib.request.Request(  # noqa: S310
+            self._url, body, self._headers(change["id"], body), method="POST"
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310
+                answer.read()
+        except urllib.error.HTTPError as exc:
+            with exc:
+                raise self._failure(exc) from exc
+        except (OSError, http.client.HTTPException) as exc:
+            raise Away(f"{self._url} does not answer: {exc}") from exc
+
+    def _headers(self, message_id: str, body: bytes) -> dict[str, str]:
+        now = int(self._clock())
+        headers = {
+            "content-type": EVENT,
+            "webhook-id": message_id,
+            "webhook-timestamp": str(now),
+        }
+        if self._key:
+            signed = signature.sign(self._key, message_id, now, body)
+            headers["webhook-signature"] = signed
+        return headers
+
+    def _failure(self, answer: urllib.error.HTTPError) -> Exception:
+        said = f"{self._url} answers {answer.code}"
+        if answer.code == HTTPStatus.TOO_MANY_REQUESTS or answer.code >= 500:
+            pause = answer.headers.get("retry-after")
+            return Away(said, parse_pause(pause, self._clock()))
+        return Refused(said)
+
+
+def event_of(change: Json, source: str) -> Json:
+    """Return a change as a CloudEvent."""
+    event = {
+        "specversion": "1.0",
+        "id": change["id"],
+        "source": source,
+        "type": EVENT_TYPE + change["type"],
+        "time": change["time"],
+        "datacontenttype": "application/json",
+        "data": change,
+    }
+    if change["subject"]:
+        event["subject"] = change["subject"]
+    return event
+
+
+def parse_pause(text: str | None, now: float) -> float | None:
+    """Return the seconds that a ``Retry-After`` asks for; None if it says nothing."""
+    if text is None:
+        return None
+    if text.strip().isdecimal():
+        return float(text)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - now)
+    except ValueError:
+        return None

@@ -1,0 +1,275 @@
+"""The forwarder, with a service and a receiver: nothing is missed."""
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement_clients.client import Client as Placement
+from placement_clients.feed import cli, signature, target
+from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
+from placement_clients.feed.state import State
+from placement_clients.feed.target import Away, Refused
+from tests.client import Client, new_uuid, wants
+from tests.serving import Served
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+KILLS = 4
+
+
+class Receiver(ThreadingHTTPServer):
+    """Keeps what it gets, and answers as it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Post)
+        self.events: list[Any] = []
+        self.answers: list[tuple[int, dict[str, str]]] = []
+        self.url = f"http://127.0.0.1:{self.server_port}/changes"
+
+
+class _Post(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        server: Any = self.server
+        body = self.rfile.read(int(self.headers["content-length"]))
+        status, headers = server.answers.pop(0) if server.answers else (204, {})
+        if not self._is_signed(body):
+            status = 401
+        if status == 204:
+            server.events.append(json.loads(body))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def _is_signed(self, body: bytes) -> bool:
+        """Verify a message as https://www.standardwebhooks.com says."""
+        key = base64.b64decode(SECRET.removeprefix("whsec_"))
+        said = self.headers["webhook-id"], self.headers["webhook-timestamp"]
+        signed = f"{said[0]}.{said[1]}.".encode() + body
+        digest = hmac.new(key, signed, hashlib.sha256).digest()
+        expected = f"v1,{base64.b64encode(digest).decode()}"
+        return hmac.compare_digest(expected, self.headers["webhook-signature"])
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    server = Receiver()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def provider(application: Any) -> tuple[Client, str]:
+    client = Client(application)
+    return client, client.make_provider(VCPU=1000)
+
+
+def claim(where: tuple[Client, str]) -> str:
+    client, provider = where
+    consumer = new_uuid()
+    body = wants({provider: {"VCPU": 1}})
+    assert client.call("PUT", f"/allocations/{consumer}", body).status == 204
+    return consumer
+
+
+def webhook(receiver: Receiver) -> target.Webhook:
+    key = signature.parse_secret(SECRET)
+    return target.Webhook(receiver.url, "http://placement", key)
+
+
+class Pauses(list[float]):
+    """Instead of sleeping."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def forwarder(
+    placement: Placement, receiver: Receiver, path: Path, **wishes: Any
+) -> tuple[Forwarder, Pauses]:
+    pauses = Pauses()
+    made = Forwarder(
+        placement, webhook(receiver), State(path), Wishes(**wishes), print, pauses
+    )
+    return made, pauses
+
+
+def test_what_changes_is_posted_in_order_and_signed(
+    placement: Placement,
+    provider: tuple[Client, str],
+    receiver: Receiver,
+    tmp_path: Path,
+) -> None:
+    forward, _ = forwarder(placement, receiver, tmp_path / "state")
+    forward.run(once=True)
+    assert receiver.events == []
+    consumers = [claim(provider) for _ in range(3)]
+    forward.run(once=True)
+    assert [each["subject"] for each in receiver.events] == consumers
+    first = receiver.events[0]
+    assert first["type"] == "org.openstack.placement.allocations.changed"
+    assert first["source"] == "http://placement"
+    assert first["data"]["after"] == {provider[1]: {"VCPU": 1}}
+    forward.run(once=True)
+    assert len(receiver.events) == 3
+
+
+def test_a_receiver_that_is_away_is_tried_again_when_it_says(
+    placement: Placement,
+    provider: tuple[Client, str],
+    receiver: Receiver,
+    tmp_path: Path,
+) -> None:
+    metrics = tmp_path / "feed.prom"
+    forward, pauses = forwarder(placement, receiver, tmp_path / "s", metrics=metrics)
+    forward.run(once=True)
+    consumer = claim(provider)
+    receiver.answers = [(503, {"retry-after": "7"}), (429, {}), (500, {})]
+    forward.run(once=True)
+    assert pauses[0] == 7
+    assert pauses[1] < pauses[2] <= 4
+    assert [each["subject"] for each in receiver.events] == [consumer]
+    assert "placement_feed_retries_total 3" in metrics.read_text()
+
+
+def test_a_refused_change_stops_it_unless_it_is_to_be_skipped(
+    placement: Placement,
+    provider: tuple[Client, str],
+    receiver: Receiver,
+    tmp_path: Path,
+) -> None:
+    forward, _ = forwarder(placement, receiver, tmp_path / "state")
+    forward.run(once=True)
+    first, second = claim(provider), claim(provider)
+    receiver.answers = [(400, {})]
+    with pytest.raises(Refused, match="answers 400"):
+        forward.run(once=True)
+    receiver.answers = [(400, {})]
+    lax, _ = forwarder(placement, receiver, tmp_path / "state", skip_refused=True)
+    lax.run(once=True)
+    assert [each["subject"] for each in receiver.events] == [second]
+    assert lax.counts.refused == 1
+    assert first != second
+
+
+def test_a_cursor_that_is_gone_is_a_gap(
+    placement: Placement,
+    provider: tuple[Client, str],
+    receiver: Receiver,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "state"
+    State(path).save("000000000000.7.000000000000")
+    strict, _ = forwarder(placement, receiver, path)
+    with pytest.raises(Gone, match="Read the fleet anew"):
+        strict.run(once=True)
+    forward, _ = forwarder(placement, receiver, path, resync=True)
+    forward.run(once=True)
+    consumer = claim(provider)
+    forward.run(once=True)
+    kinds = [each["type"].rpartition("placement.")[2] for each in receiver.events]
+    assert kinds == ["journal.gap", "allocations.changed"]
+    assert receiver.events[1]["subject"] == consumer
+
+
+def test_killed_at_any_moment_it_misses_nothing(
+    service: Served, provider: tuple[Client, str], receiver: Receiver, tmp_path: Path
+) -> None:
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    chance = random.Random(seed)
+    secret, state = tmp_path / "secret", tmp_path / "state"
+    secret.write_text(SECRET)
+    arguments = [
+        *("--url", service.url, "--token", "admin", "--state", str(state)),
+        *("--webhook", receiver.url, "--secret-file", str(secret)),
+    ]
+    assert cli.main([*arguments, "--once"]) == 0
+    program = (
+        "import sys; from placement_clients.feed.cli import main; sys.exit(main())"
+    )
+    consumers = []
+    for _ in range(KILLS):
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, *arguments],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        seen, deadline = len(receiver.events), time.monotonic() + 60
+        consumers += [claim(provider) for _ in range(8)]
+        while len(receiver.events) == seen and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, 0.05))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert cli.main([*arguments, "--once"]) == 0
+    delivered = [each["subject"] for each in receiver.events]
+    assert list(dict.fromkeys(delivered)) == consumers
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        (None, None),
+        ("12", 12),
+        ("Thu, 01 Jan 1970 00:01:00 GMT", 30),
+        ("Thu, 01 Jan 1970 00:00:01 GMT", 0),
+        ("soon", None),
+    ],
+)
+def test_a_pause_is_seconds_or_a_date(text: str | None, seconds: float | None) -> None:
+    assert target.parse_pause(text, now=30) == seconds
+
+
+def test_a_signature_is_that_of_the_scheme() -> None:
+    key = signature.parse_secret(SECRET)
+    body = b'{"test": 2432232314}'
+    signed = signature.sign(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)
+    assert signed == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_target_that_does_not_answer_is_away() -> None:
+    nobody = target.Webhook("http://127.0.0.1:9/", "here")
+    change = {"id": "1", "type": "journal.gap", "time": "", "subject": None}
+    with pytest.raises(Away, match="does not answer"):
+        nobody.deliver(change)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}"])
+def test_a_file_with_something_else_is_not_a_state(
+    tmp_path: Path, content: str
+) -> None:
+    path = tmp_path / "state"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="is not a state of this program"):
+        State(path).load()
+
+
+def test_a_wrong_secret_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "secret"
+    path.write_text("not base64!")
+    call = ["--url", "http://127.0.0.1:9", "--webhook", "http://127.0.0.1:9"]
+    assert cli.main([*call, "--secret-file", str(path)]) == 2
+    assert "the secret is not base64" in capsys.readouterr().err
