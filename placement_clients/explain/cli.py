@@ -9,7 +9,7 @@ from typing import NoReturn
 from urllib.parse import quote
 
 from placement_clients.client import BadRequest, Client, Json, NotFound
-from placement_clients.explain import drawing
+from placement_clients.explain import drawing, history
 from placement_clients.option import placement_of, way
 from placement_clients.output import complain, run, show_json
 from placement_foundation.observing import progress
@@ -22,10 +22,12 @@ VERSION = "latest"
 USAGE = """\
 placement-explain QUERY [--host NAME] [--holders] [options]
        placement-explain capacity QUERY [options]
-       placement-explain fleet [FILTERS] [--format table|json|csv] [options]"""
+       placement-explain fleet [FILTERS] [--format table|json|csv] [options]
+       placement-explain history CONSUMER|PROVIDER|NAME [--json] [options]"""
 DESCRIPTION = """\
 Explain why hosts do not serve a request, and what would help. A QUERY is that of
-GET /allocation_candidates, FILTERS are those of GET /resource_providers.
+GET /allocation_candidates, FILTERS are those of GET /resource_providers. History says
+what has changed, the newest first, and by which request.
 """
 EPILOG = """\
 exit status:
@@ -37,6 +39,7 @@ exit status:
 examples:
   placement-explain 'resources=VCPU:16&required=CUSTOM_TRUSTED' --host compute-12
   placement-explain capacity 'resources=VCPU:4,MEMORY_MB:8192'
+  placement-explain history compute-7
   placement-explain fleet --format csv 'member_of=7b6c0b5e-...' > fleet.csv
 """
 
@@ -102,10 +105,23 @@ def show_fleet(placement: Client, query: str, asked: argparse.Namespace) -> int:
     return SERVES
 
 
+def show_history(placement: Client, what: str, asked: argparse.Namespace) -> int:
+    """Print what has changed of a provider or a consumer."""
+    query = f"{history.filters_of(placement, what)}&limit={history.LIMIT}"
+    document = _get(placement, "history", query)
+    if asked.json:
+        show_json(document)
+    else:
+        for line in history.lines_of(document["history"]):
+            print(line)
+    return SERVES if document["history"] else NONE_SERVES
+
+
 COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {
     "explain": explain,
     "capacity": count,
     "fleet": show_fleet,
+    "history": show_history,
 }
 
 

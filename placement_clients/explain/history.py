@@ -1,0 +1,86 @@
+"""History as a person reads it: a line for each change."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from placement_clients.client import Client, Json, encode_query
+
+VERSION = "latest"
+LIMIT = 1000
+
+
+def filters_of(placement: Client, what: str) -> str:
+    """Return the query for a provider, by name or UUID, or for a consumer."""
+    listed = [{"name": what}]
+    if _is_uuid(what):
+        listed.append({"uuid": what})
+    for filters in listed:
+        found = placement.get(
+            "/resource_providers", version=VERSION, query=encode_query(filters)
+        )
+        for provider in found["resource_providers"]:
+            return encode_query({"provider": provider["uuid"]})
+    return encode_query({"consumer": what})
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+def lines_of(entries: list[Json]) -> Iterator[str]:
+    """Yield a line for each change, with its time, its request and its caller."""
+    for entry in entries:
+        time = entry["time"][:19].replace("T", " ")
+        request = entry.get("global_request_id") or entry.get("request_id") or "-"
+        yield f"{time}  {request}  {_caller(entry)}  {'; '.join(_changes(entry))}"
+
+
+def _caller(entry: Json) -> str:
+    user = entry.get("user_name") or entry.get("user_id")
+    project = entry.get("project_name") or entry.get("project_id")
+    if user is None:
+        return str(entry.get("request", "-"))
+    return f"{user} ({project})" if project else str(user)
+
+
+def _changes(entry: Json) -> Iterator[str]:
+    before, after = entry["before"] or {}, entry["after"] or {}
+    kind = entry["type"]
+    if kind == "allocations.changed":
+        for provider in {**before, **after}:
+            name = entry["names"].get(provider, provider)
+            amounts = _amounts(before.get(provider, {}), after.get(provider, {}))
+            if amounts:
+                yield f"{name}: {amounts}"
+    elif kind == "inventory.changed":
+        totals = [
+            {name: each["total"] for name, each in side.items()}
+            for side in (before, after)
+        ]
+        yield f"inventory: {_amounts(*totals) or 'changed, with the same totals'}"
+    elif kind in ("traits.changed", "aggregates.changed"):
+        added = [f"+{each}" for each in after["added"]]
+        removed = [f"-{each}" for each in after["removed"]]
+        yield f"{kind.partition('.')[0]}: {' '.join(added + removed)}"
+    else:
+        yield f"{kind}: {entry['subject'] or ''}{_differences(before, after)}"
+
+
+def _amounts(before: Mapping[str, int], after: Mapping[str, int]) -> str:
+    return ", ".join(
+        f"{name} {before.get(name, 0)} → {after.get(name, 0)}"
+        for name in {**before, **after}
+        if before.get(name, 0) != after.get(name, 0)
+    )
+
+
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    return "".join(
+        f" {name} {before.get(name) or 'none'} → {after.get(name) or 'none'}"
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    )
