@@ -267,6 +267,24 @@ def place(scene: Scene) -> list[Short]:
     return [("allocations.changed", scene.consumer, {}, after)]
 
 
+def declare(scene: Scene) -> list[Short]:
+    uuid = new_uuid()
+    tree = {
+        "name": "declared",
+        "uuid": uuid,
+        "inventories": {"VCPU": {"total": 4}},
+        "traits": ["CUSTOM_OLD"],
+    }
+    scene.ok("POST", "/ledger/v1/apply", {"trees": [tree]})
+    after = {"name": "declared", "parent": None, "root": uuid}
+    traits = {"added": ["CUSTOM_OLD"], "removed": []}
+    return [
+        ("provider.created", uuid, None, after),
+        ("inventory.changed", uuid, {}, {"VCPU": record(4)}),
+        ("traits.changed", uuid, None, traits),
+    ]
+
+
 PROVIDER = "/resource_providers/{uuid}"
 STORIES: dict[tuple[str, str], list[Story]] = {
     ("POST", "/allocations"): [claim_for_another_project],
@@ -274,6 +292,7 @@ STORIES: dict[tuple[str, str], list[Story]] = {
     ("DELETE", "/allocations/{consumer_uuid}"): [delete_allocations],
     ("POST", "/reshaper"): [reshape],
     ("POST", "/ledger/v1/placements"): [place],
+    ("POST", "/ledger/v1/apply"): [declare],
     ("POST", "/resource_classes"): [create_class],
     ("PUT", "/resource_classes/{name}"): [ensure_class, rename_class],
     ("DELETE", "/resource_classes/{name}"): [delete_class],
