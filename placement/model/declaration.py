@@ -77,8 +77,9 @@ def is_same(one: Inventory | None, other: Inventory | None) -> bool:
     """Return whether two inventories are equal, as far as databases can tell."""
     if one is None or other is None:
         return one is other
-    return dataclasses.replace(
-        one, allocation_ratio=other.allocation_ratio
-    ) == other and math.isclose(
+    if one == other:
+        return True
+    alike = dataclasses.replace(one, allocation_ratio=other.allocation_ratio)
+    return alike == other and math.isclose(
         one.allocation_ratio, other.allocation_ratio, rel_tol=RATIO_TOLERANCE
     )
