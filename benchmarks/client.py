@@ -36,7 +36,7 @@ connection = {url}
 auth_strategy = noauth2
 """
 # How long the server may take to start, in seconds.
-PATIENCE = 30
+PATIENCE = 120
 
 
 def in_process(database: Database, *, keeps: bool = True) -> Ask:

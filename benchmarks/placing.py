@@ -28,6 +28,7 @@ from placement.objects import standard_name
 from placement_foundation import option
 from placement_foundation.database import storage
 
+SERVER = "postgresql+psycopg://postgres@127.0.0.1/postgres"
 RESOURCES = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 5}
 WANTED = "resources=" + ",".join(
     f"{name}:{amount}" for name, amount in RESOURCES.items()
@@ -52,7 +53,7 @@ def main() -> int:
         multiprocessing.get_context("spawn").Pool(asked.clients) as pool,
     ):
         for way in asked.ways:
-            place = _claim_candidates if way == "candidates" else _place
+            place = claim_candidates if way == "candidates" else _place
             work = [
                 (port, asked.seconds, number, asked.consumers, asked.prefer)
                 for number in range(asked.clients)
@@ -69,7 +70,7 @@ def _parse() -> argparse.Namespace:
     )
     parser.add_argument(
         "--server",
-        default="postgresql+psycopg://postgres@127.0.0.1/postgres",
+        default=SERVER,
         help="a database on a server, on which another one is created (%(default)s)",
     )
     for name, default in (
@@ -161,7 +162,7 @@ def _place(
     }
 
 
-def _claim_candidates(
+def claim_candidates(
     port: int, seconds: int, number: int, consumers: int, prefer: bool
 ) -> dict[str, Any]:
     """Ask and claim until the time is up; return what was seen."""

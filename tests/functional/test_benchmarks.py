@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import client, cloud, question
+from benchmarks import client, cloud, crowd, question
 from placement_foundation.database.storage import Database
 
 TINY = 0.02
@@ -49,3 +49,10 @@ def test_a_host_has_many_traits_and_is_partly_in_use(database: Database) -> None
         assert len(summary["traits"]) == cloud.TRAITS_OF_A_HOST + 1
         vcpu = summary["resources"]["VCPU"]
         assert 0.3 < vcpu["used"] / vcpu["capacity"] <= 0.4
+
+
+@pytest.mark.parametrize("path", crowd.HEAVY)
+def test_what_takes_long_is_answered(path: str, database: Database) -> None:
+    cloud.plant(database, cloud.flat(3))
+    status, raw = client.in_process(database)("GET", path, None)
+    assert status == 200, raw
