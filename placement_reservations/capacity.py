@@ -130,6 +130,20 @@ def count_free(
     return min(fitting)
 
 
+def list_short(
+    capacity: Size,
+    holdings: Iterable[Holding],
+    interval: Interval,
+    size: Size,
+    cleaning: datetime.timedelta = NO_TIME,
+) -> list[str]:
+    """Return the resources of which a host has too little for one more slot."""
+    needed = (peak_use(holdings, interval, cleaning) + size).amounts()
+    names = [field.name for field in dataclasses.fields(Size)]
+    amounts = zip(names, needed, capacity.amounts(), strict=True)
+    return [name for name, amount, total in amounts if amount > total]
+
+
 def choose(
     offers: Sequence[Offer],
     amount: int,

@@ -55,6 +55,7 @@ BASE_RULES = [
 # rest are in EXCEPTIONS.
 MEANINGS = {
     "leases:list": "List leases.",
+    "leases:list_free": "List the times at which a lease could start.",
     "leases:create": "Create a lease.",
     "leases:show": "Show a lease.",
     "leases:update": "Change a lease.",
@@ -73,6 +74,7 @@ MEANINGS = {
 }
 EXCEPTIONS = {
     "reservation:leases:list": READER,
+    "reservation:leases:list_free": READER,
     "reservation:leases:show": READER,
     "reservation:leases:create": MEMBER,
     "reservation:leases:update": MEMBER,

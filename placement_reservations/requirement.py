@@ -33,6 +33,9 @@ class Comparison:
     name: str
     value: str
 
+    def __str__(self) -> str:
+        return f"${self.name} {self.operator} {self.value}"
+
 
 Requirement: TypeAlias = tuple[Comparison, ...]
 

@@ -9,6 +9,7 @@ from placement_foundation.http.version import always
 from placement_reservations.handlers import flavor, host, lease, root
 from placement_reservations.schemas import allocation as allocation_wire
 from placement_reservations.schemas import flavor as flavor_wire
+from placement_reservations.schemas import free as free_wire
 from placement_reservations.schemas import host as host_wire
 from placement_reservations.schemas import lease as lease_wire
 from placement_reservations.schemas import root as root_wire
@@ -54,6 +55,14 @@ ROUTES: dict[str, dict[str, Operation]] = {
             query=NO_QUERY,
             body=always(lease_wire.POST_LEASE),
             reply=always(lease_wire.render_lease),
+        ),
+    },
+    "/v1/leases/free": {
+        "GET": Operation(
+            handler=always(lease.list_free),
+            policy="reservation:leases:list_free",
+            query=always(free_wire.parse_query),
+            reply=always(free_wire.render),
         ),
     },
     "/v1/leases/{lease_id}": {

@@ -3,10 +3,16 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-from placement_foundation.serving import completion, program
+from placement_clients import access, output
+from placement_clients.access import Misconfigured
+from placement_foundation.serving import command, completion, program
 from placement_nodes import app, conf, policy
 from placement_nodes.db import migration
+from placement_nodes.sync import listing
+from placement_nodes.sync.bare_metal import BareMetal, Unreadable
+from placement_nodes.sync.listing import TraitFilter
 
 
 def _example(url: str) -> str:
@@ -43,6 +49,42 @@ def serve(asked: argparse.Namespace) -> int:
     return program.serve(PROGRAM, asked)
 
 
+def list_nodes(asked: argparse.Namespace) -> int:
+    """List nodes by their traits: of this service, or of Ironic."""
+    wanted = TraitFilter(
+        frozenset(asked.trait), frozenset(asked.any_trait), frozenset(asked.not_trait)
+    )
+    try:
+        way = access.from_environment(url=asked.url, token=asked.token)
+        nodes = BareMetal(way, listing.COLUMNS).list_nodes()
+    except (Misconfigured, Unreadable) as exc:
+        command.complain(PROGRAM.name, exc)
+        return 1
+    output.show_table(listing.COLUMNS, listing.rows(nodes, wanted))
+    return 0
+
+
+def _add_list(commands: Any) -> None:
+    parser = program.add_command(commands, "list", list_nodes)
+    parser.add_argument(
+        "--url",
+        default=f"http://127.0.0.1:{PROGRAM.port}",
+        help="URL of the bare metal service (%(default)s)",
+    )
+    parser.add_argument(
+        "--token",
+        help="token to send; by default the OS_* variables say how to get one",
+    )
+    for name, meaning in (
+        ("--trait", "only nodes that have this trait; may be repeated: all of them"),
+        ("--any-trait", "only nodes that have one of these; may be repeated"),
+        ("--not-trait", "only nodes that do not have this one; may be repeated"),
+    ):
+        parser.add_argument(
+            name, action="append", default=[], metavar="TRAIT", help=meaning
+        )
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM.name,
@@ -53,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     completion.add(parser)
     commands = parser.add_subparsers(title="commands", required=True)
     program.add_arguments(program.add_command(commands, "serve", serve), PROGRAM)
+    _add_list(commands)
     program.add_database_commands(commands, PROGRAM)
     return parser
 

@@ -1,6 +1,6 @@
 """The bare metal API, of this service or of Ironic, as the agent reads it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -30,10 +30,14 @@ class Unreadable(Exception):
 
 
 class BareMetal:
-    """A client that reads the nodes of a bare metal service."""
+    """A client that reads the nodes of a bare metal service.
 
-    def __init__(self, way: Access) -> None:
+    :param fields: what to read of each node
+    """
+
+    def __init__(self, way: Access, fields: Sequence[str] = FIELDS) -> None:
         self._way = way
+        self._fields = ",".join(fields)
 
     def list_nodes(self) -> list[dict[str, Any]]:
         """Return all nodes.
@@ -47,11 +51,11 @@ class BareMetal:
 
         :raises Unreadable: the service does not say whether there is one
         """
-        query = {"fields": ",".join(FIELDS)}
+        query = {"fields": self._fields}
         return self._get(f"/v1/nodes/{quote(ident, safe='')}", query)
 
     def _pages(self) -> Iterator[dict[str, Any]]:
-        query = {"fields": ",".join(FIELDS)}
+        query = {"fields": self._fields}
         asked: set[str | None] = set()
         while query:
             if query.get("marker") in asked:

@@ -1,13 +1,29 @@
 """Leases: listed, created, shown, changed, and deleted."""
 
+import datetime
+import itertools
+
+from placement_foundation import errors
 from placement_foundation.http.operation import Later, Reply
+from placement_reservations.capacity import Interval
 from placement_reservations.handlers.call import Call, world_of
-from placement_reservations.lifecycle import change, creation, notice, termination, turn
+from placement_reservations.lifecycle import (
+    change,
+    creation,
+    notice,
+    opening,
+    termination,
+    turn,
+)
+from placement_reservations.schemas import free, moment
 from placement_reservations.schemas import lease as wire
-from placement_reservations.schemas import moment
 from placement_reservations.store import lease as leases
 from placement_reservations.store.lease import Lease
 from placement_reservations.world import World
+
+# How far free times are looked for by default, and how many an answer has at most.
+SEARCHED = datetime.timedelta(days=30)
+MOST_FREE = 50
 
 
 def list_leases(call: Call[None]) -> Reply:
@@ -21,6 +37,25 @@ def list_leases(call: Call[None]) -> Reply:
 def show_lease(call: Call[Lease]) -> Reply:
     """Show a lease."""
     return Reply(call.subject)
+
+
+def list_free(call: Call[None]) -> Reply:
+    """List the times at which a lease could start.
+
+    :raises BadRequest: a time is not valid
+    """
+    world = world_of(call)
+    asked: free.Question = call.query
+    now = world.clock.now()
+    start = moment.parse(asked.start or moment.NOW, now, "start_date")
+    end = start + SEARCHED
+    if asked.end is not None:
+        end = moment.parse(asked.end, now, "end_date")
+    if end < start:
+        raise errors.BadRequest("end_date must not be before start_date.")
+    window = Interval(start, end)
+    room = opening.load(call.connection, world, [asked.wish], window, asked.duration)
+    return Reply(list(itertools.islice(opening.openings(room, window), MOST_FREE)))
 
 
 def create_lease(call: Call[None]) -> Later:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from oslo_log import log
 
+from placement_foundation import errors
 from placement_reservations import plan, state
 from placement_reservations.capacity import Interval
-from placement_reservations.lifecycle import execution, selection, settlement
+from placement_reservations.lifecycle import execution, opening, selection, settlement
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import debt as debts
 from placement_reservations.store import event as events
@@ -24,6 +25,8 @@ from placement_reservations.world import World
 LOG = log.getLogger(__name__)
 
 OPERATION = "create"
+# How far a refusal looks for a time at which the lease would fit.
+ADVICE = datetime.timedelta(days=365)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,7 +52,16 @@ def create(world: World, order: Order) -> str:
     :raises Unavailable: Placement or the compute service failed; there is no lease
     """
     lease = _draft(order)
-    claim = world.database.write(lambda connection: _promise(connection, world, lease))
+    try:
+        claim = world.database.write(
+            lambda connection: _promise(connection, world, lease)
+        )
+    except selection.NoRoom as exc:
+        # No lock is held any more, so the advice may take a while.
+        advice = world.database.read(
+            lambda connection: _advise(connection, world, lease)
+        )
+        raise errors.Conflict(f"{exc} {advice}") from exc
     steps = [step for each in lease.reservations for step in plan.creation(each)]
     try:
         execution.run(world, claim, steps)
@@ -91,10 +103,27 @@ def _promise(connection: sa.Connection, world: World, lease: Lease) -> Claim:
     for reservation in lease.reservations:
         wish = reservation.wish
         required = selection.parse_requirement(connection, wish.resource_properties)
-        slots = chosen.choose(reservation, required)
+        try:
+            slots = chosen.choose(reservation, required)
+        except errors.Conflict as exc:
+            reason = chosen.explain(reservation, required)
+            raise selection.NoRoom(reason) from exc
         allocations.insert(connection, reservation.id, slots, lease.interval, wish.size)
     debts.insert(connection, (Debt(subject, each.id) for each in lease.reservations))
     return claim
+
+
+def _advise(connection: sa.Connection, world: World, lease: Lease) -> str:
+    """Return in a sentence when a lease that does not fit could start instead."""
+    interval = lease.interval
+    window = Interval(interval.start, interval.start + ADVICE)
+    duration = interval.end - interval.start
+    wishes = [each.wish for each in lease.reservations]
+    room = opening.load(connection, world, wishes, window, duration)
+    found = next(opening.openings(room, window), None)
+    if found is None:
+        return "It does not fit within a year."
+    return f"It would fit from {found.first:%Y-%m-%d %H:%M}."
 
 
 def _complete(

@@ -13,6 +13,13 @@ from placement_reservations.store.host import Host
 from placement_reservations.store.lease import Reservation, Wish
 
 NOT_ENOUGH = "Not enough hosts available"
+# A refusal names so many hosts. By number: the names of hosts are for administrators.
+MOST_HOSTS = 10
+
+
+class NoRoom(errors.Conflict):
+    """There are not enough slots for a new lease; the message says what is missing."""
+
 
 # How many slots on each host, keyed by host id.
 Slots = dict[int, int]
@@ -80,6 +87,30 @@ class Selection:
         self.hold(reservation, added)
         return chosen
 
+    def explain(
+        self, reservation: Reservation, required: requirement.Requirement
+    ) -> str:
+        """Return in sentences why a reservation gets no slots: what each host lacks."""
+        wish = reservation.wish
+        free = 0
+        sentences = []
+        for host in self._hosts:
+            lack = _unsuitable(host, required)
+            there = [held for held in self._holdings if held.host_id == host.id]
+            room = 0 if lack else self._room(host.size, host.id, wish)
+            free += room
+            if not lack and not room:
+                names = capacity.list_short(
+                    host.size, there, self._interval, wish.size, self._cleaning
+                )
+                lack = f"has too little {', '.join(names)}"
+            sentences.append(f"Host {host.id} {lack or f'has room for {room}'}.")
+        more = len(sentences) - MOST_HOSTS
+        if more > 0:
+            sentences[MOST_HOSTS:] = [f"There are {more} more hosts."]
+        count = f"{NOT_ENOUGH}: {free} of {wish.amount} slots are free."
+        return " ".join([count, *sentences])
+
     def hold(self, reservation: Reservation, slots: Mapping[int, int]) -> None:
         """Count slots as promised."""
         self._holdings += [
@@ -132,6 +163,16 @@ class Selection:
         return capacity.count_free(
             size, there, self._interval, wish.size, self._cleaning
         )
+
+
+def _unsuitable(host: Host, required: requirement.Requirement) -> str:
+    """Return why a host is not suitable, nothing if it is."""
+    if not host.reservable:
+        return "cannot be used now"
+    for comparison in required:
+        if not requirement.holds((comparison,), host.properties):
+            return f"does not meet {comparison}"
+    return ""
 
 
 def _is_as_wished(wish: Wish, slots: Mapping[int, int]) -> bool:

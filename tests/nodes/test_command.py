@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from placement_nodes.cmd import nodes as command
+from placement_nodes.cmd import nodes as nodes_command
 from placement_nodes.cmd import nodes_sync
 from placement_nodes.db import migration
 from placement_nodes.sync.agent import Tally
@@ -105,7 +106,7 @@ def test_servers_import_the_service(tmp_path: Path) -> None:
             text=True,
             check=True,
         )
-        assert "function" in done.stdout
+        assert "Surrounded" in done.stdout
         database = backends.connect(url)
         assert migration.SCHEMA.version(database) == migration.SCHEMA.head
         database.engine.dispose()
@@ -188,6 +189,31 @@ def test_the_agent_runs_until_it_is_stopped(world: World, home: Path) -> None:
         process.terminate()
         process.communicate(timeout=30)
         assert process.returncode == 0
+
+
+def test_nodes_are_listed_by_their_traits(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.enrol("n1", "CUSTOM_RED", "CUSTOM_FOO")
+    world.enrol("n2", "CUSTOM_RED", "CUSTOM_BLUE")
+    world.enrol("n3", "CUSTOM_FOO")
+    for asked, names in (
+        ([], ["n1", "n2", "n3"]),
+        (["--trait", "CUSTOM_RED"], ["n1", "n2"]),
+        (["--trait", "CUSTOM_RED", "--trait", "CUSTOM_BLUE"], ["n2"]),
+        (
+            ["--any-trait", "CUSTOM_BLUE", "--any-trait", "CUSTOM_FOO"],
+            ["n1", "n2", "n3"],
+        ),
+        (["--trait", "CUSTOM_FOO", "--not-trait", "CUSTOM_RED"], ["n3"]),
+    ):
+        url = ["--url", world.nodes_service.url, "--token", "admin"]
+        assert nodes_command.main(["list", *url, *asked]) == 0
+        head, *lines = capsys.readouterr().out.splitlines()
+        assert head.split()[:2] == ["uuid", "name"]
+        assert [line.split()[1] for line in lines] == names
+    assert nodes_command.main(["list", "--url", "http://127.0.0.1:9"]) == 1
+    assert "cannot be reached" in capsys.readouterr().err
 
 
 def test_the_agent_says_how_it_is(world: World, home: Path) -> None:

@@ -253,6 +253,9 @@ class Cloud:
         for name in names:
             registration.add(self.world, name, capabilities)
 
+    def change_capability(self, name: str, **capabilities: str) -> None:
+        registration.describe(self.world, self.host_id(name), capabilities)
+
     def host(self, name: str) -> Host:
         return self.world.database.read(
             lambda connection: hosts.get_by_name(connection, name)

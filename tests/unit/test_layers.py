@@ -60,7 +60,7 @@ LAYERS = {
         {"plan"},
         {"store"},
         {"db", "capacity", "state", "requirement", "provider"},
-        {"clock", "errors", "version", "free_pool", "measure"},
+        {"clock", "errors", "version", "free_pool", "nova_filter", "measure"},
     ],
     FOUNDATION: [
         # The former names of modules that operators' files import.

@@ -1,0 +1,108 @@
+"""When a lease could start, and why one is refused."""
+
+import datetime
+import random
+from urllib.parse import urlencode
+
+import pytest
+
+from placement_foundation import errors
+from placement_reservations import app
+from placement_reservations.capacity import Size
+from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud
+from tests.reservations.options import make_config
+from tests.reservations.visitor import Visitor
+
+MINUTE = datetime.timedelta(minutes=1)
+WHOLE = Size(8, 1024, 5)
+
+
+@pytest.fixture
+def visitor(cloud: Cloud) -> Visitor:
+    return Visitor(app.build(make_config(), cloud.world))
+
+
+def ask(visitor: Visitor, **other: object) -> list[tuple[str, str]]:
+    query = {
+        "vcpus": 8,
+        "memory_mb": 1024,
+        "disk_gb": 5,
+        "amount": 2,
+        "start_date": "2030-03-05 00:00",
+        "end_date": "2030-03-06 00:00",
+        **other,
+    }
+    found = visitor.get(f"/v1/leases/free?{urlencode(query)}")["free"]
+    return [(each["first_start"][5:16], each["last_start"][5:16]) for each in found]
+
+
+def test_free_times_lie_around_what_is_promised(cloud: Cloud, visitor: Visitor) -> None:
+    assert ask(visitor) == [("03-05T00:00", "03-06T00:00")]
+    cloud.order(1, size=WHOLE, start=TODAY + DAY, hours=2)
+    both = [("03-05T00:00", "03-05T11:00"), ("03-05T14:00", "03-06T00:00")]
+    assert ask(visitor) == both
+    assert ask(visitor, amount=1) == [("03-05T00:00", "03-06T00:00")]
+    assert ask(visitor, minutes=13 * 60) == [("03-05T14:00", "03-06T00:00")]
+    assert ask(visitor, amount=3) == []
+    assert ask(visitor, affinity="True") == []
+
+
+def test_a_question_about_free_times_is_checked(visitor: Visitor) -> None:
+    for wrong in (
+        "vcpus=1",
+        "vcpus=1&memory_mb=1&disk_gb=1&amount=0",
+        "vcpus=1&memory_mb=1&disk_gb=1&amount=x",
+        "vcpus=1&memory_mb=1&disk_gb=1&amount=1&minutes=0",
+        "vcpus=1&memory_mb=1&disk_gb=1&amount=1&what=1",
+        "vcpus=1&memory_mb=1&disk_gb=1&amount=1&start_date=soon",
+        "vcpus=1&memory_mb=1&disk_gb=1&amount=1&end_date=2001-01-01+00:00",
+        "vcpus=1&memory_mb=1&disk_gb=1&amount=1&resource_properties=[1]",
+    ):
+        assert visitor.call("GET", f"/v1/leases/free?{wrong}").status == 400, wrong
+
+
+def test_a_lease_can_be_made_when_it_says_so_and_at_no_other_time(
+    cloud: Cloud, visitor: Visitor
+) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    begin = TODAY + DAY - 12 * HOUR
+    for _ in range(6):
+        start = begin + chance.randrange(20) * HOUR
+        try:
+            size = Size(chance.randint(1, 8), 1024, 5)
+            cloud.order(1, size=size, start=start, hours=chance.randint(1, 5))
+        except errors.Conflict:
+            continue
+    found = ask(visitor, vcpus=4, amount=3, minutes=150)
+    for step in range(0, 24 * 60, 30):
+        start = begin + step * MINUTE
+        stamp = start.isoformat()[5:16]
+        free = any(first <= stamp <= last for first, last in found)
+        try:
+            lease = cloud.order(3, size=Size(4, 1024, 5), start=start, hours=2.5)
+        except errors.Conflict:
+            assert not free, (seed, stamp, found)
+        else:
+            assert free, (seed, stamp, found)
+            visitor.call("DELETE", f"/v1/leases/{lease}")
+
+
+def test_a_refusal_says_what_is_missing_and_when_it_would_fit(
+    cloud: Cloud, visitor: Visitor
+) -> None:
+    cloud.order(1, size=WHOLE, start=TODAY + DAY, hours=2)
+    with pytest.raises(errors.Conflict) as refused:
+        cloud.order(2, size=WHOLE, start=TODAY + DAY, hours=1)
+    message = str(refused.value)
+    assert message.startswith("Not enough hosts available: 1 of 2 slots are free.")
+    assert "Host 1 has too little vcpus." in message
+    assert "Host 2 has room for 1." in message
+    assert "It would fit from 2030-03-05 14:00." in message
+    with pytest.raises(errors.Conflict, match="It does not fit within a year"):
+        cloud.order(3, size=WHOLE, start=TODAY + DAY, hours=1)
+    cloud.change_capability("compute-1", gpu="True")
+    properties = '["==", "$gpu", "True"]'
+    with pytest.raises(errors.Conflict, match=r"Host 2 does not meet \$gpu == True"):
+        cloud.order(1, size=WHOLE, start=TODAY + DAY, properties=properties)
