@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.forest import vocabulary
+from placement.forest import loading
 from placement.forest.vocabulary import Vocabulary
 from placement.model.tree import SHARING
 from placement_foundation.database.storage import Database
@@ -151,7 +151,7 @@ def _plant(connection: sa.Connection, nodes: list[Node]) -> None:
     names = itertools.chain.from_iterable(node.traits for node in nodes)
     custom = dict.fromkeys(name for name in names if name.startswith("CUSTOM_"))
     _insert(connection, models.Trait, ({"name": name} for name in custom))
-    _Planter(connection, nodes, vocabulary.load(connection)).plant()
+    _Planter(connection, nodes, loading.load_vocabulary(connection)).plant()
 
 
 def _insert(

@@ -24,7 +24,7 @@ from placement.operation import Call, Context, context_of
 from placement_foundation.database import origin
 from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
-from placement_foundation.http import middleware, page, refusal, share
+from placement_foundation.http import middleware, page, refusal, share, spool
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surroundings
 from placement_foundation.http.policy import Enforcer
@@ -175,7 +175,12 @@ def _assemble(
     chores: Sequence[Chore] = (),
 ) -> "WSGIApplication":
     application: WSGIApplication = Application(
-        SERVICE, connected, context, enforcer, config.placement.max_heavy_requests
+        SERVICE,
+        connected,
+        context,
+        enforcer,
+        config.placement.max_heavy_requests,
+        config.placement.max_stored_replies * spool.MEBIBYTE,
     )
     if chores:
         application = Chores(application, chores)

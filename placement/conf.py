@@ -110,6 +110,15 @@ PLACEMENT_OPTIONS = [
         "gunicorn, uWSGI and mod_wsgi say how many these are; for other servers it is "
         "2.",
     ),
+    cfg.IntOpt(
+        "max_stored_replies",
+        default=512,
+        min=1,
+        help="How many MiB of replies about the fleet each process stores, in the "
+        "directory for temporary files (TMPDIR), until their clients have read them. "
+        "So a client that takes its time holds neither a transaction nor memory. What "
+        "does not fit is refused with 503.",
+    ),
     cfg.BoolOpt(
         "keep_forest",
         default=True,

@@ -7,8 +7,8 @@ from placement import conf
 from placement.forest import cache
 from placement.forest.cache import ForestCache
 from placement.forest.forest import Forest
+from placement.forest.part import Part
 from placement.forest.project_usage import ProjectUsages
-from placement.model.request import Request
 from placement.objects.journal.keeping import Keeper
 from placement_foundation.http import operation
 
@@ -46,9 +46,9 @@ class Call(operation.Call[S, Context]):
         """The options that handlers need."""
         return self.context.settings
 
-    def forest(self, request: Request | None = None) -> Forest:
-        """Return the forest at the moment of the transaction.
+    def forest(self, part: Part | None = None) -> Forest:
+        """Return the forest at the moment of the transaction: kept, or read for it.
 
-        :param request: trees that cannot matter to this request may be missing
+        :param part: all that has to be read; None means the whole cloud
         """
-        return cache.load(self.connection, self.context.forest_cache, request)
+        return cache.load(self.connection, self.context.forest_cache, part)

@@ -20,7 +20,7 @@ from placement.model.consumer import WantedConsumer
 from placement.objects import allocation, placement
 from placement.objects.placement import Ground, Refused, Written
 from placement.operation import Context
-from placement.questions import candidate_query
+from placement.questions import candidate_query, candidates
 from placement.questions.explanation import explanation
 from placement.questions.explanation.explanation import ExplanationQuery
 from placement.questions.explanation.report import Wanted
@@ -109,8 +109,10 @@ class Placing:
         ends = placement.load_ends(connection, own) if own else {}
         if kept is not None:
             return _Scene(kept.forest, existing, ends)
-        only = None if existing or order.wish.names_all else order.wish.request
-        return _Scene(cache.load(connection, None, only), existing, ends)
+        part = None
+        if not existing and not order.wish.names_all:
+            part = candidates.part_of(order.wish.request)
+        return _Scene(cache.load(connection, None, part), existing, ends)
 
     def _waiting(self, scene: _Scene) -> list[str]:
         """Return the consumers that are still to be placed.

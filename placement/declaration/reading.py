@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.declaration.plan import Terms
 from placement.declaration.world import World, world_of
-from placement.forest import reading, vocabulary
+from placement.forest import loading, reading
 from placement.forest.cache import ForestCache
 from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
@@ -44,7 +44,7 @@ def load(
         uuids.update(declared.load_all(connection, terms.owner))
     forest = _kept(connection, cache)
     root_ids, taken = _find(connection, names, uuids)
-    words = forest.vocabulary if forest else vocabulary.load(connection)
+    words = forest.vocabulary if forest else loading.load_vocabulary(connection)
     loaded = _load_trees(connection, words, root_ids, forest)
     members = {member.uuid for tree in loaded for member in tree.members}
     return world_of(
@@ -70,7 +70,7 @@ def load_declared(
     everything: Declarations = declared.load_all(connection, owner)
     forest = _kept(connection, cache)
     root_ids, _ = _find(connection, set(), set(everything))
-    words = forest.vocabulary if forest else vocabulary.load(connection)
+    words = forest.vocabulary if forest else loading.load_vocabulary(connection)
     loaded = _load_trees(connection, words, root_ids, forest)
     return world_of(loaded, everything, (), ())
 

@@ -10,13 +10,12 @@ from oslo_log import log
 
 from placement import measure
 from placement.db import models
-from placement.forest import forest, kept, prefilter, reading, vocabulary
+from placement.forest import kept, loading
 from placement.forest.forest import Forest
 from placement.forest.kept import Kept
-from placement.model.request import Request
+from placement.forest.part import Part
 from placement.objects import change_log
 from placement.objects.journal import keeping
-from placement.questions import name
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
 
@@ -46,17 +45,16 @@ _ROOTS = (
 def load(
     connection: sa.Connection,
     cache: "ForestCache | None" = None,
-    request: Request | None = None,
+    part: Part | None = None,
 ) -> Forest:
     """Return the forest as the transaction sees it: kept, or read afresh.
 
     Working with it needs no database, and should wait until the transaction has ended.
 
-    :param request: the request to search for; trees that cannot matter to it may be
-        missing
+    :param part: what a forest that is read afresh has; None means the whole cloud
     """
     current = cache.load(connection) if cache else None
-    return current.forest if current else _read(connection, request)
+    return current.forest if current else loading.load(connection, part)
 
 
 def warm_up(database: Database, cache: "ForestCache") -> None:
@@ -68,15 +66,6 @@ def warm_up(database: Database, cache: "ForestCache") -> None:
         database.read(cache.load)
     except Exception as exc:
         LOG.warning("the forest is not loaded before the first request: %s", exc)
-
-
-def _read(connection: sa.Connection, request: Request | None) -> Forest:
-    """Return a forest of what can matter to a request, without keeping it."""
-    words = vocabulary.load(connection)
-    roots = None
-    if request and name.are_known(request, words):
-        roots = prefilter.list_relevant(connection, request, words).roots
-    return forest.forest_of(words, reading.load(connection, words, roots))
 
 
 class ForestCache:

@@ -7,33 +7,32 @@ shares the rest with it.
 import bisect
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from placement.forest import block
+from placement.forest import block, index
 from placement.forest.block import Block, Needs
+from placement.forest.index import Entry, Index
 from placement.forest.vocabulary import Vocabulary
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
 
 # How many trees a block has when it is made; it may grow to twice as many.
 BLOCK_SIZE = 256
-# In how many parts the UUIDs are kept, so that a change copies only a few.
-PARTS = 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Forest:
-    """All trees, or those that can matter to the request that they were loaded for.
+    """All trees, or those that can matter to the question that they were loaded for.
 
-    ``firsts`` are the ids of the first root of each block but the first one; ``places``
-    has the id of the root by the UUID of each member, in parts.
+    ``firsts`` are the ids of the first root of each block but the first one.
     """
 
     vocabulary: Vocabulary
     blocks: tuple[Block, ...]
     firsts: tuple[int, ...]
     sharing: tuple[Provider, ...]
-    places: tuple[Mapping[str, int], ...]
+    uuids: Index
+    names: Index
 
     @property
     def everything(self) -> Snapshot:
@@ -91,9 +90,18 @@ class Forest:
             yield from each.roots[bisect.bisect_left(each.roots, root_id) :]
 
     def tree_of(self, uuid: str) -> Tree | None:
-        """Return the tree that a provider is in."""
-        root_id = self.places[hash(uuid) % PARTS].get(uuid)
+        """Return the tree that a provider is in, by its UUID."""
+        root_id = self.uuids.find(uuid)
         return None if root_id is None else self.tree(root_id)
+
+    def tree_named(self, name: str) -> Tree | None:
+        """Return the tree that a provider is in, by its name."""
+        root_id = self.names.find(name)
+        return None if root_id is None else self.tree(root_id)
+
+    def root_id(self, provider: Provider) -> int:
+        """Return the id of the root of a provider of this forest."""
+        return self.uuids.find(provider.uuid) or provider.id
 
     def provider(self, uuid: str) -> Provider | None:
         """Return a provider."""
@@ -119,37 +127,14 @@ class Forest:
         blocks = list(self.blocks) or [block.block_of({})]
         for which in sorted(by_block, reverse=True):
             blocks[which : which + 1] = _renew(blocks[which], by_block[which], trees)
-        return dataclasses.replace(
-            _assemble(vocabulary, blocks, self),
-            places=self._replace_places(root_ids, trees),
+        gone = _members({key: self.tree(key) for key in {*root_ids, *trees}})
+        there = _members(trees)
+        return _assemble(
+            vocabulary,
+            blocks,
+            self.uuids.replace(set(_by_uuid(gone)), set(_by_uuid(there))),
+            self.names.replace(set(_by_name(gone)), set(_by_name(there))),
         )
-
-    def _replace_places(
-        self, root_ids: Collection[int], trees: Mapping[int, Tree]
-    ) -> tuple[Mapping[str, int], ...]:
-        gone = {
-            (member.uuid, root_id)
-            for root_id in {*root_ids, *trees}
-            for member in _members(self.tree(root_id))
-        }
-        there = {
-            (member.uuid, root_id)
-            for root_id, tree in trees.items()
-            for member in tree.members
-        }
-        changed = {hash(uuid) % PARTS for uuid, _ in gone ^ there}
-        if not changed:
-            return self.places
-        places = list(self.places)
-        for part in changed:
-            places[part] = dict(places[part])
-            for uuid, _ in gone - there:
-                if hash(uuid) % PARTS == part:
-                    del places[part][uuid]  # type: ignore[attr-defined]
-            for uuid, root_id in there - gone:
-                if hash(uuid) % PARTS == part:
-                    places[part][uuid] = root_id  # type: ignore[index]
-        return tuple(places)
 
     def _snapshot(self, trees: Sequence[Tree]) -> Snapshot:
         return Snapshot(trees, self.sharing, TreeByUuid(self))
@@ -169,21 +154,25 @@ class Forest:
 
 def forest_of(vocabulary: Vocabulary, trees: Mapping[int, Tree]) -> Forest:
     """Return the forest of some trees, given in the order of the ids of their roots."""
-    places: list[dict[str, int]] = [{} for _ in range(PARTS)]
-    for root_id, tree in trees.items():
-        for member in tree.members:
-            places[hash(member.uuid) % PARTS][member.uuid] = root_id
-    empty = Forest(vocabulary, (), (), (), tuple(places))
-    return _assemble(vocabulary, list(block.blocks_of(trees, BLOCK_SIZE)), empty)
+    members = _members(trees)
+    return _assemble(
+        vocabulary,
+        list(block.blocks_of(trees, BLOCK_SIZE)),
+        index.index_of(_by_uuid(members)),
+        index.index_of(_by_name(members)),
+    )
 
 
-def _assemble(vocabulary: Vocabulary, blocks: Sequence[Block], like: Forest) -> Forest:
+def _assemble(
+    vocabulary: Vocabulary, blocks: Sequence[Block], uuids: Index, names: Index
+) -> Forest:
     return Forest(
         vocabulary,
         tuple(blocks),
         tuple(each.roots[0] for each in blocks[1:]),
         tuple(itertools.chain.from_iterable(each.sharing for each in blocks)),
-        like.places,
+        uuids,
+        names,
     )
 
 
@@ -199,8 +188,25 @@ def _renew(old: Block, root_ids: set[int], trees: Mapping[int, Tree]) -> list[Bl
     return list(block.blocks_of(renewed, size))
 
 
-def _members(tree: Tree | None) -> tuple[Provider, ...]:
-    return tree.members if tree else ()
+def _members(trees: Mapping[int, Tree | None]) -> list[tuple[Provider, int]]:
+    """Return the members of trees, each with the id of its root.
+
+    :param trees: by the ids of their roots
+    """
+    return [
+        (member, root_id)
+        for root_id, tree in trees.items()
+        if tree
+        for member in tree.members
+    ]
+
+
+def _by_uuid(members: Iterable[tuple[Provider, int]]) -> Iterator[Entry]:
+    return ((member.uuid, root_id) for member, root_id in members)
+
+
+def _by_name(members: Iterable[tuple[Provider, int]]) -> Iterator[Entry]:
+    return ((member.name, root_id) for member, root_id in members)
 
 
 class Trees(Sequence[Tree]):
@@ -254,10 +260,10 @@ class TreeByUuid(Mapping[str, Tree]):
         return tree
 
     def __iter__(self) -> Iterator[str]:
-        return itertools.chain.from_iterable(self._forest.places)
+        return iter(self._forest.uuids)
 
     def __len__(self) -> int:
-        return sum(map(len, self._forest.places))
+        return len(self._forest.uuids)
 
 
 def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:

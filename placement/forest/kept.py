@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 
 from placement import measure
-from placement.forest import fingerprint, forest, reading, vocabulary
+from placement.forest import fingerprint, loading, reading
 from placement.forest.fingerprint import Fingerprint
 from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
@@ -52,8 +52,7 @@ def read_all(connection: sa.Connection, heads: str) -> Kept:
     """Return the whole forest, read afresh."""
     telemetry.tell(measure.FOREST_REFRESHES, extent="all")
     seen = change_log.seen_of(change_log.load_changes(connection))
-    words = vocabulary.load(connection)
-    grown = forest.forest_of(words, reading.load(connection, words))
+    grown = loading.load(connection)
     return Kept(grown, heads, seen, _excess(connection, grown), object())
 
 
@@ -68,7 +67,7 @@ def follow(connection: sa.Connection, base: Kept, heads: str) -> Kept:
     seen = base.seen.replace(change_log.load_changes(connection, shards))
     words = base.forest.vocabulary
     if change_log.NAMES in shards:
-        words = vocabulary.load(connection)
+        words = loading.load_vocabulary(connection)
     changed = base.seen.changed_roots(seen, reading.MOST_LISTED_ROOTS)
     if changed is None or _are_renamed(base.forest.vocabulary, words):
         return read_all(connection, heads)
@@ -122,7 +121,7 @@ def _are_renamed(before: Vocabulary, after: Vocabulary) -> bool:
 
 def is_exact(connection: sa.Connection, current: Kept, root_ids: Iterable[int]) -> bool:
     """Return whether some trees, and all names, are exactly those in the database."""
-    mine, words = current.forest.vocabulary, vocabulary.load(connection)
+    mine, words = current.forest.vocabulary, loading.load_vocabulary(connection)
     if (mine.classes, mine.traits) != (words.classes, words.traits):
         return False
     roots = set(root_ids)

@@ -3,9 +3,6 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-import sqlalchemy as sa
-
-from placement.db import models
 from placement.model.trait import CUSTOM_PREFIX
 
 
@@ -29,16 +26,6 @@ class Vocabulary:
         return tuple(
             [self.traits[key] for key in sorted(known, key=self.ranks.__getitem__)]
         )
-
-
-def load(connection: sa.Connection) -> Vocabulary:
-    """Return the names of all resource classes and traits."""
-    classes = sa.select(models.ResourceClass.id, models.ResourceClass.name)
-    traits = sa.select(models.Trait.id, models.Trait.name)
-    return of_names(
-        {row.id: row.name for row in connection.execute(classes)},
-        {row.id: row.name for row in connection.execute(traits)},
-    )
 
 
 def of_names(classes: Mapping[int, str], traits: Mapping[int, str]) -> Vocabulary:

@@ -14,7 +14,8 @@ def list_candidates(call: Call[None]) -> Later:
         known to be empty anyway
     """
     question: CandidateQuery = call.query
-    forest, order = call.forest(question.request), order_of(call.settings)
+    forest = call.forest(candidates.part_of(question.request))
+    order = order_of(call.settings)
     return lambda: Reply(
         candidates.answer(forest, question, order), modified=clock.now()
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from placement import errors
-from placement.model.inventory import Inventory
+from placement.model.inventory import Inventory, complain
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import clock, inventory, resource_provider
 from placement.operation import Call
@@ -158,10 +158,9 @@ def _check_capacity(
 
     :param failed: the beginning of the message
     """
-    try:
-        for name, each in wanted.items():
-            inventory.check_capacity(
-                provider, name, each, reserved_may_be_total=reserved_may_be_total
-            )
-    except errors.BadRequest as exc:
-        raise errors.BadRequest(f"{failed}{exc}") from exc
+    for name, each in wanted.items():
+        fault = complain(
+            provider.uuid, name, each, reserved_may_be_total=reserved_may_be_total
+        )
+        if fault:
+            raise errors.BadRequest(f"{failed}{fault}")

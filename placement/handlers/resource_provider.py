@@ -1,25 +1,27 @@
 """Resource providers."""
 
 from placement import errors
-from placement.model.resource_provider import ResourceProvider
+from placement.model.resource_provider import ProviderFilters, ResourceProvider
 from placement.objects import clock, reparenting, resource_provider
 from placement.operation import Call
 from placement.questions import providers
 from placement.schemas import resource_provider as wire
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Later, Reply
 
 
-def list_providers(call: Call[None]) -> Reply:
+def list_providers(call: Call[None]) -> Later:
     """List the providers that the query asks for.
 
     :raises BadRequest: the query names a trait or resource class that is unknown
     """
-    cache = call.context.forest_cache
-    kept = cache and cache.load(call.connection)
-    listed = providers.list_by_filters(
-        call.connection, call.query, kept.forest if kept else None
-    )
-    return Reply(listed, modified=clock.newest(each.modified for each in listed))
+    filters: ProviderFilters = call.query
+    forest = call.forest(providers.part_of(filters))
+
+    def later() -> Reply:
+        listed = providers.list_by_filters(forest, filters)
+        return Reply(listed, modified=clock.newest(each.modified for each in listed))
+
+    return later
 
 
 def show_provider(call: Call[ResourceProvider]) -> Reply:

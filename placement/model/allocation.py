@@ -64,3 +64,27 @@ class Holder:
     amount: int
     type: str | None
     project: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Owner:
+    """The project, user and type of a consumer, and when it was created, in UTC."""
+
+    project: str
+    user: str
+    type: str | None
+    created: datetime.datetime | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Holding:
+    """What a consumer uses of a provider, by resource class name.
+
+    The owner is None if it was not asked for, or is not recorded.
+    """
+
+    root_id: int
+    provider_id: int
+    consumer: str
+    amounts: Mapping[str, int]
+    owner: Owner | None = None

@@ -61,4 +61,17 @@ class InventoryUsage(Inventory):
         return amount <= self.room and self.suits(amount)
 
 
+def complain(
+    provider_uuid: str, name: str, inventory: Inventory, *, reserved_may_be_total: bool
+) -> str | None:
+    """Return what is wrong with an inventory that reserves too much of its total."""
+    if inventory.capacity >= (0 if reserved_may_be_total else 1):
+        return None
+    compared = "greater than" if reserved_may_be_total else "greater than or equal to"
+    return (
+        f"Invalid inventory for '{name}' on resource provider '{provider_uuid}'. "
+        f"The reserved value is {compared} total."
+    )
+
+
 FIELDS = [field.name for field in dataclasses.fields(Inventory)]

@@ -20,15 +20,6 @@ def is_searchable(text: str) -> bool:
     return "\0" not in text
 
 
-def has_text(
-    connection: sa.Connection, column: orm.InstrumentedAttribute[Any], text: str
-) -> sa.ColumnElement[bool]:
-    """Return the condition that a column equals a string, which may contain a NUL."""
-    if is_searchable(text) or connection.dialect.name != "postgresql":
-        return column == text
-    return sa.false()
-
-
 def find_by_text(
     connection: sa.Connection,
     query: sa.Select[*tuple[Any, ...]],

@@ -13,7 +13,6 @@ from placement.model import entry
 from placement.model.entry import Entry
 from placement.model.inventory import FIELDS, Inventory
 from placement.model.resource_provider import ResourceProvider
-from placement.model.tree import Provider
 from placement.objects import resource_class, resource_provider
 from placement.objects.resource_provider import Known
 from placement_foundation.database import storage
@@ -24,8 +23,6 @@ P = TypeVar("P", bound=Known)
 Key: TypeAlias = tuple[int, int]
 
 
-# By how much a ratio from MariaDB, with six digits, may differ.
-TOLERANCE = 1e-5
 # The amount used of the inventory in a row of a query.
 USED: sa.ScalarSelect[Any] = (
     sa.select(sa.func.coalesce(sa.func.sum(models.Allocation.used), 0))
@@ -212,27 +209,6 @@ def delete(
     return _bump(connection, provider, entries)
 
 
-def check_capacity(
-    provider: ResourceProvider | Provider,
-    class_name: str,
-    inventory: Inventory,
-    *,
-    reserved_may_be_total: bool,
-) -> None:
-    """Check that an inventory does not reserve too much of its total.
-
-    :raises BadRequest: it does
-    """
-    if inventory.capacity < (0 if reserved_may_be_total else 1):
-        compared = (
-            "greater than" if reserved_may_be_total else "greater than or equal to"
-        )
-        raise errors.BadRequest(
-            f"Invalid inventory for '{class_name}' on resource provider "
-            f"'{provider.uuid}'. The reserved value is {compared} total."
-        )
-
-
 def _bump(
     connection: sa.Connection, provider: ResourceProvider, entries: Iterable[Entry]
 ) -> int:
@@ -358,13 +334,3 @@ def _update(connection: sa.Connection, inventories: Mapping[Key, Inventory]) -> 
     )
     if connection.execute(update, rows).rowcount != len(rows):
         raise errors.Conflict("Race condition detected when setting inventory.")
-
-
-def may_hold(row: Any, used: Any, amount: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that an amount may fit, which ``Stock`` has to confirm.
-
-    :param row: the columns of an inventory
-    """
-    capacity = (row.total - row.reserved) * row.allocation_ratio
-    condition: sa.ColumnElement[bool] = used + amount <= capacity * (1 + TOLERANCE)
-    return condition

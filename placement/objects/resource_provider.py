@@ -105,13 +105,6 @@ _LOCKED = sa.select(
 _IDS = sa.select(models.ResourceProvider.id)
 
 
-def list_where(
-    connection: sa.Connection, *conditions: sa.ColumnElement[bool]
-) -> list[ResourceProvider]:
-    """Return the providers that meet all conditions, in the order of their ids."""
-    return _list(connection, PROVIDERS.where(*conditions))
-
-
 def _list(
     connection: sa.Connection,
     query: sa.Select[*tuple[Any, ...]],

@@ -8,6 +8,7 @@ from oslo_log import log
 
 from placement import errors, measure
 from placement.forest.forest import Forest
+from placement.forest.part import Part
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot
 from placement.questions import name
@@ -25,6 +26,28 @@ from placement_foundation.observing import telemetry
 LOG = log.getLogger(__name__)
 # How many of the groups that made a search hard are named.
 MOST_NAMED = 5
+
+
+def part_of(request: Request) -> Part | None:
+    """Return the part of the cloud that a request is about; None if it is everything.
+
+    Groups without resources do not restrict it.
+    """
+    naming = [
+        group
+        for group in request.groups
+        if group.in_tree is not None and group.resources
+    ]
+    if not naming:
+        return None
+    classes, traits = name.mentioned(request)
+    return Part(
+        frozenset(group.in_tree for group in request.groups if group.in_tree),
+        classes=classes,
+        traits=traits,
+        helped=True,
+        rooted=not all(group.suffix for group in naming),
+    )
 
 
 @telemetry.timed("search")

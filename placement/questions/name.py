@@ -14,14 +14,21 @@ from placement.search import engine, rules
 
 def are_known(request: Request, vocabulary: Vocabulary) -> bool:
     """Return whether all traits and resource classes that a request names exist."""
-    groups = request.groups
-    classes = set().union(*(group.resources for group in groups))
-    traits = request.root_required.union(
-        request.root_forbidden,
-        *(group.forbidden.union(*group.required) for group in groups),
-    )
+    classes, traits = mentioned(request)
     return (
         classes <= vocabulary.class_ids.keys() and traits <= vocabulary.trait_ids.keys()
+    )
+
+
+def mentioned(request: Request) -> tuple[frozenset[str], frozenset[str]]:
+    """Return all resource classes and traits that a request names."""
+    groups = request.groups
+    return (
+        frozenset().union(*(group.resources for group in groups)),
+        request.root_required.union(
+            request.root_forbidden,
+            *(group.forbidden.union(*group.required) for group in groups),
+        ),
     )
 
 
@@ -62,11 +69,7 @@ def check_all(request: Request, vocabulary: Vocabulary) -> None:
     """
     for group in request.groups:
         check_classes(group.resources, vocabulary)
-    named = request.root_required.union(
-        request.root_forbidden,
-        *(group.forbidden.union(*group.required) for group in request.groups),
-    )
-    check_traits(named, vocabulary)
+    check_traits(mentioned(request)[1], vocabulary)
 
 
 def check_classes(names: Iterable[str], vocabulary: Vocabulary) -> None:

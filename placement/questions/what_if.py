@@ -7,9 +7,8 @@ from typing import Any, TypeAlias
 from placement import errors
 from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
-from placement.model.inventory import FIELDS, Inventory, InventoryUsage
+from placement.model.inventory import FIELDS, Inventory, InventoryUsage, complain
 from placement.model.tree import Provider, Tree
-from placement.objects import inventory
 from placement.questions.name import check_classes, check_traits
 
 # What would no longer be used: amounts by UUID of the provider and class.
@@ -139,5 +138,7 @@ def _imagine_stock(
         )
     known = {field: getattr(stock, field) for field in FIELDS} if stock else {}
     wanted = Inventory(**{**known, **fields})
-    inventory.check_capacity(provider, name, wanted, reserved_may_be_total=True)
+    fault = complain(provider.uuid, name, wanted, reserved_may_be_total=True)
+    if fault:
+        raise errors.BadRequest(fault)
     return InventoryUsage.of(wanted, stock.used if stock else 0)

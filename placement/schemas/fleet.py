@@ -2,12 +2,13 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import NamedTuple
 
 from placement import errors
+from placement.model.allocation import Owner
 from placement.model.resource_provider import ProviderFilters
-from placement.questions.fleet import Member, Owner, Parts
+from placement.questions.fleet import Member
 from placement.schemas import inventory, query, resource_provider
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs, Parser
@@ -34,8 +35,8 @@ QUERY = Schema(
 
 def _render_allocations(member: Member) -> Json:
     return {
-        consumer: {"resources": resources, **_render_owner(member.owners.get(consumer))}
-        for consumer, resources in member.allocations.items()
+        each.consumer: {"resources": each.amounts, **_render_owner(each.owner)}
+        for each in member.holdings
     }
 
 
@@ -71,23 +72,40 @@ ALLOCATIONS = Part(
 )
 # The members of a document for each field, in addition to the UUID and the name.
 FIELDS: Mapping[str, Mapping[str, Part]] = {
-    "generation": {"generation": Part(INTEGER, lambda member: member.generation)},
+    "generation": {
+        "generation": Part(INTEGER, lambda member: member.provider.generation)
+    },
     "parent": {
-        "parent_provider_uuid": Part(TEXT_OR_NULL, lambda member: member.parent_uuid),
-        "root_provider_uuid": Part(TEXT, lambda member: member.root_uuid),
+        "parent_provider_uuid": Part(
+            TEXT_OR_NULL, lambda member: member.provider.parent_uuid
+        ),
+        "root_provider_uuid": Part(TEXT, lambda member: member.provider.root_uuid),
     },
     "inventories": {
         "inventories": Part(
             keyed(inventory.describe_record()),
             lambda member: {
                 name: inventory.render_record(each)
-                for name, each in member.inventories.items()
+                for name, each in member.provider.stocks.items()
             },
         )
     },
-    "usages": {"usages": Part(keyed(INTEGER), lambda member: member.used)},
-    "traits": {"traits": Part(listed(TEXT), lambda member: member.traits)},
-    "aggregates": {"aggregates": Part(listed(TEXT), lambda member: member.aggregates)},
+    "usages": {
+        "usages": Part(
+            keyed(INTEGER),
+            lambda member: {
+                name: each.used for name, each in member.provider.stocks.items()
+            },
+        )
+    },
+    "traits": {
+        "traits": Part(listed(TEXT), lambda member: member.provider.trait_names)
+    },
+    "aggregates": {
+        "aggregates": Part(
+            listed(TEXT), lambda member: sorted(member.provider.aggregates)
+        )
+    },
     "allocations": {"allocations": ALLOCATIONS},
     # Allocations together with their consumers.
     "consumers": {"allocations": ALLOCATIONS},
@@ -103,15 +121,14 @@ class Question:
     fields: frozenset[str]
 
     @property
-    def parts(self) -> Parts:
-        """What has to be read from the database for the fields."""
-        return Parts(
-            inventories=not self.fields.isdisjoint({"inventories", "usages"}),
-            traits="traits" in self.fields,
-            aggregates="aggregates" in self.fields,
-            allocations=not self.fields.isdisjoint({"allocations", "consumers"}),
-            owners="consumers" in self.fields,
-        )
+    def wants_allocations(self) -> bool:
+        """Whether allocations have to be read for the fields."""
+        return not self.fields.isdisjoint({"allocations", "consumers"})
+
+    @property
+    def wants_owners(self) -> bool:
+        """Whether the owners of consumers have to be read as well."""
+        return "consumers" in self.fields
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,10 +138,14 @@ class Fleet:
     The feed of changes goes on from ``cursor``; it is None if there is no feed.
     """
 
-    members: Iterable[Member]
+    members: Generator[Member, None, None]
     fields: frozenset[str]
     moment: datetime.datetime
     cursor: str | None = None
+
+    def close(self) -> None:
+        """Stop reading."""
+        self.members.close()
 
 
 def parse(pairs: Pairs) -> Question:
@@ -175,9 +196,9 @@ def describe_line(version: Version) -> Json:
 
 @described(_describe)
 def render(fleet: Fleet, view: View) -> Json:
-    """Render all providers in one document."""
+    """Render all providers in one document, one after the other."""
     moment = fleet.moment.isoformat(timespec="microseconds")
-    document = {"providers": [*_render_members(fleet)], "moment": f"{moment}Z"}
+    document: Json = {"providers": _render_members(fleet), "moment": f"{moment}Z"}
     return document | ({"cursor": fleet.cursor} if fleet.cursor else {})
 
 
@@ -198,7 +219,7 @@ def _render_members(fleet: Fleet) -> Iterator[Json]:
     ]
     for member in fleet.members:
         yield {
-            "uuid": member.uuid,
-            "name": member.name,
+            "uuid": member.provider.uuid,
+            "name": member.provider.name,
             **{name: part.render(member) for name, part in fields},
         }

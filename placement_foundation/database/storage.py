@@ -14,7 +14,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -136,14 +136,6 @@ def _deletion(column: orm.InstrumentedAttribute[Any]) -> sa.Delete:
     return sa.delete(column.parent.class_).where(column == sa.bindparam("wanted"))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Reading(Generic[T]):
-    """The result of a transaction that stays open until ``close`` is called."""
-
-    value: T
-    close: Callable[[], None]
-
-
 def notes(connection: sa.Connection) -> dict[Any, Any]:
     """Return the notes on the transaction that a connection is in.
 
@@ -250,15 +242,6 @@ class Database:
         """
         return self._retried(self._read_once, work, attempts=3)
 
-    def begin_reading(self, work: Callable[[sa.Connection], T]) -> Reading[T]:
-        """Run ``work`` as ``read`` does, in a transaction that stays open.
-
-        It is for results that are read from the database while they are used.
-
-        :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
-        """
-        return self._retried(self._begin_reading_once, work, attempts=3)
-
     def write(self, work: Callable[[sa.Connection], T], *, attempts: int = 20) -> T:
         """Run ``work`` until it commits, at most ``attempts`` times in ``PATIENCE``.
 
@@ -338,14 +321,6 @@ class Database:
     def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
         with self._connect(self._readers) as connection:
             return work(connection)
-
-    def _begin_reading_once(self, work: Callable[[sa.Connection], T]) -> Reading[T]:
-        connection = self._connect(self._readers)
-        try:
-            return Reading(work(connection), connection.close)
-        except BaseException:
-            connection.close()
-            raise
 
     def _write_once(self, work: Callable[[sa.Connection], T]) -> T:
         with self._connect(self._writers) as connection:

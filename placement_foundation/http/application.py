@@ -4,7 +4,7 @@ import dataclasses
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from placement_foundation import context, errors
 from placement_foundation.context import RequestContext
 from placement_foundation.database import origin, trouble
 from placement_foundation.database.origin import Origin
-from placement_foundation.database.storage import Database, Reading
+from placement_foundation.database.storage import Database
 from placement_foundation.http import (
     json_text,
     middleware,
@@ -25,6 +25,7 @@ from placement_foundation.http import (
     query_string,
     schema,
     share,
+    spool,
     stream,
 )
 from placement_foundation.http.operation import (
@@ -127,6 +128,8 @@ class Application:
     :param given: what its handlers get as the ``context`` of each call
     :param most_heavy: how many heavy requests it may answer at a time; by default half
         as many as there are threads
+    :param most_stored: how many bytes of large replies it may store on disk until their
+        clients have read them
     """
 
     def __init__(
@@ -136,7 +139,9 @@ class Application:
         given: Any,
         enforcer: policy.Enforcer,
         most_heavy: int | None = None,
+        most_stored: int = 512 * spool.MEBIBYTE,
     ) -> None:
+        self._spool = spool.Spool(most_stored)
         self._heavy = share.Share(HEAVY_PART, most_heavy)
         self._service = service
         self._database = database
@@ -274,10 +279,11 @@ class Application:
             return handler(call, **_flags(operation.flags, version))
 
         if operation.lines:
-            opened = self._database.begin_reading(
-                lambda connection: _done(work(connection))
+            return self._database.read(
+                lambda connection: self._render_stored(
+                    request, operation, _done(work(connection)), version
+                )
             )
-            return _render_open(request, operation, opened, version)
         # A request that is sure to fail needs no lock.
         reading = request.method == READING or operation.changes_nothing or asked.fault
         run = self._database.read if reading else self._writing(request, asking)
@@ -309,6 +315,39 @@ class Application:
             return self._database.write(noted)
 
         return write
+
+    @telemetry.timed("rendering")
+    def _render_stored(
+        self,
+        request: webob.Request,
+        operation: Operation,
+        reply: Reply,
+        version: Version,
+    ) -> webob.Response:
+        """Return a reply that is stored until it is sent, as the caller prefers it.
+
+        Its value may still be read from the database while it is rendered.
+
+        :raises Busy: there is no room for it
+        """
+        response = webob.Response(status=_status(operation, reply, version))
+        response.content_type = LINES if _wants_lines(request, operation) else JSON
+        response.charset = None
+        chunks = _chunks(request, operation, reply, version)
+        if _prefers(request.accept_encoding, [GZIP, "identity"], GZIP):
+            chunks = stream.compress(chunks)
+            response.content_encoding = GZIP
+        close = getattr(reply.value, "close", None)
+        try:
+            stored = self._spool.store(chunks)
+        finally:
+            # Before the transaction ends, it must no longer be read from the database.
+            if close:
+                close()
+        response.app_iter = stored
+        response.content_length = stored.size
+        response.vary = ("accept", "accept-encoding")
+        return response
 
     def _check_policy(self, request: webob.Request, operation: Operation) -> None:
         if operation.policy is None:
@@ -590,36 +629,19 @@ def _view(request: webob.Request, version: Version) -> View:
     return View(version, request.script_name, request.application_url)
 
 
-def _render_open(
-    request: webob.Request,
-    operation: Operation,
-    opened: Reading[Reply],
-    version: Version,
-) -> webob.Response:
-    """Render a reply whose value is still being read, as the caller prefers it."""
-    packed = _prefers(request.accept_encoding, [GZIP, "identity"], GZIP)
-    try:
-        if operation.lines and _prefers(request.accept, _offers(operation), LINES):
-            documents = operation.lines(opened.value.value, _view(request, version))
-            chunks = stream.lines(documents, json_text.encode)
-            response = webob.Response(status=_status(operation, opened.value, version))
-            response.content_type = LINES
-            response.charset = None
-            response.app_iter = stream.Body(
-                stream.compress(chunks) if packed else chunks, opened.close
-            )
-        else:
-            response = _render(request, operation, opened.value, version)
-            if packed:
-                response.body = b"".join(stream.compress([response.body]))
-            opened.close()
-    except BaseException:
-        opened.close()
-        raise
-    if packed:
-        response.content_encoding = GZIP
-    response.vary = ("accept", "accept-encoding")
-    return response
+def _wants_lines(request: webob.Request, operation: Operation) -> bool:
+    return _prefers(request.accept, _offers(operation), LINES)
+
+
+def _chunks(
+    request: webob.Request, operation: Operation, reply: Reply, version: Version
+) -> Iterator[bytes]:
+    """Yield a reply bit by bit, as lines or as one document."""
+    view = _view(request, version)
+    if operation.lines and _wants_lines(request, operation):
+        return stream.lines(operation.lines(reply.value, view), json_text.encode)
+    renderer: Any = operation.reply and operation.reply.at(version)
+    return stream.document(renderer(reply.value, view), json_text.encode)
 
 
 def _prefers(header: Any, offers: list[str], wanted: str) -> bool:

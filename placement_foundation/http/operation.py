@@ -105,9 +105,10 @@ class Operation:
     out: the reply is JSON whatever the caller accepts.
 
     ``lines`` renders the handler's value in a second way, as a sequence of documents,
-    for callers that want lines of JSON, sent while they are read. The transaction stays
-    open until the reply is sent, so the value may be an iterator that still reads. The
-    reply is compressed for callers that accept that.
+    for callers that want lines of JSON. Such a reply may be large: it is rendered bit
+    by bit in the transaction, so the value may be an iterator that still reads, and so
+    may be members of the document that ``reply`` renders. It is stored on disk, and
+    sent after the transaction has ended; compressed for callers that accept that.
 
     ``formats`` renders it for other media types, a sequence of documents for
     ``application/x-ndjson``; unlike ``lines``, after the transaction has ended.

@@ -1,54 +1,61 @@
-"""Replies that are sent while they are read."""
+"""Replies that are encoded bit by bit, as there may be many megabytes of them."""
 
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from typing import TypeAlias
 
-# How many bytes are sent at once, more or less.
+# How many bytes are made at once, more or less.
 CHUNK = 1 << 16
 # A higher level hardly makes the description of a cloud any smaller.
 LEVEL = 3
 # Tells zlib to write the gzip format.
 GZIP = 31
 
-
-class Body:
-    """Chunks of bytes, made when they are asked for, with clean-up after the last one.
-
-    A server calls ``close`` when everything is sent, or no longer wanted. The first
-    chunk is made at once: if it fails, an error can still be sent.
-    """
-
-    def __init__(
-        self, chunks: Generator[bytes, None, None], finish: Callable[[], None]
-    ) -> None:
-        self._chunks = chunks
-        self._finish = finish
-        self._first = next(chunks, b"")
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield self._first
-        yield from self._chunks
-
-    def close(self) -> None:
-        """Stop making chunks."""
-        self._chunks.close()
-        self._finish()
+Encode: TypeAlias = Callable[[object], bytes]
 
 
-def lines(
-    documents: Iterable[object], encode: Callable[[object], bytes]
-) -> Generator[bytes, None, None]:
+def lines(documents: Iterable[object], encode: Encode) -> Iterator[bytes]:
     """Yield documents, one per line, several lines at a time."""
+    return _gather(encode(document) + b"\n" for document in documents)
+
+
+def document(members: Mapping[str, object], encode: Encode) -> Iterator[bytes]:
+    """Yield a document; the values of members that are iterators become arrays."""
+    return _gather(_pieces(members, encode))
+
+
+def _pieces(members: Mapping[str, object], encode: Encode) -> Iterator[bytes]:
+    before = b"{"
+    for name, value in members.items():
+        yield before + encode(name) + b":"
+        if isinstance(value, Iterator):
+            yield from _array(value, encode)
+        else:
+            yield encode(value)
+        before = b","
+    yield b"}" if members else b"{}"
+
+
+def _array(items: Iterator[object], encode: Encode) -> Iterator[bytes]:
+    before = b"["
+    for item in items:
+        yield before + encode(item)
+        before = b","
+    yield b"[]" if before == b"[" else b"]"
+
+
+def _gather(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield several pieces at a time."""
     waiting: list[bytes] = []
     size = 0
-    for document in documents:
-        waiting.append(encode(document))
-        size += len(waiting[-1])
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
         if size >= CHUNK:
-            yield b"\n".join(waiting) + b"\n"
+            yield b"".join(waiting)
             waiting, size = [], 0
     if waiting:
-        yield b"\n".join(waiting) + b"\n"
+        yield b"".join(waiting)
 
 
 def compress(chunks: Iterable[bytes]) -> Generator[bytes, None, None]:

@@ -15,7 +15,7 @@ from placement.db import models
 from placement.declaration import applying, remembered
 from placement.declaration.applying import Declaration, Outcome
 from placement.declaration.plan import Terms
-from placement.forest import reading, vocabulary
+from placement.forest import loading, reading
 from placement.model.declaration import Part
 from placement.model.inventory import Inventory
 from placement.model.tree import Provider
@@ -45,7 +45,7 @@ SEQUENCES = 4
 
 def providers_of(database: Database) -> dict[str, Provider]:
     def work(connection: sa.Connection) -> dict[str, Provider]:
-        trees = reading.load(connection, vocabulary.load(connection))
+        trees = reading.load(connection, loading.load_vocabulary(connection))
         return {p.name: p for tree in trees.values() for p in tree.members}
 
     return database.read(work)

@@ -5,7 +5,7 @@ import random
 import pytest
 import sqlalchemy as sa
 
-from placement.forest import fingerprint, forest, reading, vocabulary
+from placement.forest import fingerprint, forest, loading, reading
 from placement.forest.forest import Forest
 from placement_foundation.database.digest import digest, digest_of
 from placement_foundation.database.storage import Database
@@ -16,7 +16,7 @@ NOTHING = (0,) * 6
 
 
 def read(connection: sa.Connection) -> Forest:
-    words = vocabulary.load(connection)
+    words = loading.load_vocabulary(connection)
     return forest.forest_of(words, reading.load(connection, words))
 
 

@@ -1,9 +1,11 @@
 """The fleet, compared with the calls of the Placement API about each provider."""
 
+import errno
 import gzip
 import json
+import tempfile
 import tracemalloc
-from collections.abc import Iterator
+from concurrent import futures
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,10 +13,14 @@ import sqlalchemy as sa
 import webob
 
 from benchmarks import cloud
+from placement import app
 from placement.db import models
-from placement.model.resource_provider import ProviderFilters
+from placement.forest import loading
+from placement.objects import holding
 from placement.questions import fleet
 from placement_foundation.database.storage import Database
+from placement_foundation.http import spool
+from tests import settings
 from tests.client import Client, new_uuid
 from tests.statements import statements
 
@@ -187,6 +193,8 @@ def test_the_number_of_statements_is_the_same_for_few_and_for_many(
     client.get(paths[0])
     counts = []
     for _ in range(2):
+        # What has changed is read once, by whatever asks first.
+        client.get("/ledger/v1/fleet")
         for path in paths:
             with statements(database) as executed:
                 client.get(path)
@@ -197,25 +205,22 @@ def test_the_number_of_statements_is_the_same_for_few_and_for_many(
     assert counts[0] <= 5
 
 
-def provider_lines(application: "WSGIApplication") -> Iterator[bytes]:
-    """Take the lines of the fleet as a server does: chunk by chunk."""
-    request = webob.Request.blank(f"/ledger/v1/fleet?fields={EVERYTHING}")
-    request.headers["x-auth-token"] = "admin"
-    request.headers["accept"] = "application/x-ndjson"
-    status, _, body = request.call_application(application)
-    assert status == "200 OK"
-    yield from body
-    body.close()
-
-
-def test_lines_need_no_more_memory_for_more_providers(
-    application: "WSGIApplication", database: Database
+@pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson"])
+def test_an_answer_needs_no_more_memory_for_more_providers(
+    application: "WSGIApplication", database: Database, media_type: str
 ) -> None:
     cloud.plant(database, cloud.flat(900))
+
+    def measure() -> int:
+        body = ask_slowly(application, media_type)
+        size = sum(map(len, body))
+        body.close()
+        return size
+
     # The first run fills caches that are kept for good; they do not count here.
-    assert sum(map(len, provider_lines(application))) > 1_800_000
+    assert measure() > 1_800_000
     tracemalloc.start()
-    assert sum(map(len, provider_lines(application))) > 1_800_000
+    assert measure() > 1_800_000
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1_500_000
@@ -224,33 +229,94 @@ def test_lines_need_no_more_memory_for_more_providers(
 def test_what_is_written_meanwhile_is_not_seen(
     client: Client, database: Database
 ) -> None:
-    for _ in range(20):
-        last = client.make_provider(VCPU=8)
-    reading = database.begin_reading(
-        lambda connection: fleet.read(connection, ProviderFilters(), fleet.Parts())
-    )
-    next(reading.value)
-    assert client.claim(new_uuid(), {last: {"VCPU": 1}}).status == 204
-    [*_, member] = reading.value
-    reading.close()
-    assert (member.uuid, member.used["VCPU"]) == (last, 0)
+    last, consumer = client.make_provider(VCPU=8), new_uuid()
+
+    def look(connection: sa.Connection) -> list[fleet.Member]:
+        grown = loading.load(connection)
+        assert client.claim(consumer, {last: {"VCPU": 1}}).status == 204
+        holdings = holding.read(connection, grown.vocabulary.classes)
+        return list(fleet.list_members(grown, None, holdings))
+
+    [member] = database.read(look)
+    assert member.provider.stocks["VCPU"].used == 0
+    assert member.holdings == ()
     assert client.usages(last)["VCPU"] == 1
 
 
-@pytest.mark.parametrize("taken", [0, 1])
-def test_the_transaction_ends_when_the_caller_disconnects(
-    application: "WSGIApplication", database: Database, taken: int
+def ask_slowly(application: "WSGIApplication", media_type: str) -> Any:
+    """Return the body of a reply that nobody has read yet."""
+    request = webob.Request.blank(f"/ledger/v1/fleet?fields={EVERYTHING}")
+    request.headers["x-auth-token"] = "admin"
+    request.headers["accept"] = media_type
+    status, _, body = request.call_application(application)
+    assert status == "200 OK"
+    return body
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson"])
+def test_a_slow_reader_holds_no_connection(
+    application: "WSGIApplication", database: Database, media_type: str
 ) -> None:
     cloud.plant(database, cloud.flat(300))
-    request = webob.Request.blank("/ledger/v1/fleet")
-    request.headers["x-auth-token"] = "admin"
-    request.headers["accept"] = "application/x-ndjson"
     pool: Any = database.engine.pool
-    _, _, body = request.call_application(application)
-    assert pool.checkedout() == 1
-    for _, _ in zip(range(taken), body, strict=False):
-        pass
+    body = ask_slowly(application, media_type)
+    assert pool.checkedout() == 0
+    first = next(iter(body))
+    assert len(first) <= spool.CHUNK
+    assert pool.checkedout() == 0
     body.close()
+
+
+def test_slow_readers_hold_up_no_claims(database: Database) -> None:
+    options = {("placement", "max_heavy_requests"): 40}
+    application = app.build(settings.make_config(options), database)
+    cloud.plant(database, cloud.flat(50))
+    host = Client(application).make_provider(VCPU=1000)
+    pool: Any = database.engine.pool
+    slow = [ask_slowly(application, "application/x-ndjson") for _ in range(40)]
+
+    def claim(number: int) -> int:
+        return Client(application).claim(new_uuid(), {host: {"VCPU": 1}}).status
+
+    with futures.ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(claim, range(40))) == {204}
+    assert pool.checkedout() == 0
+    bodies = {b"".join(body) for body in slow}
+    for body in slow:
+        body.close()
+    # Each is of the moment of its request.
+    assert len(bodies) == 1
+    assert Client(application).usages(host)["VCPU"] == 40
+
+
+def test_what_does_not_fit_on_disk_is_refused(database: Database) -> None:
+    options = {
+        ("placement", "max_stored_replies"): 1,
+        ("placement", "max_heavy_requests"): 10,
+    }
+    application = app.build(settings.make_config(options), database)
+    client = Client(application)
+    cloud.plant(database, cloud.flat(300))
+    waiting = ask_slowly(application, "application/x-ndjson")
+    answer = client.call("GET", f"/ledger/v1/fleet?fields={EVERYTHING}")
+    assert (answer.status, answer.code) == (503, "placement.busy")
+    assert client.call("GET", "/ledger/v1/fleet?fields=").status == 200
+    waiting.close()
+    assert client.call("GET", f"/ledger/v1/fleet?fields={EVERYTHING}").status == 200
+
+
+def test_a_full_disk_is_no_fault_of_the_client(
+    client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud.plant(database, cloud.flat(300))
+
+    def fail(*unused: object, **unused_too: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", fail)
+    answer = client.call("GET", f"/ledger/v1/fleet?fields={EVERYTHING}")
+    assert (answer.status, answer.code) == (503, "placement.busy")
+    pool: Any = database.engine.pool
     assert pool.checkedout() == 0
 
 
@@ -262,7 +328,7 @@ def test_the_transaction_ends_with_an_error(
     def fail(*unused: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("placement.questions.fleet._member", fail)
+    monkeypatch.setattr("placement.schemas.inventory.render_record", fail)
     pool: Any = database.engine.pool
     assert client.call("GET", "/ledger/v1/fleet").status == 500
     assert pool.checkedout() == 0

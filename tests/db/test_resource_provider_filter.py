@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from placement.forest import loading
 from placement.model.inventory import Inventory
 from placement.model.resource_provider import ProviderFilters
 from placement.questions import providers
@@ -38,6 +39,7 @@ class Host:
         return (
             filters.name in (None, self.uuid)
             and filters.uuid in (None, self.uuid)
+            and filters.in_tree in (None, self.root)
             and all(group & self.traits for group in filters.traits)
             and not filters.forbidden_traits & self.traits
             and all(group & self.aggregates for group in filters.aggregates)
@@ -131,6 +133,7 @@ def make_filters(
     return ProviderFilters(
         name=maybe(chance.choice(hosts).uuid, None, 0.1),
         uuid=maybe(chance.choice(hosts).uuid, None, 0.1),
+        in_tree=maybe(chance.choice(hosts).uuid, None, 0.1),
         traits=maybe(groups, []),
         forbidden_traits=maybe(some(chance, TRAITS, 2), frozenset()),
         aggregates=maybe(members, []),
@@ -150,9 +153,11 @@ def test_filters_find_what_they_ask_for(
     found_some = 0
     for _ in range(300):
         filters = make_filters(chance, hosts, [*aggregates, new_uuid()])
-        found = database.read(partial(providers.list_by_filters, filters=filters))
         expected = [host.uuid for host in hosts if host.passes(filters)]
-        assert [provider.uuid for provider in found] == expected, filters
+        for part in (providers.part_of(filters), None):
+            grown = database.read(partial(loading.load, part=part))
+            found = providers.list_by_filters(grown, filters)
+            assert [provider.uuid for provider in found] == expected, filters
         found_some += bool(expected)
     assert found_some > 50
 

@@ -1,5 +1,6 @@
 """What is loaded for a search, compared with a search through everything."""
 
+import functools
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,9 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.forest import prefilter, reading, vocabulary
+from placement.forest import loading, reading
 from placement.model.request import Group, Request
-from placement.model.tree import Snapshot, Tree, snapshot_of
+from placement.model.tree import Snapshot, Tree
+from placement.questions import candidates
 from placement.search import engine
 from placement_foundation.database.storage import Database
 from tests.property import forest, oracle
@@ -63,7 +65,7 @@ def associations(
     connection: sa.Connection, ids: dict[forest.Node, int]
 ) -> dict[type[models.Base], list[dict[str, Any]]]:
     """Return the rows that refer to providers."""
-    words = vocabulary.load(connection)
+    words = loading.load_vocabulary(connection)
     class_ids, trait_ids = words.class_ids, words.trait_ids
     aggregates = {name: number for number, name in enumerate(forest.AGGREGATES, 1)}
     stocks = [
@@ -122,19 +124,14 @@ def planted(database: Database) -> Database:
     return database
 
 
-def everything(
-    connection: sa.Connection,
-    words: vocabulary.Vocabulary,
-    root_ids: frozenset[int] | None = None,
-) -> Snapshot:
+def everything(connection: sa.Connection) -> Snapshot:
     """Return a snapshot of what is loaded."""
-    return snapshot_of(reading.load(connection, words, root_ids).values())
+    return loading.load(connection).everything
 
 
 def search(connection: sa.Connection, request: Request) -> set[oracle.Found]:
-    words = vocabulary.load(connection)
-    relevant = prefilter.list_relevant(connection, request, words)
-    loaded = everything(connection, words, relevant.roots)
+    part = candidates.part_of(request)
+    loaded = loading.load(connection, part).relevant(request)
     found = list(engine.search(loaded, request))
     for candidate in found:
         # Whole trees of the providers that give something are there for the summaries.
@@ -166,9 +163,7 @@ def test_a_loaded_snapshot_is_what_was_stored(planted: Database) -> None:
     for _ in range(20):
         cloud = forest.random_forest(rng, size=9)
         plant_in(planted, cloud)
-        loaded = planted.read(
-            lambda connection: everything(connection, vocabulary.load(connection))
-        )
+        loaded = planted.read(everything)
         expected = forest.snapshot_of(cloud)
         assert [describe(tree) for tree in loaded.trees] == [
             describe(tree) for tree in expected.trees
@@ -209,23 +204,23 @@ def hosts(count: int) -> list[forest.Node]:
     ]
 
 
-def test_trees_that_lack_something_are_left_out(planted: Database) -> None:
-    plant_in(planted, hosts(10))
-    request = Request((Group(resources={"VCPU": 1, "DISK_GB": 1}),))
-
-    def load(connection: sa.Connection) -> Snapshot:
-        words = vocabulary.load(connection)
-        relevant = prefilter.list_relevant(connection, request, words)
-        return everything(connection, words, relevant.roots)
-
-    loaded = planted.read(load)
-    assert [tree.root.uuid for tree in loaded.trees] == [
-        "host0",
-        "host1",
-        "host2",
-        "host3",
-        "host4",
-    ]
+def test_only_named_trees_are_read_and_those_that_share(planted: Database) -> None:
+    sharing = frozenset({"MISC_SHARES_VIA_AGGREGATE"})
+    disk = forest.Node(
+        "disk", None, {"DISK_GB": forest.Inventory(8)}, sharing, frozenset({"A"})
+    )
+    plant_in(planted, [*hosts(10), disk])
+    read: dict[str, list[str]] = {}
+    for suffix, in_tree in (("", "host2"), ("1", "host2"), ("", "disk"), ("1", "disk")):
+        group = Group(suffix, {"VCPU": 1}, in_tree=in_tree)
+        part = candidates.part_of(Request((group,)))
+        grown = planted.read(functools.partial(loading.load, part=part))
+        names = [tree.root.uuid for tree in grown.everything.trees]
+        read[suffix + in_tree] = names
+    assert read["host2"] == read["1host2"] == ["host2", "disk"]
+    assert read["disk"] == ["disk"]
+    # Any host may be the anchor of what a disk gives that shares.
+    assert len(read["1disk"]) == 11
 
 
 @contextmanager
@@ -258,7 +253,7 @@ def test_the_number_of_statements_does_not_grow_with_the_cloud(
             found = ask(planted, Request((group,)))
         assert len(found) == size / 2
         counts.append(len(executed))
-    assert counts[0] == counts[1] <= 13
+    assert counts[0] == counts[1] <= 7
 
 
 def test_more_trees_than_can_be_listed_are_loaded_as_well(
@@ -266,10 +261,12 @@ def test_more_trees_than_can_be_listed_are_loaded_as_well(
 ) -> None:
     monkeypatch.setattr(reading, "MOST_LISTED_ROOTS", 3)
     plant_in(planted, hosts(10))
-    request = Request((Group(resources={"DISK_GB": 1}),))
-    found = ask(planted, request)
-    assert found == oracle.candidates(hosts(10), request)
-    assert len(found) == 5
+
+    def load(connection: sa.Connection) -> list[int]:
+        words = loading.load_vocabulary(connection)
+        return list(reading.load(connection, words, {2, 4, 6, 8, 9}))
+
+    assert planted.read(load) == [2, 4, 6, 8, 9]
 
 
 def test_traits_are_in_the_order_of_their_making_standard_ones_first(
@@ -295,9 +292,7 @@ def test_traits_are_in_the_order_of_their_making_standard_ones_first(
             )
 
     planted.write(rename)
-    loaded = planted.read(
-        lambda connection: everything(connection, vocabulary.load(connection))
-    )
+    loaded = planted.read(everything)
     assert loaded.trees[0].root.trait_names == (
         "HW_NUMA_ROOT",
         "CUSTOM_Z",
@@ -311,15 +306,13 @@ def test_a_provider_may_have_more_traits_than_mysql_joins_by_default(
 ) -> None:
     def plant_traits(connection: sa.Connection) -> None:
         plant(connection, hosts(1))
-        ids = vocabulary.load(connection).traits
+        ids = loading.load_vocabulary(connection).traits
         rows = [{"resource_provider_id": 1, "trait_id": key} for key in list(ids)[:300]]
         connection.execute(sa.delete(models.ResourceProviderTrait))
         connection.execute(sa.insert(models.ResourceProviderTrait), rows)
 
     planted.write(plant_traits)
-    loaded = planted.read(
-        lambda connection: everything(connection, vocabulary.load(connection))
-    )
+    loaded = planted.read(everything)
     assert len(loaded.trees[0].root.traits) == 300
 
 
@@ -331,9 +324,7 @@ def test_the_last_unit_there_is_can_be_had_whatever_digits_a_ratio_loses(
     plant_in(
         planted, [forest.Node("host", None, {"VCPU": stock}, frozenset(), frozenset())]
     )
-    loaded = planted.read(
-        lambda connection: everything(connection, vocabulary.load(connection))
-    )
+    loaded = planted.read(everything)
     last = loaded.trees[0].root.stocks["VCPU"].capacity
     for amount, count in ((last, 1), (last + 1, 0)):
         request = Request((Group("", {"VCPU": amount}),))

@@ -35,7 +35,6 @@ def note(connection: sa.Connection) -> dict[object, object]:
         Database.read,
         Database.write,
         Database.look,
-        lambda database, work: _close(database.begin_reading(work)),
     ],
 )
 def test_notes_end_with_their_transaction(
@@ -44,11 +43,6 @@ def test_notes_end_with_their_transaction(
     # The pool gives the same connection again.
     for _ in range(3):
         assert run(database, note) == {}
-
-
-def _close(reading: storage.Reading[object]) -> object:
-    reading.close()
-    return reading.value
 
 
 def test_another_attempt_finds_no_notes_of_the_one_that_failed(
@@ -112,27 +106,6 @@ def test_a_failure_takes_everything_back(
         database.write(work)
     assert count(database) == 0
     assert _in_use(database) == 0
-
-
-@pytest.mark.parametrize("failure", [errors.BadRequest, LookupError, KeyboardInterrupt])
-def test_a_reading_that_fails_to_begin_is_closed(
-    database: Database, failure: type[BaseException]
-) -> None:
-    def fail(connection: sa.Connection) -> None:
-        connection.execute(COUNT)
-        raise failure
-
-    with pytest.raises(failure):
-        database.begin_reading(fail)
-    assert _in_use(database) == 0
-
-
-def test_a_reading_holds_its_connection_until_it_is_closed(database: Database) -> None:
-    reading = database.begin_reading(lambda connection: connection.scalar(COUNT))
-    assert _in_use(database) == 1
-    reading.close()
-    assert _in_use(database) == 0
-    reading.close()
 
 
 def _in_use(database: Database) -> int:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from placement.forest import forest, vocabulary
+from placement.forest import forest, index, reading, vocabulary
 from placement.forest.block import Block
-from placement.model.tree import Tree
+from placement.model.resource_provider import ProviderFilters
+from placement.model.tree import Provider, Tree
+from placement.questions import providers
 from placement.search import engine
 from tests.property import forest as clouds
 from tests.property.test_search import as_found
@@ -147,3 +149,68 @@ def of_tree(each: Block, position: int) -> Any:
         },
         {name for name in each.rooms if each.most[name] != max(each.rooms[name])},
     )
+
+
+@pytest.mark.parametrize("size", [10, 2_000])
+def test_a_list_by_name_uuid_or_tree_looks_at_what_its_answer_has(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trees = {
+        2 * number: reading.tree_of(
+            [
+                Provider(
+                    uuid=f"{'host' if member == 0 else 'child'}{number}",
+                    name=f"{'host' if member == 0 else 'child'} {number}",
+                    parent_uuid=None if member == 0 else f"host{number}",
+                    root_uuid=f"host{number}",
+                    stocks={},
+                    trait_names=(),
+                    traits=frozenset(),
+                    aggregates=frozenset(),
+                    position=member,
+                    end=2,
+                    id=2 * number + member,
+                )
+                for member in range(2)
+            ]
+        )
+        for number in range(size)
+    }
+    grown = forest.forest_of(WORDS, trees)
+    looked_at: list[str] = []
+    accepts = ProviderFilters.accepts
+
+    def count(filters: ProviderFilters, provider: Any) -> bool:
+        looked_at.append(provider.uuid)
+        return accepts(filters, provider)
+
+    monkeypatch.setattr(ProviderFilters, "accepts", count)
+    monkeypatch.setattr(forest.Trees, "__iter__", None)
+    for filters, answer in (
+        (ProviderFilters(name="child 7"), ["child7"]),
+        (ProviderFilters(uuid="child7"), ["child7"]),
+        (ProviderFilters(in_tree="child7"), ["host7", "child7"]),
+        (ProviderFilters(in_tree="host7", name="host 7"), ["host7"]),
+        (ProviderFilters(in_tree="host7", name="host 8"), []),
+        (ProviderFilters(name="nobody"), []),
+    ):
+        looked_at.clear()
+        listed = providers.list_by_filters(grown, filters)
+        assert [provider.uuid for provider in listed] == answer
+        assert looked_at in ([], ["host7", "child7"])
+
+
+def test_a_change_copies_few_parts_of_an_index() -> None:
+    entries = [(f"host {number}", number) for number in range(10_000)]
+    before = index.index_of(entries)
+    after = before.replace({("host 7", 7)}, {("renamed", 7)})
+    assert (after.find("host 7"), after.find("renamed")) == (None, 7)
+    assert (before.find("host 7"), before.find("renamed")) == (7, None)
+    pairs = zip(before.parts, after.parts, strict=True)
+    assert sum(old is not new for old, new in pairs) <= 2
+
+
+def test_names_that_are_exchanged_are_found() -> None:
+    before = index.index_of([("one", 1), ("two", 2)])
+    after = before.replace({("one", 1), ("two", 2)}, {("one", 2), ("two", 1)})
+    assert (after.find("one"), after.find("two")) == (2, 1)

@@ -1,9 +1,10 @@
 """The fleet: all providers at once."""
 
-from placement.objects import clock
+from placement.model.resource_provider import ProviderFilters
+from placement.objects import clock, holding
 from placement.objects.journal import reading
 from placement.operation import Call
-from placement.questions import fleet
+from placement.questions import fleet, providers
 from placement.schemas import fleet as wire
 from placement_foundation.http.operation import Reply
 
@@ -15,8 +16,21 @@ def list_fleet(call: Call[None]) -> Reply:
     """
     question: wire.Question = call.query
     moment = clock.now()
+    forest = call.forest(providers.part_of(question.filters))
     # Of the same snapshot as the providers: whatever it lacks comes after the cursor.
     cursor = reading.load_cursor(call.connection)
-    members = fleet.read(call.connection, question.filters, question.parts)
+    found = root_ids = None
+    if question.filters != ProviderFilters():
+        found = providers.select(forest, question.filters)
+        root_ids = frozenset(map(forest.root_id, found))
+    holdings = fleet.no_holdings()
+    if question.wants_allocations:
+        holdings = holding.read(
+            call.connection,
+            forest.vocabulary.classes,
+            root_ids,
+            owners=question.wants_owners,
+        )
+    members = fleet.list_members(forest, found, holdings)
     place = str(cursor) if cursor else None
     return Reply(wire.Fleet(members, question.fields, moment, place))

@@ -8,7 +8,6 @@ from placement import errors
 from placement.forest.forest import Forest
 from placement.model.allocation import Holder
 from placement.model.request import Request
-from placement.model.tree import Snapshot
 from placement.questions import name
 from placement.questions.explanation import finding, report
 from placement.questions.explanation.constraint import Constraint
@@ -81,7 +80,7 @@ def explain(forest: Forest, question: ExplanationQuery) -> Explanation:
     deadline = Deadline(question.wanted.seconds)
     everything = forest.everything
     name.check_all(question.request, forest.vocabulary)
-    hosts = tuple(_find(host, everything) for host in question.wanted.hosts)
+    hosts = tuple(_find(host, forest) for host in question.wanted.hosts)
     asked = Survey(everything, question.request)
     wanted = dataclasses.replace(question.wanted, hosts=hosts)
     told = report.report(asked, wanted, deadline)
@@ -111,14 +110,14 @@ def prepare(
     return lambda: answer
 
 
-def _find(host: str, everything: Snapshot) -> str:
+def _find(host: str, forest: Forest) -> str:
     """Return the UUID of a host that is given by its UUID or its name."""
-    if host in everything.tree_by_uuid:
+    if forest.tree_of(host):
         return host
-    for tree in everything.trees:
-        for member in tree.members:
-            if member.name == host:
-                return member.uuid
+    tree = forest.tree_named(host)
+    for member in tree.members if tree else ():
+        if member.name == host:
+            return member.uuid
     raise errors.NotFound(UNKNOWN_HOST.format(host=host))
 
 

@@ -1,0 +1,116 @@
+"""All allocations of a cloud, tree by tree, in one pass."""
+
+import contextlib
+import datetime
+import itertools
+from collections.abc import Collection, Generator, Iterator, Mapping
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+
+from placement.db import models
+from placement.model.allocation import Holding, Owner
+from placement_foundation.database import storage
+
+# How many rows are fetched at a time.
+BATCH = 2_000
+
+# Names by id.
+Names: TypeAlias = Mapping[int | None, str]
+
+_held, _consumer = models.Allocation, models.Consumer
+_provider = models.ResourceProvider
+_HOLDINGS: sa.Select[*tuple[Any, ...]] = (
+    sa.select(
+        _provider.root_provider_id,
+        _provider.id,
+        _held.consumer_id,
+        _held.resource_class_id,
+        _held.used,
+    )
+    .select_from(_held)
+    .join(_provider, _provider.id == _held.resource_provider_id)
+    .where(_provider.root_provider_id.is_not(None))
+    .order_by(
+        _provider.root_provider_id,
+        _provider.id,
+        _held.consumer_id,
+        _held.resource_class_id,
+    )
+)
+_OWNED = _HOLDINGS.add_columns(
+    _consumer.project_id,
+    _consumer.user_id,
+    _consumer.consumer_type_id,
+    _consumer.created_at,
+).outerjoin(_consumer, _consumer.uuid == _held.consumer_id)
+
+
+def read(
+    connection: sa.Connection,
+    classes: Mapping[int, str],
+    root_ids: Collection[int] | None = None,
+    *,
+    owners: bool = False,
+) -> Generator[Holding, None, None]:
+    """Yield allocations in the order of the ids of their roots and providers.
+
+    They are read while they are iterated over, with one statement in addition to those
+    for the names of owners. MySQL keeps only one result open on a connection: until
+    all is read, or the generator is closed, it can execute no other statement.
+
+    :param classes: the names of resource classes, by id
+    :param root_ids: of trees whose allocations are enough; None means all
+    :param owners: whether to read the owners of the consumers as well
+    """
+    names = [_load_names(connection, each) for each in _OWNERS] if owners else []
+    query = _OWNED if owners else _HOLDINGS
+    if root_ids is not None and len(root_ids) <= storage.CHUNK:
+        query = query.where(_provider.root_provider_id.in_(sorted(root_ids)))
+    rows = connection.execute(query, execution_options={"yield_per": BATCH})
+    with contextlib.closing(rows):
+        yield from _holdings(rows, classes, names)
+
+
+def _holdings(
+    rows: sa.CursorResult[*tuple[Any, ...]],
+    classes: Mapping[int, str],
+    names: list[Names],
+) -> Iterator[Holding]:
+    for (root_id, provider_id, consumer), each in itertools.groupby(
+        rows, itemgetter(0, 1, 2)
+    ):
+        amounts: dict[str, int] = {}
+        for row in each:
+            if row[3] in classes:
+                name = classes[row[3]]
+                amounts[name] = amounts.get(name, 0) + int(row[4])
+        if amounts:
+            owner = _owner(row[5:], names) if names else None
+            yield Holding(root_id, provider_id, consumer, amounts, owner)
+
+
+_OWNERS = (
+    models.Project.external_id,
+    models.User.external_id,
+    models.ConsumerType.name,
+)
+
+
+def _load_names(connection: sa.Connection, name: Any) -> Names:
+    key = name.class_.id
+    rows = connection.execute(sa.select(key, name).order_by(key))
+    return {row[0]: str(row[1]) for row in rows}
+
+
+def _owner(ids: Any, names: list[Names]) -> Owner | None:
+    """Return the owner of a consumer; None if none is recorded."""
+    project, user, kind, created = ids
+    if project is None or user is None:
+        return None
+    projects, users, kinds = names
+    moment: datetime.datetime | None = created
+    return Owner(
+        projects.get(project, ""), users.get(user, ""), kinds.get(kind), moment
+    )
