@@ -267,6 +267,35 @@ def place(scene: Scene) -> list[Short]:
     return [("allocations.changed", scene.consumer, {}, after)]
 
 
+def lease(scene: Scene) -> str:
+    """Give the consumer a lease, and return when it ends."""
+    path = f"/ledger/v1/leases/{scene.consumer}"
+    scene.ok("PUT", path, {"seconds": 300})
+    return str(scene.client.get(path)["expires_at"])
+
+
+def grant_lease(scene: Scene) -> list[Short]:
+    scene.claim(VCPU=2)
+    ends = lease(scene)
+    return [("lease.granted", scene.consumer, None, {"expires_at": ends})]
+
+
+def renew_lease(scene: Scene) -> list[Short]:
+    scene.claim(VCPU=2)
+    before = lease(scene)
+    scene.entries()
+    ends = {"expires_at": lease(scene)}
+    return [("lease.renewed", scene.consumer, {"expires_at": before}, ends)]
+
+
+def confirm_lease(scene: Scene) -> list[Short]:
+    scene.claim(VCPU=2)
+    ends = lease(scene)
+    scene.entries()
+    scene.ok("DELETE", f"/ledger/v1/leases/{scene.consumer}")
+    return [("lease.confirmed", scene.consumer, {"expires_at": ends}, None)]
+
+
 def declare(scene: Scene) -> list[Short]:
     uuid = new_uuid()
     tree = {
@@ -292,6 +321,8 @@ STORIES: dict[tuple[str, str], list[Story]] = {
     ("DELETE", "/allocations/{consumer_uuid}"): [delete_allocations],
     ("POST", "/reshaper"): [reshape],
     ("POST", "/ledger/v1/placements"): [place],
+    ("PUT", "/ledger/v1/leases/{consumer_uuid}"): [grant_lease, renew_lease],
+    ("DELETE", "/ledger/v1/leases/{consumer_uuid}"): [confirm_lease],
     ("POST", "/ledger/v1/apply"): [declare],
     ("POST", "/resource_classes"): [create_class],
     ("PUT", "/resource_classes/{name}"): [ensure_class, rename_class],
