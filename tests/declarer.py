@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from placement.declaration import applying
-from placement.declaration.applying import Declaration, Outcome
-from placement.declaration.plan import Terms
+from placement.declaration.plan import Declaration, Outcome, Terms
 from placement.model.declaration import Part
 from placement.model.inventory import Inventory
 from placement_foundation.database.storage import Database

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from placement import errors
 from placement.declaration import plan as planning
 from placement.declaration import reading
-from placement.declaration.plan import Goal, Plan, Result, Terms
+from placement.declaration.plan import Declaration, Goal, Outcome, Plan, Result, Terms
 from placement.declaration.world import World
 from placement.forest.cache import ForestCache
 from placement.model.declaration import Declared, Parts
@@ -43,28 +43,6 @@ ATTEMPTS = 8
 
 # What to write: a declared tree, or the root of one that is no longer declared.
 Job: TypeAlias = Parts | str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Declaration:
-    """What an owner declares: trees, and the names of traits and resource classes."""
-
-    trees: Sequence[Parts]
-    terms: Terms
-    traits: frozenset[str] = frozenset()
-    resource_classes: frozenset[str] = frozenset()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
-    """What becomes of the trees of a declaration, in its order, and of pruned ones.
-
-    ``traits`` and ``resource_classes`` are the names that are new.
-    """
-
-    plans: Sequence[Plan]
-    traits: Sequence[str]
-    resource_classes: Sequence[str]
 
 
 def foresee(

@@ -19,7 +19,7 @@ owner created it, and if it has nothing that this owner has not declared.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -429,3 +429,25 @@ def _is_as_declared(member: Provider, prior: Declared) -> bool:
                 "removed."
             )
     return is_so
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Declaration:
+    """What an owner declares: trees, and the names of traits and resource classes."""
+
+    trees: Sequence[Parts]
+    terms: Terms
+    traits: frozenset[str] = frozenset()
+    resource_classes: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of the trees of a declaration, in its order, and of pruned ones.
+
+    ``traits`` and ``resource_classes`` are the names that are new.
+    """
+
+    plans: Sequence[Plan]
+    traits: Sequence[str]
+    resource_classes: Sequence[str]

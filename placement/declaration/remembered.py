@@ -1,29 +1,11 @@
 """Lists what was declared, and how what is there differs from it."""
 
-import dataclasses
-
 import sqlalchemy as sa
 
 from placement.declaration import reading, unit
 from placement.forest.cache import ForestCache
-from placement.model.declaration import Change, Declared
+from placement.model.declaration import Remembered
 from placement.objects import declared as stored
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Remembered:
-    """What an owner declared of a provider.
-
-    ``name`` is that of the provider, or the declared one if the provider has gone;
-    ``root_uuid`` is None then.
-    """
-
-    owner: str
-    uuid: str
-    name: str | None
-    root_uuid: str | None
-    declared: Declared
-    drift: tuple[Change, ...]
 
 
 def list_declared(

@@ -83,3 +83,19 @@ def is_same(one: Inventory | None, other: Inventory | None) -> bool:
     return alike == other and math.isclose(
         one.allocation_ratio, other.allocation_ratio, rel_tol=RATIO_TOLERANCE
     )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Remembered:
+    """What an owner declared of a provider.
+
+    ``name`` is that of the provider, or the declared one if the provider has gone;
+    ``root_uuid`` is None then.
+    """
+
+    owner: str
+    uuid: str
+    name: str | None
+    root_uuid: str | None
+    declared: Declared
+    drift: tuple[Change, ...]

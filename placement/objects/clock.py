@@ -22,12 +22,6 @@ def newest(times: Iterable[datetime.datetime | None]) -> datetime.datetime:
     return max((time for time in times if time), default=None) or now()
 
 
-def as_text(milliseconds: int) -> str:
-    """Return a time in ISO 8601, in UTC."""
-    moment = datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.UTC)
-    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
-
-
 def load_milliseconds(connection: sa.Connection) -> int:
     """Return the time of the database's clock, in milliseconds since 1970.
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from placement import errors
 from placement.db import models
 from placement.model import entry
+from placement.model.moment import as_text
 from placement.objects import clock, own_table
 from placement.objects.journal import recording
 from placement_foundation.database import storage
@@ -72,8 +73,8 @@ def replace(
         execute(connection, sa.insert(models.LEASES), chunk)
     for key, uuid in consumers.items():
         kind = entry.LEASE_RENEWED if key in before else entry.LEASE_GRANTED
-        old = clock.as_text(before[key]) if key in before else None
-        recording.note_lease(connection, kind, uuid, old, clock.as_text(end))
+        old = as_text(before[key]) if key in before else None
+        recording.note_lease(connection, kind, uuid, old, as_text(end))
     return end
 
 

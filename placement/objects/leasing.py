@@ -4,7 +4,6 @@ Everything is done under the lock of the consumer, which renewals, confirmations
 deletions and the end of a lease all take. So whichever commits first wins.
 """
 
-import dataclasses
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,6 +12,8 @@ from oslo_log import log
 from placement import errors, measure
 from placement.db import models
 from placement.model import entry
+from placement.model.lease import Lease
+from placement.model.moment import as_text
 from placement.objects import allocation, clock, consumer, lease
 from placement.objects.journal import recording
 from placement_foundation.database import origin
@@ -75,16 +76,6 @@ _USED = (
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Lease:
-    """When the allocations of a consumer end, in milliseconds since 1970."""
-
-    consumer: str
-    expires_at: int
-    project_id: str | None = None
-    consumer_type: str | None = None
-
-
 def renew(connection: sa.Connection, uuid: str, seconds: int) -> Lease:
     """Give a consumer with allocations a lease from now on, and return it.
 
@@ -110,7 +101,7 @@ def confirm(connection: sa.Connection, uuid: str) -> None:
         raise _no_lease(uuid)
     lease.remove(connection, ends)
     [end] = ends.values()
-    told = clock.as_text(end)
+    told = as_text(end)
     recording.note_lease(connection, entry.LEASE_CONFIRMED, uuid, told, None)
 
 
@@ -211,7 +202,7 @@ def _end_some(connection: sa.Connection) -> list[str] | None:
     ends = lease.load(connection, list(ids))
     ended = {ids[key]: end for key, end in ends.items() if end <= now}
     for uuid, end in sorted(ended.items()):
-        told = clock.as_text(end)
+        told = as_text(end)
         recording.note_lease(connection, entry.LEASE_EXPIRED, uuid, told, None)
     allocation.delete_held(connection, allocation.narrow(held, ended.keys()))
     # Another service has deleted these consumers, and knows nothing of leases.

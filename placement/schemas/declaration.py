@@ -8,10 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from placement import errors
-from placement.declaration.applying import Declaration, Outcome
-from placement.declaration.plan import Plan, Result, Terms
-from placement.declaration.remembered import Remembered
-from placement.model.declaration import Change, Part
+from placement.declaration.plan import Declaration, Outcome, Plan, Result, Terms
+from placement.model.declaration import Change, Part, Remembered
 from placement.model.inventory import Inventory
 from placement.schemas import inventory
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN

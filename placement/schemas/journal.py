@@ -2,14 +2,15 @@
 
 import dataclasses
 import datetime
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement import errors
 from placement.model.entry import TYPES, Amounts
+from placement.model.journal import NOW, OLDEST, Cursor, Page, Since
 from placement.model.journal_filter import EntryFilters
-from placement.objects.journal import packing, reading
-from placement.objects.journal.reading import Cursor, Page, Since
+from placement.objects.journal import packing
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (
@@ -26,6 +27,8 @@ from placement_foundation.http.schema import (
     listed,
 )
 from placement_foundation.http.version import Version
+
+_CURSOR = re.compile(r"([0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{12})")
 
 LIMIT, MOST = 1_000, 10_000
 LONGEST_WAIT = 30
@@ -123,11 +126,11 @@ def _parse_feed(pairs: Pairs) -> FeedQuery:
 
 
 def _parse_since(text: str) -> Since:
-    if text == reading.NOW:
+    if text == NOW:
         return "now"
-    if text == reading.OLDEST:
+    if text == OLDEST:
         return "oldest"
-    return reading.parse_cursor(text)
+    return parse_cursor(text)
 
 
 def _parse_history(pairs: Pairs) -> HistoryQuery:
@@ -141,7 +144,7 @@ def _parse_history(pairs: Pairs) -> HistoryQuery:
         until=_parse_time(pairs, "to"),
     )
     return HistoryQuery(
-        None if marker is None else reading.parse_cursor(marker),
+        None if marker is None else parse_cursor(marker),
         filters,
         _parse_number(pairs, "limit", LIMIT, 1, MOST),
     )
@@ -346,3 +349,14 @@ def render_past(value: Past, view: View) -> Json:
             uuid: {"resources": resources} for uuid, resources in amounts.items()
         },
     }
+
+
+def parse_cursor(text: str) -> Cursor:
+    """Return the cursor that a caller sends.
+
+    :raises BadRequest: it is none of ours
+    """
+    found = _CURSOR.fullmatch(text)
+    if not found:
+        raise errors.BadRequest(f"'{text}' is not a cursor of the journal.")
+    return Cursor(found[1], int(found[2]), found[3])

@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 
 from placement import errors
-from placement.objects import clock
-from placement.objects.leasing import Lease
+from placement.model.lease import Lease
+from placement.model.moment import as_text
 from placement.schemas import moment
 from placement.schemas.placement import SECONDS
 from placement_foundation.http import query_string
@@ -94,7 +94,7 @@ def _describe(version: Version) -> Json:
 @described(_describe)
 def render(value: Lease, view: View) -> Json:
     """Render until when the allocations of a consumer last."""
-    return {"consumer": value.consumer, "expires_at": clock.as_text(value.expires_at)}
+    return {"consumer": value.consumer, "expires_at": as_text(value.expires_at)}
 
 
 def _describe_list(version: Version) -> Json:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from placement import errors
-from placement.objects import clock
+from placement.model.moment import as_text
 from placement.questions.candidate_query import CandidateQuery
 from placement.questions.placement.overlay import Amounts
 from placement.questions.placement.query import (
@@ -282,7 +282,7 @@ def _render(placed: Placement) -> Json:
             uuid: {"resources": resources} for uuid, resources in placed.amounts.items()
         },
         "consumer_generation": placed.generation,
-        "expires_at": placed.expires_at and clock.as_text(placed.expires_at),
+        "expires_at": placed.expires_at and as_text(placed.expires_at),
     }
     if placed.mappings is not None:
         document["score"] = placed.score

@@ -13,8 +13,7 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.declaration import applying, remembered
-from placement.declaration.applying import Declaration, Outcome
-from placement.declaration.plan import Terms
+from placement.declaration.plan import Declaration, Outcome, Terms
 from placement.forest import loading, reading
 from placement.model.declaration import Part
 from placement.model.inventory import Inventory

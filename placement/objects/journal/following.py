@@ -6,10 +6,11 @@ import time
 import sqlalchemy as sa
 
 from placement import errors
+from placement.model.journal import NOW, Cursor, Page, Since
 from placement.model.journal_filter import EntryFilters
 from placement.objects.journal import filing, reading
 from placement.objects.journal.keeping import Keeper
-from placement.objects.journal.reading import Cursor, CursorAheadError, Page, Since
+from placement.objects.journal.reading import CursorAheadError
 from placement_foundation.database.storage import Database
 
 # How long a node of a cluster may lag behind the one that gave a cursor, in seconds.
@@ -71,7 +72,7 @@ def _read_once(
     connection: sa.Connection, since: Since, filters: EntryFilters, limit: int
 ) -> Page:
     state = filing.load_state(connection)
-    if since == reading.NOW:
+    if since == NOW:
         return Page([], reading.newest(state), more=False)
     if isinstance(since, Cursor):
         reading.check_cursor(connection, state, since)

@@ -1,15 +1,14 @@
 """Reading what is filed: cursors, and pages of the feed and of history."""
 
-import dataclasses
 import itertools
-import re
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
 import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.model.journal import Cursor, Page
 from placement.model.journal_filter import EntryFilters
 from placement.objects import own_table
 from placement.objects.journal import filing, keeping, packing
@@ -19,7 +18,6 @@ from placement.objects.journal.filing import Filed, State
 MOST_SCANNED = 20_000
 LEAST_BATCH = 1_000
 
-_CURSOR = re.compile(r"([0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{12})")
 _entry = models.JOURNAL_ENTRIES.c
 _word = models.JOURNAL_WORDS.c
 _ENTRIES = sa.select(_entry.position, _entry.entry)
@@ -38,49 +36,8 @@ OFF = (
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Cursor:
-    """A place in the journal: after the entry with a position and a token."""
-
-    life: str
-    position: int
-    token: str
-
-    def __str__(self) -> str:
-        """Return the cursor as callers get it."""
-        return f"{self.life}.{self.position}.{self.token}"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Page:
-    """Some entries, where to go on, and whether there is more.
-
-    Each entry has the cursor of the place after it.
-    """
-
-    entries: Sequence[packing.Document]
-    cursor: Cursor
-    more: bool
-
-
-# The places from which a feed can begin without a cursor.
-NOW, OLDEST = "now", "oldest"
-Since: TypeAlias = Cursor | Literal["now", "oldest"]
-
-
 class CursorAheadError(Exception):
     """A cursor is ahead of what this node of the database knows, perhaps not yet."""
-
-
-def parse_cursor(text: str) -> Cursor:
-    """Return the cursor that a caller sends.
-
-    :raises BadRequest: it is none of ours
-    """
-    found = _CURSOR.fullmatch(text)
-    if not found:
-        raise errors.BadRequest(f"'{text}' is not a cursor of the journal.")
-    return Cursor(found[1], int(found[2]), found[3])
 
 
 def check_is_kept(keeper: keeping.Keeper | None) -> keeping.Keeper:
