@@ -29,7 +29,12 @@ HELPS = {
         "os-traits",
         "demo",
         "openapi",
+        "export",
+        "import",
+        "check",
     ],
+    "placement-feed": [],
+    "placement-apply": ["plan", "export", "drift"],
     "placement-nodes": ["serve", "db sync"],
     "placement-nodes-sync": [],
     "placement-request": ["query", "candidates", "boot", "rebuild-check", "node-patch"],
@@ -38,7 +43,9 @@ HELPS = {
 }
 PURPOSES = {
     "placement-api": "serve the placement API",
+    "placement-apply": "apply hardware that is declared in files",
     "placement-explain": "ask why hosts do not serve a request",
+    "placement-feed": "forward what changes in the ledger",
     "placement-manage": "manage the database of the placement service",
     "placement-nodes": "serve bare metal nodes and their traits",
     "placement-nodes-sync": "bring bare metal nodes to Placement",

@@ -37,7 +37,7 @@ def apply(arguments: Sequence[str] | None = None) -> int:
 
 def feed(arguments: Sequence[str] | None = None) -> int:
     """Run ``placement-feed``; return the exit status."""
-    return _run("placement-feed", "placement_clients.feed.cli", arguments, NO_ANSWER)
+    return _run("placement-feed", "placement_clients.feed.cli", arguments)
 
 
 def nodes(arguments: Sequence[str] | None = None) -> int:

@@ -18,6 +18,8 @@ LOG = log.getLogger(__name__)
 # How long a process that has loaded the application waits for a fork or a request, in
 # seconds, before it does the chores itself.
 ALONE_SECONDS = 3
+# Its own, since nothing else should notice that numbers were drawn beside it.
+_chance = random.Random()
 
 
 class Chore(NamedTuple):
@@ -38,6 +40,8 @@ class Chores:
     behind. So they begin after a fork, with the first request, or, if neither has come
     for a while, in the process that has loaded the application.
 
+    They end when nothing refers to the application any more.
+
     :param application: the application whose requests are waited for
     """
 
@@ -47,6 +51,8 @@ class Chores:
         self._process = 0
         self._starting = threading.Lock()
         self._has_forked = False
+        self._ended = threading.Event()
+        weakref.finalize(self, self._ended.set)
         _begin_after_forks(weakref.ref(self))
         waiting = threading.Timer(ALONE_SECONDS, _begin_alone, [weakref.ref(self)])
         waiting.daemon = True
@@ -81,7 +87,7 @@ class Chores:
             self._process = os.getpid()
         for chore in self._chores:
             threading.Thread(
-                target=_repeat, args=[chore], name=chore.name, daemon=True
+                target=_repeat, args=[chore, self._ended], name=chore.name, daemon=True
             ).start()
 
 
@@ -109,13 +115,11 @@ def _begin_alone(chores: "weakref.ref[Chores]") -> None:
         found.start_alone()
 
 
-def _repeat(chore: Chore) -> None:
-    """Do a chore for ever. What fails is logged once, until it works again."""
+def _repeat(chore: Chore, ended: threading.Event) -> None:
+    """Do a chore until the end. What fails is logged once, until it works again."""
     has_failed = False
-    never = threading.Event()
-    while True:
-        # Processes that began together should not stay in step.
-        never.wait(chore.every * random.uniform(0.5, 1.5))
+    # Processes that began together should not stay in step.
+    while not ended.wait(chore.every * _chance.uniform(0.5, 1.5)):
         try:
             chore.work()
             has_failed = False

@@ -23,7 +23,8 @@ def count(database: Database) -> int:
 
 def note(connection: sa.Connection) -> dict[object, object]:
     """Return a copy of the notes, and add to them."""
-    found = dict(storage.notes(connection))
+    noted = storage.notes(connection)
+    found = {key: value for key, value in noted.items() if key != storage.BEGAN}
     connection.execute(COUNT)
     storage.notes(connection)["noted"] = True
     return found

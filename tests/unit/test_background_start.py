@@ -1,5 +1,6 @@
 """Chores begin in every process that serves, with or without requests."""
 
+import gc
 import os
 import threading
 from collections.abc import Iterable
@@ -50,3 +51,15 @@ def test_a_process_that_is_forked_does_them_and_its_parent_does_not() -> None:
     assert told
     assert {int(each) for each in told} == {child}
     assert own != child
+
+
+def test_they_end_with_the_application() -> None:
+    done = threading.Event()
+    chores = Chores(nothing, [Chore("to be ended", done.set, 0.01)])
+    assert done.wait(10)
+    del chores
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name == "to be ended":
+            thread.join(10)
+            assert not thread.is_alive()
