@@ -135,5 +135,7 @@ class Template:
             yield database
             database.engine.dispose()
         else:
+            # What applications of earlier tests have noted there.
+            self._database.openings.clear()
             self._database.write(self._empty)
             yield self._database

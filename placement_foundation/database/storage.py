@@ -331,6 +331,9 @@ class Database:
             try:
                 connection.commit()
             except Exception as exc:
+                if trouble.is_unavailable(exc):
+                    # The connection may still be in the transaction.
+                    connection.invalidate(exc)
                 if trouble.is_lost_connection(exc):
                     # It may have been committed, so it is not run again.
                     raise _unavailable() from exc
