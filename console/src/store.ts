@@ -83,16 +83,24 @@ async function readBase(signal: AbortSignal): Promise<Fleet> {
       next *= 4;
     }
   };
-  await readLines(`ledger/v1/fleet?fields=${BASE}`, take, signal);
+  await readProviders(BASE, take, signal);
   return gather(providers, moment);
+}
+
+/** Read all providers. The last line is where the journal goes on after them. */
+function readProviders(fields: string, take: (document: unknown) => void, signal: AbortSignal): Promise<void> {
+  const takeProvider = (document: unknown) => {
+    if (!("cursor" in (document as object))) take(document);
+  };
+  return readLines(`ledger/v1/fleet?fields=${fields}`, takeProvider, signal);
 }
 
 async function readPart(part: Part, fleet: Fleet, signal: AbortSignal): Promise<void> {
   let read = 0;
   const pool = new Pool();
   store.change({ reading: 0 });
-  await readLines(
-    `ledger/v1/fleet?fields=${FIELDS[part]}`,
+  await readProviders(
+    FIELDS[part],
     (document) => {
       readParts(document, part, fleet.providers, pool);
       if (++read % STEP === 0) store.change({ reading: read });
