@@ -1,5 +1,6 @@
 """The metrics that the service reports at ``/metrics``."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -373,11 +374,12 @@ class Service:
 
     def counted(self, pid: int) -> bool:
         """Return whether a process has counted requests."""
-        environment = Path(f"/proc/{pid}/fd")
-        return any(
-            os.readlink(entry).endswith(f"counter_{pid}.db")
-            for entry in environment.iterdir()
-        )
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            # A file may be closed between the list of them and the look at it.
+            with contextlib.suppress(FileNotFoundError):
+                if os.readlink(entry).endswith(f"counter_{pid}.db"):
+                    return True
+        return False
 
     def end(self) -> None:
         self.process.send_signal(signal.SIGTERM)
