@@ -431,9 +431,9 @@ def test_12_placement_is_down_at_a_start(clean: Site) -> None:
     site.gate.closed = True
     now = {"start_date": "now"}
     lease = ask("PUT", f"{site.url}/leases/{lease_id}", now)["lease"]
-    assert lease["status"] == "ERROR"
+    assert lease["status"] == "STARTING"
     events = {event["event_type"]: event["status"] for event in lease["events"]}
-    assert events["start_lease"] == "ERROR"
+    assert events["start_lease"] == "IN_PROGRESS"
     site.gate.closed = False
     assert not site.terminal.run("lease delete", "late").code
     assert site.classes() == []
