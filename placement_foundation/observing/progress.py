@@ -9,10 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol, TextIO
-
-if TYPE_CHECKING:
-    pass
+from typing import Protocol, TextIO
 
 # After how many seconds a bar appears, and after how many a line elsewhere.
 MOMENT = 1.0
