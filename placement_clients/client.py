@@ -647,6 +647,7 @@ def _read(response: Any) -> Answer:
         status=status,
         code=error.get("code", ""),
         request_id=error.get("request_id") or request_id,
+        document=document if isinstance(document, dict) else None,
     )
 
 

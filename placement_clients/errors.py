@@ -1,6 +1,7 @@
 """The errors of Placement, or of reaching it: one exception for each kind."""
 
 from http import HTTPStatus
+from typing import Any
 
 CONCURRENT_UPDATE = "placement.concurrent_update"
 INVENTORY_IN_USE = "placement.inventory.inuse"
@@ -33,7 +34,7 @@ class PlacementError(Exception):
     ``status`` is that of the answer, None if there was none. ``code`` and ``detail``
     are those of the error document; ``code`` is empty if the document has none, as
     before microversion 1.23. ``request_id`` finds the request in the log of the
-    service.
+    service. ``document`` is all of the error document, if there is one.
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class PlacementError(Exception):
         status: int | None = None,
         code: str = "",
         request_id: str | None = None,
+        document: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.status = status
         self.code = code
         self.request_id = request_id
+        self.document = document
 
     @property
     def reason(self) -> str:

@@ -97,7 +97,7 @@ class Candidates:
     summaries: dict[str, Json]
 
 
-def _parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
+def parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
     """Make a parser raise ``Unavailable`` for documents that are not Placement's."""
 
     @functools.wraps(parse)
@@ -112,7 +112,7 @@ def _parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
     return wary
 
 
-@_parser
+@parser
 def parse_provider(document: Json) -> Provider:
     """Return a resource provider."""
     return Provider(
@@ -124,13 +124,13 @@ def parse_provider(document: Json) -> Provider:
     )
 
 
-@_parser
+@parser
 def parse_providers(document: Json) -> list[Provider]:
     """Return a list of resource providers."""
     return [parse_provider(each) for each in document["resource_providers"]]
 
 
-@_parser
+@parser
 def parse_inventories(document: Json) -> Inventories:
     """Return the inventories of a provider."""
     fields = [field.name for field in dataclasses.fields(Inventory)]
@@ -143,19 +143,19 @@ def parse_inventories(document: Json) -> Inventories:
     )
 
 
-@_parser
+@parser
 def parse_trait_names(document: Json) -> frozenset[str]:
     """Return a list of traits."""
     return frozenset(document["traits"])
 
 
-@_parser
+@parser
 def parse_traits(document: Json) -> Traits:
     """Return the traits of a provider."""
     return Traits(document["resource_provider_generation"], parse_trait_names(document))
 
 
-@_parser
+@parser
 def parse_aggregates(document: Json) -> Aggregates:
     """Return the aggregates of a provider."""
     return Aggregates(
@@ -163,7 +163,7 @@ def parse_aggregates(document: Json) -> Aggregates:
     )
 
 
-@_parser
+@parser
 def parse_resources(document: Json) -> dict[str, dict[str, int]]:
     """Return allocations, keyed by consumer or by provider."""
     return {
@@ -172,7 +172,7 @@ def parse_resources(document: Json) -> dict[str, dict[str, int]]:
     }
 
 
-@_parser
+@parser
 def parse_allocations(document: Json) -> Allocations:
     """Return the allocations of a consumer."""
     return Allocations(
@@ -183,7 +183,7 @@ def parse_allocations(document: Json) -> Allocations:
     )
 
 
-@_parser
+@parser
 def parse_candidates(document: Json) -> Candidates:
     """Return allocation candidates."""
     found = tuple(

@@ -82,16 +82,22 @@ def boot(
             f"server {server.uuid} is not booted: it holds something of "
             f"{', '.join(sorted(held))} already"
         )
+    tried = 0
     for candidate in weigh(candidates):
+        tried += 1
         try:
             claimed = _claim(placement, server, candidate)
         except BadRequest as exc:
             raise refusal(request, exc) from exc
         if claimed:
             return Booted(host_of(candidate, candidates.summaries), candidate)
+    if not tried:
+        raise NoValidHost(
+            f"none of the {len(candidates.found)} candidates may be taken: their hosts "
+            "have as many of the servers as they may have"
+        )
     raise NoValidHost(
-        f"others were faster: none of {len(candidates.found)} candidates has room "
-        "any more"
+        f"others were faster: none of {tried} candidates has room any more"
     )
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from placement_clients.client import (
-    Candidate,
     Candidates,
     Client,
     Json,
@@ -20,6 +19,7 @@ from placement_clients.output import complain, run, show_json, show_table
 from placement_clients.request import (
     boot,
     flavor,
+    gang,
     image,
     node,
     option,
@@ -28,6 +28,7 @@ from placement_clients.request import (
 )
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
 from placement_clients.request.flavor import Flavor
+from placement_clients.request.gang import Placed
 from placement_clients.request.image import Image
 from placement_clients.request.request import Request
 from placement_foundation.serving import completion
@@ -132,37 +133,77 @@ def show_candidates(asked: argparse.Namespace) -> int:
     return GOOD
 
 
-def boot_server(asked: argparse.Namespace) -> int:
-    """Choose a host for a server and claim what it needs."""
+def boot_servers(asked: argparse.Namespace) -> int:
+    """Choose hosts for servers and claim what they need: for all of them, or none."""
     wanted = _sound_request(asked)
+    wished = option.wish_of(asked)
+    servers = [
+        boot.Server(uuid, asked.project, asked.user, asked.consumer_type)
+        for uuid in option.servers_of(asked)
+    ]
     placement = placement_of(asked)
-    server = boot.Server(asked.server, asked.project, asked.user, asked.consumer_type)
     try:
-        booted = boot.boot(placement, server, wanted)
+        placed = gang.place(placement, servers, wanted, wished)
     except NoValidHost as exc:
-        return _no_valid_host(asked, exc, {"server": server.uuid, "host": None})
+        return _no_valid_host(asked, exc, _documents(servers))
     except Timeout as exc:
+        uuids = ", ".join(server.uuid for server in servers)
         raise Timeout(
-            f"{exc.reason}; server {server.uuid} may have been booted all the same",
+            f"{exc.reason}; {_plural(len(servers), 'server')} {uuids} may have been "
+            "booted all the same",
             status=exc.status,
             request_id=exc.request_id,
         ) from exc
-    candidate = booted.candidate
+    documents = [
+        {
+            "server": each.server,
+            "host": each.host,
+            "allocations": each.allocations,
+            "mappings": each.mappings,
+            **({"expires_at": each.expires_at} if each.expires_at else {}),
+        }
+        for each in placed
+    ]
     if asked.json:
-        show_json(
-            {
-                "server": server.uuid,
-                "host": booted.host,
-                "allocations": candidate.allocations,
-                "mappings": candidate.mappings,
-            }
-        )
+        show_json(documents[0] if len(servers) == 1 else {"servers": documents})
         return GOOD
-    names = _names(placement, {booted.host})
-    print(f"server {server.uuid} is on host {_named(booted.host, names)}\n")
-    columns = ["PROVIDER", "UUID", "AMOUNTS", "GROUPS"]
-    show_table(columns, _provider_rows(candidate, names))
+    names = _names(placement, {each.host for each in placed})
+    if len(placed) == 1:
+        _show_server(placed[0], names)
+    else:
+        _show_servers(placed, names)
     return GOOD
+
+
+def _documents(servers: Sequence[boot.Server]) -> dict[str, Json]:
+    """Return what is printed of servers that are not booted."""
+    if len(servers) == 1:
+        return {"server": servers[0].uuid, "host": None}
+    return {"servers": []}
+
+
+def _show_server(placed: Placed, names: Mapping[str, str]) -> None:
+    host = _named(placed.host, names)
+    until = f" until {placed.expires_at}" if placed.expires_at else ""
+    print(f"server {placed.server} is on host {host}{until}\n")
+    columns = ["PROVIDER", "UUID", "AMOUNTS", "GROUPS"]
+    show_table(columns, _provider_rows(placed.allocations, placed.mappings, names))
+
+
+def _show_servers(placed: Sequence[Placed], names: Mapping[str, str]) -> None:
+    rows = [
+        (each.server, names.get(each.host, each.host), *row)
+        for each in placed
+        for row in _provider_rows(each.allocations, each.mappings, names)
+    ]
+    show_table(["SERVER", "HOST", "PROVIDER", "UUID", "AMOUNTS", "GROUPS"], rows)
+    hosts = {each.host for each in placed}
+    existed = sum(each.existed for each in placed)
+    told = f"{_counted(len(placed), 'server')} on {_counted(len(hosts), 'host')}"
+    ends = [each.expires_at for each in placed if each.expires_at]
+    more = [f"{existed} of them already"] if existed else []
+    more += [f"the first of them until {min(ends)}"] if ends else []
+    print("\n" + ", ".join([told, *more]))
 
 
 def check_rebuild(asked: argparse.Namespace) -> int:
@@ -269,7 +310,11 @@ def _named(provider: str, names: Mapping[str, str]) -> str:
 
 
 def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number} {_plural(number, noun)}"
+
+
+def _plural(number: int, noun: str) -> str:
+    return noun if number == 1 else f"{noun}s"
 
 
 def _candidate_rows(
@@ -277,28 +322,26 @@ def _candidate_rows(
 ) -> Iterator[tuple[str, ...]]:
     for number, candidate in enumerate(found.found, 1):
         host = boot.host_of(candidate, found.summaries)
-        for row in _provider_rows(candidate, names):
+        for row in _provider_rows(candidate.allocations, candidate.mappings, names):
             yield (str(number), names.get(host, host), *row)
 
 
 def _provider_rows(
-    candidate: Candidate, names: Mapping[str, str]
+    allocations: Json, mappings: Mapping[str, list[str]], names: Mapping[str, str]
 ) -> list[tuple[str, ...]]:
     """Return the name, UUID, amounts and served groups of each provider."""
     served = {
         provider: sorted(
-            suffix
-            for suffix, serving in candidate.mappings.items()
-            if provider in serving
+            suffix for suffix, serving in mappings.items() if provider in serving
         )
-        for provider in candidate.allocations
+        for provider in allocations
     }
     order = sorted(served, key=lambda each: (served[each], names.get(each, each)))
     return [
         (
             names.get(provider, "-"),
             provider,
-            _amounts(candidate.allocations[provider]["resources"]),
+            _amounts(allocations[provider]["resources"]),
             " ".join(suffix or "(no suffix)" for suffix in served[provider]),
         )
         for provider in order
@@ -360,12 +403,13 @@ def _parser() -> argparse.ArgumentParser:
     booting = commands.add_parser(
         "boot",
         parents=[wanted, rules, place],
-        help="choose a host for a server, and claim what it needs there",
-        description="Choose a host for a server, and claim what it needs there. If "
-        "another client is faster at one host, the next is tried. A server that holds "
-        "something already is not booted.",
+        help="choose hosts for servers, and claim what they need there",
+        description="Choose a host for a server, or for each of several, and claim "
+        "what they need there: for all of them, or for none. A server that holds "
+        "something already is not booted; of several servers, those that are there "
+        "already keep what they have, so the same command may be run again.",
     )
-    option.add_server(booting)
+    option.add_servers(booting)
     booting.add_argument("--project", required=True, help="project of the server")
     booting.add_argument("--user", required=True, help="user of the server")
     booting.add_argument(
@@ -374,7 +418,8 @@ def _parser() -> argparse.ArgumentParser:
         help="consumer type to record in Placement, such as INSTANCE; needs a "
         "Placement with microversion 1.38",
     )
-    booting.set_defaults(run=boot_server)
+    option.add_wish(booting)
+    booting.set_defaults(run=boot_servers)
 
     rebuild = commands.add_parser(
         "rebuild-check",

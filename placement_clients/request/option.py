@@ -5,7 +5,13 @@ import uuid
 from collections.abc import Iterator
 
 from placement_clients.request import request, rule
+from placement_clients.request.errors import BadInput
 from placement_clients.request.request import Rule
+from placement_clients.request.wish import HOST, Preference, Wish
+
+QUALITIES = ("trait", "aggregate", "host", "free")
+# The largest weight of a preference.
+HEAVIEST = 1000
 
 
 def wanted() -> argparse.ArgumentParser:
@@ -102,6 +108,113 @@ def add_server(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_servers(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which servers, and how many."""
+    parser.add_argument(
+        "--server",
+        action="append",
+        default=[],
+        type=_uuid,
+        metavar="UUID",
+        help="a server; may be repeated",
+    )
+    parser.add_argument(
+        "--count",
+        type=_positive,
+        metavar="N",
+        help="how many servers; those that --server does not name get new UUIDs",
+    )
+
+
+def add_wish(parser: argparse.ArgumentParser) -> None:
+    """Add the options for how servers lie to each other, and for how long."""
+    group = parser.add_argument_group(
+        "how they are placed",
+        "Leases and spreads over aggregates need a Placement with "
+        "/ledger/v1/placements; any other claims for one server after the other.",
+    )
+    group.add_argument(
+        "--spread",
+        type=_domains,
+        metavar="host|UUID[,UUID...]",
+        help="spread the servers over hosts, or over these aggregates",
+    )
+    group.add_argument(
+        "--at-most",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="with --spread: at most so many in each (%(default)s)",
+    )
+    group.add_argument(
+        "--prefer",
+        action="append",
+        default=[],
+        type=_preference,
+        metavar="QUALITY=NAME[:WEIGHT]",
+        help="prefer hosts by trait=NAME, aggregate=UUID, host=UUID or free=CLASS, "
+        "the free part of a resource class; a negative weight is a dislike; may be "
+        "repeated",
+    )
+    group.add_argument(
+        "--lease",
+        type=_positive,
+        metavar="SECONDS",
+        help="what is claimed ends by itself after that time, unless it is confirmed",
+    )
+
+
+def servers_of(asked: argparse.Namespace) -> list[str]:
+    """Return the UUIDs of the servers to boot, new ones where none are given.
+
+    :raises BadInput: there are none, more than are counted, or one is named twice
+    """
+    named: list[str] = asked.server
+    count = len(named) if asked.count is None else asked.count
+    if not count:
+        raise BadInput(["give --server or --count"])
+    if len(named) > count:
+        raise BadInput([f"--count {count}: --server names {len(named)} servers"])
+    if twice := sorted({each for each in named if named.count(each) > 1}):
+        raise BadInput([f"--server names {', '.join(twice)} twice"])
+    return [*named, *(str(uuid.uuid4()) for _ in range(count - len(named)))]
+
+
+def wish_of(asked: argparse.Namespace) -> Wish:
+    """Return what the options ask for besides what each server needs."""
+    return Wish(asked.spread, asked.at_most, tuple(asked.prefer), asked.lease)
+
+
+def _domains(text: str) -> str | tuple[str, ...]:
+    return HOST if text == HOST else tuple(_uuids(text))
+
+
+def _preference(text: str) -> Preference:
+    quality, _, rest = text.partition("=")
+    name, _, weight = rest.partition(":")
+    if quality not in QUALITIES or not name:
+        known = "=..., ".join(QUALITIES)
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {known}=...")
+    if quality in ("aggregate", "host"):
+        name = _uuid(name)
+    try:
+        value = float(weight) if weight else 1.0
+    except ValueError:
+        value = 0.0
+    if not (value and abs(value) <= HEAVIEST):
+        raise argparse.ArgumentTypeError(
+            f"the weight {weight!r} is 0, or not a number from -{HEAVIEST} to "
+            f"{HEAVIEST}"
+        )
+    return Preference(quality, name, value)
+
+
+def _positive(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+
+
 def _uuid(text: str) -> str:
     try:
         return str(uuid.UUID(text))
@@ -123,9 +236,12 @@ def _isolated(text: str) -> tuple[str, set[str]]:
 def _limit(text: str) -> int | None:
     if text == "none":
         return None
-    if text.isascii() and text.isdigit() and int(text):
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is neither a number above 0 nor none")
+    try:
+        return _positive(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a number above 0 nor none"
+        ) from None
 
 
 def rules_of(asked: argparse.Namespace) -> Iterator[Rule]:

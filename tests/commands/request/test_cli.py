@@ -345,7 +345,8 @@ def test_names_of_many_hosts_are_asked_for_at_once(
 
 def test_no_host_and_the_reason(desk: Desk) -> None:
     def application(environ: Any, start_response: Any) -> list[bytes]:
-        start_response("200 OK", [])
+        old = environ["PATH_INFO"] == "/ledger/v1/placements"
+        start_response("404 Not Found" if old else "200 OK", [])
         if environ["PATH_INFO"] == "/ledger/v1/explanation":
             changes = [{"text": "ask for 12 VCPU"}]
             return [json.dumps({"summary": "All full.", "changes": changes}).encode()]
@@ -532,6 +533,9 @@ def test_a_configuration_file(desk: Desk, service: Served, small_cloud: Cloud) -
 def test_a_claim_without_an_answer(desk: Desk) -> None:
     def application(environ: Any, start_response: Any) -> list[bytes]:
         claimed = environ["REQUEST_METHOD"] == "PUT"
+        if environ["PATH_INFO"].startswith("/ledger"):
+            start_response("404 Not Found", [])
+            return [b"{}"]
         start_response("504 Gateway Timeout" if claimed else "200 OK", [])
         if environ["PATH_INFO"] != "/allocation_candidates":
             return [b'{"allocations": {}}']
@@ -563,3 +567,83 @@ def test_each_command_explains_itself(
     assert "--flavor FILE" in printed
     assert "openstack flavor show" in printed
     assert "--json" in printed
+
+
+# Several servers
+
+
+def test_servers_are_booted_together(
+    desk: Desk, small_cloud: Cloud, way: list[str]
+) -> None:
+    who = ["--project", "blue", "--user", "ann", "--flavor", desk.flavor(), *way]
+    known = new_uuid()
+    options = ["--server", known, "--count", "3", "--spread", "host", "--lease", "300"]
+    prefer = ["--prefer", "trait=CUSTOM_GPU:5", "--prefer", "free=VCPU"]
+    status, output, complaints = desk.run("boot", *who, *options, *prefer)
+    assert (status, complaints) == (0, "")
+    *table, empty, last = output.splitlines()
+    assert table[0].split() == [
+        "SERVER",
+        "HOST",
+        "PROVIDER",
+        "UUID",
+        "AMOUNTS",
+        "GROUPS",
+    ]
+    assert table[1].split()[:2] == [known, "cn3"]
+    assert len({line.split()[1] for line in table[1:]}) == len(table[1:]) == 3
+    assert empty == ""
+    assert last.startswith("3 servers on 3 hosts, the first of them until 2")
+    uuids = [line.split()[0] for line in table[1:]]
+    again = [word for uuid in uuids for word in ("--server", uuid)]
+    status, output, _ = desk.run("boot", *who, *again)
+    assert output.splitlines()[-1].startswith("3 servers on 3 hosts, 3 of them already")
+    status, output, _ = desk.run("boot", *who, *again, "--json")
+    assert [each["server"] for each in json.loads(output)["servers"]] == uuids
+
+
+def test_servers_that_do_not_fit(
+    desk: Desk, small_cloud: Cloud, way: list[str]
+) -> None:
+    who = ["--project", "blue", "--user", "ann", "--flavor", desk.flavor(), *way]
+    arguments = ["boot", *who, "--count", "5", "--spread", "host", "--json"]
+    status, output, complaints = desk.run(*arguments)
+    assert status == 1
+    assert json.loads(output)["servers"] == []
+    assert "5 of 5 consumers must be placed, and 4 could be." in complaints
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "give --server or --count"),
+        (["--server", ONE, "--server", TWO, "--count", "1"], "names 2 servers"),
+        (["--server", ONE, "--server", ONE], f"names {ONE} twice"),
+    ],
+)
+def test_which_servers_must_be_clear(desk: Desk, options: list[str], told: str) -> None:
+    who = ["--project", "blue", "--user", "ann", *desk.wanted()]
+    status, output, complaints = desk.run("boot", *who, *options)
+    assert (status, output) == (2, "")
+    assert told in complaints
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--count", "0", "'0' is not a number above 0"),
+        ("--lease", "-1", "'-1' is not a number above 0"),
+        ("--spread", "rack", "'rack' is not a UUID"),
+        ("--prefer", "colour=red", "'colour=red' is none of trait=..., aggregate=...,"),
+        ("--prefer", "trait=", "'trait=' is none of"),
+        ("--prefer", "host=cn1", "'cn1' is not a UUID"),
+        ("--prefer", "free=VCPU:nan", "the weight 'nan' is 0, or not a number"),
+        ("--prefer", "free=VCPU:0", "the weight '0' is 0, or not a number"),
+        ("--prefer", "free=VCPU:1001", "the weight '1001' is 0, or not a number"),
+    ],
+)
+def test_options_of_placement_that_are_wrong(
+    desk: Desk, option: str, value: str, told: str
+) -> None:
+    who = ["--project", "blue", "--user", "ann", *desk.wanted()]
+    assert told in desk.usage_error("boot", *who, "--count", "1", f"{option}={value}")

@@ -1,0 +1,235 @@
+"""Servers that are booted together, with a service that places them, and without."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from placement_clients import client
+from placement_clients.client import Client
+from placement_clients.request import gang
+from placement_clients.request.boot import Server
+from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
+from placement_clients.request.gang import Placed
+from placement_clients.request.request import build
+from placement_clients.request.wish import Preference, Wish
+from tests.client import new_uuid
+from tests.commands.request import cloud
+from tests.commands.request.cloud import Cloud, flavor_m, image_of
+from tests.serving import Served, serving
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+PLACEMENTS = "POST /ledger/v1/placements"
+
+
+@pytest.fixture(params=["ours", "without the ledger API"])
+def service(
+    application: "WSGIApplication", request: pytest.FixtureRequest
+) -> Iterator[Served]:
+    """Serve Placement, or one that knows no more than OpenStack Placement does."""
+
+    def old(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        if environ["PATH_INFO"].startswith("/ledger"):
+            start_response("404 Not Found", [("content-type", "application/json")])
+            return [json.dumps({"errors": [{"status": 404, "detail": "No."}]}).encode()]
+        return application(environ, start_response)
+
+    with serving(application if request.param == "ours" else old) as served:
+        yield served
+
+
+@pytest.fixture
+def is_old(request: pytest.FixtureRequest) -> bool:
+    """Whether the service is the one without the ledger API."""
+    return bool(request.node.callspec.params["service"] != "ours")
+
+
+@pytest.fixture
+def placement(service: Served) -> Client:
+    return client.from_environment(url=service.url, token="admin")
+
+
+@pytest.fixture
+def small_cloud(placement: Client) -> Cloud:
+    return cloud.build(placement)
+
+
+def servers(number: int) -> list[Server]:
+    return [Server(new_uuid(), "blue", "ann", "INSTANCE") for _ in range(number)]
+
+
+def place(
+    small_cloud: Cloud, some: Sequence[Server], text: str = "", **members: Any
+) -> list[Placed]:
+    request = build(flavor_m(text), image_of())
+    return gang.place(small_cloud.placement, some, request, Wish(**members))
+
+
+def hosts(small_cloud: Cloud, placed: Iterable[Placed]) -> Counter[str]:
+    names = {uuid: name for name, uuid in small_cloud.uuids.items()}
+    return Counter(names[each.host] for each in placed)
+
+
+def test_all_are_placed_and_told_as_they_are_stored(
+    small_cloud: Cloud, service: Served
+) -> None:
+    some = servers(6)
+    service.calls.clear()
+    placed = place(small_cloud, some)
+    assert [each.server for each in placed] == [each.uuid for each in some]
+    assert service.lines[0] == PLACEMENTS
+    for each in placed:
+        held = small_cloud.placement.get_allocations(each.server)
+        assert {
+            provider: {"resources": resources}
+            for provider, resources in held.by_provider.items()
+        } == each.allocations
+        assert held.project_id == "blue"
+        assert not each.existed
+        assert list(each.mappings) == [""]
+
+
+def test_one_request_is_enough_where_the_service_places(
+    small_cloud: Cloud, service: Served, is_old: bool
+) -> None:
+    service.calls.clear()
+    place(small_cloud, servers(30))
+    assert service.lines[0] == PLACEMENTS
+    assert (len(service.lines) == 1) == (not is_old)
+
+
+def test_servers_are_spread_over_hosts(small_cloud: Cloud) -> None:
+    first = place(small_cloud, servers(4), spread="host")
+    assert set(hosts(small_cloud, first).values()) == {1}
+    second = place(small_cloud, servers(7), spread="host", at_most=2)
+    assert max(hosts(small_cloud, second).values()) == 2
+
+
+def test_no_more_than_hosts_have_room_for(small_cloud: Cloud) -> None:
+    some = servers(5)
+    with pytest.raises(NoValidHost) as caught:
+        place(small_cloud, some, spread="host")
+    assert caught.value.explanation is None
+    for server in some:
+        assert not small_cloud.placement.get_allocations(server.uuid).by_provider
+
+
+def test_room_for_some_is_room_for_none(small_cloud: Cloud) -> None:
+    # Eight fit on each of four hosts.
+    some = servers(33)
+    with pytest.raises(NoValidHost):
+        place(small_cloud, some)
+    for server in some:
+        assert not small_cloud.placement.get_allocations(server.uuid).by_provider
+    assert len(place(small_cloud, servers(32))) == 32
+
+
+def test_hosts_are_preferred(small_cloud: Cloud) -> None:
+    cn1, cn2, cn3 = (small_cloud.uuids[name] for name in ("cn1", "cn2", "cn3"))
+    gpu = Preference("trait", "CUSTOM_GPU")
+    (placed,) = place(small_cloud, servers(1), prefer=(gpu,))
+    assert placed.host == cn3
+    dislike = Preference("trait", "HW_CPU_X86_AVX2", -2)
+    (placed,) = place(small_cloud, servers(1), prefer=(gpu, dislike))
+    assert placed.host == small_cloud.uuids["cn4"]
+    (placed,) = place(small_cloud, servers(1), prefer=(Preference("host", cn2),))
+    assert placed.host == cn2
+    full = Preference("free", "VCPU", -1), Preference("host", cn1, 0.01)
+    assert {each.host for each in place(small_cloud, servers(3), prefer=full)} <= {
+        cn2,
+        cn3,
+        small_cloud.uuids["cn4"],
+    }
+    empty = (Preference("free", "VCPU"),)
+    assert place(small_cloud, servers(1), prefer=empty)[0].host == cn1
+    rack = new_uuid()
+    small_cloud.placement.change_aggregates(cn2, lambda known: {rack})
+    here = (Preference("aggregate", rack),)
+    assert place(small_cloud, servers(1), prefer=here)[0].host == cn2
+
+
+def test_the_same_servers_may_be_asked_for_again(small_cloud: Cloud) -> None:
+    some = servers(3)
+    first = place(small_cloud, some)
+    second = place(small_cloud, some)
+    assert [each.existed for each in second] == [True] * 3
+    assert [(each.host, each.allocations) for each in second] == [
+        (each.host, each.allocations) for each in first
+    ]
+    more = place(small_cloud, [*some, *servers(1)])
+    assert [each.existed for each in more] == [True, True, True, False]
+
+
+def test_those_that_are_there_count_for_the_spread(small_cloud: Cloud) -> None:
+    some = servers(3)
+    place(small_cloud, some, spread="host")
+    placed = place(small_cloud, [*some, *servers(1)], spread="host")
+    assert set(hosts(small_cloud, placed).values()) == {1}
+
+
+def test_a_single_server_that_is_there_is_not_booted(small_cloud: Cloud) -> None:
+    [server] = servers(1)
+    place(small_cloud, [server])
+    with pytest.raises(ServerTaken, match=f"server {server.uuid} is not booted: it"):
+        place(small_cloud, [server])
+
+
+def test_a_server_of_another_project_is_taken(small_cloud: Cloud) -> None:
+    mine, other = servers(2)
+    place(small_cloud, [other])
+    stolen = Server(other.uuid, "red", "ann", "INSTANCE")
+    with pytest.raises(ServerTaken, match=other.uuid):
+        place(small_cloud, [Server(mine.uuid, "red", "ann", "INSTANCE"), stolen])
+    assert not small_cloud.placement.get_allocations(mine.uuid).by_provider
+    assert small_cloud.placement.get_allocations(other.uuid).project_id == "blue"
+
+
+def test_a_lease_needs_the_ledger_api(small_cloud: Cloud, is_old: bool) -> None:
+    some = servers(2)
+    if is_old:
+        with pytest.raises(BadInput, match="a lease cannot be asked for"):
+            place(small_cloud, some, lease_seconds=60)
+        assert not small_cloud.placement.get_allocations(some[0].uuid).by_provider
+        return
+    placed = place(small_cloud, some, lease_seconds=60)
+    for each in placed:
+        path = f"/ledger/v1/leases/{each.server}"
+        told = small_cloud.placement.get(path, version="1.39")
+        assert told["expires_at"] == each.expires_at is not None
+
+
+def test_a_spread_over_aggregates_needs_the_ledger_api(
+    small_cloud: Cloud, is_old: bool
+) -> None:
+    racks = new_uuid(), new_uuid()
+    for name, rack in (("cn1", 0), ("cn2", 0), ("cn3", 1)):
+        small_cloud.placement.change_aggregates(
+            small_cloud.uuids[name], lambda known, rack=rack: {racks[rack]}
+        )
+    if is_old:
+        with pytest.raises(BadInput, match="over aggregates cannot be asked for"):
+            place(small_cloud, servers(2), spread=racks)
+        return
+    placed = place(small_cloud, servers(4), spread=racks, at_most=2)
+    found = hosts(small_cloud, placed)
+    assert (found["cn3"], found["cn1"] + found["cn2"]) == (2, 2)
+
+
+def test_nothing_fits_and_why(small_cloud: Cloud, is_old: bool) -> None:
+    for number in (1, 2):
+        with pytest.raises(NoValidHost) as caught:
+            place(small_cloud, servers(number), "resources:VCPU=17")
+        why = caught.value.explanation
+        assert (why is None) == is_old
+        assert why is None or "VCPU" in json.dumps(why.document)
+
+
+def test_what_placement_refuses_is_traced_to_the_flavor(small_cloud: Cloud) -> None:
+    with pytest.raises(BadInput, match="extra spec trait:CUSTOM_NOSUCH: Placement"):
+        place(small_cloud, servers(2), "trait:CUSTOM_NOSUCH=required")
