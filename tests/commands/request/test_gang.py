@@ -208,9 +208,10 @@ def test_a_spread_over_aggregates_needs_the_ledger_api(
     small_cloud: Cloud, is_old: bool
 ) -> None:
     racks = new_uuid(), new_uuid()
-    for name, rack in (("cn1", 0), ("cn2", 0), ("cn3", 1)):
-        small_cloud.placement.change_aggregates(
-            small_cloud.uuids[name], lambda known, rack=rack: {racks[rack]}
+    for name, rack in (("cn1", racks[0]), ("cn2", racks[0]), ("cn3", racks[1])):
+        provider = small_cloud.placement.get_provider(small_cloud.uuids[name])
+        small_cloud.placement.replace_aggregates(
+            provider.uuid, provider.generation, [rack]
         )
     if is_old:
         with pytest.raises(BadInput, match="over aggregates cannot be asked for"):
