@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement import app, conf
-from placement.forest import cache, project_usage
+from placement.forest import cache
 from placement.operation import context_of
 from placement_foundation.database.storage import Database
 from tests import backends, settings
@@ -38,10 +38,6 @@ class Instance:
     def keeper(self) -> cache.ForestCache:
         assert self.context.forest_cache
         return self.context.forest_cache
-
-    @property
-    def accounts(self) -> project_usage.ProjectUsages:
-        return self.context.project_usages
 
     def close(self) -> None:
         self.database.engine.dispose()

@@ -43,10 +43,15 @@ def used(instance: Instance, kind: str = "INSTANCE") -> tuple[int, int]:
     return found.get("consumer_count", 0), found.get("VCPU", 0)
 
 
+def is_kept(instance: Instance) -> bool:
+    """Return whether an instance keeps what any project uses."""
+    return any(instance.context.project_usages.kept.values())
+
+
 def ask_until_kept(instance: Instance, question: str = USAGES) -> None:
-    for _ in range(project_usage.FIRST + 1):
+    for _ in range(2):
         ask(instance, question)
-    assert len(instance.accounts)
+    assert is_kept(instance)
 
 
 def test_what_has_not_changed_is_not_read_again(instances: Instances) -> None:
@@ -175,13 +180,11 @@ def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) ->
         connection.execute(sa.text("SELECT count(*) FROM traits"))
         take(writer.client, host)
         assert used(one) == (2, 2)
-        return one.accounts.by_consumer_type(connection, PROJECT)
+        return one.context.project_usages.by_consumer_type(connection, PROJECT)
 
     late = one.database.read(look_late)["INSTANCE"]
     assert (late.consumer_count, late.amounts) == (1, {"VCPU": 1})
-    with statements(one.database) as executed:
-        assert used(one) == (2, 2)
-    assert len(executed) <= UNCHANGED, "what is kept goes back in time"
+    assert used(one) == (2, 2)
 
 
 def test_an_answer_is_that_of_a_moment_while_it_was_asked(
@@ -227,105 +230,48 @@ def test_while_the_forest_is_not_trusted_nothing_is_kept(instances: Instances) -
     assert used(one) == (1, 1)
     one.clock.now += 10
     assert used(one) == (0, 0)
-    assert not len(one.accounts)
+    assert not is_kept(one)
 
 
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[project_usage.Project]:
-    """Give the owners whose accounts were read as a whole."""
-    owners: list[project_usage.Project] = []
-    read = project_usage._read
-
-    def note(
-        connection: sa.Connection, owner: project_usage.Project, current: Any
-    ) -> Any:
-        owners.append(owner)
-        return read(connection, owner, current)
-
-    monkeypatch.setattr(project_usage, "_read", note)
-    return owners
-
-
-def test_the_first_request_about_an_owner_reads_no_account(
-    instances: Instances, reads: list[project_usage.Project]
+def test_the_first_request_about_a_project_is_left_to_the_database(
+    instances: Instances,
 ) -> None:
     one = instances.start()
     take(one.client, one.client.make_provider(VCPU=8))
-    assert [(used(one), len(reads)) for _ in range(3)] == [
-        ((1, 1), 0),
-        ((1, 1), 1),
-        ((1, 1), 1),
+    assert [(used(one), is_kept(one)) for _ in range(2)] == [
+        ((1, 1), False),
+        ((1, 1), True),
     ]
 
 
 @pytest.mark.parametrize("limit", ["MOST_READ", "MOST_ALLOCATIONS"])
 def test_the_database_sums_up_what_is_too_much_to_read(
-    limit: str,
-    instances: Instances,
-    reads: list[project_usage.Project],
-    monkeypatch: pytest.MonkeyPatch,
+    limit: str, instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = instances.start(), instances.start()
     host = other.client.make_provider(VCPU=80)
     for _ in range(3):
         take(other.client, host)
-        ask(one, USAGES)
-    assert len(one.accounts) == len(reads) == 1
-    monkeypatch.setattr(project_usage, limit, 3)
-    for number in range(4, 8):
-        # Those of other projects count as well: they have to be read.
-        take(other.client, host, project=PROJECT if number < 6 else "another")
-        assert used(one) == (min(number, 5),) * 2
-        assert not len(one.accounts)
-    monkeypatch.setattr(project_usage, limit, 1000)
-    for _ in range(project_usage.AGAIN):
-        assert used(one) == (5, 5)
-    assert len(one.accounts) == 1
-    assert len(reads) == 2
-
-
-def test_an_owner_with_too_much_is_seldom_read(
-    instances: Instances,
-    reads: list[project_usage.Project],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(project_usage, "MOST_ALLOCATIONS", 3)
-    one = instances.start()
-    host = one.client.make_provider(VCPU=80)
-    for project in ("too much", "a", "b"):
-        for _ in range(4 if project == "too much" else 2):
-            take(one.client, host, project=project)
-    for _ in range(20):
-        for project in ("too much", "a", "b", "nobody"):
-            ask(one, f"/usages?project_id={project}")
-    # The last two do not fit together.
-    assert sorted(owner.project_id for owner in reads) == [
-        "a",
-        "b",
-        "nobody",
-        "too much",
-    ]
-    assert len(one.accounts) == 1
-
-
-def test_an_account_is_as_large_as_what_is_in_it(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(project_usage, "MOST_ALLOCATIONS", 3)
-    one = instances.start()
-    hosts = [one.client.make_provider(VCPU=8) for _ in range(2)]
-    consumer = take(one.client, *hosts)
     ask_until_kept(one)
-    for generation in range(1, 6):
-        take(one.client, *hosts, consumer=consumer, generation=generation)
-        assert used(one) == (1, 2)
-        assert len(one.accounts) == 1
+    monkeypatch.setattr(project_usage, limit, 3)
+    # Those of other projects have to be read, but they are not kept.
+    take(other.client, host, project=PROJECT if limit != "MOST_READ" else "another")
+    assert used(one) == ask_plainly(instances)
+    assert not is_kept(one)
+    monkeypatch.setattr(project_usage, limit, 1000)
+    ask_until_kept(one)
+    assert used(one) == ask_plainly(instances)
 
 
-def test_accounts_of_owners_that_nobody_asks_about_go(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch
+def ask_plainly(instances: Instances) -> tuple[int, int]:
+    return used(instances.start(keeps=False))
+
+
+@pytest.mark.parametrize("limit", ["MOST_OWNERS", "MOST_ALLOCATIONS"])
+def test_what_was_not_asked_for_longest_goes(
+    limit: str, instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(project_usage, "MOST_OWNERS", 2)
+    monkeypatch.setattr(project_usage, limit, 2)
     one = instances.start()
     host = one.client.make_provider(VCPU=8)
     projects = [f"project{number}" for number in range(3)]
@@ -334,36 +280,12 @@ def test_accounts_of_owners_that_nobody_asks_about_go(
         take(one.client, host, project=project)
     for question in (first, second, first, third):
         ask_until_kept(one, question)
-    assert len(one.accounts) == 2
-    assert len(one.accounts._waits) <= 2
-    for question, is_kept in ((first, True), (third, True), (second, False)):
+    kept = one.context.project_usages.kept
+    assert [owner for owner, _ in kept if kept[owner, _]] == [projects[0], projects[2]]
+    for question in (first, third):
         with statements(one.database) as executed:
             assert ask(one, question)["usages"]["INSTANCE"]["VCPU"] == 1
-        assert (len(executed) <= UNCHANGED) == is_kept
-
-
-def test_the_newest_of_two_accounts_stays(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, other = instances.start(), instances.start()
-    host = other.client.make_provider(VCPU=8)
-    take(other.client, host)
-    ask(one, USAGES)
-    read = project_usage._read
-
-    def read_slowly(*arguments: Any) -> Any:
-        monkeypatch.setattr(project_usage, "_read", read)
-        late = read(*arguments)
-        # Another thread is faster, and knows more.
-        take(other.client, host)
-        assert used(one) == (2, 2)
-        return late
-
-    monkeypatch.setattr(project_usage, "_read", read_slowly)
-    assert used(one) == (1, 1)
-    with statements(one.database) as executed:
-        assert used(one) == (2, 2)
-    assert len(executed) <= UNCHANGED
+        assert len(executed) <= UNCHANGED
 
 
 @pytest.fixture
@@ -397,7 +319,7 @@ def forget_consumers(
 
 
 @pytest.mark.parametrize("column", ["resource_class_id", "resource_provider_id"])
-def test_what_belongs_to_nothing_is_left_to_the_database(
+def test_what_belongs_to_nothing_counts_as_in_the_database(
     column: str, three: tuple[Instance, Instance, Instance]
 ) -> None:
     one, other, plain = three
@@ -408,7 +330,6 @@ def test_what_belongs_to_nothing_is_left_to_the_database(
     plain.database.write(lambda connection: connection.execute(change))
     for _ in range(3):
         assert ask(one, USAGES) == ask(plain, USAGES)
-    assert not len(one.accounts)
 
 
 def test_a_provider_without_a_root_is_left_to_the_database(
@@ -421,26 +342,33 @@ def test_a_provider_without_a_root_is_left_to_the_database(
     for _ in range(3):
         assert ask(one, USAGES) == ask(plain, USAGES)
     assert used(one) == (1, 1)
-    assert not len(one.accounts)
+    assert not is_kept(one)
 
 
-def test_a_type_that_was_changed_by_sql_is_no_error(
+@pytest.mark.parametrize("column", ["project_id", "consumer_type_id"])
+def test_consumers_changed_by_sql_are_seen_in_time(
+    column: str,
     three: tuple[Instance, Instance, Instance],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one, other, plain = three
-    here, there = (other.client.make_provider(VCPU=8) for _ in range(2))
-    take(other.client, there, consumer_type="NEW", project="another")
-    changed = models.Consumer.uuid == take(other.client, here, there)
+    hosts = [other.client.make_provider(VCPU=8) for _ in range(2)]
+    like = take(other.client, hosts[0], consumer_type="NEW", project="another")
+    changed = take(other.client, *hosts)
     ask_until_kept(one)
-    new = sa.select(models.ConsumerType.id).where(models.ConsumerType.name == "NEW")
-    change = sa.update(models.Consumer).where(changed)
-    change = change.values(consumer_type_id=new.scalar_subquery())
-    plain.database.write(lambda connection: connection.execute(change))
-    take(other.client, here, project="another")
-    assert used(one, "NEW") == (1, 2)
+    consumer = models.Consumer
+    value = sa.select(getattr(consumer, column)).where(consumer.uuid == like)
+    with plain.database.engine.begin() as connection:
+        change = sa.update(consumer).where(consumer.uuid == changed)
+        connection.execute(change.values({column: connection.scalar(value)}))
+    # One of its trees is read again.
+    take(other.client, hosts[0], project="another")
+    ask(one, USAGES)
+    monkeypatch.setattr(project_usage, "READ_AGAIN", -1)
+    assert ask(one, USAGES) == ask(plain, USAGES)
 
 
-def test_accounts_begin_anew_with_the_forest_when_rows_were_missing(
+def test_all_is_read_again_when_rows_were_missing(
     three: tuple[Instance, Instance, Instance],
 ) -> None:
     one, other, plain = three
@@ -458,7 +386,7 @@ def test_accounts_begin_anew_with_the_forest_when_rows_were_missing(
     assert ask(one, another) == ask(plain, another)
 
 
-def test_accounts_begin_anew_with_the_forest_when_a_class_is_renamed(
+def test_all_is_read_again_when_a_class_is_renamed(
     three: tuple[Instance, Instance, Instance],
 ) -> None:
     one, other, plain = three
