@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from placement import app, conf
 from placement_foundation.database.storage import Database
-from placement_foundation.serving import garbage
+from placement_foundation.serving import interpreter
 
 # Takes method, path and body; returns status and document.
 Ask: TypeAlias = Callable[[str, str, Any], tuple[int, bytes]]
@@ -51,7 +51,7 @@ def in_process(database: Database, *, keeps: bool = True) -> Ask:
     config.set_override("keep_forest", keeps, "placement")
     config([], project=conf.PROJECT, default_config_files=[], default_config_dirs=[])
     application = app.build(config, database)
-    garbage.settle()
+    interpreter.settle()
 
     def ask(method: str, path: str, body: Any) -> tuple[int, bytes]:
         request = webob.Request.blank(path, method=method, headers=HEADERS)

@@ -1,3 +1,3 @@
-"""The former name of ``placement_foundation.serving.garbage``; files import it."""
+"""The former name of ``placement_foundation.serving.interpreter``; files import it."""
 
-from placement_foundation.serving.garbage import *  # noqa: F403
+from placement_foundation.serving.interpreter import *  # noqa: F403

@@ -17,7 +17,7 @@ from gunicorn.workers import base
 from waitress import adjustments, channel, parser, server, task, utilities, wasyncore
 
 from placement_foundation.http import share
-from placement_foundation.serving import garbage
+from placement_foundation.serving import interpreter
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -358,7 +358,7 @@ class Worker(base.Worker):  # type: ignore[misc]
     def load_wsgi(self) -> None:
         """Make the application, and tune this process for it."""
         super().load_wsgi()
-        garbage.settle()
+        interpreter.settle()
 
     def run(self) -> None:
         """Serve until told to stop, then until all that has begun is answered."""

@@ -15,7 +15,7 @@ import pytest
 from gunicorn.workers import base
 from waitress import task, wasyncore
 
-from placement_foundation.serving import garbage, worker
+from placement_foundation.serving import interpreter, worker
 from tests import programs
 
 SLOW = 150
@@ -341,16 +341,17 @@ def test_a_byte_at_a_time_makes_a_request(loop: Loop) -> None:
     assert request.get_body_stream().read() == b"{}"
 
 
-def test_what_stays_is_nothing_to_collect() -> None:
+def test_what_stays_is_nothing_to_collect_and_threads_take_turns() -> None:
     program = (
-        "import gc; from placement_foundation.serving import garbage; "
-        "garbage.settle(); "
-        "print(gc.get_freeze_count() > 1_000, gc.get_threshold()[0])"
+        "import gc, sys; from placement_foundation.serving import interpreter; "
+        "interpreter.settle(); "
+        "print(gc.get_freeze_count() > 1_000, gc.get_threshold()[0], "
+        "sys.getswitchinterval())"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["True", "50000"]
+    assert done.stdout.split() == ["True", "50000", "0.0005"]
 
 
 def test_a_process_settles_when_it_has_its_application(
@@ -358,7 +359,7 @@ def test_a_process_settles_when_it_has_its_application(
 ) -> None:
     done: list[str] = []
     monkeypatch.setattr(base.Worker, "load_wsgi", lambda _: done.append("load"))
-    monkeypatch.setattr(garbage, "settle", lambda: done.append("settle"))
+    monkeypatch.setattr(interpreter, "settle", lambda: done.append("settle"))
     worker.Worker.load_wsgi(worker.Worker.__new__(worker.Worker))
     assert done == ["load", "settle"]
 

@@ -59,7 +59,7 @@ def test_the_usual_port_is_everywhere(name: str) -> None:
 def test_mod_wsgi_gets_the_application() -> None:
     text = (DEPLOY / "placement.wsgi").read_text()
     assert "from placement.wsgi.api import application" in text
-    assert "garbage.settle()" in text
+    assert "interpreter.settle()" in text
     assert "placement.wsgi" in (DEPLOY / "apache.conf").read_text()
 
 

@@ -129,7 +129,7 @@ INNER = {
     FOUNDATION / "serving": [
         {"program"},
         {"assembly", "command", "side", "worker"},
-        {"background", "completion", "garbage", "guidance"},
+        {"background", "completion", "guidance", "interpreter"},
     ],
     FOUNDATION / "observing": [
         {"metrics", "tracing"},
