@@ -5,6 +5,7 @@ import functools
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -53,6 +54,14 @@ def _version_headers(version: Version | None) -> Mapping[str, str]:
     }
 
 
+def _release() -> str:
+    """Return the version of this program; empty if it is not installed."""
+    try:
+        return metadata.version(conf.DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
 SERVICE = Service(
     name="Placement API",
     routes=openapi.TABLE,
@@ -60,6 +69,7 @@ SERVICE = Service(
     version_headers=_version_headers,
     refuse=refusal.as_wanted(errors.document),
     call=Call,
+    release=_release(),
 )
 
 

@@ -13,6 +13,7 @@ from oslo_middleware import cors
 from placement_foundation import option
 
 PROJECT = "placement"
+DISTRIBUTION = "placement-server"
 
 PATH_OPTIONS = [
     cfg.StrOpt(

@@ -60,11 +60,18 @@ ALWAYS = (
 )
 HEADERS = {
     "cache-control": "Tells caches to ask again.",
+    "etag": "Stands for the answer: send it in `If-None-Match` next time.",
     "last-modified": "When the newest part of the answer last changed.",
     "location": "The address of what was created.",
     "openstack-api-version": "The microversion of the answer.",
     "retry-after": "Seconds after which it is worth asking again.",
     "x-openstack-request-id": "The name of the request in the log of the service.",
+}
+IF_NONE_MATCH: Json = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "The `ETag` of an answer that the caller still has.",
+    "schema": TEXT,
 }
 OF_EACH_ANSWER = ("openstack-api-version", "x-openstack-request-id")
 
@@ -168,6 +175,7 @@ def _operation(
             {"$ref": "#/components/parameters/microversion"},
             *_path_parameters(path),
             *_query_parameters(row, version),
+            *([IF_NONE_MATCH] if row.tagged else []),
         ],
         "responses": {
             **_successes(method, row, version),
@@ -229,14 +237,20 @@ def _successes(method: str, row: Operation, version: Version) -> dict[str, Json]
     headers = list(OF_EACH_ANSWER)
     if row.dated and version >= row.dated:
         headers += ["cache-control", "last-modified"]
+    if row.tagged:
+        headers += ["cache-control", "etag"]
     if method == "POST" or row.may_create:
         headers.append("location")
     statuses = [row.status.at(version) or 200, *([201] if row.may_create else [])]
     answer = {"headers": _headers(headers), **_content(row, version)}
-    return {
+    successes: dict[str, Json] = {
         str(status): {"description": HTTPStatus(status).phrase, **answer}
         for status in statuses
     }
+    if row.tagged:
+        unchanged = "The answer is still the one that the caller has."
+        successes["304"] = {"description": unchanged, "headers": answer["headers"]}
+    return successes
 
 
 def _content(row: Operation, version: Version) -> Json:

@@ -4,11 +4,12 @@ import dataclasses
 from typing import TypeVar
 
 from placement import conf
-from placement.forest import cache
+from placement.forest import cache, content
 from placement.forest.cache import ForestCache
 from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.forest.project_usage import ProjectUsages
+from placement.objects import change_log
 from placement.objects.journal.keeping import Keeper
 from placement_foundation.http import operation
 
@@ -52,3 +53,16 @@ class Call(operation.Call[S, Context]):
         :param part: all that has to be read; None means the whole cloud
         """
         return cache.load(self.connection, self.context.forest_cache, part)
+
+    def basis(self, forest: Forest, *, consumers: bool = False) -> str | None:
+        """Return what an answer is based on that depends on a forest, for its tag.
+
+        :param consumers: whether it also depends on who uses what; if changes of that
+            are not recorded, there is no basis
+        """
+        digest = content.digest_of(forest)
+        if not consumers:
+            return digest
+        usable = change_log.is_usable(self.connection)
+        heads = change_log.load_heads(self.connection) if usable else None
+        return heads and f"{digest} {heads}"

@@ -29,7 +29,6 @@ from placement_foundation.observing import progress
 from placement_foundation.serving import command
 
 PROGRAM = "placement-manage"
-DISTRIBUTION = "placement-server"
 # The arguments before --help that show the whole syntax.
 OPENAPI = "openapi"
 HELPS = (
@@ -75,7 +74,7 @@ def _read(config: cfg.ConfigOpts, given: Sequence[str]) -> None:
             given,
             project=conf.PROJECT,
             prog=PROGRAM,
-            version=metadata.version(DISTRIBUTION),
+            version=metadata.version(conf.DISTRIBUTION),
         )
     except cfg.RequiredOptError:
         # No database is configured.

@@ -28,7 +28,7 @@ class Needs:
     without_aggregates: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Block:
     """Some trees in the order of their roots' ids.
 

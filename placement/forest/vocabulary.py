@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from placement.model.trait import CUSTOM_PREFIX
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Vocabulary:
     """All names, by id.
 

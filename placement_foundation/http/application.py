@@ -19,6 +19,7 @@ from placement_foundation.database import origin, trouble
 from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 from placement_foundation.http import (
+    entity_tag,
     json_text,
     middleware,
     policy,
@@ -77,7 +78,8 @@ class Service:
     raises ``Malformed`` or ``Unavailable``; it takes ``newest_by_default`` if a row
     sets it. ``version_headers`` returns the headers of an answer at a microversion, or
     at None if none was agreed on. ``refuse`` renders an error for the caller, at the
-    same microversion. ``call`` is the class of what its handlers get.
+    same microversion. ``call`` is the class of what its handlers get. ``release`` tells
+    versions of the program apart, which may render the same in different ways.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Service:
         [webob.Request, errors.ServiceError, Version | None], webob.Response
     ]
     call: type[Call[Any, Any]] = Call
+    release: str = ""
 
 
 class Router:
@@ -262,6 +265,8 @@ class Application:
         def may(rule: str) -> bool:
             return policy.allows(self._enforcer, asking, rule)
 
+        tags = entity_tag.Tags(request, version, self._service.release)
+
         def work(connection: Any) -> Reply | Later:
             subject = asked.subject(connection, parameters)
             self._check_owner(asking, operation, subject)
@@ -274,6 +279,7 @@ class Application:
                 asked.body,
                 asking,
                 may,
+                tags.knows,
                 self._own(request, asking) if operation.own_transactions else None,
             )
             return handler(call, **_flags(operation.flags, version))
@@ -281,7 +287,7 @@ class Application:
         if operation.lines:
             return self._database.read(
                 lambda connection: self._render_stored(
-                    request, operation, _done(work(connection)), version
+                    request, operation, _done(work(connection)), version, tags
                 )
             )
         # A request that is sure to fail needs no lock.
@@ -295,7 +301,7 @@ class Application:
         )
         with telemetry.outcome(operation.counted):
             reply = work(None) if alone else run(work)
-        return _render(request, operation, _done(reply), version)
+        return _render(request, operation, _done(reply), version, tags)
 
     def _own(self, request: webob.Request, asking: RequestContext | None) -> Database:
         """Return the database for a handler with transactions of its own."""
@@ -323,6 +329,7 @@ class Application:
         operation: Operation,
         reply: Reply,
         version: Version,
+        tags: entity_tag.Tags,
     ) -> webob.Response:
         """Return a reply that is stored until it is sent, as the caller prefers it.
 
@@ -331,6 +338,9 @@ class Application:
         :raises Busy: there is no room for it
         """
         response = webob.Response(status=_status(operation, reply, version))
+        response.vary = entity_tag.FORM
+        if reply.unchanged:
+            return tags.add(response, reply)
         response.content_type = LINES if _wants_lines(request, operation) else JSON
         response.charset = None
         chunks = _chunks(request, operation, reply, version)
@@ -346,8 +356,7 @@ class Application:
                 close()
         response.app_iter = stored
         response.content_length = stored.size
-        response.vary = ("accept", "accept-encoding")
-        return response
+        return tags.add(response, reply)
 
     def _check_policy(self, request: webob.Request, operation: Operation) -> None:
         if operation.policy is None:
@@ -585,9 +594,15 @@ def _flags(flags: Mapping[str, tuple[int, int]], version: Version) -> dict[str, 
 
 @telemetry.timed("rendering")
 def _render(
-    request: webob.Request, operation: Operation, reply: Reply, version: Version
+    request: webob.Request,
+    operation: Operation,
+    reply: Reply,
+    version: Version,
+    tags: entity_tag.Tags,
 ) -> webob.Response:
     response = webob.Response(status=_status(operation, reply, version))
+    if reply.unchanged:
+        return tags.add(response, reply)
     renderer = operation.reply and operation.reply.at(version)
     if renderer:
         view = _view(request, version)
@@ -605,7 +620,7 @@ def _render(
     if operation.dated and version >= operation.dated:
         response.headers["cache-control"] = "no-cache"
         response.last_modified = reply.modified
-    return response
+    return tags.add(response, reply)
 
 
 def _written(

@@ -21,7 +21,7 @@ C = TypeVar("C")
 OK = always(200)
 
 
-def _nothing(rule: str) -> bool:
+def _nothing(asked: str | None) -> bool:
     return False
 
 
@@ -33,8 +33,9 @@ class Call(Generic[S, C]):
     path names, loaded; ``path`` has the parameters of the path as text; ``query`` is
     what the row's ``query`` parsed from the query string; ``body`` is a document that
     the row's schema has accepted. ``asking`` is the caller, and ``may`` returns whether
-    another rule of the policy lets them in as well. ``database`` is for rows with
-    ``own_transactions`` alone.
+    another rule of the policy lets them in as well. ``knows`` returns whether the
+    caller already has the answer that is based on something (see ``Reply``).
+    ``database`` is for rows with ``own_transactions`` alone.
     """
 
     connection: sa.Connection
@@ -45,6 +46,7 @@ class Call(Generic[S, C]):
     body: Json = None
     asking: RequestContext | None = None
     may: Callable[[str], bool] = _nothing
+    knows: Callable[[str | None], bool] = _nothing
     database: Database | None = None
 
 
@@ -55,12 +57,19 @@ class Reply:
     ``location`` is a path of the API. ``modified`` is when the value last changed, in
     UTC. ``created`` says that an operation that finds or creates something created it:
     the status is then 201, whatever the row says.
+
+    ``basis`` is all that the answer depends on, besides the request: as long as it is
+    the same, the same request gets the same answer. It makes the ``ETag``; None means
+    that the answer has none. If the caller ``knows`` it, the reply is ``unchanged``: it
+    has no value, and its status is 304.
     """
 
     value: Any = None
     location: str | None = None
     modified: datetime.datetime | None = None
     created: bool = False
+    basis: str | None = None
+    unchanged: bool = False
 
 
 # Work to do after the transaction has ended, when the request holds no connection: what
@@ -113,6 +122,9 @@ class Operation:
     ``formats`` renders it for other media types, a sequence of documents for
     ``application/x-ndjson``; unlike ``lines``, after the transaction has ended.
 
+    A ``tagged`` operation gives a ``basis`` with its replies, and heeds what the caller
+    knows.
+
     ``counted`` is the measure of the outcomes of requests that policy let in.
 
     A ``heavy`` operation may take seconds: it gets only a share of the threads of a
@@ -155,6 +167,7 @@ class Operation:
     accepts_anything: bool = False
     lines: Callable[[Any, View], Iterator[Json]] | None = None
     formats: Mapping[str, Renderer] = dataclasses.field(default_factory=dict)
+    tagged: bool = False
     newest_by_default: bool = False
     counted: telemetry.Measure | None = None
     changes_nothing: bool = False

@@ -93,7 +93,7 @@ INNER = {
         {"project_usage"},
         {"cache"},
         {"kept"},
-        {"fingerprint", "loading"},
+        {"content", "fingerprint", "loading"},
         {"forest", "part", "reading"},
         {"block", "index", "vocabulary"},
         {"checksum", "watch"},
@@ -112,6 +112,7 @@ INNER = {
     ],
     FOUNDATION / "http": [
         {"application", "refusal", "monitoring"},
+        {"entity_tag"},
         {"middleware", "policy"},
         {"operation", "identity"},
         {"query_string", "json_text"},

@@ -19,6 +19,12 @@ def list_fleet(call: Call[None]) -> Reply:
     forest = call.forest(providers.part_of(question.filters))
     # Of the same snapshot as the providers: whatever it lacks comes after the cursor.
     cursor = reading.load_cursor(call.connection)
+    place = str(cursor) if cursor else None
+    basis = call.basis(forest, consumers=question.wants_allocations)
+    # A place in the journal is gone some day, and then the caller needs another one.
+    basis = basis and f"{basis} {place}"
+    if call.knows(basis):
+        return Reply(basis=basis, unchanged=True)
     found = root_ids = None
     if question.filters != ProviderFilters():
         found = providers.select(forest, question.filters)
@@ -32,5 +38,5 @@ def list_fleet(call: Call[None]) -> Reply:
             owners=question.wants_owners,
         )
     members = fleet.list_members(forest, found, holdings)
-    place = str(cursor) if cursor else None
-    return Reply(wire.Fleet(members, question.fields, moment, place))
+    fleet_now = wire.Fleet(members, question.fields, moment, place)
+    return Reply(fleet_now, basis=basis)

@@ -1,0 +1,53 @@
+"""Entity tags: a caller that has an answer already does not get it once more.
+
+A tag stands for everything that an answer depends on: what the handler says it is based
+on, what was requested, and the release, which may render it in another way.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import webob
+
+from placement_foundation.http.operation import Reply
+from placement_foundation.http.version import Version
+
+TAG_BYTES = 16
+# What the form of an answer depends on.
+FORM = ("accept", "accept-encoding")
+# Only the caller may keep it, and must ask each time whether it is still right.
+CACHING = "private, no-cache"
+
+
+class Tags:
+    """The tags of the answers to one request.
+
+    :param release: of the service
+    """
+
+    def __init__(
+        self, request: webob.Request, version: Version | None, release: str
+    ) -> None:
+        self._matcher = request.if_none_match
+        form: Sequence[str] = [request.headers.get(name, "") for name in FORM]
+        self._asked = (release, str(version), request.url, *form)
+
+    def knows(self, basis: str | None) -> bool:
+        """Return whether the caller has the answer with a basis."""
+        return basis is not None and self._tag(basis) in self._matcher
+
+    def add(self, response: webob.Response, reply: Reply) -> webob.Response:
+        """Return the response to a reply, with its tag; without a body if unchanged."""
+        if reply.basis is None:
+            return response
+        if reply.unchanged:
+            response = webob.Response(status=304, vary=response.vary)
+            del response.content_type
+            del response.content_length
+        response.etag = self._tag(reply.basis)
+        response.headers["cache-control"] = CACHING
+        return response
+
+    def _tag(self, basis: str) -> str:
+        told = repr((basis, *self._asked)).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(told, digest_size=TAG_BYTES).hexdigest()

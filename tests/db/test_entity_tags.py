@@ -1,0 +1,351 @@
+"""A caller that has an answer gets 304 only if the answer would be the same."""
+
+import dataclasses
+import gzip
+import json
+import random
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+import webob
+
+from benchmarks import cloud
+from placement import app
+from placement.db import models
+from placement.forest import cache, content
+from placement.objects.journal import filing, tidying
+from placement.questions.explanation import survey
+from tests import settings
+from tests.client import new_uuid
+from tests.db.test_kept_forest import fill
+from tests.instances import Backup, Instance, Instances
+from tests.property.cloud import Writer
+from tests.property.foreign import ForeignWriter
+from tests.statements import statements
+
+FLEET = "/ledger/v1/fleet"
+EVERYTHING = f"{FLEET}?fields=inventories,usages,traits,aggregates,consumers,parent"
+CAPACITY = "/ledger/v1/capacity?resources=VCPU:1&seconds=30"
+EXPLANATION = "/ledger/v1/explanation?resources=VCPU:9&seconds=30"
+HOLDERS = f"{EXPLANATION}&holders=true&near=9"
+QUESTIONS = (
+    FLEET,
+    EVERYTHING,
+    f"{FLEET}?fields=allocations",
+    f"{FLEET}?resources=VCPU:1&fields=usages",
+    f"{FLEET}?required=!CUSTOM_T1",
+    CAPACITY,
+    EXPLANATION,
+    HOLDERS,
+)
+LINES = "application/x-ndjson"
+
+
+def get(instance: Instance, question: str, **headers: str) -> webob.Response:
+    request = webob.Request.blank(question)
+    request.headers["x-auth-token"] = "admin"
+    for name, value in headers.items():
+        request.headers[name.replace("_", "-")] = value
+    response = request.get_response(instance.client._application)
+    # Until it is read, a heavy answer occupies a thread.
+    assert response.body is not None
+    return response
+
+
+def content_of(response: webob.Response) -> Any:
+    """Return what an answer says, but for the moment at which it was read."""
+    body = response.body
+    if response.content_encoding:
+        body = gzip.decompress(body)
+    if response.content_type == LINES:
+        return body
+    document = json.loads(body)
+    document.pop("moment", None)
+    return json.dumps(document)
+
+
+@dataclasses.dataclass
+class Known:
+    """An answer that a caller has."""
+
+    tag: str
+    content: Any
+
+
+class Caller:
+    """Asks the same questions again and again, and keeps the answers."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.known: dict[tuple[str, str, str], list[Known]] = {}
+        self.unchanged = 0
+        self.changed = 0
+
+    def check(self, instance: Instance, question: str) -> None:
+        """Ask with all tags that are known, and compare with a full answer."""
+        form = self.rng.choice(["application/json", LINES])
+        if "fleet" not in question:
+            form = "application/json"
+        packing = self.rng.choice(["gzip", "identity"])
+        asked = {"accept": form, "accept_encoding": packing}
+        known = self.known.setdefault((question, form, packing), [])
+        full = get(instance, question, **asked)
+        if full.status_int != 200:
+            # A name in the query is gone: no tag may hide that.
+            for each in known:
+                again = get(instance, question, if_none_match=f'"{each.tag}"', **asked)
+                assert again.status_int == full.status_int
+            return
+        for each in known:
+            again = get(instance, question, if_none_match=f'"{each.tag}"', **asked)
+            assert again.status_int in (200, 304)
+            if again.status_int == 304:
+                self.unchanged += 1
+                assert again.body == b""
+                assert content_of(full) == each.content, question
+            else:
+                self.changed += 1
+        if full.etag and full.etag not in [each.tag for each in known]:
+            known.append(Known(full.etag, content_of(full)))
+
+
+def rng_of_test() -> random.Random:
+    seed = random.randrange(10**6)
+    print("seed", seed)
+    return random.Random(seed)
+
+
+def test_whatever_is_written_an_answer_that_differs_is_sent(
+    instances: Instances,
+) -> None:
+    rng = rng_of_test()
+    all_of_them = [instances.start(), instances.start(), instances.start(keeps=False)]
+    writer, caller = Writer(rng, [each.client for each in all_of_them]), Caller(rng)
+    for _ in range(40):
+        if rng.random() < 0.7:
+            writer.write()
+        for question in rng.sample(QUESTIONS, 3):
+            caller.check(rng.choice(all_of_them), question)
+    assert caller.unchanged
+    assert caller.changed
+
+
+def test_what_another_service_writes_is_an_answer_that_differs(
+    instances: Instances,
+) -> None:
+    rng = rng_of_test()
+    one, plain = instances.start(), instances.start(keeps=False)
+    writer, foreign = Writer(rng, [one.client]), ForeignWriter(rng, plain.database)
+    caller = Caller(rng)
+    for _ in range(20):
+        writer.write()
+    for _ in range(25):
+        for question in rng.sample(QUESTIONS, 3):
+            caller.check(one, question)
+            caller.check(plain, question)
+        foreign.write()
+        one.clock.now += rng.choice([cache.LOOK_EVERY, cache.LOOK_EVERY, cache.QUIET])
+        one.database.look(one.keeper.examine)
+    assert caller.unchanged
+    assert caller.changed
+
+
+def test_a_ratio_that_no_sum_notices_is_a_difference(instances: Instances) -> None:
+    one = instances.start()
+    one.client.make_provider(VCPU=8)
+    tag = get(one, CAPACITY).etag
+    with one.database.engine.begin() as connection:
+        connection.execute(sa.update(models.Inventory).values(allocation_ratio=0.5))
+    one.database.look(one.keeper.examine)
+    assert get(one, CAPACITY, if_none_match=f'"{tag}"').json["total"] == 4
+
+
+def test_after_a_restore_no_tag_stands_for_what_is_lost(instances: Instances) -> None:
+    rng = rng_of_test()
+    one, other = instances.start(), instances.start()
+    writer, caller = Writer(rng, [one.client]), Caller(rng)
+    # The copy may differ in providers only, whose rows refer to each other.
+    for _ in range(3):
+        host = one.client.make_provider(VCPU=20)
+        writer.providers.append(host)
+        for _ in range(2):
+            fill(one, host, 3)
+        tables = (
+            models.Allocation,
+            models.Consumer,
+            models.FOREST_STAMPS,
+            *filing.TABLES,
+        )
+        backup = Backup(one.database, *tables)
+        for _ in range(2):
+            fill(one, host, 2)
+            for question in QUESTIONS:
+                caller.check(other, question)
+        backup.restore()
+        for question in QUESTIONS:
+            caller.check(one, question)
+            caller.check(other, question)
+        fill(one, host, 2)
+        for question in QUESTIONS:
+            caller.check(other, question)
+    assert caller.changed
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_all_instances_give_the_same_tag(question: str, instances: Instances) -> None:
+    one, other = instances.start(), instances.start()
+    plain = instances.start(keeps=False)
+    one.client.call("PUT", "/traits/CUSTOM_T1")
+    hosts = [one.client.make_provider(VCPU=8) for _ in range(3)]
+    get(one, question)
+    fill(one, hosts[1])
+    filing.file_all(one.database)
+    tag = get(one, question).etag
+    assert tag
+    for instance in (other, plain):
+        answer = get(instance, question, if_none_match=f'"{tag}"')
+        assert (answer.status_int, answer.etag, answer.body) == (304, tag, b"")
+
+
+def test_headers_of_an_unchanged_answer_are_those_of_the_answer(
+    instances: Instances,
+) -> None:
+    one = instances.start()
+    for question in (FLEET, CAPACITY):
+        full = get(one, question)
+        again = get(one, question, if_none_match=f'"x", W/"{full.etag}"')
+        assert again.status_int == 304
+        for name in ("etag", "vary", "cache-control", "openstack-api-version"):
+            assert again.headers[name] == full.headers[name]
+        assert full.headers["cache-control"] == "private, no-cache"
+        assert "content-type" not in again.headers
+        assert get(one, question, if_none_match="*").status_int == 304
+        for strange in ('"', "nothing", "W/", f'"{full.etag}x"', ","):
+            assert get(one, question, if_none_match=strange).status_int == 200
+
+
+def test_each_form_has_a_tag_of_its_own(instances: Instances) -> None:
+    one = instances.start()
+    asked: list[tuple[str, dict[str, str]]] = [
+        (FLEET, {}),
+        (FLEET, {"accept": LINES}),
+        (FLEET, {"accept_encoding": "gzip"}),
+        (FLEET, {"openstack_api_version": "placement 1.38"}),
+        (f"{FLEET}?fields=usages", {}),
+    ]
+    tags = {get(one, question, **headers).etag for question, headers in asked}
+    assert len(tags - {None}) == len(asked)
+
+
+def test_another_release_may_say_it_in_another_way(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = instances.start()
+    tag = get(one, FLEET).etag
+    newer = dataclasses.replace(app.SERVICE, release="999")
+    monkeypatch.setattr(app, "SERVICE", newer)
+    assert get(instances.start(), FLEET, if_none_match=f'"{tag}"').status_int == 200
+
+
+def test_nothing_of_the_placement_api_has_a_tag(instances: Instances) -> None:
+    one = instances.start()
+    host = one.client.make_provider(VCPU=8)
+    for path in (
+        "/",
+        "/resource_providers",
+        f"/resource_providers/{host}",
+        "/allocation_candidates?resources=VCPU:1",
+        "/traits",
+    ):
+        newest = {"openstack_api_version": "placement latest"}
+        answer = get(one, path, if_none_match="*", **newest)
+        assert (answer.status_int, answer.etag) == (200, None)
+
+
+@pytest.mark.parametrize("question", [CAPACITY, f"{EXPLANATION}&near=9"])
+def test_what_the_time_cut_short_has_no_tag(
+    question: str, instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = instances.start()
+    one.client.make_provider(VCPU=8)
+    settled = get(one, question)
+    assert (settled.json["complete"], len(settled.etag)) == (True, 32)
+
+    def miss(deadline: Any) -> bool:
+        deadline.is_missed = True
+        return True
+
+    monkeypatch.setattr(survey.Deadline, "has_come", miss)
+    cut = get(one, question)
+    assert (cut.json["complete"], cut.etag) == (False, None)
+
+
+def test_a_cursor_that_is_gone_is_replaced(instances: Instances) -> None:
+    one = instances.start()
+    host = one.client.make_provider(VCPU=8)
+    consumer = fill(one, host)
+    filing.file_all(one.database)
+    first = get(one, FLEET)
+    # A lease changes no provider, but it is in the journal.
+    lease = f"/ledger/v1/leases/{consumer}"
+    for seconds in (60, 90):
+        assert one.client.call("PUT", lease, {"seconds": seconds}).status == 200
+    filing.file_all(one.database)
+    tidying.expire(one.database, days=-1)
+    gone = one.client.call("GET", f"/ledger/v1/changes?since={first.json['cursor']}")
+    assert gone.status == 410
+    again = get(one, FLEET, if_none_match=f'"{first.etag}"')
+    assert again.status_int == 200
+    one.client.get(f"/ledger/v1/changes?since={again.json['cursor']}")
+
+
+@pytest.mark.usefixtures("undisturbed")
+def test_an_unchanged_answer_costs_nothing_that_grows(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = instances.start()
+    cloud.plant(one.database, cloud.flat(600))
+    hashed: list[Any] = []
+    hash_tree = content._of_tree
+
+    def count(tree: Any) -> int:
+        hashed.append(tree)
+        return hash_tree(tree)
+
+    monkeypatch.setattr(content, "_of_tree", count)
+    tags = {question: get(one, question).etag for question in QUESTIONS[:3]}
+    assert len(hashed) == 600
+    for question, tag in tags.items():
+        with statements(one.database) as executed:
+            again = get(one, question, if_none_match=f'"{tag}"')
+        assert again.status_int == 304
+        # Whether something has changed, and where the journal ends.
+        assert len(executed) <= 4, executed
+    assert len(hashed) == 600
+    [first, *_] = one.client.get(f"{FLEET}?fields=")["providers"]
+    assert one.client.claim(new_uuid(), {first["uuid"]: {"VCPU": 1}}).status == 204
+    for question, tag in tags.items():
+        assert get(one, question, if_none_match=f'"{tag}"').status_int == 200
+    assert len(hashed) < 600 + 512
+
+
+def test_no_tag_is_given_for_consumers_if_changes_are_not_recorded(
+    instances: Instances,
+) -> None:
+    one = instances.start()
+    one.client.make_provider(VCPU=8)
+    with one.database.engine.begin() as connection:
+        connection.execute(sa.delete(models.FOREST_STAMPS))
+    assert get(one, EVERYTHING).etag is None
+    assert get(one, EVERYTHING, if_none_match="*").status_int == 200
+    assert get(one, FLEET).etag
+
+
+def test_without_a_journal_there_are_tags_as_well(instances: Instances) -> None:
+    one = instances.start()
+    off = settings.make_config({("ledger", "keep_journal_days"): 0})
+    one.client._application = app.build(off, one.database, one.context)
+    tag = get(one, FLEET).etag
+    assert "cursor" not in get(one, FLEET).json
+    assert get(one, FLEET, if_none_match=f'"{tag}"').status_int == 304
