@@ -116,12 +116,22 @@ def rng_of_test() -> random.Random:
     return random.Random(seed)
 
 
+def begin(instance: Instance, writer: Writer) -> None:
+    """Let there be something that all questions are about."""
+    assert instance.client.call("PUT", "/traits/CUSTOM_T1").status == 201
+    for _ in range(4):
+        host = instance.client.make_provider(VCPU=20, DISK_GB=20)
+        writer.providers.append(host)
+        writer.consumers.append(fill(instance, host, 3))
+
+
 def test_whatever_is_written_an_answer_that_differs_is_sent(
     instances: Instances,
 ) -> None:
     rng = rng_of_test()
     all_of_them = [instances.start(), instances.start(), instances.start(keeps=False)]
     writer, caller = Writer(rng, [each.client for each in all_of_them]), Caller(rng)
+    begin(all_of_them[0], writer)
     for _ in range(40):
         if rng.random() < 0.7:
             writer.write()
@@ -138,8 +148,7 @@ def test_what_another_service_writes_is_an_answer_that_differs(
     one, plain = instances.start(), instances.start(keeps=False)
     writer, foreign = Writer(rng, [one.client]), ForeignWriter(rng, plain.database)
     caller = Caller(rng)
-    for _ in range(20):
-        writer.write()
+    begin(one, writer)
     for _ in range(25):
         for question in rng.sample(QUESTIONS, 3):
             caller.check(one, question)
