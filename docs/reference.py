@@ -38,7 +38,7 @@ HELPS = {
     "placement-nodes": ["serve", "db sync"],
     "placement-nodes-sync": [],
     "placement-request": ["query", "candidates", "boot", "rebuild-check", "node-patch"],
-    "placement-reservations": ["serve", "db sync"],
+    "placement-reservations": ["serve", "db sync", "free", "import"],
     "placement-status": ["upgrade check"],
 }
 PURPOSES = {

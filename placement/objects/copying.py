@@ -151,7 +151,7 @@ def write(
     known = {table.name: table for table in _tables()}
     with standard_name.zero_as_an_id(connection):
         copied = _fill(connection, lines, known, told)
-    _go_on_counting(connection, [known[name] for name in copied])
+    storage.count_on(connection, [known[name] for name in copied])
     _begin_anew(connection)
     return Copied(copied)
 
@@ -285,16 +285,3 @@ def _batches(rows: Iterable[Any]) -> Iterator[list[Any]]:
     rows = iter(rows)
     while batch := list(itertools.islice(rows, BATCH)):
         yield batch
-
-
-def _go_on_counting(connection: sa.Connection, tables: Iterable[sa.Table]) -> None:
-    """Let PostgreSQL draw ids that are not taken; other databases do so anyway."""
-    if connection.dialect.name != "postgresql":
-        return
-    for table in tables:
-        [key, *others] = table.primary_key
-        if others or key is not table.autoincrement_column:
-            continue
-        largest = sa.select(sa.func.coalesce(sa.func.max(key), 0) + 1).scalar_subquery()
-        sequence = sa.func.pg_get_serial_sequence(table.name, key.name)
-        connection.execute(sa.select(sa.func.setval(sequence, largest, False)))

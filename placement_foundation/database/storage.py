@@ -56,6 +56,19 @@ def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
         yield listed[start : start + size]
 
 
+def count_on(connection: sa.Connection, tables: Iterable[sa.Table]) -> None:
+    """Let PostgreSQL draw ids that are not taken; other databases do so anyway."""
+    if connection.dialect.name != "postgresql":
+        return
+    for table in tables:
+        [key, *others] = table.primary_key
+        if others or key is not table.autoincrement_column:
+            continue
+        largest = sa.select(sa.func.coalesce(sa.func.max(key), 0) + 1).scalar_subquery()
+        sequence = sa.func.pg_get_serial_sequence(table.name, key.name)
+        connection.execute(sa.select(sa.func.setval(sequence, largest, False)))
+
+
 def insert_missing(
     connection: sa.Connection,
     model: type[orm.DeclarativeBase],

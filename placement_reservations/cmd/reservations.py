@@ -13,6 +13,7 @@ from placement_clients.access import Misconfigured
 from placement_foundation.observing.log import set_up_logging
 from placement_foundation.serving import completion, program
 from placement_reservations import app, conf, policy
+from placement_reservations.cmd import free, takeover
 from placement_reservations.db import migration
 
 
@@ -97,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     events = program.add_command(commands, "events", run_events)
     program.add_config_file(events, PROGRAM)
+    free.add(commands, PROGRAM)
+    takeover.add(commands, PROGRAM)
     program.add_database_commands(commands, PROGRAM)
     return parser
 

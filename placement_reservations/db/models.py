@@ -15,7 +15,8 @@ from placement_foundation.database import column
 MOMENT = column.moment()
 # The id of a lease, and of anything that belongs to one.
 UUID = sa.String(36)
-NAME = column.word(255)
+LONGEST_NAME = 255
+NAME = column.word(LONGEST_NAME)
 
 
 class Base(orm.DeclarativeBase):

@@ -55,7 +55,8 @@ def list_free(call: Call[None]) -> Reply:
         raise errors.BadRequest("end_date must not be before start_date.")
     window = Interval(start, end)
     room = opening.load(call.connection, world, [asked.wish], window, asked.duration)
-    return Reply(list(itertools.islice(opening.openings(room, window), MOST_FREE)))
+    found = list(itertools.islice(opening.openings(room, window), MOST_FREE))
+    return Reply(free.Answer(found, room.explain(window.start)))
 
 
 def create_lease(call: Call[None]) -> Later:

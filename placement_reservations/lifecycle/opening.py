@@ -42,14 +42,29 @@ class Room:
 
     def is_free(self, start: datetime.datetime) -> bool:
         """Return whether all of the lease fits if it starts at a time."""
+        chosen = self._selection(start)
+        return self._find_refused(chosen) is None
+
+    def explain(self, start: datetime.datetime) -> str | None:
+        """Return what hosts lack if the lease starts at a time; None if it fits."""
+        chosen = self._selection(start)
+        refused = self._find_refused(chosen)
+        return None if refused is None else chosen.explain(*refused)
+
+    def _selection(self, start: datetime.datetime) -> selection.Selection:
         interval = Interval(start, start + self.duration)
-        chosen = selection.Selection(self.hosts, self.holdings, interval, self.cleaning)
-        try:
-            for reservation, required in self.wanted:
+        return selection.Selection(self.hosts, self.holdings, interval, self.cleaning)
+
+    def _find_refused(
+        self, chosen: selection.Selection
+    ) -> tuple[Reservation, Requirement] | None:
+        """Return the first reservation that gets no slots."""
+        for reservation, required in self.wanted:
+            try:
                 chosen.choose(reservation, required)
-        except errors.Conflict:
-            return False
-        return True
+            except errors.Conflict:
+                return reservation, required
+        return None
 
     def list_changes(self, window: Interval) -> list[datetime.datetime]:
         """Return the first start, and each at which a promise begins or ends to count.

@@ -84,7 +84,7 @@ def _pay(connection: sa.Connection, debt: Debt) -> Iterator[plan.Step]:
     elif debt.hypervisor_hostname:
         yield from _host(connection, debt)
     elif reservation:
-        yield plan.MakeFlavor(plan.flavor_of(reservation))
+        yield from plan.creation(reservation)
     elif debt.reservation_id:
         gone = leases.resource_class_of(debt.reservation_id)
         yield from plan.removal(debt.reservation_id, gone)

@@ -47,6 +47,14 @@ class Question:
     end: str | None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """When a lease could start; ``lacking`` says why not at once, if it could not."""
+
+    openings: Sequence[Opening]
+    lacking: str | None
+
+
 def parse_query(pairs: Pairs) -> Question:
     """Return what is asked for.
 
@@ -68,7 +76,7 @@ def parse_query(pairs: Pairs) -> Question:
     return Question(wish, duration, given.get("start_date"), given.get("end_date"))
 
 
-def render(value: Sequence[Opening], view: View) -> Json:
+def render(value: Answer, view: View) -> Json:
     """Render the times at which a lease could start."""
     return {
         "free": [
@@ -76,6 +84,7 @@ def render(value: Sequence[Opening], view: View) -> Json:
                 "first_start": moment.render(opening.first),
                 "last_start": moment.render(opening.last),
             }
-            for opening in value
-        ]
+            for opening in value.openings
+        ],
+        "lacking": value.lacking,
     }

@@ -2,6 +2,7 @@
 
 import datetime
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -9,6 +10,7 @@ import sqlalchemy as sa
 from placement_reservations import state
 from placement_reservations.capacity import Interval
 from placement_reservations.db import models
+from placement_reservations.store import times
 from placement_reservations.store.lease import Event, event_of
 
 # The events of one lease happen in this order.
@@ -24,14 +26,28 @@ def insert(
     before_end: datetime.datetime | None,
 ) -> None:
     """Store the events of a new lease; None means no event before its end."""
-    times = {
+    moments = {
         state.EventType.START: interval.start,
         state.EventType.BEFORE_END: before_end,
         state.EventType.END: interval.end,
     }
-    for event_type, time in times.items():
+    for event_type, time in moments.items():
         if time is not None:
             put(connection, lease_id, event_type, time)
+
+
+def insert_all(connection: sa.Connection, known: Iterable[Event]) -> None:
+    """Store events with all that is known of them."""
+    for event in known:
+        row = {
+            "id": event.id,
+            "lease_id": event.lease_id,
+            "event_type": event.event_type,
+            "time": event.time,
+            "status": event.status,
+            **times.known(event),
+        }
+        connection.execute(sa.insert(models.Event).values(row))
 
 
 def put(

@@ -9,8 +9,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement_foundation import errors
+from placement_foundation.database import storage
 from placement_reservations.capacity import Size
 from placement_reservations.db import models
+from placement_reservations.store import times
 
 LARGEST_ID = 0x7FFFFFFF
 ID = re.compile("[1-9][0-9]{0,9}")
@@ -99,13 +101,18 @@ def lock_hosts(connection: sa.Connection) -> list[Host]:
     return _load(connection, sa.select(models.ComputeHost).with_for_update())
 
 
+def is_id(identifier: str) -> bool:
+    """Return whether a host can have an id: a decimal number without zeros first."""
+    return bool(ID.fullmatch(identifier)) and int(identifier) <= LARGEST_ID
+
+
 def get(connection: sa.Connection, identifier: str) -> Host:
-    """Return the host with an id: a decimal number, without zeros before it.
+    """Return the host with an id.
 
     :raises NotFound: there is no such host
     """
-    number = int(identifier) if ID.fullmatch(identifier) else 0
-    if 0 < number <= LARGEST_ID:
+    if is_id(identifier):
+        number = int(identifier)
         query = sa.select(models.ComputeHost).where(models.ComputeHost.id == number)
         for host in _load(connection, query):
             return host
@@ -179,18 +186,30 @@ def _capabilities(
 
 
 def insert(
-    connection: sa.Connection, details: Details, capabilities: Mapping[str, str]
+    connection: sa.Connection,
+    details: Details,
+    capabilities: Mapping[str, str],
+    known: Host | None = None,
 ) -> None:
     """Store a new host.
 
+    :param known: the same host where it comes from: it keeps that id and those times;
+        call ``number_after`` afterwards
     :raises Conflict: there is already a host with that name
     """
     if find_by_name(connection, details.name):
         raise errors.Conflict(f"Host '{details.name}' already exists!")
     row = {"hypervisor_hostname": details.name, "status": None, **_values(details)}
+    if known:
+        row |= {"id": known.id, **times.known(known)}
     inserted = connection.execute(sa.insert(models.ComputeHost).values(row))
     key: Any = inserted.inserted_primary_key
     set_capabilities(connection, key.id, capabilities)
+
+
+def number_after(connection: sa.Connection) -> None:
+    """Let the ids of new hosts follow those that were stored with their ids."""
+    storage.count_on(connection, [models.Base.metadata.tables["computehosts"]])
 
 
 def _values(details: Details) -> dict[str, object]:

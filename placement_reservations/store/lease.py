@@ -11,6 +11,7 @@ from placement_foundation import errors
 from placement_reservations import state
 from placement_reservations.capacity import Interval, Size
 from placement_reservations.db import models
+from placement_reservations.store import times
 
 RESOURCE_TYPE = "virtual:instance"
 
@@ -245,6 +246,7 @@ def insert(connection: sa.Connection, lease: Lease) -> None:
             end_date=lease.interval.end,
             status=lease.status,
             degraded=lease.degraded,
+            **times.known(lease),
         )
     )
     for position, reservation in enumerate(lease.reservations):
@@ -264,6 +266,7 @@ def _insert_reservation(
             status=reservation.status,
             missing_resources=reservation.missing_resources,
             resources_changed=reservation.resources_changed,
+            **times.known(reservation),
         )
     )
     connection.execute(

@@ -1,7 +1,9 @@
 """When a lease could start, and why one is refused."""
 
 import datetime
+import json
 import random
+from collections.abc import Callable, Iterator
 from urllib.parse import urlencode
 
 import pytest
@@ -9,12 +11,18 @@ import pytest
 from placement_foundation import errors
 from placement_reservations import app
 from placement_reservations.capacity import Size
+from placement_reservations.cmd import reservations as command
 from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud
 from tests.reservations.options import make_config
 from tests.reservations.visitor import Visitor
+from tests.serving import serving
 
 MINUTE = datetime.timedelta(minutes=1)
 WHOLE = Size(8, 1024, 5)
+
+
+WORDS = ("--vcpus=8", "--memory-mb=1024", "--disk-gb=5", "--minutes=120")
+DAY_OF_INTEREST = ("--start", "2030-03-05 12:00", "--end", "2030-03-06 00:00")
 
 
 @pytest.fixture
@@ -59,6 +67,70 @@ def test_a_question_about_free_times_is_checked(visitor: Visitor) -> None:
         "vcpus=1&memory_mb=1&disk_gb=1&amount=1&resource_properties=[1]",
     ):
         assert visitor.call("GET", f"/v1/leases/free?{wrong}").status == 400, wrong
+
+
+def test_what_is_missing_at_first_is_said(cloud: Cloud, visitor: Visitor) -> None:
+    cloud.order(1, size=WHOLE, start=TODAY + DAY, hours=2)
+    query = "vcpus=8&memory_mb=1024&disk_gb=5&amount=2&start_date=2030-03-05+"
+    found = visitor.get(f"/v1/leases/free?{query}13:00")
+    assert found["lacking"].startswith("Not enough hosts available: 1 of 2 slots are")
+    assert "Host 1 has too little vcpus. Host 2 has room for 1." in found["lacking"]
+    assert visitor.get(f"/v1/leases/free?{query}14:00")["lacking"] is None
+
+
+@pytest.fixture
+def ask_command(cloud: Cloud) -> Iterator[Callable[..., int]]:
+    """Give the command, for the service over HTTP, with further arguments."""
+    with serving(app.build(make_config(), cloud.world)) as served:
+        words = ["free", "--url", served.url, "--token", "any", *WORDS]
+        yield lambda *more: command.main([*words, *more])
+
+
+def test_the_command_lists_free_times(
+    cloud: Cloud,
+    ask_command: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cloud.order(1, size=WHOLE, start=TODAY + DAY, hours=2)
+    assert ask_command("--amount=2", *DAY_OF_INTEREST) == 0
+    shown = capsys.readouterr()
+    header, line = shown.out.splitlines()
+    assert header.split() == ["first_start", "last_start"]
+    assert line.split() == ["2030-03-05", "14:00", "2030-03-06", "00:00"]
+    assert "Host 1 has too little vcpus. Host 2 has room for 1." in shown.err
+    assert "It would fit from 2030-03-05 14:00." in shown.err
+    assert ask_command("--amount=2", *DAY_OF_INTEREST, "--json") == 0
+    shown = capsys.readouterr()
+    (found,) = json.loads(shown.out)["free"]
+    assert found["first_start"] == "2030-03-05T14:00:00.000000"
+    assert ask_command("--amount=1", *DAY_OF_INTEREST, "--affinity=True") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_command_says_why_there_is_no_free_time(
+    cloud: Cloud,
+    ask_command: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cloud.change_capability("compute-1", gpu="True")
+    properties = '--resource-properties=["==", "$gpu", "True"]'
+    assert ask_command("--amount=2", *DAY_OF_INTEREST, properties) == 1
+    shown = capsys.readouterr()
+    assert "Host 2 does not meet $gpu == True." in shown.err
+    assert "It does not fit between the times asked for." in shown.err
+    assert ask_command("--amount=2", "--start", "soon") == 2
+    assert "start_date 'soon' is not a time" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as refused:
+        ask_command()
+    assert refused.value.code == 2
+
+
+def test_the_command_says_that_it_gets_no_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["free", *WORDS, "--amount=1", "--url", "http://127.0.0.1:9"]
+    assert command.main(words) == 3
+    assert "could not be asked" in capsys.readouterr().err
 
 
 def test_a_lease_can_be_made_when_it_says_so_and_at_no_other_time(

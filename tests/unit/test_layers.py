@@ -58,6 +58,7 @@ LAYERS = {
         {"conf"},
         {"world"},
         {"compute"},
+        {"blazar"},
         {"plan"},
         {"store"},
         {"db", "capacity", "state", "requirement", "provider"},
@@ -110,6 +111,11 @@ INNER = {
         {"association", "clock", "exact_text", "generation"},
         {"holder", "holding", "own_table", "total"},
     ],
+    RESERVATIONS / "blazar": [
+        {"carrying"},
+        {"judging"},
+        {"reading"},
+    ],
     FOUNDATION / "http": [
         {"application", "refusal", "monitoring"},
         {"entity_tag"},
@@ -146,14 +152,15 @@ LIBRARIES = {
     "jsonschema": {"schemas", "http"},
     "sqlalchemy": {"objects", "store", "db", "forest", "cmd", "placing"}
     | {"demonstration", "database", "http", "serving", "observing", "lifecycle"}
-    | {"declaration"},
+    | {"declaration", "blazar"},
     "alembic": {"db", "database", "serving"},
     "oslo_config": {"conf", "app", "policy", "cmd", "middleware", "option"}
     | {"console", "monitoring", "serving", "http", "observing", "access"}
     | {"client", "compute"},
     "prometheus_client": {"observing", "monitoring"},
     "opentelemetry": {"observing"},
-    "keystoneauth1": {"console", "http", "sync", "access", "client", "compute", "conf"},
+    "keystoneauth1": {"console", "http", "sync", "access", "client", "compute", "conf"}
+    | {"cmd"},
     "gunicorn": {"serving"},
     "oslo_policy": {"policy", "conf", "http", "option"},
 }

@@ -1,0 +1,1 @@
+"""Taking over from Blazar: its hosts and leases, read from its database."""

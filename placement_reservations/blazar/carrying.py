@@ -1,0 +1,278 @@
+"""What is carried from Blazar, and how it is stored: all of it, or nothing."""
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import sqlalchemy as sa
+
+from placement_foundation.observing.progress import SILENT, Progress
+from placement_reservations import capacity, plan, state
+from placement_reservations.blazar import judging
+from placement_reservations.blazar.judging import Refusal
+from placement_reservations.blazar.reading import Row, Source
+from placement_reservations.capacity import Holding, Interval, Size
+from placement_reservations.store import allocation as allocations
+from placement_reservations.store import debt as debts
+from placement_reservations.store import event as events
+from placement_reservations.store import flavor as flavors
+from placement_reservations.store import host as hosts
+from placement_reservations.store import lease as leases
+from placement_reservations.store.debt import Debt
+from placement_reservations.store.host import Details, Host
+from placement_reservations.store.lease import Event, Lease, Reservation, Wish
+
+
+class Refused(Exception):
+    """Something cannot be carried, so nothing is."""
+
+    def __init__(self, refusals: Sequence[Refusal]) -> None:
+        super().__init__(f"{len(refusals)} things cannot be carried")
+        self.refusals = refusals
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Load:
+    """What is carried.
+
+    ``hosts`` are new, ``known`` are those that were here already: their ids here, keyed
+    by their ids in Blazar. ``slots`` says how many a reservation has on each host,
+    keyed by its id, then by the id of the host here. ``left_in_nova`` says what Blazar
+    made there that this service does not need, a line for each reservation, and
+    ``displaced`` how many slots of a reservation do not fit on the hosts that they are
+    on, keyed by its id.
+    """
+
+    hosts: Sequence[Host]
+    known: Mapping[str, int]
+    private: frozenset[str]
+    leases: Sequence[Lease]
+    slots: Mapping[str, Mapping[int, int]]
+    present: int
+    left_out: int
+    left_in_nova: Sequence[str]
+    displaced: Mapping[str, int]
+
+    def count_slots(self, reservation: Reservation) -> int:
+        """Return how many slots a reservation has on all hosts."""
+        return sum(self.slots.get(reservation.id, {}).values())
+
+
+def plan_load(
+    connection: sa.Connection, source: Source, left_out: Collection[str] = ()
+) -> Load:
+    """Return what there is to carry to the database of this service.
+
+    :param left_out: ids of hosts and leases, ``judging.ENDED``,
+        ``judging.FLOATING_IPS``
+    :raises Refused: something cannot be carried
+    """
+    present = {lease.id for lease in leases.list_leases(connection)}
+    refusals = judging.list_refusals(source, left_out, present)
+    if refusals:
+        raise Refused(refusals)
+    here = {host.name: host.id for host in hosts.list_hosts(connection)}
+    numbers = _number(source, left_out, here)
+    wanted = [row for row in source.leases if judging.is_wanted(row, left_out)]
+    carried = [_lease(source, row) for row in wanted if row["id"] not in present]
+    slots = {
+        each.id: {
+            numbers[host_id]: count
+            for host_id, count in source.slots.get(each.id, {}).items()
+        }
+        for lease in carried
+        for each in lease.reservations
+        if each.status != state.Reservation.DELETED
+    }
+    new = [
+        _host(source, row, numbers[row["id"]])
+        for row in source.hosts
+        if row["id"] in numbers and row["hypervisor_hostname"] not in here
+    ]
+    return Load(
+        hosts=new,
+        known={
+            row["id"]: here[row["hypervisor_hostname"]]
+            for row in source.hosts
+            if row["hypervisor_hostname"] in here and row["id"] in numbers
+        },
+        private=source.private,
+        leases=carried,
+        slots=slots,
+        present=len(wanted) - len(carried),
+        left_out=len(source.leases) - len(wanted),
+        left_in_nova=list(_list_left(source, carried)),
+        displaced=_count_displaced(new, carried, slots),
+    )
+
+
+def _number(
+    source: Source, left_out: Collection[str], here: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the ids of hosts here, keyed by those in Blazar, which are kept if free.
+
+    Blazar takes the ids of Nova's hypervisors: numbers, or UUIDs.
+    """
+    numbers: dict[str, int] = {}
+    taken = set(here.values())
+    without: list[str] = []
+    for row in source.hosts:
+        identifier, name = row["id"], row["hypervisor_hostname"]
+        if identifier in left_out:
+            continue
+        if name in here:
+            numbers[identifier] = here[name]
+        elif hosts.is_id(identifier) and int(identifier) not in taken:
+            numbers[identifier] = int(identifier)
+            taken.add(int(identifier))
+        else:
+            without.append(identifier)
+    for identifier in without:
+        numbers[identifier] = max(taken, default=0) + 1
+        taken.add(numbers[identifier])
+    return numbers
+
+
+def _host(source: Source, row: Row, number: int) -> Host:
+    details = Details(
+        name=row["hypervisor_hostname"],
+        size=Size(row["vcpus"], row["memory_mb"], row["local_gb"]),
+        available=row["reservable"],
+        service_name=row["service_name"] or "",
+        cpu_info=row["cpu_info"],
+        hypervisor_type=row["hypervisor_type"],
+        hypervisor_version=row["hypervisor_version"],
+        availability_zone=row["availability_zone"],
+    )
+    capabilities = {
+        each["name"]: each["value"]
+        for each in source.capabilities
+        if each["computehost_id"] == row["id"]
+    }
+    times = row["created_at"], row["updated_at"]
+    return Host(number, details, row["reservable"], capabilities, *times)
+
+
+def _lease(source: Source, row: Row) -> Lease:
+    return Lease(
+        row["id"],
+        row["name"],
+        row["user_id"],
+        row["project_id"],
+        Interval(row["start_date"], row["end_date"]),
+        state.Lease(row["status"]),
+        tuple(
+            _reservation(each, source.wishes[each["id"]])
+            for each in source.reservations[row["id"]]
+        ),
+        tuple(
+            Event(
+                each["id"],
+                each["lease_id"],
+                state.EventType(each["event_type"]),
+                each["time"],
+                state.Event(each["status"]),
+                each["created_at"],
+                each["updated_at"],
+            )
+            for each in source.events[row["id"]]
+        ),
+        degraded=row["degraded"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _reservation(row: Row, wish: Row) -> Reservation:
+    size = Size(wish["vcpus"], wish["memory_mb"], wish["disk_gb"])
+    properties = wish["resource_properties"] or ""
+    return Reservation(
+        row["id"],
+        row["lease_id"],
+        row["resource_id"],
+        Wish(size, wish["amount"], wish["affinity"], properties),
+        state.Reservation(row["status"]),
+        row["missing_resources"],
+        row["resources_changed"],
+        row["created_at"],
+        row["updated_at"],
+    )
+
+
+def _list_left(source: Source, carried: Sequence[Lease]) -> Iterator[str]:
+    for lease in carried:
+        for each in lease.reservations:
+            wish = source.wishes[each.id]
+            made = {
+                "host aggregate": wish["aggregate_id"],
+                "server group": wish["server_group_id"],
+            }
+            named = " and ".join(f"{kind} {key}" for kind, key in made.items() if key)
+            if named and each.status != state.Reservation.DELETED:
+                yield f"{named} of reservation {each.id}"
+
+
+def _count_displaced(
+    new: Sequence[Host],
+    carried: Sequence[Lease],
+    slots: Mapping[str, Mapping[int, int]],
+) -> dict[str, int]:
+    """Return how many slots do not fit where Blazar promised them.
+
+    Blazar counts several slots of a reservation on one host as one.
+    """
+    found: dict[str, int] = {}
+    for host in new:
+        held = [
+            Holding(host.id, each.id, lease.interval, each.wish.size, count)
+            for lease in carried
+            for each in lease.reservations
+            if (count := slots.get(each.id, {}).get(host.id, 0))
+        ]
+        for key, count in capacity.count_displaced(host.size, held).items():
+            found[key] = found.get(key, 0) + count
+    return found
+
+
+def store(
+    connection: sa.Connection,
+    load: Load,
+    *,
+    with_flavors: bool,
+    told: Progress = SILENT,
+) -> None:
+    """Store what is carried.
+
+    The event loop compares what Placement has with this, and repairs it. Flavors of
+    active leases in Nova are left as Blazar made them.
+
+    :param with_flavors: whether this service has the flavors, and not Nova
+    """
+    told.begin("storing hosts", len(load.hosts))
+    for host in load.hosts:
+        hosts.insert(connection, host.details, host.capabilities, known=host)
+        debts.insert(connection, [Debt(hosts.subject(host.name), None, host.name)])
+        told.advance()
+    hosts.number_after(connection)
+    _set_private(connection, load)
+    told.begin("storing leases", len(load.leases))
+    for lease in load.leases:
+        leases.insert(connection, lease)
+        events.insert_all(connection, lease.events)
+        for each in lease.reservations:
+            counts = load.slots.get(each.id, {})
+            allocations.insert(
+                connection, each.id, counts, lease.interval, each.wish.size
+            )
+            if each.status == state.Reservation.PENDING:
+                debts.insert(connection, [Debt(leases.subject(lease.id), each.id)])
+            if with_flavors and each.status != state.Reservation.DELETED:
+                flavors.put(connection, plan.flavor_of(each))
+                if each.status == state.Reservation.ACTIVE:
+                    flavors.set_project(connection, each.id, lease.project_id)
+        told.advance()
+
+
+def _set_private(connection: sa.Connection, load: Load) -> None:
+    for name in sorted({name for host in load.hosts for name in host.capabilities}):
+        if name in load.private:
+            hosts.set_private(connection, name, True)

@@ -1,0 +1,164 @@
+"""What of Blazar's cannot be carried, by name. Pure functions on what was read."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+
+from placement_reservations import requirement, state
+from placement_reservations.blazar.reading import Row, Source
+from placement_reservations.db.models import LONGEST_NAME
+from placement_reservations.store.lease import RESOURCE_TYPE
+
+# What can be left out, besides hosts and leases by their ids.
+ENDED, FLOATING_IPS = "ended", "floatingips"
+EVENTS = frozenset(state.EventType)
+SETTLED = {state.Event.UNDONE, state.Event.DONE, state.Event.ERROR}
+# Slots of reservations in these states are promised.
+PROMISED = {state.Reservation.PENDING, state.Reservation.ACTIVE}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something that cannot be carried: what it is, and why not."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+def is_wanted(lease: Row, left_out: Collection[str]) -> bool:
+    """Return whether a lease is not left out."""
+    ended = lease["status"] == state.Lease.TERMINATED
+    return lease["id"] not in left_out and not (ended and ENDED in left_out)
+
+
+def list_refusals(
+    source: Source, left_out: Collection[str], present: Collection[str]
+) -> list[Refusal]:
+    """Return all that cannot be carried.
+
+    :param left_out: ids of hosts and leases, ``ENDED`` and ``FLOATING_IPS``
+    :param present: ids of leases that were carried earlier
+    """
+    return list(_refuse(source, left_out, present))
+
+
+def _refuse(
+    source: Source, left_out: Collection[str], present: Collection[str]
+) -> Iterator[Refusal]:
+    yield from _refuse_unknown(source, left_out)
+    hosts = {row["id"]: row for row in source.hosts if row["id"] not in left_out}
+    names = Counter(row["hypervisor_hostname"] for row in hosts.values())
+    for host in hosts.values():
+        what = f"host {host['id']} ({host['hypervisor_hostname']})"
+        yield from (Refusal(what, why) for why in _faults_of_host(source, host, names))
+    if source.floating_ips and FLOATING_IPS not in left_out:
+        yield Refusal(
+            f"{source.floating_ips} floating IPs",
+            f"this service does not lease them; --skip {FLOATING_IPS} leaves them out",
+        )
+    for lease in source.leases:
+        if is_wanted(lease, left_out) and lease["id"] not in present:
+            what = f"lease {lease['id']} ({lease['name']})"
+            faults = _faults_of_lease(source, lease, hosts)
+            yield from (Refusal(what, why) for why in faults)
+
+
+def _refuse_unknown(source: Source, left_out: Collection[str]) -> Iterator[Refusal]:
+    known = {row["id"] for row in (*source.hosts, *source.leases)}
+    for name in sorted({*left_out} - known - {ENDED, FLOATING_IPS}):
+        yield Refusal(f"--skip {name}", "Blazar has no such host or lease")
+
+
+def _faults_of_host(
+    source: Source, host: Row, names: Mapping[str | None, int]
+) -> Iterator[str]:
+    name = host["hypervisor_hostname"]
+    if not name:
+        yield "it has no hypervisor_hostname"
+    elif names[name] > 1:
+        yield "another host has the same hypervisor_hostname"
+    if len(host["hypervisor_type"]) > LONGEST_NAME:
+        yield f"its hypervisor_type is longer than {LONGEST_NAME} characters"
+    mine = Counter(
+        row["name"]
+        for row in source.capabilities
+        if row["computehost_id"] == host["id"]
+    )
+    for capability, count in mine.items():
+        if count > 1:
+            yield f"it has the capability {capability} more than once"
+
+
+def _faults_of_lease(
+    source: Source, lease: Row, hosts: Mapping[str, Row]
+) -> Iterator[str]:
+    status = lease["status"]
+    if status not in state.STABLE:
+        yield (
+            f"it is {status}: let Blazar finish that before it is stopped, or delete "
+            "the lease there"
+        )
+    for column in ("user_id", "project_id"):
+        if not lease[column]:
+            yield f"it has no {column}"
+    if not lease["start_date"] < lease["end_date"]:
+        yield "it does not end after its start"
+    yield from _faults_of_events(source, lease)
+    reservations = source.reservations.get(lease["id"], ())
+    if not reservations:
+        yield "it has no reservation"
+    for reservation in reservations:
+        faults = _faults_of_reservation(source, reservation, hosts)
+        yield from (f"reservation {reservation['id']}: {why}" for why in faults)
+
+
+def _faults_of_events(source: Source, lease: Row) -> Iterator[str]:
+    events = source.events.get(lease["id"], ())
+    types = Counter(event["event_type"] for event in events)
+    for event_type in (state.EventType.START, state.EventType.END):
+        if not types[event_type]:
+            yield f"it has no event {event_type}"
+    for event_type, count in types.items():
+        if event_type not in EVENTS:
+            yield f"its event {event_type} means nothing here"
+        elif count > 1:
+            yield f"it has {count} events {event_type}"
+    for event in events:
+        if event["status"] not in SETTLED:
+            yield f"its event {event['event_type']} is {event['status']}"
+        if event["time"] is None:
+            yield f"its event {event['event_type']} has no time"
+
+
+def _faults_of_reservation(
+    source: Source, reservation: Row, hosts: Mapping[str, Row]
+) -> Iterator[str]:
+    kind, status = reservation["resource_type"], reservation["status"]
+    wish = source.wishes.get(reservation["id"])
+    if kind != RESOURCE_TYPE:
+        yield f"its type is {kind}, and only {RESOURCE_TYPE} can be carried"
+        return
+    if wish is None or not reservation["resource_id"]:
+        yield "what it reserves is not in instance_reservations"
+        return
+    if status not in frozenset(state.Reservation):
+        yield f"its status {status} means nothing here"
+    if status == state.Reservation.DELETED:
+        return
+    if wish["flavor_id"] not in (None, reservation["id"]):
+        yield f"its flavor has another id: {wish['flavor_id']}"
+    try:
+        requirement.parse(wish["resource_properties"] or "")
+    except requirement.Malformed as exc:
+        yield str(exc)
+    slots = source.slots.get(reservation["id"], {})
+    for host_id in sorted({*slots} - {*hosts}, key=str):
+        yield f"it has slots on host {host_id}, which is not carried"
+    if status in PROMISED and sum(slots.values()) != wish["amount"]:
+        yield (
+            f"it has {sum(slots.values())} of {wish['amount']} slots: let Blazar heal "
+            "it, or delete the lease there"
+        )

@@ -1,0 +1,128 @@
+"""``placement-reservations free``: when a lease could start."""
+
+import argparse
+from typing import Any
+from urllib.parse import urlencode
+
+from keystoneauth1 import exceptions as keystone
+
+from placement_clients import access, output
+from placement_clients.access import Misconfigured
+from placement_clients.console_script import NO_ANSWER
+from placement_foundation.serving import program
+from placement_foundation.serving.program import Program
+
+# The exit codes of the command, besides 0 and that of no answer.
+NEVER, REFUSED = 1, 2
+COLUMNS = ("first_start", "last_start")
+# The parameters of the API, and what they mean.
+SIZES = {
+    "vcpus": "processors of an instance",
+    "memory_mb": "memory of an instance, in MB",
+    "disk_gb": "disk of an instance, in GB",
+    "amount": "how many instances",
+}
+OTHERS = {
+    "affinity": ("None, True: all on one host, or False: all on different ones"),
+    "resource_properties": 'what hosts must have: \'["==", "$gpu", "True"]\'',
+    "minutes": "how long the lease is (60)",
+    "start": 'not before: "YYYY-MM-DD HH:MM" in UTC (now)',
+    "end": "not after (30 days later)",
+}
+
+
+class Unanswered(Exception):
+    """The service could not be asked. The message says why."""
+
+
+class Refused(Exception):
+    """The service does not accept the question. The message says why."""
+
+
+def add(commands: Any, of: Program) -> None:
+    """Add the command to those of a program."""
+
+    def list_free(asked: argparse.Namespace) -> int:
+        """List the times at which a lease could start, and what is lacking before."""
+        return _run(of.name, asked)
+
+    parser = program.add_command(commands, "free", list_free)
+    for name, meaning in SIZES.items():
+        parser.add_argument(_option(name), required=True, metavar="N", help=meaning)
+    for name, meaning in OTHERS.items():
+        parser.add_argument(_option(name), metavar="VALUE", help=meaning)
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    parser.add_argument(
+        "--url",
+        default=f"http://127.0.0.1:{of.port}",
+        help="URL of the reservation service, without /v1 (%(default)s)",
+    )
+    parser.add_argument(
+        "--token",
+        help="token to send; by default the OS_* variables say how to get one",
+    )
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _run(name: str, asked: argparse.Namespace) -> int:
+    try:
+        found = _ask(asked)
+    except Refused as exc:
+        output.complain(name, [str(exc)])
+        return REFUSED
+    except (Misconfigured, Unanswered) as exc:
+        output.complain(name, [f"the service could not be asked: {exc}"])
+        return NO_ANSWER
+    free = found["free"]
+    if found.get("lacking"):
+        output.complain(name, [f"{found['lacking']} {_advise(free)}"])
+    if asked.json:
+        output.show_json(found)
+    elif free:
+        rows = ([_shown(each[column]) for column in COLUMNS] for each in free)
+        output.show_table(COLUMNS, rows)
+    return 0 if free else NEVER
+
+
+def _advise(free: list[dict[str, str]]) -> str:
+    if not free:
+        return "It does not fit between the times asked for."
+    return f"It would fit from {_shown(free[0]['first_start'])}."
+
+
+def _shown(moment: str) -> str:
+    """Return a time as commands take it."""
+    return moment[:16].replace("T", " ")
+
+
+def _ask(asked: argparse.Namespace) -> dict[str, Any]:
+    """Return the answer of the service.
+
+    :raises Refused: it answered 400
+    :raises Unanswered: it could not be reached, or answered something else
+    """
+    given = vars(asked)
+    query = {name: given[name] for name in (*SIZES, *OTHERS) if given[name] is not None}
+    for name in ("start", "end"):
+        if name in query:
+            query[f"{name}_date"] = query.pop(name)
+    way = access.from_environment(url=asked.url, token=asked.token)
+    try:
+        response = way.adapter.get(
+            f"/v1/leases/free?{urlencode(query)}",
+            raise_exc=False,
+            headers={"Accept": "application/json"},
+            timeout=(way.connect_seconds, way.answer_seconds),
+        )
+        document = response.json()
+    except (keystone.ClientException, ValueError) as exc:
+        raise Unanswered(str(exc)) from exc
+    if response.status_code == 400 and isinstance(document, dict):
+        raise Refused(str(document.get("error_message")))
+    if response.status_code != 200 or "free" not in document:
+        raise Unanswered(f"{response.status_code} {response.text}")
+    answer: dict[str, Any] = document
+    return answer
