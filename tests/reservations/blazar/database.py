@@ -31,6 +31,18 @@ TYPES = [
     (r"datetime", "timestamp"),
 ]
 BOOLEANS = [("DEFAULT 0", "DEFAULT false"), ("DEFAULT 1", "DEFAULT true")]
+# The tables with rows, those that refer to others first.
+CONTENT = (
+    "computehost_allocations",
+    "computehost_extra_capabilities",
+    "instance_reservations",
+    "events",
+    "floatingips",
+    "reservations",
+    "leases",
+    "computehosts",
+    "resource_properties",
+)
 CREATED = datetime.datetime(2030, 1, 2, 3, 4, 5)
 HOUR = datetime.timedelta(hours=1)
 
@@ -117,6 +129,12 @@ class Blazar:
         with self.engine.begin() as connection:
             connection.execute(statement)
         return str(row["id"])
+
+    def clear(self) -> None:
+        """Remove all hosts and leases."""
+        with self.engine.begin() as connection:
+            for table in CONTENT:
+                connection.execute(sa.delete(sa.table(table)))
 
     def change(self, table: str, key: str, **values: Any) -> None:
         """Change a row."""

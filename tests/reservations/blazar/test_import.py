@@ -24,10 +24,16 @@ GPU = '["==", "$gpu", "True"]'
 Import = Callable[..., int]
 
 
-@pytest.fixture
-def blazar(tmp_path: Path) -> Iterator[Blazar]:
-    with database.empty(tmp_path) as made:
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Blazar]:
+    with database.empty(tmp_path_factory.mktemp("blazar")) as made:
         yield made
+
+
+@pytest.fixture
+def blazar(migrated: Blazar) -> Blazar:
+    migrated.clear()
+    return migrated
 
 
 @pytest.fixture
@@ -363,8 +369,8 @@ def test_a_failure_in_the_middle_leaves_nothing(
 
 def test_a_database_that_is_not_blazars_is_refused(
     run: Import,
-    blazar: Blazar,
     books_url: str,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for url, reason in (
@@ -378,7 +384,8 @@ def test_a_database_that_is_not_blazars_is_refused(
         assert "Blazar's database cannot be used" in told
         assert reason in told
         assert "Traceback" not in told
-    with blazar.engine.begin() as connection:
-        connection.execute(sa.text("ALTER TABLE leases DROP COLUMN degraded"))
-    assert run() == 1
+    with database.empty(tmp_path) as old:
+        with old.engine.begin() as connection:
+            connection.execute(sa.text("ALTER TABLE leases DROP COLUMN degraded"))
+        assert run("--from-blazar", old.url) == 1
     assert "migrate it first" in capsys.readouterr().err
