@@ -170,6 +170,32 @@ export function gather(listed: readonly Provider[], moment = new Date(), isParti
   return { hosts: inOrder(hosts), providers, classes, totals, moment, isPartial };
 }
 
+/** Return the fleet with some of its trees as they were read again; what was not found is gone. */
+export function patch(fleet: Fleet, roots: ReadonlySet<string>, read: readonly Provider[], moment: Date): Fleet {
+  const again = new Set(read.map(({ uuid }) => uuid));
+  const kept = [...fleet.providers.values()].filter(({ uuid, root }) => !roots.has(root) && !again.has(uuid));
+  return gather([...kept, ...read], moment);
+}
+
+/** Return the roots of trees that are new, or of which a provider was changed or used. */
+export function differing(before: Fleet, after: Fleet): Set<string> {
+  const found = new Set<string>();
+  for (const { uuid, root, generation, usages } of after.providers.values()) {
+    const old = before.providers.get(uuid);
+    if (!old || old.generation !== generation || !isSame(old.usages, usages)) found.add(root);
+  }
+  for (const { uuid, root } of before.providers.values()) {
+    if (!after.providers.has(uuid)) found.add(root);
+  }
+  return found;
+}
+
+function isSame(before: Record<string, number>, after: Record<string, number>): boolean {
+  for (const name in before) if (before[name] !== after[name]) return false;
+  for (const name in after) if (!(name in before)) return false;
+  return true;
+}
+
 /** Sort by name as people count: quickly, for there may be many. */
 function inOrder(hosts: readonly Host[]): Host[] {
   const keyed = hosts.map((host) => ({ host, key: sortKey(host.root.name) }));

@@ -1,8 +1,8 @@
 // The fleet as last read: once for all views, in parts as they are needed.
 
 import { useEffect } from "preact/hooks";
-import { type Failure, readLines, wrap } from "./api.ts";
-import { gather, type Fleet, type Provider } from "./fleet.ts";
+import { type Failure, get, readLines, wrap } from "./api.ts";
+import { differing, gather, patch, type Fleet, type Provider } from "./fleet.ts";
 import { Source, useSource } from "./source.ts";
 import { Pool, readParts, readProvider, type Part } from "./wire.ts";
 
@@ -14,6 +14,10 @@ export interface Store {
   reading: number | null;
   failure: Failure | null;
   parts: ReadonlySet<Part>;
+  /** Where the feed of changes goes on after the fleet; null if there is none. */
+  cursor: string | null;
+  /** When hosts were last seen to have changed, by UUID of the root. */
+  changed: ReadonlyMap<string, Date>;
 }
 
 const FIELDS: Record<Part, string> = { traits: "traits", allocations: "consumers" };
@@ -22,7 +26,9 @@ const FIELDS: Record<Part, string> = { traits: "traits", allocations: "consumers
 const STEP = 1000;
 const FIRST_PICTURE = 5000;
 
-const EMPTY: Store = { fleet: null, reading: null, failure: null, parts: new Set() };
+const EMPTY: Store = { fleet: null, reading: null, failure: null, parts: new Set(), cursor: null, changed: new Map() };
+// How long a change is marked.
+const MARKED_SECONDS = 60;
 
 export const store = new Source<Store>(EMPTY);
 let wanted = new Set<Part>();
@@ -31,7 +37,7 @@ let running: AbortController | null = null;
 /** Read everything again; the old fleet is shown until the new one is complete. */
 export function refresh(): Promise<void> {
   return readAfter(async (signal) => {
-    const fleet = await readBase(signal);
+    const { fleet, cursor } = await readBase(signal);
     const parts: Part[] = [];
     if (store.value.fleet && !store.value.fleet.isPartial) {
       for (const part of wanted) {
@@ -39,8 +45,44 @@ export function refresh(): Promise<void> {
         parts.push(part);
       }
     }
-    store.change({ fleet, parts: new Set(parts) });
+    const before = store.value.fleet;
+    const changed = before && !before.isPartial ? differing(before, fleet) : [];
+    store.change({ fleet, cursor, parts: new Set(parts), changed: mark(changed, fleet.moment) });
   });
+}
+
+/** Return the marks with those of hosts that have just changed, without those that are old. */
+function mark(roots: Iterable<string>, now: Date): ReadonlyMap<string, Date> {
+  const oldest = now.getTime() - MARKED_SECONDS * 1000;
+  const marks = [...store.value.changed].filter(([, at]) => at.getTime() >= oldest);
+  return new Map([...marks, ...[...roots].map((root): [string, Date] => [root, now])]);
+}
+
+/** Read some trees again, and go on from a cursor; without effect if the fleet is read meanwhile. */
+export async function patchTrees(roots: ReadonlySet<string>, cursor: string, signal: AbortSignal): Promise<void> {
+  const { fleet, parts } = store.value;
+  if (!fleet || !roots.size) return store.change({ cursor });
+  const fields = [BASE, ...[...parts].map((part) => FIELDS[part])].join();
+  const pool = new Pool();
+  const read: Provider[] = [];
+  for (const root of roots) {
+    const path = `ledger/v1/fleet?in_tree=${root}&fields=${fields}`;
+    const { providers } = await get<{ providers: unknown[] }>(path, { signal });
+    for (const document of providers) read.push(readProvider(document, pool));
+  }
+  if (store.value.fleet !== fleet || store.value.reading !== null) return;
+  const moment = new Date();
+  const seen = new Set([...roots, ...read.map(({ root }) => root)]);
+  const next = patch(fleet, seen, read, moment);
+  // What the feed reports first may be in the picture already.
+  const changed = differing(fleet, next);
+  store.change(changed.size || parts.has("allocations") ? { fleet: next, cursor, changed: mark(changed, moment) } : { cursor });
+}
+
+/** Forget marks that have become old. */
+export function unmark(): void {
+  const changed = mark([], new Date());
+  if (changed.size < store.value.changed.size) store.change({ changed });
 }
 
 /** Read the fleet, then the wanted parts; this cancels any earlier reading. */
@@ -68,7 +110,12 @@ function missing(): Part | undefined {
   return [...wanted].find((part) => !store.value.parts.has(part));
 }
 
-async function readBase(signal: AbortSignal): Promise<Fleet> {
+interface Read {
+  fleet: Fleet;
+  cursor: string | null;
+}
+
+async function readBase(signal: AbortSignal): Promise<Read> {
   const moment = new Date();
   const providers: Provider[] = [];
   const pool = new Pool();
@@ -83,16 +130,23 @@ async function readBase(signal: AbortSignal): Promise<Fleet> {
       next *= 4;
     }
   };
-  await readProviders(BASE, take, signal);
-  return gather(providers, moment);
+  const cursor = await readProviders(BASE, take, signal);
+  return { fleet: gather(providers, moment), cursor };
 }
 
-/** Read all providers. The last line is where the journal goes on after them. */
-function readProviders(fields: string, take: (document: unknown) => void, signal: AbortSignal): Promise<void> {
+/** Read all providers; return where the journal goes on after them, as the last line says. */
+async function readProviders(
+  fields: string,
+  take: (document: unknown) => void,
+  signal: AbortSignal,
+): Promise<string | null> {
+  let cursor: string | null = null;
   const takeProvider = (document: unknown) => {
-    if (!("cursor" in (document as object))) take(document);
+    if ("cursor" in (document as object)) cursor = (document as { cursor: string }).cursor;
+    else take(document);
   };
-  return readLines(`ledger/v1/fleet?fields=${fields}`, takeProvider, signal);
+  await readLines(`ledger/v1/fleet?fields=${fields}`, takeProvider, signal);
+  return cursor;
 }
 
 async function readPart(part: Part, fleet: Fleet, signal: AbortSignal): Promise<void> {

@@ -170,8 +170,8 @@ export interface Explanation {
 export interface Capacity {
   total: number;
   exact: boolean;
-  /** False if the time ran out. */
-  complete?: boolean;
+  /** False if the time ran out: the count is of what was looked at. */
+  complete: boolean;
   hosts: { uuid: string; name: string; count: number }[];
 }
 

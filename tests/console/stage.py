@@ -69,8 +69,14 @@ def beneath(application: "WSGIApplication") -> "WSGIApplication":
 @contextlib.contextmanager
 def serving(application: "WSGIApplication") -> Iterator[str]:
     """Serve an application on a free port; give its URL."""
-    server = waitress.create_server(application, host="127.0.0.1", port=0, threads=4)
-    thread = threading.Thread(target=server.run, daemon=True)
+    server = waitress.create_server(application, host="127.0.0.1", port=0, threads=8)
+
+    def run() -> None:
+        # Readers of the feed may be waiting when it is closed.
+        with contextlib.suppress(OSError):
+            server.run()
+
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.effective_port}"

@@ -315,3 +315,27 @@ def test_more_used_than_there_is_is_seen(visit: Visit, tmp_path: Path) -> None:
             page.goto(f"{url}/console/#/host/{hosts[0]}")
             page.wait_for_selector("text=4 over capacity")
             check(page)
+
+
+def test_a_count_that_was_stopped_says_so(visit: Visit, site: Site) -> None:
+    page = visit(site("demo"), "#/nowhere")
+    asked: list[str] = []
+
+    def stop(route: Any) -> None:
+        asked.append(route.request.url)
+        found = route.fetch().json()
+        complete = "seconds=30" in route.request.url
+        route.fulfill(json={**found, "complete": complete})
+
+    page.route("**/ledger/v1/capacity*", stop)
+    query = urlencode({"q": "resources=VCPU:1"})
+    page.goto(f"{site('demo')}/console/#/ask?{query}")
+    told = page.locator(".stale:has-text('was stopped')")
+    told.wait_for()
+    assert "fits at least" in page.locator(".number-line").inner_text()
+    check(page)
+    page.get_by_role("button", name="Count for up to 30 seconds").click()
+    told.wait_for(state="detached")
+    answered(page)
+    assert "at least" not in page.locator(".number-line").inner_text()
+    assert len(asked) == 2

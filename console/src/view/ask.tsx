@@ -185,9 +185,11 @@ interface Answers {
 }
 
 const DELAY = 250;
+// The longest that the service counts.
+const LONGER = "&seconds=30";
 
 /** Ask the question in its three ways; each answer is shown as it arrives. */
-function useAnswers({ now, ignore, give, host }: Asked, times: number): [Answers, Failure | null, boolean] {
+function useAnswers({ now, ignore, give, host }: Asked, times: number, seconds: string): [Answers, Failure | null, boolean] {
   const [answers, setAnswers] = useState<Answers>({});
   const [failure, setFailure] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(true);
@@ -210,7 +212,7 @@ function useAnswers({ now, ignore, give, host }: Asked, times: number): [Answers
         // The reason is what people wait for; the count may take longer.
         await ask("explanation", `ledger/v1/explanation?${query}&holders=true${about(host)}`);
         await ask("candidates", `allocation_candidates?${limited(query)}`);
-        await ask("capacity", `ledger/v1/capacity?${query}`);
+        await ask("capacity", `ledger/v1/capacity?${query}${seconds}`);
         setFailure(null);
         setBusy(false);
       } catch (error) {
@@ -227,7 +229,7 @@ function useAnswers({ now, ignore, give, host }: Asked, times: number): [Answers
       clearTimeout(timer);
       control.abort();
     };
-  }, [query, world, host, times]);
+  }, [query, world, host, times, seconds]);
   return [answers, failure, busy];
 }
 
@@ -250,12 +252,15 @@ function given(give: readonly string[]): Record<string, { traits: { add: string[
 
 function Answer({ asked }: { asked: Asked }) {
   const [times, setTimes] = useState(0);
-  const [answers, failure, busy] = useAnswers(asked, times);
+  const [seconds, setSeconds] = useState("");
+  const [answers, failure, busy] = useAnswers(asked, times, seconds);
   const { explanation, capacity, candidates } = answers;
   return (
     <div class={busy ? "answer busy" : "answer"} aria-busy={busy}>
       {failure && <Failed failure={failure} retry={() => setTimes(times + 1)} />}
-      {explanation && <Verdict asked={asked} capacity={capacity} explanation={explanation} />}
+      {explanation && (
+        <Verdict asked={asked} capacity={capacity} explanation={explanation} longer={seconds ? null : () => setSeconds(LONGER)} />
+      )}
       {!explanation && !failure && <p class="state">Asking…</p>}
       {explanation?.host?.map((host) => (
         <Judged key={host.uuid} host={host} explanation={explanation} />
@@ -272,11 +277,13 @@ interface VerdictOf {
   asked: Asked;
   capacity: Capacity | undefined;
   explanation: Explanation;
+  /** Counts for longer; null if it is already as long as it may be. */
+  longer: (() => void) | null;
 }
 
-function Verdict({ asked, capacity, explanation }: VerdictOf) {
+function Verdict({ asked, capacity, explanation, longer }: VerdictOf) {
   const { serves: serving, hosts } = explanation;
-  const isExact = capacity?.exact && capacity.complete !== false;
+  const isExact = capacity?.exact && capacity.complete;
   return (
     <header class="verdict">
       <p class="number-line">
@@ -292,6 +299,17 @@ function Verdict({ asked, capacity, explanation }: VerdictOf) {
       <p>
         <Name text={explanation.summary} />
       </p>
+      {capacity && !capacity.complete && (
+        <p class="stale" role="status">
+          <strong>Counting how often it fits took too long and was stopped.</strong> What was counted until then is certain; it may fit
+          more often.{" "}
+          {longer && (
+            <button type="button" class="small" onClick={longer}>
+              Count for up to 30 seconds
+            </button>
+          )}
+        </p>
+      )}
       {!explanation.complete && (
         <p class="dim">The time ran out before all possible changes were tried: there may be more.</p>
       )}
@@ -484,6 +502,17 @@ function First({ candidates }: { candidates: Candidates }) {
           </tbody>
         </table>
       </div>
+      <Export
+        name="candidates"
+        list={() => ({
+          columns: ["candidate", "provider", "name", "class", "amount"],
+          rows: rows.flatMap(({ allocations }, number) =>
+            Object.entries(allocations).flatMap(([uuid, { resources }]) =>
+              Object.entries(resources).map(([each, value]) => [number + 1, uuid, name(uuid), each, value]),
+            ),
+          ),
+        })}
+      />
     </section>
   );
 }

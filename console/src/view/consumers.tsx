@@ -369,6 +369,17 @@ function ConsumerView({ uuid }: { uuid: string }) {
           )}
         </table>
       </div>
+      <Export
+        name="allocations"
+        list={() => ({
+          columns: ["provider", "name", ...total.keys()],
+          rows: rows.map(([provider, { resources }]) => [
+            provider,
+            fleet?.providers.get(provider)?.name ?? null,
+            ...[...total.keys()].map((name) => resources[name] ?? null),
+          ]),
+        })}
+      />
       <h2>On the command line</h2>
       <Copy text={`openstack resource provider allocation show ${uuid}`} label="the openstack command" />
     </>

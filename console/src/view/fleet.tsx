@@ -80,7 +80,7 @@ const WHAT: Partial<Record<Kind, string>> = { consumers: "allocations", question
 
 export function FleetView({ place }: { place: Place }) {
   const before = useFleet(...parts(read(place, null)));
-  const { fleet, failure, reading, ready } = before;
+  const { fleet, failure, reading, ready, changed } = before;
   const asked = useMemo(() => read(place, fleet), [place, fleet]);
   const fits = useFits(asked.kind === "question" ? asked.question : "");
   if (failure && !ready) return <Failed failure={failure} retry={refresh} />;
@@ -90,9 +90,16 @@ export function FleetView({ place }: { place: Place }) {
     <>
       <Totals fleet={fleet} asked={asked} />
       {fits.failure && <Failed failure={fits.failure} />}
+      {fits.complete === false && (
+        <p class="stale" role="status">
+          <strong>Counting took too long and was stopped.</strong> What is shown is certain, but hosts may fit it more often, and hosts
+          shown as not fitting may not have been looked at.
+        </p>
+      )}
       <Picture
         fleet={fleet}
         asked={asked}
+        changed={changed}
         fits={fits.counts}
         waiting={ready && !fits.asking ? null : <Loading what={WHAT[asked.kind] ?? "traits and consumers"} read={reading} />}
       />
@@ -100,9 +107,13 @@ export function FleetView({ place }: { place: Place }) {
   );
 }
 
+// The most seconds that the service may count.
+const LONGEST = 30;
+
 interface Fits {
   question: string;
   counts?: Map<string, number>;
+  complete?: boolean;
   failure?: Failure;
 }
 
@@ -112,8 +123,8 @@ function useFits(question: string): Fits & { asking: boolean } {
   useEffect(() => {
     const control = new AbortController();
     if (!question) return () => {};
-    get<Capacity>(`ledger/v1/capacity?${question}&most_hosts=1000000`, { signal: control.signal })
-      .then(({ hosts }) => setAnswer({ question, counts: new Map(hosts.map(({ uuid, count }) => [uuid, count])) }))
+    get<Capacity>(`ledger/v1/capacity?${question}&most_hosts=1000000&seconds=${LONGEST}`, { signal: control.signal })
+      .then(({ hosts, complete }) => setAnswer({ question, complete, counts: new Map(hosts.map(({ uuid, count }) => [uuid, count])) }))
       .catch((error) => control.signal.aborted || setAnswer({ question, failure: wrap(error, "ledger/v1/capacity") }));
     return () => control.abort();
   }, [question]);
@@ -309,11 +320,13 @@ interface Pictured {
   fleet: Fleet;
   asked: Asked;
   fits: Map<string, number> | undefined;
+  /** When hosts have just changed, by UUID of the root. */
+  changed: ReadonlyMap<string, Date>;
   /** What is shown instead of the hosts until everything is there. */
   waiting: ComponentChildren;
 }
 
-function Picture({ fleet, asked, fits, waiting }: Pictured) {
+function Picture({ fleet, asked, fits, changed, waiting }: Pictured) {
   const { kind, of, group, sort, find, bins, table } = asked;
   const named = useMemo(() => (find ? fleet.hosts.filter(parseFind(find).test) : fleet.hosts), [fleet, find]);
   const scale = useMemo(() => makeScale(fleet.hosts, { kind, of, fits }), [fleet, kind, of, fits]);
@@ -345,18 +358,28 @@ function Picture({ fleet, asked, fits, waiting }: Pictured) {
             Show all
           </button>
         )}
+        {changed.size > 0 && (
+          <span class="dim">{plural(changed.size, "host")} changed in the last minute, marked by a dashed frame and a dot</span>
+        )}
         {group === "aggregate" && <span class="dim">hosts in several aggregates appear in each of them</span>}
       </p>
       {!hosts.length && <p class="state">No host matches.</p>}
-      {hosts.length > 0 && table && <Table blocks={blocks} scale={scale} fleet={fleet} />}
-      {hosts.length > 0 && !table && <FleetMap blocks={blocks} scale={scale} named={shown} />}
+      {hosts.length > 0 && table && <Table blocks={blocks} scale={scale} fleet={fleet} changed={changed} />}
+      {hosts.length > 0 && !table && <FleetMap blocks={blocks} scale={scale} named={shown} changed={changed} />}
         </>
       )}
     </>
   );
 }
 
-function Table({ blocks, scale, fleet }: { blocks: Block[]; scale: Scale; fleet: Fleet }) {
+interface TableOf {
+  blocks: Block[];
+  scale: Scale;
+  fleet: Fleet;
+  changed: ReadonlyMap<string, Date>;
+}
+
+function Table({ blocks, scale, fleet, changed }: TableOf) {
   const rows = blocks.flatMap(({ label, hosts }) => hosts.map((host) => [label, host] as const));
   const [most, more] = usePage(ROWS, "fleet");
   const names = fleet.classes.slice(0, 4).map(([name]) => name);
@@ -380,7 +403,7 @@ function Table({ blocks, scale, fleet }: { blocks: Block[]; scale: Scale; fleet:
           </thead>
           <tbody>
             {rows.slice(0, most).map(([label, host]) => (
-              <Row key={label + host.root.uuid} host={host} scale={scale} names={names} label={grouped ? label : null} />
+              <Row key={label + host.root.uuid} host={host} scale={scale} names={names} label={grouped ? label : null} at={changed.get(host.root.uuid)} />
             ))}
           </tbody>
         </table>
@@ -413,9 +436,11 @@ interface RowOf {
   scale: Scale;
   names: string[];
   label: string | null;
+  /** When it changed, if it just has. */
+  at: Date | undefined;
 }
 
-function Row({ host, scale, names, label }: RowOf) {
+function Row({ host, scale, names, label, at }: RowOf) {
   return (
     <tr>
       {label !== null && <td>{label}</td>}
@@ -423,6 +448,7 @@ function Row({ host, scale, names, label }: RowOf) {
         <a href={address("host", host.root.uuid)}>
           <Name text={host.root.name} />
         </a>
+        {at && <span class="dim"> changed at {at.toLocaleTimeString()}</span>}
       </td>
       <td>{scale.tell(host)}</td>
       {names.map((name) => {

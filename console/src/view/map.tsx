@@ -12,7 +12,15 @@ const STOPS = ["--ramp-low", "--ramp-middle", "--ramp-high"];
 // Cells that are smaller than this show only a colour, not a level.
 const LEVEL = 15;
 
-export function FleetMap({ blocks, scale, named }: { blocks: Block[]; scale: Scale; named: string }) {
+interface Mapped {
+  blocks: Block[];
+  scale: Scale;
+  named: string;
+  /** When hosts have just changed, by UUID of the root. */
+  changed: ReadonlyMap<string, Date>;
+}
+
+export function FleetMap({ blocks, scale, named, changed }: Mapped) {
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
@@ -29,16 +37,26 @@ export function FleetMap({ blocks, scale, named }: { blocks: Block[]; scale: Sca
     () => lay(blocks, width, Math.max(320, innerHeight - top(frame.current) - 40)),
     [blocks, width],
   );
+  const marked = useRef<Marked | null>(null);
   useEffect(() => {
-    setHovered(null);
-    const cell = width ? cellOf(layout, leftBehind()) : null;
+    if (!width) return;
+    const before = marked.current;
+    // The fleet changes while it is looked at: the pointer and the keys stay with their hosts.
+    setHovered(before && cellOf(layout, before.hovered));
+    const left = before ? before.walked : leftBehindHost();
+    const cell = cellOf(layout, left);
     setWalked(cell);
     // Back from a host: the keys go on where they were.
-    if (cell) frame.current!.focus({ preventScroll: true });
+    if (cell && !before) frame.current!.focus({ preventScroll: true });
+    marked.current ??= { hovered: "", walked: "" };
   }, [layout]);
+  const uuidAt = (at: Cell | null) => (at && hostAt(layout, at)?.root.uuid) ?? "";
+  useEffect(() => {
+    if (marked.current) marked.current = { hovered: uuidAt(hovered), walked: uuidAt(walked) };
+  }, [hovered, walked]);
   const cell = hovered ?? walked;
   const host = cell && hostAt(layout, cell);
-  usePainting(frame, canvas, layout, scale, cell);
+  usePainting(frame, canvas, { layout, scale, changed, chosen: cell });
 
   const open = (target: Cell | null) => {
     const chosen = target && hostAt(layout, target);
@@ -80,7 +98,7 @@ export function FleetMap({ blocks, scale, named }: { blocks: Block[]; scale: Sca
         onClick={(event) => open(at(event))}
         style={{ cursor: hovered ? "pointer" : "default" }}
       />
-      {cell && host && <Tip host={host} scale={scale} {...beside(layout, cell)} />}
+      {cell && host && <Tip host={host} scale={scale} at={changed.get(host.root.uuid)} {...beside(layout, cell)} />}
       <span class="hidden" role="status">
         {walked && host ? `${host.root.name}: ${scale.tell(host)}` : ""}
       </span>
@@ -92,12 +110,16 @@ function top(frame: HTMLElement | null): number {
   return frame ? frame.getBoundingClientRect().top + scrollY : 0;
 }
 
-/** The cell of a host that the reader has just come back from. */
-function cellOf({ placed }: Layout, left: string): Cell | null {
-  const { view, id } = parse(left);
-  if (view !== "host") return null;
+/** The host that the reader has just come back from. */
+function leftBehindHost(): string {
+  const { view, id } = parse(leftBehind());
+  return view === "host" ? id : "";
+}
+
+function cellOf({ placed }: Layout, uuid: string): Cell | null {
+  if (!uuid) return null;
   for (let block = 0; block < placed.length; block += 1) {
-    const place = placed[block]!.hosts.findIndex(({ root }) => root.uuid === id);
+    const place = placed[block]!.hosts.findIndex(({ root }) => root.uuid === uuid);
     if (place >= 0) return { block, place };
   }
   return null;
@@ -124,7 +146,17 @@ function beside(layout: Layout, cell: Cell): { x: number; y: number; left: boole
 
 const MOST_LINES = 8;
 
-function Tip({ host, scale, x, y, left }: { host: Host; scale: Scale; x: number; y: number; left: boolean }) {
+interface Told {
+  host: Host;
+  scale: Scale;
+  /** When it changed, if it just has. */
+  at: Date | undefined;
+  x: number;
+  y: number;
+  left: boolean;
+}
+
+function Tip({ host, scale, at, x, y, left }: Told) {
   const sums = [...host.sums];
   return (
     <div class={left ? "tip tip-left" : "tip"} style={{ left: `${x}px`, top: `${y}px` }} aria-hidden="true">
@@ -132,6 +164,7 @@ function Tip({ host, scale, x, y, left }: { host: Host; scale: Scale; x: number;
         <bdi>{host.root.name}</bdi>
       </strong>
       <p>{scale.tell(host)}</p>
+      {at && <p>changed at {at.toLocaleTimeString()}</p>}
       <table>
         {sums.slice(0, MOST_LINES).map(([name, sum]) => (
           <tr key={name}>
@@ -148,22 +181,33 @@ function Tip({ host, scale, x, y, left }: { host: Host; scale: Scale; x: number;
   );
 }
 
+/** The hosts of the cells that the pointer and the keys are at; empty without one. */
+interface Marked {
+  hovered: string;
+  walked: string;
+}
+
 type Ref<T> = { current: T | null };
+
+interface Picture {
+  layout: Layout;
+  scale: Scale;
+  changed: ReadonlyMap<string, Date>;
+  chosen: Cell | null;
+}
 
 /** Draw when something changed, and when other cells become visible. */
 function usePainting(
   frame: Ref<HTMLElement>,
   canvas: Ref<HTMLCanvasElement>,
-  layout: Layout,
-  scale: Scale,
-  chosen: Cell | null,
+  picture: Picture,
 ): void {
   useLayoutEffect(() => {
     let asked = 0;
     const paint = () => {
       asked = 0;
       if (frame.current && canvas.current && frame.current.clientWidth) {
-        new Painter(frame.current, canvas.current, layout, scale, chosen).paint();
+        new Painter(frame.current, canvas.current, picture).paint();
       }
     };
     const later = () => (asked ||= requestAnimationFrame(paint));
@@ -177,10 +221,14 @@ function usePainting(
       removeEventListener("resize", later);
       DARK.removeEventListener("change", later);
     };
-  }, [layout, scale, chosen]);
+  }, Object.values(picture));
 }
 
 class Painter {
+  private readonly layout: Layout;
+  private readonly scale: Scale;
+  private readonly changed: Picture["changed"];
+  private readonly chosen: Cell | null;
   private readonly context: CanvasRenderingContext2D;
   private readonly style: CSSStyleDeclaration;
   private readonly colours: string[];
@@ -190,10 +238,9 @@ class Painter {
   constructor(
     frame: HTMLElement,
     private readonly canvas: HTMLCanvasElement,
-    private readonly layout: Layout,
-    private readonly scale: Scale,
-    private readonly chosen: Cell | null,
+    { layout, scale, changed, chosen }: Picture,
   ) {
+    [this.layout, this.scale, this.changed, this.chosen] = [layout, scale, changed, chosen];
     this.context = canvas.getContext("2d")!;
     this.style = getComputedStyle(frame);
     this.colours = ramp(STOPS.map((name) => this.named(name)));
@@ -231,6 +278,7 @@ class Painter {
       const at = corner(this.layout, { block, place });
       if (this.layout.tiles) this.paintTile(hosts[place]!, at.x, at.y);
       else this.paintCell(hosts[place]!, at.x, at.y);
+      if (this.changed.size && this.changed.has(hosts[place]!.root.uuid)) this.notice(at.x, at.y);
     }
   }
 
@@ -262,6 +310,20 @@ class Painter {
     context.strokeStyle = this.named("--bad");
     context.lineWidth = 1;
     context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
+  }
+
+  /** Mark a cell that has just changed: a dashed frame, and a dot. */
+  private notice(x: number, y: number): void {
+    const { context } = this;
+    const { pitch, gap } = this.layout;
+    context.strokeStyle = context.fillStyle = this.named("--text");
+    context.lineWidth = 1.5;
+    context.setLineDash([3, 2]);
+    context.strokeRect(x + 0.5, y + 0.5, pitch.x - gap - 1, pitch.y - gap - 1);
+    context.setLineDash([]);
+    context.beginPath();
+    context.arc(x + 3, y + 3, 2.5, 0, 2 * Math.PI);
+    context.fill();
   }
 
   private paintTile(host: Host, x: number, y: number): void {

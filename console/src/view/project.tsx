@@ -6,6 +6,7 @@ import { address, go, type Place } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
 import { count } from "../unit.ts";
+import { Export } from "./export.tsx";
 import { Amount, Failed, Field, Loading } from "./part.tsx";
 
 /** By consumer type: how many there are, and what they have of each class. */
@@ -48,7 +49,9 @@ function Used({ project }: { project: string }) {
   const types = Object.keys(usages).sort();
   if (!types.length) return <p class="state">The project uses nothing.</p>;
   const names = [...new Set(types.flatMap((type) => Object.keys(usages[type]!)))].filter((name) => name !== CONSUMERS);
+  const numbers = (type: string) => [CONSUMERS, ...names].map((name) => usages[type]![name] ?? 0);
   return (
+    <>
     <div class="wide" tabIndex={0} role="region" aria-label="Usage by consumer type">
       <table>
         <thead>
@@ -77,6 +80,11 @@ function Used({ project }: { project: string }) {
         </tbody>
       </table>
     </div>
+    <Export
+      name="usage"
+      list={() => ({ columns: ["type", "consumers", ...names], rows: types.map((type) => [type, ...numbers(type)]) })}
+    />
+    </>
   );
 }
 

@@ -3,11 +3,12 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask } from "../api.ts";
+import { follow, live, setPaused, unfollow } from "../live.ts";
 import { stop } from "../poll.ts";
 import { address, go, leftBehind, usePlace, type Place } from "../route.ts";
 import { begin, isOpen, session, signOut } from "../session.ts";
 import { useSource } from "../source.ts";
-import { forget, refresh, store } from "../store.ts";
+import { forget, refresh, store, unmark } from "../store.ts";
 import { age, plural } from "../unit.ts";
 import { AskView } from "./ask.tsx";
 import { Boundary } from "./boundary.tsx";
@@ -53,6 +54,7 @@ export function Shell() {
     // The next user to sign in may not see the same.
     if (isOpen(state)) return;
     forget();
+    unfollow();
     stop();
   }, [isOpen(state)]);
   if (state.failure) {
@@ -208,15 +210,29 @@ function Stale() {
   );
 }
 
-/** When the fleet that is shown was read, and a button to read it again. */
+/** When the fleet that is shown was read, and buttons to follow it or not, and to read it again. */
 function Moment() {
   const { fleet, reading } = useSource(store);
+  const { paused, hasFeed, trouble, asOf } = useSource(live);
+  useEffect(() => {
+    if (!fleet) return;
+    follow();
+    const timer = setInterval(unmark, 5000);
+    return () => clearInterval(timer);
+  }, [fleet === null]);
   if (!fleet) return null;
+  const moment = asOf > fleet.moment ? asOf : fleet.moment;
+  const way = paused ? "paused" : trouble ? "not followed" : hasFeed ? "live" : "read again every 30 seconds";
   return (
     <span class="moment">
-      <span class="dim">
-        {reading === null ? `as of ${fleet.moment.toLocaleTimeString()}` : `reading… ${plural(reading, "provider")}`}
+      <span class="dim" title={trouble}>
+        {reading === null
+          ? `${way}, as of ${moment.toLocaleTimeString()}`
+          : `reading… ${plural(reading, "provider")}`}
       </span>
+      <button type="button" class="small" aria-pressed={paused} onClick={() => setPaused(!paused)}>
+        Pause
+      </button>
       <button type="button" class="small" onClick={() => void refresh()} disabled={reading !== null}>
         Refresh
       </button>

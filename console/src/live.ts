@@ -1,0 +1,136 @@
+// The fleet follows what changes: by the feed of changes, or where there is none, by
+// reading everything again from time to time.
+
+import { Failure, get } from "./api.ts";
+import { Source } from "./source.ts";
+import { patchTrees, refresh, store } from "./store.ts";
+
+const WAIT_SECONDS = 20;
+const POLL_SECONDS = 30;
+// A change of more trees than that is read as a whole.
+const MANY = 60;
+const SETTLE = 1_000;
+// How long the service is left alone after a failure, or if it does not let us wait.
+const REST = 5_000;
+const PAUSED = "placement-paused";
+
+export interface Live {
+  paused: boolean;
+  /** Whether there is a feed; without one, the fleet is read again every now and then. */
+  hasFeed: boolean;
+  /** Why nothing is followed at the moment; empty if it is. */
+  trouble: string;
+  /** Up to when all changes are known. */
+  asOf: Date;
+  /** How many entries of the journal have been seen. */
+  seen: number;
+}
+
+export const live = new Source<Live>({
+  paused: sessionStorage.getItem(PAUSED) === "true",
+  hasFeed: true,
+  trouble: "",
+  asOf: new Date(0),
+  seen: 0,
+});
+
+/** An entry of the journal, as far as the fleet needs it. */
+interface Entry {
+  type: string;
+  root: string | null;
+  roots?: string[];
+}
+
+interface Page {
+  changes: Entry[];
+  cursor: string;
+}
+
+let running: AbortController | null = null;
+
+export function follow(): void {
+  if (running || live.value.paused) return;
+  running = new AbortController();
+  void run(running.signal);
+}
+
+export function unfollow(): void {
+  running?.abort();
+  running = null;
+}
+
+export function setPaused(paused: boolean): void {
+  sessionStorage.setItem(PAUSED, String(paused));
+  live.change({ paused });
+  if (paused) unfollow();
+  else follow();
+}
+
+async function run(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const { fleet, reading, cursor } = store.value;
+    if (!fleet || fleet.isPartial || reading !== null || document.hidden) await rest(300, signal);
+    else if (cursor === null) await poll(signal);
+    else await step(cursor, signal);
+  }
+}
+
+/** Read everything again, unless somebody else has meanwhile. */
+async function poll(signal: AbortSignal): Promise<void> {
+  const { fleet } = store.value;
+  live.change({ hasFeed: false });
+  await rest(POLL_SECONDS * 1000, signal);
+  if (!signal.aborted && store.value.fleet === fleet && !document.hidden) await refresh();
+}
+
+async function step(cursor: string, signal: AbortSignal): Promise<void> {
+  const begun = Date.now();
+  // After trouble, nothing is waited for: an answer says that it is over.
+  const wait = live.value.trouble ? 0 : WAIT_SECONDS;
+  try {
+    const page = await get<Page>(`ledger/v1/changes?since=${cursor}&wait=${wait}`, { signal });
+    if (store.value.cursor !== cursor) return;
+    live.change({ hasFeed: true, trouble: "", asOf: new Date() });
+    if (page.changes.length) await take(page, signal);
+    else {
+      store.change({ cursor: page.cursor });
+      // The service has enough readers that wait.
+      if (Date.now() - begun < (wait * 1000) / 2) await rest(REST, signal);
+    }
+  } catch (error) {
+    if (!signal.aborted) await recover(error, signal);
+  }
+}
+
+async function take({ changes, cursor }: Page, signal: AbortSignal): Promise<void> {
+  const begun = performance.now();
+  const roots = new Set(changes.flatMap(({ root, roots = [] }) => (root ? [root, ...roots] : roots)));
+  const isGap = changes.some(({ type }) => type === "journal.gap");
+  if (isGap || roots.size > MANY) await refresh();
+  else await patchTrees(roots, cursor, signal);
+  if (signal.aborted) return;
+  live.change({ seen: live.value.seen + changes.length });
+  // Where much changes, most of the time is the reader's.
+  await rest(Math.max(SETTLE, 5 * (performance.now() - begun)), signal);
+}
+
+async function recover(error: unknown, signal: AbortSignal): Promise<void> {
+  const status = error instanceof Failure ? error.status : 0;
+  // No journal, or not for this user.
+  if (status === 404 || status === 403) store.change({ cursor: null });
+  else if (status === 410) await refresh();
+  else {
+    live.change({ trouble: error instanceof Error ? error.message : String(error) });
+    await rest(REST, signal);
+  }
+}
+
+function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,183 @@
+"""The fleet follows what changes: by the feed, or by reading it again."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.client import Client
+from tests.console import stage
+from tests.console.conftest import Visit
+from tests.console.test_views import check
+
+CHANGED = ".caption:has-text('changed in the last minute')"
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[tuple[str, Client, list[str]]]:
+    """Serve three hosts that a test may change; give the URL, a client and UUIDs."""
+    with stage.filled(tmp_path, lambda each: None) as filled:
+        application = stage.build(filled)
+        client = Client(application)
+        hosts = [client.make_provider(VCPU=8) for _ in range(3)]
+        # The first reader of the feed numbers what there is.
+        assert client.call("GET", "/ledger/v1/changes?since=oldest").status == 200
+        with stage.serving(application) as url:
+            yield url, client, hosts
+
+
+def used(page: Any) -> str:
+    return str(page.locator(".total").first.inner_text()).replace("\n", " ")
+
+
+def test_a_claim_is_seen_at_once_and_marked(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/fleet?as=table")
+    page.wait_for_selector("text=live, as of")
+    assert "0 of 24" in used(page)
+    page.witness.requests.clear()
+    assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 5}}).status == 204
+    page.wait_for_selector(CHANGED)
+    assert "5 of 24" in used(page)
+    row = page.locator("tbody tr", has_text=hosts[1])
+    assert "changed at" in row.inner_text()
+    assert page.locator("tbody tr:has-text('changed at')").count() == 1
+    # Only the tree that changed was read.
+    read = [each for each in page.witness.requests if "/ledger/v1/fleet" in each]
+    assert read
+    assert all(f"in_tree={hosts[1]}" in each for each in read)
+    check(page)
+
+
+def test_new_and_deleted_hosts_come_and_go(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/fleet")
+    page.wait_for_selector("text=live, as of")
+    page.wait_for_selector(".caption:has-text('3 hosts')")
+    client.make_provider(VCPU=8)
+    page.wait_for_selector(".caption:has-text('4 hosts')")
+    assert client.call("DELETE", f"/resource_providers/{hosts[0]}").status == 204
+    page.wait_for_selector(".caption strong:text-is('3 hosts')")
+
+
+def test_the_keys_stay_with_their_host(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/fleet")
+    page.wait_for_selector("text=live, as of")
+    page.locator(".map").focus()
+    page.keyboard.press("End")
+    last = max(hosts)
+    said = page.locator(f".map [role=status]:has-text('{last}:')")
+    said.wait_for(state="attached")
+    gone = min(hosts)
+    assert client.call("DELETE", f"/resource_providers/{gone}").status == 204
+    page.wait_for_selector(".caption:has-text('2 hosts')")
+    said.wait_for(state="attached")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f".title:has-text('{last}')")
+
+
+def test_a_pause_holds_the_picture(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/fleet")
+    page.wait_for_selector("text=live, as of")
+    pause = page.get_by_role("button", name="Pause")
+    pause.click()
+    page.wait_for_selector("text=paused, as of")
+    page.witness.requests.clear()
+    assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 5}}).status == 204
+    page.wait_for_timeout(2_000)
+    assert page.witness.requests == []
+    assert "0 of 24" in used(page)
+    page.reload()
+    # The pause outlives a reload, which shows the fleet as it is.
+    page.wait_for_selector("text=paused, as of")
+    assert "5 of 24" in used(page)
+    assert client.claim(str(uuid.uuid4()), {hosts[2]: {"VCPU": 1}}).status == 204
+    pause.click()
+    page.wait_for_selector(CHANGED)
+    assert "6 of 24" in used(page)
+    check(page)
+
+
+def test_without_a_journal_it_is_read_again(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/nowhere")
+    page.clock.install()
+
+    def without_cursor(route: Any) -> None:
+        lines = route.fetch().text().splitlines()
+        kept = [line for line in lines if "cursor" not in json.loads(line)]
+        route.fulfill(body="\n".join(kept), content_type="application/x-ndjson")
+
+    page.route("**/ledger/v1/fleet*", without_cursor)
+    page.goto(f"{url}/console/#/fleet")
+    page.wait_for_selector("canvas")
+    page.clock.run_for(1_000)
+    page.wait_for_selector("text=read again every 30 seconds")
+    assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 5}}).status == 204
+    page.clock.run_for(31_000)
+    page.wait_for_selector(CHANGED)
+    assert "5 of 24" in used(page)
+    assert not [each for each in page.witness.requests if "changes" in each]
+
+
+@pytest.mark.parametrize("status", [410, 404, 500])
+def test_a_feed_that_fails_leaves_no_wrong_picture(
+    visit: Visit, cloud: tuple[str, Client, list[str]], status: int
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/nowhere")
+    page.witness.expects_failures = True
+    answers = [status]
+
+    def fail(route: Any) -> None:
+        route.fulfill(status=answers.pop()) if answers else route.continue_()
+
+    page.route("**/ledger/v1/changes*", fail)
+    page.goto(f"{url}/console/#/fleet")
+    page.wait_for_selector("canvas")
+    expected = {
+        410: "live, as of",
+        404: "read again every 30 seconds",
+        500: "live, as of",
+    }
+    page.wait_for_selector(f"text={expected[status]}")
+    if status != 404:
+        assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 5}}).status == 204
+        page.wait_for_selector(".total:has-text('5 of 24')")
+
+
+def test_many_changes_are_read_as_a_whole(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/nowhere")
+    roots = [str(uuid.uuid4()) for _ in range(100)]
+    first = []
+
+    def many(route: Any) -> None:
+        if first:
+            return route.continue_()
+        first.append(1)
+        assert client.claim(str(uuid.uuid4()), {hosts[0]: {"VCPU": 3}}).status == 204
+        entries = [{"type": "allocations.changed", "root": root} for root in roots]
+        return route.fulfill(json={"changes": entries, "cursor": "x", "more": False})
+
+    page.route("**/ledger/v1/changes*", many)
+    page.goto(f"{url}/console/#/fleet")
+    page.wait_for_selector(".total:has-text('3 of 24')")
+    assert not [each for each in page.witness.requests if "in_tree" in each]
