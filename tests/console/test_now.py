@@ -37,11 +37,11 @@ def test_rates_and_times_are_those_since_the_last_reading(
     page = look(visit, site("flat"), tell)
     page.wait_for_selector(".plot")
     page.clock.run_for(5_000)
-    page.wait_for_selector(".plot dd:not(:text-is('\u2013'))")
+    page.wait_for_selector(".plot dd:not(.earlier):not(:text-is('\u2013'))")
     shown = dict(
         zip(
             page.locator(".plot dt").all_inner_texts(),
-            page.locator(".plot dd").all_inner_texts(),
+            page.locator(".plot dd:not(.earlier)").all_inner_texts(),
             strict=False,
         )
     )
@@ -86,4 +86,38 @@ def test_the_service_reports_what_is_shown(visit: Visit, site: Site) -> None:
     titles = page.locator(".plot strong").all_inner_texts()
     assert "Requests" in titles
     assert "Time of a request" in titles
+    check(page)
+
+
+def test_graphs_outlive_a_reload_and_are_compared(visit: Visit, site: Site) -> None:
+    taken: list[int] = []
+
+    def tell(route: Any) -> None:
+        taken.append(1)
+        number = len(taken)
+        body = READING.format(many=1000 + 60 * number, few=0)
+        route.fulfill(body=body, content_type="text/plain")
+
+    page = look(visit, site("flat"), tell)
+    page.wait_for_selector(".plot")
+    row = page.locator(".plot").first.locator(".keys > div").first
+    # Readings go on for more than an hour, a minute at a time.
+    page.clock.run_for(5_000)
+    for _ in range(14):
+        page.clock.fast_forward(5 * 60_000)
+        page.clock.run_for(5_000)
+    page.wait_for_function(
+        "document.querySelector('.keys .earlier').innerText.at(-1) !== '\u2013'"
+    )
+    points = page.locator(".plot path").first.get_attribute("d")
+    page.reload()
+    page.clock.fast_forward(20_000)
+    page.wait_for_selector(".plot")
+    # What was before the reload is still drawn, and still compared with.
+    assert points
+    assert len(str(page.locator(".plot path").first.get_attribute("d"))) > 20
+    said = row.inner_text().replace("\n", " ")
+    assert "1 h ago" in said
+    assert "1 h ago \u2013" not in said
+    assert "1 d ago \u2013" in said
     check(page)

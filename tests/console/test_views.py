@@ -19,6 +19,7 @@ VIEWS = {
     "host": f"#/host/{cloud.uuid_of(NUMA_HOST)}",
     "shared": f"#/host/{cloud.uuid_of('demo-r00-compute03')}",
     "health": "#/health",
+    "history": "#/history",
     "project": "#/project/demo-web",
     "consumers": "#/consumers",
     "consumer": f"#/consumers/{cloud.uuid_of('demo-r00-compute03-server1')}",

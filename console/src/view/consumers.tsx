@@ -7,6 +7,7 @@ import { address, change, type Place } from "../route.ts";
 import { refresh, useFleet } from "../store.ts";
 import { age, count, natural, plural, short } from "../unit.ts";
 import { Export } from "./export.tsx";
+import { HistoryOf } from "./history.tsx";
 import { Amount, Copy, Failed, Field, Length, Loading, Name, Select, usePage } from "./part.tsx";
 
 const GROUPS: [string, string][] = [
@@ -380,6 +381,7 @@ function ConsumerView({ uuid }: { uuid: string }) {
           ]),
         })}
       />
+      <HistoryOf filters={{ consumer: uuid }} />
       <h2>On the command line</h2>
       <Copy text={`openstack resource provider allocation show ${uuid}`} label="the openstack command" />
     </>
@@ -398,6 +400,7 @@ function NoConsumer({ uuid, again }: { uuid: string; again: () => void }) {
         Look again
       </button>{" "}
       <a href={address("consumers")}>All consumers</a>
+      <HistoryOf filters={{ consumer: uuid }} />
     </section>
   );
 }

@@ -7,6 +7,7 @@ import { address, recalled } from "../route.ts";
 import { age, amount, count, exact, natural, percent, plural, short } from "../unit.ts";
 import { readProvider } from "../wire.ts";
 import { Export } from "./export.tsx";
+import { HistoryOf } from "./history.tsx";
 import { Amount, Copy, Failed, Loading, Name, usePage } from "./part.tsx";
 
 interface Shown {
@@ -144,6 +145,7 @@ function Tree({ tree, sharing, root, chosen, again }: TreeOf) {
         )}
       </div>
       <Users tree={tree} />
+      <HistoryOf filters={{ root: root.uuid }} />
       <section>
         <h2>On the command line</h2>
         <Commands root={root} />

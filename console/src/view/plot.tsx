@@ -1,40 +1,59 @@
-// A small plot of the last minutes.
+// A small plot of values over time.
 
 import { count } from "../unit.ts";
 
 export interface Line {
   name: string;
   points: { at: number; value: number | null }[];
+  /** Values of earlier times, to compare with. */
+  before?: (number | null)[];
+}
+
+interface Plotted {
+  title: string;
+  unit: string;
+  lines: Line[];
+  /** The times at both ends, and their names. */
+  from: number;
+  to: number;
+  ends: [string, string];
+  write?: (value: number) => string;
+  /** The names of the earlier times. */
+  earlier?: string[];
 }
 
 const WIDTH = 320;
 const HEIGHT = 90;
-const MINUTES = 10;
 
-export function Plot({ title, unit, lines }: { title: string; unit: string; lines: Line[] }) {
-  const values = lines.flatMap(({ points }) => points.map(({ value }) => value ?? 0));
-  const most = ceiling(Math.max(...values, 0));
-  const end = Math.max(...lines.flatMap(({ points }) => points.map(({ at }) => at)), 0);
+export function Plot({ title, unit, lines, from, to, ends, write = plain, earlier = [] }: Plotted) {
+  const most = ceiling(lines.reduce((most, { points }) => points.reduce((more, { value }) => Math.max(more, value ?? 0), most), 0));
+  const say = (value: number | null | undefined) => (value === null || value === undefined ? "–" : write(value));
+  const told = lines.map(({ name, points }) => `${name} ${say(points.at(-1)?.value)}`);
   return (
     <figure class="plot">
       <figcaption>
         <strong>{title}</strong>
         <span class="dim">{unit}</span>
-        <span class="dim top-value">{count(most)}</span>
+        <span class="dim top-value">{write(most)}</span>
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={tell(title, unit, lines)}>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${title}, ${unit}: ${told.join(", ")}`}
+      >
         <line class="axis" x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
         <line class="grid" x1="0" x2={WIDTH} y1="0.5" y2="0.5" />
         {lines.map((line, number) => (
-          <path key={line.name} class={`line-${number}`} d={draw(line, end, most)} />
+          <path key={line.name} class={`line-${number}`} d={draw(line, from, to, most)} />
         ))}
       </svg>
       <div class="plot-scale dim">
-        <span>{MINUTES} minutes ago</span>
-        <span>now</span>
+        <span>{ends[0]}</span>
+        <span>{ends[1]}</span>
       </div>
       <dl class="keys">
-        {lines.map(({ name, points }, number) => (
+        {lines.map(({ name, points, before = [] }, number) => (
           <div key={name}>
             <dt>
               <svg viewBox="0 0 20 6" aria-hidden="true">
@@ -42,7 +61,12 @@ export function Plot({ title, unit, lines }: { title: string; unit: string; line
               </svg>
               {name}
             </dt>
-            <dd>{write(points.at(-1)?.value)}</dd>
+            <dd>{say(points.at(-1)?.value)}</dd>
+            {earlier.map((when, place) => (
+              <dd key={when} class="dim earlier">
+                {when} {say(before[place])}
+              </dd>
+            ))}
           </div>
         ))}
       </dl>
@@ -50,14 +74,8 @@ export function Plot({ title, unit, lines }: { title: string; unit: string; line
   );
 }
 
-function write(value: number | null | undefined): string {
-  if (value === null || value === undefined) return "–";
+function plain(value: number): string {
   return count(Number(value.toPrecision(3)));
-}
-
-function tell(title: string, unit: string, lines: readonly Line[]): string {
-  const said = lines.map(({ name, points }) => `${name} ${write(points.at(-1)?.value)}`);
-  return `${title}, ${unit}: ${said.join(", ")}`;
 }
 
 function ceiling(value: number): number {
@@ -65,8 +83,8 @@ function ceiling(value: number): number {
   return [1, 2, 5, 10].map((factor) => factor * power).find((nice) => nice >= value)!;
 }
 
-function draw({ points }: Line, end: number, most: number): string {
-  const x = (at: number) => WIDTH - ((end - at) / (MINUTES * 60_000)) * WIDTH;
+function draw({ points }: Line, from: number, to: number, most: number): string {
+  const x = (at: number) => ((at - from) / (to - from)) * WIDTH;
   const y = (value: number) => HEIGHT - 1 - (value / most) * (HEIGHT - 3);
   let pen = "M";
   const steps: string[] = [];

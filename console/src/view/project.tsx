@@ -7,6 +7,7 @@ import { session } from "../session.ts";
 import { useSource } from "../source.ts";
 import { count } from "../unit.ts";
 import { Export } from "./export.tsx";
+import { HistoryOf } from "./history.tsx";
 import { Amount, Failed, Field, Loading } from "./part.tsx";
 
 /** By consumer type: how many there are, and what they have of each class. */
@@ -26,7 +27,14 @@ export function ProjectView({ place }: { place: Place }) {
           />
         </Field>
       </form>
-      {project ? <Used key={project} project={project} /> : <p class="state">Which project? Its UUID is needed.</p>}
+      {project ? (
+        <>
+          <Used key={project} project={project} />
+          <HistoryOf filters={{ project_id: project }} />
+        </>
+      ) : (
+        <p class="state">Which project? Its UUID is needed.</p>
+      )}
     </>
   );
 }

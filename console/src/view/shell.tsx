@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask } from "../api.ts";
 import { follow, live, setPaused, unfollow } from "../live.ts";
-import { stop } from "../poll.ts";
+import { goOn, stop } from "../poll.ts";
 import { address, go, leftBehind, usePlace, type Place } from "../route.ts";
 import { begin, isOpen, session, signOut } from "../session.ts";
 import { useSource } from "../source.ts";
@@ -15,6 +15,7 @@ import { Boundary } from "./boundary.tsx";
 import { ConsumersView } from "./consumers.tsx";
 import { FleetView } from "./fleet.tsx";
 import { HealthView } from "./health.tsx";
+import { HistoryView, RULE as HISTORY } from "./history.tsx";
 import { HostView } from "./host.tsx";
 import { NamesView } from "./names.tsx";
 import { NowView } from "./now.tsx";
@@ -27,6 +28,7 @@ const VIEWS: [string, string, string, string][] = [
   ["fleet", "Fleet", "f", "placement:ledger:fleet"],
   ["ask", "Ask", "a", "placement:ledger:explanation"],
   ["health", "Health", "h", "placement:ledger:fleet"],
+  ["history", "History", "i", HISTORY],
   ["consumers", "Consumers", "c", "placement:ledger:fleet"],
   ["project", "Project", "p", "placement:usages"],
   ["names", "Names", "n", "placement:traits:list"],
@@ -34,7 +36,7 @@ const VIEWS: [string, string, string, string][] = [
 ];
 
 /** What tells whether a user may see a view, asked once the user may not see the fleet. */
-const PROBES = ["ledger/v1/explanation?resources=VCPU:1", "traits?name=in:VCPU"];
+const PROBES = ["ledger/v1/explanation?resources=VCPU:1", "traits?name=in:VCPU", "ledger/v1/history?limit=1"];
 
 /** The views that the user may see, as far as that is known. */
 function useViews() {
@@ -79,6 +81,7 @@ function Inside() {
   const main = useRef<HTMLElement>(null);
   const view = title(place);
   const isLater = useRef(false);
+  useEffect(goOn, []);
   useEffect(() => {
     document.title = `${view} · Placement`;
     const link = [...main.current!.querySelectorAll("a")].find((each) => each.getAttribute("href") === leftBehind());
@@ -130,6 +133,8 @@ function View({ place }: { place: Place }): ComponentChildren {
       return <AskView place={place} />;
     case "consumers":
       return <ConsumersView place={place} />;
+    case "history":
+      return <HistoryView place={place} />;
     case "health":
       return <HealthView />;
     case "project":

@@ -1,0 +1,371 @@
+// History: what has changed, when, by whom, and what was before; and levels over days.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { type Failure, get, wrap } from "../api.ts";
+import type { Sum } from "../fleet.ts";
+import { goBack, isOfConsumer, tell, who, type Entry, type Past } from "../history.ts";
+import { live } from "../live.ts";
+import { address, change, type Place } from "../route.ts";
+import { session } from "../session.ts";
+import { useSource } from "../source.ts";
+import { store, useFleet } from "../store.ts";
+import { amount, plural, short } from "../unit.ts";
+import { Export } from "./export.tsx";
+import { Failed, Field, Loading, Name, Select } from "./part.tsx";
+import { Plot } from "./plot.tsx";
+
+export const RULE = "placement:ledger:history";
+
+const ABOUT: [string, string][] = [
+  ["", "everything"],
+  ["root", "a host (UUID)"],
+  ["provider", "one provider (UUID)"],
+  ["consumer", "a consumer (UUID)"],
+  ["project_id", "a project"],
+  ["user_id", "a user"],
+  ["request_id", "a request"],
+];
+const TYPES: [string, string][] = [
+  ["", "all changes"],
+  ["allocations", "allocations"],
+  ["lease", "leases"],
+  ["inventory", "inventories"],
+  ["provider", "providers"],
+  ["traits", "traits"],
+  ["aggregates", "aggregates"],
+  ["consumer", "owners of consumers"],
+  ["trait,resource_class", "names"],
+];
+
+export function HistoryView({ place: { query } }: { place: Place }) {
+  const about = query.get("about") ?? "";
+  const of = query.get("of") ?? "";
+  const [type, from, to] = ["type", "from", "to"].map((name) => query.get(name) ?? "") as [string, string, string];
+  const [days, name] = [query.get("days") ?? "7", query.get("class") ?? ""];
+  const filters = {
+    ...(about && of ? { [about]: of } : {}),
+    ...(type ? { type } : {}),
+    ...(from ? { from: utc(from) } : {}),
+    ...(to ? { to: utc(to) } : {}),
+  };
+  return (
+    <>
+      <Levels days={days} name={name} choose={(changes) => change(changes)} />
+      <form class="controls" onSubmit={(event) => event.preventDefault()}>
+        <Select label="History of" value={about} options={ABOUT} choose={(next) => change({ about: next, of: null })} />
+        {about && (
+          <Field label="Which">
+            <input value={of} size={36} onChange={(event) => change({ of: event.currentTarget.value.trim() })} />
+          </Field>
+        )}
+        <Select label="What" value={type} options={TYPES} choose={(next) => change({ type: next })} />
+        <Field label="From">
+          <input type="datetime-local" value={from} onChange={(event) => change({ from: event.currentTarget.value })} />
+        </Field>
+        <Field label="Until">
+          <input type="datetime-local" value={to} onChange={(event) => change({ to: event.currentTarget.value })} />
+        </Field>
+      </form>
+      {about && !of ? <p class="state">Of which one? Its UUID or id is needed.</p> : <HistoryList filters={filters} size={50} />}
+    </>
+  );
+}
+
+/** A time of the reader's clock, as the service expects it. */
+function utc(local: string): string {
+  const time = new Date(local);
+  return Number.isNaN(time.getTime()) ? local : time.toISOString();
+}
+
+interface Answer {
+  history: Entry[];
+  marker?: string;
+}
+
+function path(filters: Record<string, string>, size: number, marker: string): string {
+  const query = new URLSearchParams({ ...filters, limit: String(size), ...(marker ? { marker } : {}) });
+  return `ledger/v1/history?${query}`;
+}
+
+interface ListOf {
+  filters: Record<string, string>;
+  size: number;
+}
+
+/** Entries, the newest first, read again when something has changed. */
+export function HistoryList({ filters, size }: ListOf) {
+  const [found, setFound] = useState<Answer | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [times, setTimes] = useState(0);
+  const [pages, setPages] = useState(1);
+  const { seen } = useSource(live);
+  const asked = path(filters, size, "");
+  useEffect(() => {
+    setFound(null);
+    setPages(1);
+  }, [asked]);
+  useEffect(() => {
+    const control = new AbortController();
+    const { signal } = control;
+    const read = async () => {
+      const history: Entry[] = [];
+      let marker = "";
+      for (let page = 0; page < pages && (page === 0 || marker); page += 1) {
+        const answer = await get<Answer>(path(filters, size, marker), { signal });
+        history.push(...answer.history);
+        marker = answer.marker ?? "";
+      }
+      setFailure(null);
+      setFound({ history, marker });
+    };
+    read().catch((error) => signal.aborted || setFailure(wrap(error, "ledger/v1/history")));
+    return () => control.abort();
+  }, [asked, times, pages, seen]);
+  if (failure?.status === 404) return <p class="state">{failure.detail}</p>;
+  if (failure) return <Failed failure={failure} retry={() => setTimes(times + 1)} />;
+  if (!found) return <Loading what="the history" />;
+  const { history, marker } = found;
+  if (!history.length) return <p class="dim">Nothing is recorded.</p>;
+  return (
+    <>
+      <div class="wide" tabIndex={0} role="region" aria-label="History">
+        <table class="history">
+          <thead>
+            <tr>
+              <th>When</th>
+              <th>About</th>
+              <th>What</th>
+              <th>Who</th>
+              <th>Request</th>
+            </tr>
+          </thead>
+          <tbody>
+            {history.map((entry) => (
+              <Row key={entry.id} entry={entry} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {marker && (
+        <p>
+          <button type="button" onClick={() => setPages(pages + 1)}>
+            Show earlier
+          </button>{" "}
+          <span class="dim">the last {plural(history.length, "change")} are shown</span>
+        </p>
+      )}
+      <Export
+        name="history"
+        list={() => ({
+          columns: ["time", "type", "subject", "what", "who", "request", "request_id", "before", "after"],
+          rows: history.map((each) => [
+            each.time,
+            each.type,
+            each.subject,
+            tell(each).join("; "),
+            who(each),
+            each.request ?? null,
+            each.request_id ?? null,
+            each.before && JSON.stringify(each.before),
+            each.after && JSON.stringify(each.after),
+          ]),
+        })}
+      />
+    </>
+  );
+}
+
+function Row({ entry }: { entry: Entry }) {
+  const { time, request, request_id: id } = entry;
+  return (
+    <tr>
+      <td title={time}>
+        <time dateTime={time}>{new Date(time).toLocaleString()}</time>
+      </td>
+      <td class="name">
+        <About entry={entry} />
+      </td>
+      <td class="name">
+        {tell(entry).map((line) => (
+          <div key={line}>
+            <Name text={line} />
+          </div>
+        ))}
+      </td>
+      <td class="name">
+        <Name text={who(entry)} />
+      </td>
+      <td class="name">
+        {request && <Name text={request.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, "…")} />}{" "}
+        {id && (
+          <a class="mono dim" href={address("history", "", { about: "request_id", of: id })} title={id}>
+            {id.slice(0, 12)}
+          </a>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function About({ entry }: { entry: Entry }) {
+  const { type, subject, names = {}, consumer, after, before } = entry;
+  if (!subject) return null;
+  if (isOfConsumer(entry)) {
+    return (
+      <>
+        consumer{" "}
+        <a class="mono" href={address("consumers", subject)} title={subject}>
+          {short(subject)}
+        </a>
+        {consumer?.["project_id"] && <span class="dim"> of {consumer["project_id"]}</span>}
+      </>
+    );
+  }
+  if (type.startsWith("trait.") || type.startsWith("resource_class.")) return <Name text={subject} />;
+  const name = type.startsWith("provider.") ? (after ?? before)?.["name"] : names[subject];
+  return (
+    <a href={address("host", subject)} title={subject}>
+      <Name text={String(name ?? short(subject))} />
+    </a>
+  );
+}
+
+/** The history of one thing, for its page; nothing for those who may not see it. */
+export function HistoryOf({ filters }: { filters: Record<string, string> }) {
+  const { denied } = useSource(session);
+  if (denied.has(RULE)) return null;
+  return (
+    <section>
+      <h2>History</h2>
+      <HistoryList filters={filters} size={10} />
+    </section>
+  );
+}
+
+const DAYS: [string, string][] = [
+  ["1", "a day"],
+  ["7", "7 days"],
+  ["30", "30 days"],
+];
+const DAY = 86_400_000;
+const PAGE = 5_000;
+const PAGES = 10;
+
+interface LevelsOf {
+  days: string;
+  name: string;
+  choose: (changes: Record<string, string>) => void;
+}
+
+/** What is used and free of a class over days. */
+function Levels({ days, name, choose }: LevelsOf) {
+  const { fleet } = useFleet();
+  if (!fleet || fleet.isPartial || !fleet.classes.length) return null;
+  const chosen = fleet.totals.has(name) ? name : fleet.classes[0]![0];
+  return (
+    <section aria-label="Levels">
+      <form class="controls" onSubmit={(event) => event.preventDefault()}>
+        <Select
+          label="Used and free of"
+          value={chosen}
+          options={fleet.classes.map(([each]) => [each, each] as const)}
+          choose={(next) => choose({ class: next })}
+        />
+        <Select label="Over" value={days} options={DAYS} choose={(next) => choose({ days: next })} />
+      </form>
+      <LevelPlot key={`${days} ${chosen}`} name={chosen} days={Number(days) || 7} filters={NONE} sum={fleet.totals.get(chosen)!} />
+    </section>
+  );
+}
+
+const NONE: Record<string, string> = {};
+
+interface PlotOf {
+  name: string;
+  days: number;
+  /** Of which part of the cloud; `sum` is what that has now. */
+  filters: Record<string, string>;
+  sum: Sum;
+}
+
+interface Known {
+  past: Past;
+  /** From when on everything was read. */
+  from: number;
+  until: number;
+  isWhole: boolean;
+}
+
+/** The number of an entry, in the order of the journal. */
+function positionOf(cursor: string): number {
+  return Number(cursor.split(".")[1]);
+}
+
+export function LevelPlot({ name, days, filters, sum }: PlotOf) {
+  const [entries, setEntries] = useState<{ read: Entry[]; until: number; isWhole: boolean; sum: Sum } | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [pages, setPages] = useState(PAGES);
+  useEffect(() => {
+    const control = new AbortController();
+    const until = Date.now();
+    // What the fleet does not contain yet must not be taken off it.
+    const seen = store.value.cursor && positionOf(store.value.cursor);
+    const asked = {
+      ...filters,
+      type: "allocations.changed,inventory.changed,provider.deleted",
+      from: new Date(until - days * DAY).toISOString(),
+    };
+    const read = async () => {
+      const found: Entry[] = [];
+      let marker = "";
+      for (let page = 0; page < pages && (page === 0 || marker); page += 1) {
+        const answer = await get<Answer>(path(asked, PAGE, marker), { signal: control.signal });
+        found.push(...answer.history.filter(({ cursor }) => !seen || positionOf(cursor) <= seen));
+        marker = answer.marker ?? "";
+      }
+      setEntries({ read: found, until, isWhole: !marker, sum });
+    };
+    read().catch((error) => control.signal.aborted || setFailure(wrap(error, "ledger/v1/history")));
+    return () => control.abort();
+  }, [days, JSON.stringify(filters), pages]);
+  const known = useMemo((): Known | null => {
+    if (!entries) return null;
+    const { read, until, isWhole } = entries;
+    const past = goBack(read, name, { at: until, capacity: entries.sum.capacity, used: entries.sum.used });
+    const oldest = read.at(-1);
+    const from = isWhole && !past.isCut ? until - days * DAY : oldest ? Date.parse(oldest.time) : until;
+    return { past, from, until, isWhole };
+  }, [entries, name]);
+  if (failure?.status === 404) return <p class="dim">{failure.detail}</p>;
+  if (failure?.rule) return null;
+  if (failure) return <Failed failure={failure} />;
+  if (!known) return <Loading what="the journal" />;
+  const { past, from, until, isWhole } = known;
+  const first = past.levels[0]!;
+  const levels = [{ ...first, at: from }, ...past.levels];
+  return (
+    <div class="panels levels">
+      <Plot
+        title={name}
+        unit={`over ${plural(days, "day")}`}
+        from={until - days * DAY}
+        to={until}
+        ends={[`${plural(days, "day")} ago`, "now"]}
+        write={(value) => amount(name, value)}
+        lines={[
+          { name: "used", points: levels.map(({ at, used }) => ({ at, value: used })) },
+          { name: "free", points: levels.map(({ at, used, capacity }) => ({ at, value: Math.max(0, capacity - used) })) },
+        ]}
+      />
+      {past.isCut && <p class="dim">Before {new Date(from).toLocaleString()}, changes were made that the journal does not know.</p>}
+      {!isWhole && (
+        <p class="dim">
+          So much has changed that only what happened since {new Date(from).toLocaleString()} was read.{" "}
+          <button type="button" class="small" onClick={() => setPages(pages + PAGES)}>
+            Read further back
+          </button>
+        </p>
+      )}
+    </div>
+  );
+}
