@@ -59,7 +59,7 @@ ALWAYS = (
     errors.DatabaseUnavailable,
 )
 HEADERS = {
-    "cache-control": "Tells caches to ask again.",
+    "cache-control": "Makes caches ask the service again.",
     "etag": "Stands for the answer: send it in `If-None-Match` next time.",
     "last-modified": "When the newest part of the answer last changed.",
     "location": "The address of what was created.",
@@ -166,11 +166,11 @@ def _path_item(path: str, rows: Mapping[str, Operation], version: Version) -> Js
 def _operation(
     path: str, method: str, row: Operation, handler: Handler, version: Version
 ) -> Json:
-    told = inspect.getdoc(handler) or ""
+    summary = inspect.getdoc(handler) or ""
     operation: Json = {
         "operationId": handler.__name__,
         "tags": [handler.__module__.rpartition(".")[2]],
-        "summary": told.partition("\n")[0],
+        "summary": summary.partition("\n")[0],
         "parameters": [
             {"$ref": "#/components/parameters/microversion"},
             *_path_parameters(path),
@@ -280,8 +280,8 @@ def _failures(
         code = f" (`placement.{kind.code}`)" if version >= errors.CODES_SINCE else ""
         by_status.setdefault(kind.status, []).append(f"{when}{code}")
     failures = {
-        str(int(status)): _failure(status, told)
-        for status, told in sorted(by_status.items())
+        str(int(status)): _failure(status, causes)
+        for status, causes in sorted(by_status.items())
     }
     if path not in OPEN:
         # Comes from the middleware of the identity service, before the API is reached.
@@ -289,12 +289,12 @@ def _failures(
     return failures
 
 
-def _failure(status: HTTPStatus, told: list[str]) -> Json:
+def _failure(status: HTTPStatus, causes: list[str]) -> Json:
     headers = list(OF_EACH_ANSWER if status != 500 else OF_EACH_ANSWER[1:])
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers.append("retry-after")
     return {
-        "description": "\n".join(f"* {cause}" for cause in dict.fromkeys(told)),
+        "description": "\n".join(f"* {cause}" for cause in dict.fromkeys(causes)),
         "headers": _headers(headers),
         "content": {
             JSON: {"schema": {"$ref": "#/components/schemas/Error"}},

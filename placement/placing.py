@@ -178,21 +178,21 @@ class Placing:
                 "placed: the search was ended before it had looked at all "
                 f"combinations. {could} could be."
             )
-        told = (
+        detail = (
             f"{self._order.at_least} of {len(self._order.consumers)} consumers must be "
             f"placed, and {could} could be."
         )
         if not chosen.exact:
-            told += " Another choice of hosts might have room for more."
-        raise errors.NoRoom(told, None if could else self._explain())
+            detail += " Another choice of hosts might have room for more."
+        raise errors.NoRoom(detail, None if could else self._explain())
 
     def _explain(self) -> Json:
         forest = self._database.read(
             lambda connection: cache.load(connection, self._cache)
         )
         asked = ExplanationQuery(self._order.wish.request, Wanted(seconds=EXPLAIN))
-        told = explanation.explain(forest, asked)
-        return explanation_wire.render(told, View(MAXIMUM))
+        answer = explanation.explain(forest, asked)
+        return explanation_wire.render(answer, View(MAXIMUM))
 
     def _claim(self, uuid: str, choice: Choice) -> Claim:
         order = self._order
@@ -310,6 +310,6 @@ def _counted() -> Iterator[list[str]]:
         result.append("refused" if error.status < 500 else "failed")
         raise
     finally:
-        telemetry.tell(measure.PLACEMENTS, result=(result or ["failed"])[0])
+        telemetry.record(measure.PLACEMENTS, result=(result or ["failed"])[0])
         seconds = time.perf_counter() - began
-        telemetry.tell(measure.PLACEMENT_SECONDS, seconds)
+        telemetry.record(measure.PLACEMENT_SECONDS, seconds)

@@ -117,7 +117,7 @@ class Conflict(PlacementError):
 
 
 class Unavailable(PlacementError):
-    """Placement could not be asked, or could not answer: no connection, or 5xx."""
+    """Placement could not be reached, or could not answer: no connection, or 5xx."""
 
 
 class Timeout(Unavailable):

@@ -25,7 +25,7 @@ def run(program: str, work: Callable[[], int]) -> int:
         status = work()
         sys.stdout.flush()
     except (PlacementError, Misconfigured) as exc:
-        complain(program, [f"Placement could not be asked: {exc}"])
+        complain(program, [f"Placement could not be reached: {exc}"])
         return NO_ANSWER
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -26,11 +26,11 @@ def document(
     error: ServiceError, detail: str, version: Version | None, request_id: str | None
 ) -> dict[str, Any]:
     """Return the error document: its only member is a string that is itself JSON."""
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         "faultcode": "Client" if error.status < 500 else "Server",
         "faultstring": detail or STOCK.get(error.status, error.status.phrase),
         "debuginfo": None,
     }
     if isinstance(error, UnavailableVersion):
-        told["title"] = error.status.phrase
-    return {"error_message": json.dumps(told)}
+        body["title"] = error.status.phrase
+    return {"error_message": json.dumps(body)}

@@ -92,7 +92,7 @@ def begin_events(config: cfg.ConfigOpts) -> None:
 
 
 def run_events(config: cfg.ConfigOpts, world: World, stop: threading.Event) -> None:
-    """Run events until told to stop."""
+    """Run events until it is stopped."""
     Loop(world).run(config.reservations.event_interval, stop)
 
 

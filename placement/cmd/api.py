@@ -59,7 +59,7 @@ PROGRAM = program.Program(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve the API until told to stop; return the exit code."""
+    """Serve the API until it is stopped; return the exit code."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM.name,
         description="Serve the placement API. Without any configuration it uses an "

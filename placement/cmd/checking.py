@@ -58,7 +58,7 @@ def _look(database: Database) -> Sequence[Finding]:
 
 def _agrees() -> bool:
     if not sys.stdin.isatty():
-        raise ValueError("there is nobody to ask: add --yes")
+        raise ValueError("there is no terminal to confirm on: add --yes")
     return input("Mend what can be mended? [y/N] ").strip().lower() in ("y", "yes")
 
 

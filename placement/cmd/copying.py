@@ -41,9 +41,9 @@ def export(database: Database, config: cfg.ConfigOpts) -> int:
     path: Path = config.category.file
     if path.exists():
         raise ValueError(f"{path} exists already")
-    with progress.shown(PROGRAM) as told, database.patient() as patient:
+    with progress.shown(PROGRAM) as report, database.patient() as patient:
         rows = patient.look(
-            lambda connection: save(path, copying.read(connection, told))
+            lambda connection: save(path, copying.read(connection, report))
         )
     print(f"{rows} rows are in {path}")
     return 0
@@ -52,13 +52,13 @@ def export(database: Database, config: cfg.ConfigOpts) -> int:
 def import_(database: Database, config: cfg.ConfigOpts) -> int:
     """Fill an empty database with what such a file has, all of it or nothing."""
     path: Path = config.category.file
-    with progress.shown(PROGRAM) as told:
-        told.begin("checking the file")
+    with progress.shown(PROGRAM) as report:
+        report.begin("checking the file")
         check(path)
-        migration.SCHEMA.upgrade(database, told=told)
+        migration.SCHEMA.upgrade(database, report=report)
         with database.patient() as patient:
             copied = patient.write(
-                lambda connection: copying.write(connection, load(path), told),
+                lambda connection: copying.write(connection, load(path), report),
                 attempts=1,
             )
     print(f"{copied.total} rows were imported")

@@ -56,8 +56,8 @@ def take_embedded(config: cfg.ConfigOpts) -> None:
 def _with_progress(
     database: Database, work: Callable[[sa.Connection, Progress], int]
 ) -> int:
-    with progress.shown(PROGRAM) as told:
-        return database.write(lambda connection: work(connection, told))
+    with progress.shown(PROGRAM) as report:
+        return database.write(lambda connection: work(connection, report))
 
 
 def run(database: Database, config: cfg.ConfigOpts) -> int:
@@ -71,7 +71,9 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
         else:
             number = _with_progress(
                 database,
-                lambda connection, told: planting.plant(connection, asked.hosts, told),
+                lambda connection, report: planting.plant(
+                    connection, asked.hosts, report
+                ),
             )
             print(f"{asked.hosts} hosts, {number} providers in all")
     except (errors.Conflict, program.Unusable) as exc:

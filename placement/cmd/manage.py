@@ -114,8 +114,8 @@ def _code_of_trouble(config: cfg.ConfigOpts) -> int:
 
 def sync(database: Database, config: cfg.ConfigOpts) -> int:
     """Migrate the schema to the newest revision."""
-    with progress.shown(PROGRAM) as told:
-        migration.SCHEMA.upgrade(database, told=told)
+    with progress.shown(PROGRAM) as report:
+        migration.SCHEMA.upgrade(database, report=report)
     return 0
 
 

@@ -74,11 +74,11 @@ def _run_one_batch(
 def _run_all(database: Database, repairs: Mapping[str, Repair]) -> int:
     print(f"Running batches of {BATCH_SIZE} until complete")
     totals: dict[str, int] = {}
-    with progress.shown(PROGRAM) as told:
-        told.begin("repairing rows")
+    with progress.shown(PROGRAM) as report:
+        report.begin("repairing rows")
         while True:
             done, failed = _run_batch(database, repairs, BATCH_SIZE)
-            told.advance(sum(done.values()))
+            report.advance(sum(done.values()))
             for name, count in done.items():
                 totals[name] = totals.get(name, 0) + count
             if not any(done.values()):

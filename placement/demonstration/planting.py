@@ -29,11 +29,11 @@ Rows = Iterable[Mapping[str, Any]]
 
 
 def plant(
-    connection: sa.Connection, hosts: int, told: Progress = progress.SILENT
+    connection: sa.Connection, hosts: int, report: Progress = progress.SILENT
 ) -> int:
     """Store a cloud with so many hosts; return how many providers it has.
 
-    :param told: gets the progress, in rows
+    :param report: gets the progress, in rows
     :raises Conflict: there are resource providers
     """
     if connection.execute(sa.select(models.ResourceProvider.id).limit(1)).first():
@@ -41,17 +41,17 @@ def plant(
             "There are resource providers in this database: a demonstration cloud "
             "needs an empty one."
         )
-    planter = _Planter(connection, list(_made(hosts, told)), told)
+    planter = _Planter(connection, list(_made(hosts, report)), report)
     planter.plant(cloud.list_aggregates(hosts))
     recording.note_everything(connection)
     return len(planter.providers)
 
 
-def _made(hosts: int, told: Progress) -> Iterator[cloud.Part]:
-    told.begin("making hosts", hosts + cloud.ZONES)
+def _made(hosts: int, report: Progress) -> Iterator[cloud.Part]:
+    report.begin("making hosts", hosts + cloud.ZONES)
     for part in cloud.make(hosts):
         yield part
-        told.advance()
+        report.advance()
 
 
 class _Planter:
@@ -61,10 +61,10 @@ class _Planter:
         self,
         connection: sa.Connection,
         parts: Sequence[cloud.Part],
-        told: Progress,
+        report: Progress,
     ) -> None:
         self._connection = connection
-        self._told = told
+        self._report = report
         self.providers = [each for part in parts for each in part.providers]
         self._consumers = [each for part in parts for each in part.consumers]
         self._ids: dict[str, int] = {}
@@ -81,11 +81,11 @@ class _Planter:
         remaining = iter(rows)
         while chunk := list(itertools.islice(remaining, CHUNK)):
             self._connection.execute(sa.insert(table), chunk)
-            self._told.advance(len(chunk))
+            self._report.advance(len(chunk))
 
     def _plant_providers(self) -> None:
         """Insert one generation after the other: a child refers to its parent."""
-        self._told.begin("storing resource providers", len(self.providers))
+        self._report.begin("storing resource providers", len(self.providers))
         table = models.ResourceProvider
         generation = [each for each in self.providers if each.parent is None]
         roots: dict[str, int | None] = {}
@@ -138,7 +138,7 @@ class _Planter:
         )
 
     def _begin(self, what: str, rows: Iterable[Sized]) -> None:
-        self._told.begin(f"storing {what}", sum(map(len, rows)))
+        self._report.begin(f"storing {what}", sum(map(len, rows)))
 
     def _class_ids(self) -> dict[str, int]:
         names = {name for each in self.providers for name in each.stocks}
@@ -187,7 +187,7 @@ class _Planter:
         names = {each.type for each in self._consumers}
         types = self._ensure(models.ConsumerType.name, sorted(names))
         now = clock.now()
-        self._told.begin("storing consumers", len(self._consumers))
+        self._report.begin("storing consumers", len(self._consumers))
         self._insert(
             models.Consumer,
             (
@@ -244,19 +244,19 @@ def _ids(
     }
 
 
-def remove(connection: sa.Connection, told: Progress = progress.SILENT) -> int:
+def remove(connection: sa.Connection, report: Progress = progress.SILENT) -> int:
     """Remove the demonstration cloud; return how many providers it had.
 
     All allocations against it are removed, too.
 
-    :param told: gets the progress, in providers
+    :param report: gets the progress, in providers
     :raises Conflict: a provider that is not part of it is below one that is
     """
     ids = _planted(connection)
     _check_is_alone(connection, ids)
-    told.begin("removing allocations", len(ids))
-    _remove_allocations(connection, ids, told)
-    told.begin("removing resource providers")
+    report.begin("removing allocations", len(ids))
+    _remove_allocations(connection, ids, report)
+    report.begin("removing resource providers")
     provider = models.ResourceProvider
     for table in (
         models.Inventory,
@@ -309,7 +309,7 @@ def _check_is_alone(connection: sa.Connection, ids: Collection[int]) -> None:
 
 
 def _remove_allocations(
-    connection: sa.Connection, ids: Collection[int], told: Progress
+    connection: sa.Connection, ids: Collection[int], report: Progress
 ) -> None:
     allocation, consumer = models.Allocation, models.Consumer
     users: set[str] = set()
@@ -318,7 +318,7 @@ def _remove_allocations(
         query = sa.select(allocation.consumer_id).where(here).distinct()
         users.update(connection.scalars(query.order_by(allocation.consumer_id)))
         connection.execute(sa.delete(allocation).where(here))
-        told.advance(len(chunk))
+        report.advance(len(chunk))
     has_more = sa.exists().where(allocation.consumer_id == consumer.uuid)
     for leaving in storage.chunks(sorted(users)):
         connection.execute(

@@ -78,7 +78,7 @@ class ForestCache:
     that has not happened for ``QUIET`` seconds: there is no forest to trust, but one
     that is ``observed`` by ``examine``, in the background.
 
-    :param clock: tells the time, in seconds
+    :param clock: returns the time, in seconds
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -134,7 +134,7 @@ class ForestCache:
     def _keep(self, current: Kept | None) -> None:
         self._kept = current
         size = current.forest.size if current else 0
-        telemetry.tell(measure.FOREST_TREES, size)
+        telemetry.record(measure.FOREST_TREES, size)
 
     def _replace(self, current: Kept | None) -> None:
         """Keep a forest that was read afresh, or none."""
@@ -225,7 +225,7 @@ class ForestCache:
 
 def _count(connection: sa.Connection, found_by: str) -> None:
     """Count that changes were not recorded, which the journal lacks as well."""
-    telemetry.tell(measure.FOREST_CORRECTIONS, found_by=found_by)
+    telemetry.record(measure.FOREST_CORRECTIONS, found_by=found_by)
     keeping.miss(connection)
 
 

@@ -50,7 +50,7 @@ class Kept:
 
 def read_all(connection: sa.Connection, heads: str) -> Kept:
     """Return the whole forest, read afresh."""
-    telemetry.tell(measure.FOREST_REFRESHES, extent="all")
+    telemetry.record(measure.FOREST_REFRESHES, extent="all")
     seen = change_log.seen_of(change_log.load_changes(connection))
     grown = loading.load(connection)
     return Kept(grown, heads, seen, _excess(connection, grown), object())
@@ -71,7 +71,7 @@ def follow(connection: sa.Connection, base: Kept, heads: str) -> Kept:
     changed = base.seen.changed_roots(seen, reading.MOST_LISTED_ROOTS)
     if changed is None or _are_renamed(base.forest.vocabulary, words):
         return read_all(connection, heads)
-    telemetry.tell(measure.FOREST_REFRESHES, extent="changes")
+    telemetry.record(measure.FOREST_REFRESHES, extent="changes")
     trees = reading.load(connection, words, changed, base.forest.provider)
     grown = base.forest.replace(words, changed, trees)
     is_restored = seen.is_older(base.seen) and not base.is_newer(connection)

@@ -18,7 +18,7 @@ class Watch:
     """Does pieces of work on a database, each in a transaction that reads.
 
     :param work: does one piece
-    :param clock: tells the time, in seconds
+    :param clock: returns the time, in seconds
     """
 
     def __init__(

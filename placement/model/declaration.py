@@ -74,7 +74,7 @@ class Change:
 
 
 def is_same(one: Inventory | None, other: Inventory | None) -> bool:
-    """Return whether two inventories are equal, as far as databases can tell."""
+    """Return whether two inventories are equal, as far as databases can store it."""
     if one is None or other is None:
         return one is other
     if one == other:

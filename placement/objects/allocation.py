@@ -428,13 +428,13 @@ def _record_change(
     """
     leaving = {each.consumer.uuid for each in claims if not each.amounts}
     left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}
-    told = left.union(provider_uuids(claims))
-    quiet = {row.provider_uuid for row in held.rows} - told
+    changed = left.union(provider_uuids(claims))
+    quiet = {row.provider_uuid for row in held.rows} - changed
     resource_provider.record_change(
         connection, _pick(held.providers, quiet), [], bump=False
     )
     bumped = resource_provider.bump(
-        connection, _pick(held.providers, told), _entries(claims, held)
+        connection, _pick(held.providers, changed), _entries(claims, held)
     )
     return {**held.providers, **bumped}
 

@@ -216,7 +216,8 @@ def _with_missing(
     for name in missing:
         if name not in found:
             raise errors.Conflict(
-                f"This database cannot tell '{name}' from another name that is in use."
+                f"This database cannot distinguish '{name}' from another name that "
+                "is in use."
             )
     return {**known, **found}
 

@@ -65,7 +65,9 @@ def _tables() -> list[sa.Table]:
     return [*models.Base.metadata.sorted_tables, *own]
 
 
-def read(connection: sa.Connection, told: Progress = progress.SILENT) -> Iterator[Line]:
+def read(
+    connection: sa.Connection, report: Progress = progress.SILENT
+) -> Iterator[Line]:
     """Yield the lines of a copy, as the transaction sees the database.
 
     Few of them are in memory at a time.
@@ -76,7 +78,7 @@ def read(connection: sa.Connection, told: Progress = progress.SILENT) -> Iterato
         table.name: connection.scalar(sa.select(sa.func.count()).select_from(table))
         for table in tables
     }
-    told.begin("reading", sum(filter(None, counts.values())))
+    report.begin("reading", sum(filter(None, counts.values())))
     yield {"format": FORMAT, "version": VERSION, "rows": counts}
     for table in tables:
         yield {"table": table.name, "columns": [column.name for column in table.c]}
@@ -84,7 +86,7 @@ def read(connection: sa.Connection, told: Progress = progress.SILENT) -> Iterato
         query = sa.select(table).order_by(*table.primary_key)
         streaming = connection.execution_options(yield_per=BATCH)
         for rows in streaming.execute(query).partitions():
-            told.advance(len(rows))
+            report.advance(len(rows))
             for row in rows:
                 yield [write(value) for write, value in zip(writers, row, strict=True)]
 
@@ -136,7 +138,7 @@ def check_is_empty(connection: sa.Connection) -> None:
 def write(
     connection: sa.Connection,
     lines: Iterable[Line],
-    told: Progress = progress.SILENT,
+    report: Progress = progress.SILENT,
 ) -> Copied:
     """Fill an empty database with a copy.
 
@@ -147,10 +149,10 @@ def write(
     for name in STANDARD:
         connection.execute(sa.delete(models.Base.metadata.tables[name]))
     lines = iter(lines)
-    told.begin("writing", _total(next(lines, None)))
+    report.begin("writing", _total(next(lines, None)))
     known = {table.name: table for table in _tables()}
     with standard_name.zero_as_an_id(connection):
-        copied = _fill(connection, lines, known, told)
+        copied = _fill(connection, lines, known, report)
     storage.count_on(connection, [known[name] for name in copied])
     _begin_anew(connection)
     return Copied(copied)
@@ -160,7 +162,7 @@ def _fill(
     connection: sa.Connection,
     lines: Iterator[Line],
     known: Mapping[str, sa.Table],
-    told: Progress,
+    report: Progress,
 ) -> dict[str, int]:
     """Insert the rows of each table, and return how many they were, by table."""
     copied: dict[str, int] = {}
@@ -173,7 +175,7 @@ def _fill(
         elif into is None:
             raise Unreadable("A row comes before the name of its table.")
         else:
-            copied[into.table.name] += into.insert(connection, group, told)
+            copied[into.table.name] += into.insert(connection, group, report)
     return copied
 
 
@@ -225,7 +227,7 @@ class _Into:
         self._readers = [_reader(table.c[name]) for name in columns]
 
     def insert(
-        self, connection: sa.Connection, rows: Iterable[Any], told: Progress
+        self, connection: sa.Connection, rows: Iterable[Any], report: Progress
     ) -> int:
         """Insert rows, and return how many they were."""
         count = 0
@@ -234,7 +236,7 @@ class _Into:
                 sa.insert(self.table), [self._read(row) for row in chunk]
             )
             count += len(chunk)
-            told.advance(len(chunk))
+            report.advance(len(chunk))
         return count
 
     def _read(self, row: Row) -> dict[str, Any]:
@@ -253,7 +255,7 @@ class _IntoProviders(_Into):
     """Providers: they refer to others, which may come later."""
 
     def insert(
-        self, connection: sa.Connection, rows: Iterable[Any], told: Progress
+        self, connection: sa.Connection, rows: Iterable[Any], report: Progress
     ) -> int:
         """Insert rows, first without their relatives that are not there yet."""
         there: set[int] = set()
@@ -268,7 +270,7 @@ class _IntoProviders(_Into):
                     value.update(dict.fromkeys(RELATIVES))
             connection.execute(sa.insert(self.table), values)
             count += len(values)
-            told.advance(len(values))
+            report.advance(len(values))
         for some in storage.chunks(early, BATCH):
             connection.execute(_RELATE, some)
         return count

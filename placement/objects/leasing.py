@@ -101,8 +101,8 @@ def confirm(connection: sa.Connection, uuid: str) -> None:
         raise _no_lease(uuid)
     lease.remove(connection, ends)
     [end] = ends.values()
-    told = as_text(end)
-    recording.note_lease(connection, entry.LEASE_CONFIRMED, uuid, told, None)
+    ends_at = as_text(end)
+    recording.note_lease(connection, entry.LEASE_CONFIRMED, uuid, ends_at, None)
 
 
 def get(connection: sa.Connection, uuid: str) -> Lease:
@@ -166,7 +166,7 @@ def end_all_due(database: Database) -> int:
             break
         for uuid in ended:
             LOG.info("the lease of consumer %s has ended, and its allocations", uuid)
-        telemetry.tell(measure.LEASES_EXPIRED, len(ended))
+        telemetry.record(measure.LEASES_EXPIRED, len(ended))
         total += len(ended)
     return total
 
@@ -202,8 +202,8 @@ def _end_some(connection: sa.Connection) -> list[str] | None:
     ends = lease.load(connection, list(ids))
     ended = {ids[key]: end for key, end in ends.items() if end <= now}
     for uuid, end in sorted(ended.items()):
-        told = as_text(end)
-        recording.note_lease(connection, entry.LEASE_EXPIRED, uuid, told, None)
+        ends_at = as_text(end)
+        recording.note_lease(connection, entry.LEASE_EXPIRED, uuid, ends_at, None)
     allocation.delete_held(connection, allocation.narrow(held, ended.keys()))
     # Another service has deleted these consumers, and knows nothing of leases.
     lease.remove(connection, [row.consumer_id for row in due if row.uuid is None])

@@ -48,7 +48,7 @@ def by_consumer_type(
     rows = connection.execute(_count_consumers(user_id is not None), owner)
     counts = {kind or UNKNOWN_TYPE: int(count) for kind, count in rows}
     amounts: dict[str, dict[str, int]] = {kind: {} for kind in counts}
-    # Consumers of one type need not be told apart, which is half of the work.
+    # Consumers of one type need not be distinguished, which is half of the work.
     by_type = len(counts) > 1
     only = next(iter(counts), UNKNOWN_TYPE)
     query = _sum_amounts(user_id is not None, by_type)

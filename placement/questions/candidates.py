@@ -90,8 +90,8 @@ def find(snapshot: Snapshot, question: CandidateQuery, order: Order) -> list[Can
         limits=order.limits,
     )
     found = list(itertools.islice(candidates, question.limit))
-    telemetry.tell(measure.CANDIDATE_HOSTS, tally.anchors)
-    telemetry.tell(measure.CANDIDATE_ANSWERS, len(found))
+    telemetry.record(measure.CANDIDATE_HOSTS, tally.anchors)
+    telemetry.record(measure.CANDIDATE_ANSWERS, len(found))
     _report(tally, len(found))
     if shuffle:
         shuffle.shuffle(found)
@@ -105,7 +105,7 @@ def _report(tally: Tally, found: int) -> None:
     """
     hard = ", ".join(suffix or "without suffix" for suffix in tally.hardest(MOST_NAMED))
     if tally.exhausted:
-        telemetry.tell(measure.SEARCHES_CUT)
+        telemetry.record(measure.SEARCHES_CUT)
         LOG.warning(
             "[placement] search_picks ended a search for allocation candidates: %d "
             "found, there may be more; turns cut short: %d; groups hard to satisfy: %s",

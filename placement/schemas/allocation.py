@@ -154,20 +154,22 @@ def _parse_amounts(document: Json) -> dict[str, dict[str, int]]:
     return {uuid: item["resources"] for uuid, item in document.items()}
 
 
-class Told(NamedTuple):
+class Member(NamedTuple):
     """A field about a consumer: its first microversion, schema and value."""
 
     since: tuple[int, int]
     schema: Json
-    tell: Callable[[Consumer], Json]
+    render: Callable[[Consumer], Json]
 
 
 # The fields about the consumer of allocations, by name.
 ABOUT = {
-    "project_id": Told((1, 12), TEXT, lambda consumer: consumer.project_id),
-    "user_id": Told((1, 12), TEXT, lambda consumer: consumer.user_id),
-    "consumer_generation": Told((1, 28), INTEGER, lambda consumer: consumer.generation),
-    "consumer_type": Told(
+    "project_id": Member((1, 12), TEXT, lambda consumer: consumer.project_id),
+    "user_id": Member((1, 12), TEXT, lambda consumer: consumer.user_id),
+    "consumer_generation": Member(
+        (1, 28), INTEGER, lambda consumer: consumer.generation
+    ),
+    "consumer_type": Member(
         (1, 38), TEXT, lambda consumer: consumer.type or UNKNOWN_TYPE
     ),
 }
@@ -191,9 +193,11 @@ def _describe_provider(version: Version) -> Json:
     )
 
 
-def _describe_about(members: Mapping[str, Told], version: Version) -> dict[str, Json]:
+def _describe_about(members: Mapping[str, Member], version: Version) -> dict[str, Json]:
     return {
-        name: told.schema for name, told in members.items() if version >= told.since
+        name: member.schema
+        for name, member in members.items()
+        if version >= member.since
     }
 
 
@@ -229,9 +233,9 @@ def render_provider(allocations: ProviderAllocations, view: View) -> Json:
     }
 
 
-def _about(members: Mapping[str, Told], consumer: Consumer, view: View) -> Json:
+def _about(members: Mapping[str, Member], consumer: Consumer, view: View) -> Json:
     return {
-        name: told.tell(consumer)
-        for name, told in members.items()
-        if view.version >= told.since
+        name: member.render(consumer)
+        for name, member in members.items()
+        if view.version >= member.since
     }

@@ -139,9 +139,9 @@ def _describe(version: Version) -> Json:
 
 
 @described(_describe)
-def render(told: Explanation, view: View) -> Json:
+def render(explanation: Explanation, view: View) -> Json:
     """Render an explanation, in numbers and in words."""
-    report = told.report
+    report = explanation.report
     document = {
         "serves": report.serves,
         "hosts": report.hosts,
@@ -150,10 +150,14 @@ def render(told: Explanation, view: View) -> Json:
     }
     if report.changes is not None:
         document["changes"] = [_render_change(change) for change in report.changes]
-    if told.near is not None:
-        document["near"] = [_render_near(host, told) for host in told.near]
-    if told.asked:
-        document["host"] = [_render_host(host, told) for host in told.asked]
+    if explanation.near is not None:
+        document["near"] = [
+            _render_near(host, explanation) for host in explanation.near
+        ]
+    if explanation.asked:
+        document["host"] = [
+            _render_host(host, explanation) for host in explanation.asked
+        ]
     return {**document, "complete": report.complete}
 
 
@@ -208,13 +212,13 @@ def _render_name(host: Judged) -> Json:
     return {"uuid": root.uuid, "name": root.name}
 
 
-def _render_near(host: Judged, told: Explanation) -> Json:
+def _render_near(host: Judged, explanation: Explanation) -> Json:
     verdicts = [host.verdicts[each] for each in host.host.unmet]
     return {
         **_render_name(host),
         "unmet": [
             {
-                **_render_finding(_unmet(each), told),
+                **_render_finding(_unmet(each), explanation),
                 "text": sentence.unmet(each),
             }
             for each in verdicts
@@ -230,32 +234,32 @@ def _unmet(verdict: Verdict) -> Finding:
     return verdict.closest or finding.not_alone(verdict.constraint)
 
 
-def _render_host(host: Judged, told: Explanation) -> Json:
+def _render_host(host: Judged, explanation: Explanation) -> Json:
     return {
         **_render_name(host),
         "serves": not host.host.unmet,
         "constraints": [
-            _render_verdict(verdict, constraint not in host.host.unmet, told)
+            _render_verdict(verdict, constraint not in host.host.unmet, explanation)
             for constraint, verdict in host.verdicts.items()
         ],
     }
 
 
-def _render_verdict(verdict: Verdict, met: bool, told: Explanation) -> Json:
+def _render_verdict(verdict: Verdict, met: bool, explanation: Explanation) -> Json:
     document: Json = {
         "id": verdict.constraint.id,
         "met": met,
         "providers": [provider.uuid for provider in verdict.meeting],
     }
     if verdict.closest and verdict.closest.provider:
-        closest = _render_finding(verdict.closest, told)
+        closest = _render_finding(verdict.closest, explanation)
         document["closest"] = {
             name: value for name, value in closest.items() if name != "id"
         }
     return document
 
 
-def _render_finding(each: Finding, told: Explanation) -> Json:
+def _render_finding(each: Finding, explanation: Explanation) -> Json:
     document: Json = {"id": each.constraint.id}
     if each.needs is not None:
         document["needs"] = each.needs
@@ -269,8 +273,9 @@ def _render_finding(each: Finding, told: Explanation) -> Json:
         document["reserved"] = each.stock.reserved
         document["allocation_ratio"] = each.stock.allocation_ratio
         key = (each.provider.uuid, str(each.constraint.resource_class))
-        if told.holders is not None:
+        if explanation.holders is not None:
             document["holders"] = [
-                dataclasses.asdict(holder) for holder in told.holders.get(key, ())
+                dataclasses.asdict(holder)
+                for holder in explanation.holders.get(key, ())
             ]
     return document

@@ -110,7 +110,7 @@ def plan(placement: Client, declared: Declaration, asked: argparse.Namespace) ->
 def apply(placement: Client, declared: Declaration, asked: argparse.Namespace) -> int:
     """Show what would change, ask, and change it."""
     if not (asked.yes or sys.stdin.isatty()):
-        raise Unusable("nobody can be asked: --yes is needed without a terminal")
+        raise Unusable("--yes is needed where there is no terminal to confirm on")
     applier = _Applier(placement, declared, asked)
     if not asked.yes:
         planned = applier.send(dry_run=True)

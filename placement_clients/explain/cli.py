@@ -126,8 +126,8 @@ COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {
 
 
 def _get(placement: Client, name: str, query: str) -> Json:
-    with progress.shown(PROGRAM) as told:
-        told.begin("waiting for Placement")
+    with progress.shown(PROGRAM) as report:
+        report.begin("waiting for Placement")
         return placement.get(f"/ledger/v1/{name}", version=VERSION, query=query)
 
 

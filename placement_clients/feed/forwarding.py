@@ -161,7 +161,7 @@ class Forwarder:
                 if exc.status == HTTPStatus.NOT_FOUND or not may_pass(exc.status):
                     raise
                 attempt += 1
-                self._pause(attempt, f"Placement could not be asked: {exc}")
+                self._pause(attempt, f"Placement could not be reached: {exc}")
 
     def _deliver(self, change: Json) -> None:
         """Deliver a change, however often that has to be tried.

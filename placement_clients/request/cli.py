@@ -47,7 +47,7 @@ exit status:
   0  good
   1  no valid host, or a check that failed
   2  bad input: the message names the flavor key or image property at fault
-  3  Placement could not be asked
+  3  Placement could not be reached
 
 examples:
   openstack flavor show m1.small -f json > flavor.json
@@ -199,11 +199,11 @@ def _show_servers(placed: Sequence[Placed], names: Mapping[str, str]) -> None:
     show_table(["SERVER", "HOST", "PROVIDER", "UUID", "AMOUNTS", "GROUPS"], rows)
     hosts = {each.host for each in placed}
     existed = sum(each.existed for each in placed)
-    told = f"{_counted(len(placed), 'server')} on {_counted(len(hosts), 'host')}"
+    summary = f"{_counted(len(placed), 'server')} on {_counted(len(hosts), 'host')}"
     ends = [each.expires_at for each in placed if each.expires_at]
     more = [f"{existed} of them already"] if existed else []
     more += [f"the first of them until {min(ends)}"] if ends else []
-    print("\n" + ", ".join([told, *more]))
+    print("\n" + ", ".join([summary, *more]))
 
 
 def check_rebuild(asked: argparse.Namespace) -> int:

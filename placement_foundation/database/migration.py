@@ -115,31 +115,31 @@ class History:
         self,
         database: Database,
         revision: str | None = None,
-        told: Progress = progress.SILENT,
+        report: Progress = progress.SILENT,
     ) -> None:
         """Migrate the schema to a revision, the newest if none is given.
 
         A database that already has it, and lacks nothing of it, is not touched.
         Processes and threads that start together take turns.
 
-        :param told: gets the progress, in revisions
+        :param report: gets the progress, in revisions
         :raises alembic.util.CommandError: the database has an unknown revision
         :raises RuntimeError: the data must be repaired first, by an online migration
         """
         wanted = revision or self.head
-        self._upgrade_alone(database, wanted, told)
+        self._upgrade_alone(database, wanted, report)
         if self._beside and wanted == self.head:
-            self._beside.upgrade(database, told=told)
+            self._beside.upgrade(database, report=report)
 
-    def _upgrade_alone(self, database: Database, wanted: str, told: Progress) -> None:
+    def _upgrade_alone(self, database: Database, wanted: str, report: Progress) -> None:
         """Migrate to a revision, without the history beside this one."""
         if not self._is_at(database, wanted):
-            told.begin("waiting for the turn to migrate")
+            report.begin("waiting for the turn to migrate")
             with database.unhurried() as engine, _exclusively(engine) as connection:
                 # The process that held the lock has most likely done the work.
                 if self._recorded(connection) != wanted:
-                    told.begin("migrating, revision by revision")
-                    command.upgrade(self._alembic(connection, told), wanted)
+                    report.begin("migrating, revision by revision")
+                    command.upgrade(self._alembic(connection, report), wanted)
                 if wanted == self.head:
                     self._content.complete(connection)
 
@@ -192,12 +192,12 @@ class History:
         return context.get_current_revision()
 
     def _alembic(
-        self, connection: sa.Connection, told: Progress = progress.SILENT
+        self, connection: sa.Connection, report: Progress = progress.SILENT
     ) -> Config:
         config = Config()
         config.set_main_option("script_location", self.scripts)
         config.attributes["connection"] = connection
-        config.attributes["told"] = told
+        config.attributes["report"] = report
         config.attributes["version_table"] = self.version_table
         return config
 
@@ -208,11 +208,11 @@ def run(environment: Any) -> None:
     :param environment: the module ``alembic.context``
     """
     attributes = environment.config.attributes
-    told: Progress = attributes["told"]
+    report: Progress = attributes["report"]
     environment.configure(
         connection=attributes["connection"],
         version_table=attributes["version_table"],
-        on_version_apply=lambda **step: told.advance(),
+        on_version_apply=lambda **step: report.advance(),
     )
     with environment.begin_transaction():
         environment.run_migrations()

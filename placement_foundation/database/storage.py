@@ -289,9 +289,9 @@ class Database:
                     again = again and not reconnected
                     reconnected = True
                 cause = trouble.name_cause(exc)
-                telemetry.tell(telemetry.TRANSACTION_FAILURES, cause=cause)
+                telemetry.record(telemetry.TRANSACTION_FAILURES, cause=cause)
                 self._check_worth(exc, again)
-                telemetry.tell(telemetry.TRANSACTION_RETRIES, cause=cause)
+                telemetry.record(telemetry.TRANSACTION_RETRIES, cause=cause)
             # Transactions that lost to each other would collide again without a pause.
             time.sleep(_pause(attempt))
         raise ValueError("a transaction is attempted at least once")

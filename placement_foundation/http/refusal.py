@@ -18,7 +18,7 @@ Document: TypeAlias = Callable[
 ]
 
 
-class _Told:
+class _Quoting:
     """An error that quotes what the caller sent, but not at length."""
 
     def _make_body(self, environ: Mapping[str, Any], escape: Any) -> str:
@@ -26,19 +26,19 @@ class _Told:
         shown = {
             name: quotation.cut(environ[name]) for name in QUOTED if name in environ
         }
-        told: str = super()._make_body(shown, escape)  # type: ignore[misc]
-        return told
+        body: str = super()._make_body(shown, escape)  # type: ignore[misc]
+        return body
 
     def plain_body(self, environ: Mapping[str, Any]) -> str:
-        told = quotation.strip_tags(self._make_body(environ, webob.exc.no_escape))
+        body = quotation.strip_tags(self._make_body(environ, webob.exc.no_escape))
         here: Any = self
-        text: str = here.plain_template_obj.substitute(status=here.status, body=told)
+        text: str = here.plain_template_obj.substitute(status=here.status, body=body)
         return text
 
 
 QUOTED = ("REQUEST_METHOD", "HTTP_ACCEPT", "CONTENT_TYPE")
 KINDS = {
-    status: type(kind.__name__, (_Told, kind), {})
+    status: type(kind.__name__, (_Quoting, kind), {})
     for status, kind in webob.exc.status_map.items()
 }
 
@@ -70,8 +70,8 @@ def as_json(document: Document) -> Callable[..., webob.Response]:
     def refuse(
         request: webob.Request, error: errors.ServiceError, version: Version | None
     ) -> webob.Response:
-        told = document(error, _message(error), version, _request_id(request))
-        return webob.Response(status=int(error.status), json_body=told)
+        shown = document(error, _message(error), version, _request_id(request))
+        return webob.Response(status=int(error.status), json_body=shown)
 
     return refuse
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 CHUNK = 1 << 16
 # A higher level hardly makes the description of a cloud any smaller.
 LEVEL = 3
-# Tells zlib to write the gzip format.
+# Makes zlib write the gzip format.
 GZIP = 31
 
 Encode: TypeAlias = Callable[[object], bytes]

@@ -49,7 +49,9 @@ class Meter(telemetry.Observer):
             for measure in (*telemetry.MEASURES, *measures)
         }
 
-    def tell(self, measure: Measure, amount: float, labels: Mapping[str, str]) -> None:
+    def record(
+        self, measure: Measure, amount: float, labels: Mapping[str, str]
+    ) -> None:
         """Record a number."""
         keep = self._told.get(measure)
         if keep:
@@ -148,8 +150,8 @@ def watch_connections(engine: sa.Engine) -> None:
         ("checkout", telemetry.CONNECTIONS_IN_USE, 1),
         ("checkin", telemetry.CONNECTIONS_IN_USE, -1),
     ):
-        tell = functools.partial(telemetry.tell, measure, amount)
-        sa.event.listen(engine, event, lambda *_, tell=tell: tell())
+        record = functools.partial(telemetry.record, measure, amount)
+        sa.event.listen(engine, event, lambda *_, record=record: record())
 
 
 def render(more: Iterable["Collector"] = ()) -> bytes:

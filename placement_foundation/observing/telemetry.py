@@ -116,7 +116,9 @@ MEASURES = (
 class Observer:
     """Receives what happens. This one ignores it."""
 
-    def tell(self, measure: Measure, amount: float, labels: Mapping[str, str]) -> None:
+    def record(
+        self, measure: Measure, amount: float, labels: Mapping[str, str]
+    ) -> None:
         """Record a number."""
 
     def request(
@@ -151,10 +153,10 @@ def remove(observer: Observer) -> None:
     _observers = tuple(one for one in _observers if one is not observer)
 
 
-def tell(measure: Measure, amount: float = 1, **labels: str) -> None:
+def record(measure: Measure, amount: float = 1, **labels: str) -> None:
     """Report something that was counted or timed."""
     for observer in _observers:
-        observer.tell(measure, amount, labels)
+        observer.record(measure, amount, labels)
 
 
 @contextlib.contextmanager
@@ -194,8 +196,8 @@ def answer(environment: "WSGIEnvironment", status: str, seconds: float) -> None:
     if not _observers:
         return
     method, place = method_of(environment), operation()
-    tell(REQUESTS, operation=place, method=method, status=status)
-    tell(REQUEST_SECONDS, seconds, operation=place, method=method)
+    record(REQUESTS, operation=place, method=method, status=status)
+    record(REQUEST_SECONDS, seconds, operation=place, method=method)
     for observer in _observers:
         observer.answer(place, method, status)
 
@@ -215,7 +217,7 @@ def _step(name: str) -> Iterator[None]:
             yield
     finally:
         seconds = time.perf_counter() - began
-        tell(STEP_SECONDS, seconds, operation=operation(), step=name)
+        record(STEP_SECONDS, seconds, operation=operation(), step=name)
 
 
 def timed(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -242,9 +244,9 @@ def outcome(measure: Measure | None) -> Iterator[None]:
         yield
     except errors.ServiceError as error:
         refused = error.status < 500
-        tell(measure, outcome="refused" if refused else "failed", code=error.code)
+        record(measure, outcome="refused" if refused else "failed", code=error.code)
         raise
     except Exception:
-        tell(measure, outcome="failed", code=NONE)
+        record(measure, outcome="failed", code=NONE)
         raise
-    tell(measure, outcome="granted", code=NONE)
+    record(measure, outcome="granted", code=NONE)

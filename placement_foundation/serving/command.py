@@ -32,8 +32,8 @@ TROUBLE = (
 def describe(exc: BaseException) -> str:
     """Return what went wrong in one line."""
     # The message of a failed transaction is for callers of the API.
-    told = exc if not isinstance(exc, errors.DatabaseUnavailable) else exc.__cause__
-    text = trouble.describe(told or exc)
+    cause = exc if not isinstance(exc, errors.DatabaseUnavailable) else exc.__cause__
+    text = trouble.describe(cause or exc)
     # The location of an option is for programmers.
     return re.sub(r"LocationInfo\(location=.*?, detail='(.*?)'\)", r"\1", text)
 

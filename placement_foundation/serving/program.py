@@ -166,7 +166,7 @@ def _count(text: str) -> int:
 
 
 def serve(program: Program, asked: argparse.Namespace) -> int:
-    """Serve until told to stop; return the exit code.
+    """Serve until it is stopped; return the exit code.
 
     :param asked: the values of the arguments from ``add_arguments``
     """
@@ -240,7 +240,7 @@ def run_configured(
 
 
 def refuse(program: Program, exc: Unusable) -> int:
-    """Tell the operator why nothing was done; return the exit code."""
+    """Print for the operator why nothing was done; return the exit code."""
     command.complain(program.name, exc)
     return 1
 

@@ -361,7 +361,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         interpreter.settle()
 
     def run(self) -> None:
-        """Serve until told to stop, then until all that has begun is answered."""
+        """Serve until it is stopped, then until all that has begun is answered."""
         # The number of requests that wait for a thread is not worth a line, either.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self._map: dict[int, Any] = {}

@@ -26,7 +26,7 @@ PATIENCE = 3
 class Tally:
     """The outcome for the nodes of a pass, by UUID.
 
-    Some of the failed ones are ``unanswered``: Placement could not be asked.
+    Some of the failed ones are ``unanswered``: Placement could not be reached.
     """
 
     synchronised: set[str] = dataclasses.field(default_factory=set)

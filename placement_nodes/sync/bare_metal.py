@@ -26,7 +26,7 @@ FIELDS = (
 
 
 class Unreadable(Exception):
-    """The node service could not be asked, or its answer could not be parsed."""
+    """The node service could not be reached, or its answer could not be parsed."""
 
 
 class BareMetal:

@@ -28,7 +28,7 @@ class Report:
 
     def skipped(self) -> None:
         """Note a pass in which the nodes could not be read."""
-        telemetry.tell(measure.PASSES, outcome="skipped")
+        telemetry.record(measure.PASSES, outcome="skipped")
 
     def made(self, tally: Tally) -> None:
         """Note a pass."""
@@ -37,13 +37,13 @@ class Report:
             if not tally.unanswered:
                 self._written = self._read
         outcome = "partial" if tally.failed else "complete"
-        telemetry.tell(measure.PASSES, outcome=outcome)
+        telemetry.record(measure.PASSES, outcome=outcome)
         for name in ("synchronised", "left_out", "failed", "unanswered"):
-            telemetry.tell(measure.NODES, len(getattr(tally, name)), outcome=name)
+            telemetry.record(measure.NODES, len(getattr(tally, name)), outcome=name)
         for name in ("changed", "removed"):
-            telemetry.tell(measure.CHANGES, len(getattr(tally, name)), kind=name)
+            telemetry.record(measure.CHANGES, len(getattr(tally, name)), kind=name)
         if not tally.failed:
-            telemetry.tell(measure.LAST_PASS, time.time())
+            telemetry.record(measure.LAST_PASS, time.time())
 
     def reads_nodes(self) -> bool:
         """Return whether the nodes could be read a short time ago."""

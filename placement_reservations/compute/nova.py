@@ -39,8 +39,8 @@ class NovaCompute:
 
     def for_request(self, request_id: str | None) -> Self:
         """Return this service on behalf of an inbound request."""
-        told = self.placement.for_request(request_id)
-        return dataclasses.replace(self, placement=told)
+        client = self.placement.for_request(request_id)
+        return dataclasses.replace(self, placement=client)
 
     def find_host(self, name: str) -> Details | None:
         """Return the details of a host, None if there is no host with that name."""

@@ -127,7 +127,7 @@ def _put_off(world: World, claim: Claim, lease: Lease, exc: Exception) -> None:
 
 
 def _count(outcome: str) -> None:
-    telemetry.tell(measure.EVENTS, event=state.EventType.START, outcome=outcome)
+    telemetry.record(measure.EVENTS, event=state.EventType.START, outcome=outcome)
 
 
 def _plan(connection: sa.Connection, lease_id: str) -> list[plan.Step]:

@@ -41,7 +41,7 @@ def watch(world: World) -> None:
     world.database.write(lambda connection: _put_right(connection, world, seen))
     inspection.inspect(world)
     degraded = world.database.read(leases.count_degraded)
-    telemetry.tell(measure.LEASES_DEGRADED, degraded)
+    telemetry.record(measure.LEASES_DEGRADED, degraded)
 
 
 def _put_right(

@@ -94,7 +94,7 @@ def inspect(world: World) -> None:
                 )
                 LOG.warning("lease %s: %s", promise.lease_id, reason)
                 excess[promise.lease_id] = reason
-    telemetry.tell(measure.SLOTS_OVERUSED, overused)
+    telemetry.record(measure.SLOTS_OVERUSED, overused)
     world.database.write(lambda connection: _record(connection, seen, excess))
 
 
@@ -149,7 +149,7 @@ def _repair(world: World, promise: Promise, fault: str | None) -> None:
         fault.replace("_", " "),
         promise.reservation_id,
     )
-    telemetry.tell(measure.REPAIRS, found=fault)
+    telemetry.record(measure.REPAIRS, found=fault)
     reason = f"Its slots on host {promise.host} are not in Placement as promised."
 
     def owe(connection: sa.Connection) -> None:

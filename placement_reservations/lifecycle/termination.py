@@ -62,7 +62,7 @@ def proceed(world: World, claim: Claim) -> None:
         _succeed(world, claim)
         outcome = "done"
     if claim.operation == END:
-        telemetry.tell(measure.EVENTS, event=state.EventType.END, outcome=outcome)
+        telemetry.record(measure.EVENTS, event=state.EventType.END, outcome=outcome)
 
 
 def delete(world: World, lease_id: str) -> None:

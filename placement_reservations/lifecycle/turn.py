@@ -33,10 +33,10 @@ class Loop:
             health.watch(self._world)
         run_due(self._world)
         retry_ends(self._world)
-        telemetry.tell(measure.OVERDUE_EVENTS, len(_list_due(self._world)))
+        telemetry.record(measure.OVERDUE_EVENTS, len(_list_due(self._world)))
 
     def run(self, seconds: float, stop: threading.Event) -> None:
-        """Take turns, some seconds apart, until told to stop."""
+        """Take turns, some seconds apart, until it is stopped."""
         while not stop.is_set():
             try:
                 self.turn()

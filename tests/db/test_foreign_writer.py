@@ -177,7 +177,7 @@ class Counts(telemetry.Observer):
     def __init__(self) -> None:
         self.found_by: list[str] = []
 
-    def tell(self, measured, amount, labels) -> None:  # type: ignore[no-untyped-def]
+    def record(self, measured, amount, labels) -> None:  # type: ignore[no-untyped-def]
         if measured is measure.FOREST_CORRECTIONS:
             self.found_by.append(labels["found_by"])
 

@@ -179,7 +179,7 @@ IMPORTED_EARLIER = """
 import prometheus_client
 from placement_foundation.observing import metrics, telemetry
 metrics.switch_on("placement_")
-telemetry.tell(telemetry.TRANSACTION_RETRIES, cause="lost_race")
+telemetry.record(telemetry.TRANSACTION_RETRIES, cause="lost_race")
 print(metrics.render().decode())
 """
 
@@ -201,9 +201,9 @@ from placement import measure
 from placement_foundation.observing import metrics, telemetry
 metrics.switch_on(measure.PREFIX, measure.MEASURES)
 if not os.fork():
-    telemetry.tell(measure.SEARCHES_CUT)
+    telemetry.record(measure.SEARCHES_CUT)
     theirs.labels("one").inc()
-    telemetry.tell(telemetry.TRANSACTION_RETRIES, cause="lost_race")
+    telemetry.record(telemetry.TRANSACTION_RETRIES, cause="lost_race")
     os._exit(0)
 os.wait()
 print(metrics.render().decode())

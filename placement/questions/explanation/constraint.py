@@ -33,13 +33,13 @@ class Constraint:
     @property
     def id(self) -> str:
         """Its identifier, unique in the request."""
-        told = self.value
+        value = self.value
         if self.resource_class is not None:
-            told = self.resource_class
-        elif isinstance(told, tuple):
-            told = ",".join(told)
+            value = self.resource_class
+        elif isinstance(value, tuple):
+            value = ",".join(value)
         name = f"{self.kind}{self.suffix or ''}"
-        return name if told is None or self.kind == "together" else f"{name}:{told}"
+        return name if value is None or self.kind == "together" else f"{name}:{value}"
 
 
 # Constraints as bits, by their place in the list.
@@ -200,7 +200,7 @@ class Relaxations:
             essence &= ~self.of_all
         return essence
 
-    def telling(self, unmet: Set) -> Set:
+    def unimplied(self, unmet: Set) -> Set:
         """Return a set without the amounts of classes whose inventory is in it."""
         return unmet & self._without_amounts(unmet & self.inventories)
 

@@ -83,11 +83,11 @@ def explain(forest: Forest, question: ExplanationQuery) -> Explanation:
     hosts = tuple(_find(host, forest) for host in question.wanted.hosts)
     asked = Survey(everything, question.request)
     wanted = dataclasses.replace(question.wanted, hosts=hosts)
-    told = report.report(asked, wanted, deadline)
+    found = report.report(asked, wanted, deadline)
     return Explanation(
-        told,
-        None if told.near is None else _judge(asked, told.near),
-        _judge(asked, told.asked),
+        found,
+        None if found.near is None else _judge(asked, found.near),
+        _judge(asked, found.asked),
     )
 
 
@@ -105,9 +105,9 @@ def prepare(
     """
     if not question.holders:
         return explain
-    told = explain()
-    answer = dataclasses.replace(told, holders=list_holders(told.lacking()))
-    return lambda: answer
+    answer = explain()
+    complete = dataclasses.replace(answer, holders=list_holders(answer.lacking()))
+    return lambda: complete
 
 
 def _find(host: str, forest: Forest) -> str:

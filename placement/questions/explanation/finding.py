@@ -10,7 +10,7 @@ from placement.questions.explanation.constraint import OF_AMOUNT, OF_ROOT, Const
 from placement.questions.explanation.survey import Survey
 
 # What is needed, or what is there, in the form for a document.
-Told: TypeAlias = Any
+Shown: TypeAlias = Any
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Finding:
     """
 
     constraint: Constraint
-    needs: Told
-    has: Told = None
+    needs: Shown
+    has: Shown = None
     provider: Provider | None = None
     stock: InventoryUsage | None = None
 
@@ -104,7 +104,7 @@ def _closest(
     return max(providers, key=closeness)
 
 
-def _needs(constraint: Constraint) -> Told:
+def _needs(constraint: Constraint) -> Shown:
     if constraint.kind in ("forbidden", "not_member_of", "root_forbidden"):
         return f"!{constraint.value}"
     if isinstance(constraint.value, tuple):
@@ -122,7 +122,7 @@ def _finding(constraint: Constraint, provider: Provider) -> Finding:
 
 def _has(
     constraint: Constraint, provider: Provider, stock: InventoryUsage | None
-) -> Told:
+) -> Shown:
     value = constraint.value
     match constraint.kind:
         case "room":

@@ -161,11 +161,11 @@ class Nearness:
             self._relaxations.listed(self._all & ~missed),
             key=lambda each: TO_BLAME.index(each.kind),
         )
-        listed = self._relaxations.listed(self._relaxations.telling(missed))
+        listed = self._relaxations.listed(self._relaxations.unimplied(missed))
         for added in self._blames(listed, to_blame):
             unmet = missed | sum(map(self._relaxations.bit, added))
             if self._survey.serving(self._all & ~unmet, [kind]):
-                return self._relaxations.listed(self._relaxations.telling(unmet))
+                return self._relaxations.listed(self._relaxations.unimplied(unmet))
             if self._deadline.has_come():
                 break
         return listed

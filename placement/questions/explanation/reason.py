@@ -79,7 +79,7 @@ def _reason(
 
 
 def _test(asked: Survey, constraint: Constraint) -> Test | None:
-    """Return a function that tells whether a tree lacks what a constraint names."""
+    """Return a function that says whether a tree lacks what a constraint names."""
     value, name = constraint.value, constraint.resource_class or ""
     names = frozenset(value) if isinstance(value, tuple) else frozenset({str(value)})
     amount = value if isinstance(value, int) else 0

@@ -185,20 +185,20 @@ class _Reporter:
 
     def _with_offers(self, changes: Sequence[Change]) -> tuple[Change, ...]:
         """Add to changes what to ask for instead of the amounts that they drop."""
-        told = {
+        named = {
             target_of(each)
             for change in changes
             for each in change.dropped
             if each.kind in OF_AMOUNT
         }
-        return tuple(self._with_offer(change, told) for change in changes)
+        return tuple(self._with_offer(change, named) for change in changes)
 
-    def _with_offer(self, change: Change, told: Collection[Target]) -> Change:
+    def _with_offer(self, change: Change, named: Collection[Target]) -> Change:
         about = [
             each
             for each in change.dropped
             if each.kind in OF_AMOUNT
-            or (each.kind == "inventory" and target_of(each) not in told)
+            or (each.kind == "inventory" and target_of(each) not in named)
         ]
         found = self._offers(change, about)
         if not found:

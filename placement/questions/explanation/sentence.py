@@ -130,14 +130,14 @@ def _lack(constraint: Constraint, classes: Sequence[str], *, plural: bool) -> st
     return f"cannot serve {_groups(constraint)} from one subtree"
 
 
-def _remark(reason: Reason, told: Report) -> str:
+def _remark(reason: Reason, report: Report) -> str:
     """Return what there is instead, in brackets, if that says anything new."""
     said: list[str] = []
     match reason.constraint.kind:
         case "room" if reason.stock:
             said = _room(reason, reason.stock)
         case "unit":
-            said = _units(reason, told)
+            said = _units(reason, report)
         case "inventory" if reason.pool:
             said = [_pool(reason, reason.pool)]
     return f" ({'; '.join(said)})" if said else ""
@@ -160,10 +160,10 @@ def _shares(stock: InventoryUsage) -> str:
     )
 
 
-def _units(reason: Reason, told: Report) -> list[str]:
+def _units(reason: Reason, report: Report) -> list[str]:
     limit = [f"{reason.limit[0]} {reason.limit[1]}"] if reason.limit else []
     smaller = next(
-        each.smaller for each in told.figures if each.constraint == reason.constraint
+        each.smaller for each in report.figures if each.constraint == reason.constraint
     )
     return [*limit, f"{smaller.amount} would do"] if smaller else limit
 
@@ -178,15 +178,15 @@ def _pool(reason: Reason, pool: Provider) -> str:
     return f"{name} is in an aggregate with {them}, but lacks {SHARING}"
 
 
-def summary(told: Report) -> str:
+def summary(report: Report) -> str:
     """Return one to three sentences: how many hosts serve, and why others do not."""
-    reasons = told.reasons
+    reasons = report.reasons
     if not reasons:
-        return _first(told)
+        return _first(report)
     if len(reasons) <= MOST_REASONS:
-        return f"{_first(told)} {_chain(reasons, told)}."
-    furthest = f"{_furthest(reasons[-1])} {_predicate(reasons[-1], told)}."
-    return f"{_first(told)} {furthest} Before, {_chain(reasons[:-1], told)}."
+        return f"{_first(report)} {_chain(reasons, report)}."
+    furthest = f"{_furthest(reasons[-1])} {_predicate(reasons[-1], report)}."
+    return f"{_first(report)} {furthest} Before, {_chain(reasons[:-1], report)}."
 
 
 def _furthest(reason: Reason) -> str:
@@ -197,42 +197,42 @@ def _furthest(reason: Reason) -> str:
     return f"Of the {reason.before} that came furthest, {reason.out}"
 
 
-def _chain(reasons: Sequence[Reason], told: Report) -> str:
+def _chain(reasons: Sequence[Reason], report: Report) -> str:
     """Return the reasons in their order, each about the hosts that are left."""
     head, *rest = reasons
-    said = [f"{_first_subject(head, told)} {_predicate(head, told)}"]
-    said += [f"{_next_subject(each)} {_predicate(each, told)}" for each in rest]
+    said = [f"{_first_subject(head, report)} {_predicate(head, report)}"]
+    said += [f"{_next_subject(each)} {_predicate(each, report)}" for each in rest]
     return "; ".join(said)
 
 
-def _first(told: Report) -> str:
-    if told.hosts == 0:
+def _first(report: Report) -> str:
+    if report.hosts == 0:
         return "There are no hosts."
-    if told.hosts == 1:
-        does = "serves" if told.serves else "does not serve"
+    if report.hosts == 1:
+        does = "serves" if report.serves else "does not serve"
         return f"The only host {does} this request."
-    if told.serves == 0:
-        return f"None of {told.hosts} hosts serves this request."
-    if told.serves == told.hosts:
-        return f"All {told.hosts} hosts serve this request."
-    serve = "serves" if told.serves == 1 else "serve"
-    return f"{told.serves} of {told.hosts} hosts {serve} this request."
+    if report.serves == 0:
+        return f"None of {report.hosts} hosts serves this request."
+    if report.serves == report.hosts:
+        return f"All {report.hosts} hosts serve this request."
+    serve = "serves" if report.serves == 1 else "serve"
+    return f"{report.serves} of {report.hosts} hosts {serve} this request."
 
 
-def _predicate(reason: Reason, told: Report) -> str:
+def _predicate(reason: Reason, report: Report) -> str:
     if not reason.is_plain:
         return f"cannot serve so that {text(reason.constraint)}"
-    constraints = [each.constraint for each in told.figures]
+    constraints = [each.constraint for each in report.figures]
     classes = classes_so_far(constraints, reason.constraint)
     lack = _lack(reason.constraint, classes, plural=reason.out > 1)
     spread = " on one provider" if reason.is_spread else ""
-    return f"{lack}{spread}{_remark(reason, told)}"
+    return f"{lack}{spread}{_remark(reason, report)}"
 
 
-def _first_subject(reason: Reason, told: Report) -> str:
-    if told.hosts == 1:
+def _first_subject(reason: Reason, report: Report) -> str:
+    if report.hosts == 1:
         return "It"
-    return f"All {told.hosts}" if reason.out == reason.before else str(reason.out)
+    return f"All {report.hosts}" if reason.out == reason.before else str(reason.out)
 
 
 def _next_subject(reason: Reason) -> str:

@@ -152,7 +152,7 @@ def test_a_bad_command_is_reported(
 
 def test_a_missing_answer_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([SERVED, "--url", "http://127.0.0.1:9"]) == NO_ANSWER
-    assert "Placement could not be asked" in capsys.readouterr().err
+    assert "Placement could not be reached" in capsys.readouterr().err
 
 
 def test_a_service_without_the_ledger_api_has_no_answer(

@@ -158,7 +158,7 @@ def test_placement_cannot_be_asked(desk: Desk) -> None:
     done = as_program(["candidates", *desk.wanted(), *way])
     assert (done.returncode, done.stdout) == (3, "")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("placement-request: Placement could not be asked: ")
+    assert line.startswith("placement-request: Placement could not be reached: ")
     assert "refused" in line
 
 
