@@ -9,8 +9,10 @@ from placement.forest.cache import ForestCache
 from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.forest.project_usage import ProjectUsages
+from placement.model.tree import Provider
 from placement.objects import change_log
 from placement.objects.journal.keeping import Keeper
+from placement.questions import providers
 from placement_foundation.http import operation
 
 S = TypeVar("S")
@@ -66,3 +68,12 @@ class Call(operation.Call[S, Context]):
         usable = change_log.is_usable(self.connection)
         heads = change_log.load_heads(self.connection) if usable else None
         return heads and f"{digest} {heads}"
+
+    def named_provider(self) -> tuple[Forest, Provider]:
+        """Return the provider whose ``uuid`` is in the path, and a forest that has it.
+
+        :raises NotFound: there is no such provider
+        """
+        uuid = self.path["uuid"]
+        forest = self.forest(providers.part_around(uuid))
+        return forest, providers.get_by_uuid(forest, uuid)

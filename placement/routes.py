@@ -361,7 +361,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(provider.show_provider),
             policy="placement:resource_providers:show",
-            subject=resource_provider.get_by_uuid,
             reply=always(provider_wire.render_provider),
             dated=(1, 15),
         ),
@@ -392,7 +391,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(inventory.list_inventories),
             policy="placement:resource_providers:inventories:list",
-            subject=resource_provider.get_by_uuid,
             reply=always(inventory_wire.render_inventories),
             dated=(1, 15),
         ),
@@ -430,7 +428,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(inventory.show_inventory),
             policy="placement:resource_providers:inventories:show",
-            subject=resource_provider.get_by_uuid,
             subject_parameters=("uuid",),
             reply=always(inventory_wire.render_inventory),
             dated=(1, 15),
@@ -459,7 +456,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=since(1, 1, aggregate.list_aggregates),
             policy="placement:resource_providers:aggregates:list",
-            subject=resource_provider.get_by_uuid,
             reply=aggregate_wire.RENDER_AGGREGATES,
             dated=(1, 15),
             media_type_first=True,
@@ -479,7 +475,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=since(1, 6, trait.list_provider_traits),
             policy="placement:resource_providers:traits:list",
-            subject=resource_provider.get_by_uuid,
             reply=always(trait_wire.render_provider_traits),
             dated=(1, 15),
         ),
@@ -505,7 +500,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(usage.list_provider_usages),
             policy="placement:resource_providers:usages",
-            subject=resource_provider.get_by_uuid,
             reply=always(usage_wire.render_provider_usages),
             dated=(1, 15),
         ),

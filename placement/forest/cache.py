@@ -14,7 +14,7 @@ from placement.forest import kept, loading
 from placement.forest.forest import Forest
 from placement.forest.kept import Kept
 from placement.forest.part import Part
-from placement.objects import change_log
+from placement.objects import change_log, exact_text
 from placement.objects.journal import keeping
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
@@ -51,9 +51,10 @@ def load(
 
     Working with it needs no database, and should wait until the transaction has ended.
 
-    :param part: what a forest that is read afresh has; None means the whole cloud
+    :param part: what the forest is about, and all that one that is read afresh has;
+        None means the whole cloud
     """
-    current = cache.load(connection) if cache else None
+    current = cache.load(connection, part) if cache else None
     return current.forest if current else loading.load(connection, part)
 
 
@@ -99,19 +100,39 @@ class ForestCache:
         """Whether there is a forest, and it is trusted."""
         return self._kept is not None
 
-    def load(self, connection: sa.Connection) -> Kept | None:
-        """Return what is kept, as the transaction sees it; None if nothing is."""
+    def load(self, connection: sa.Connection, part: Part | None = None) -> Kept | None:
+        """Return what is kept, as the transaction sees it; None if nothing is.
+
+        :param part: what it is needed for. If that is one provider, its generation is
+            the one in the database, whoever changed it
+        """
         if self._distrusted_since is not None:
             return None
-        current = self._load_current(connection)
-        if current and self._clock() >= self._next_look:
+        # Taken before the transaction reads anything, so its snapshot is a later one.
+        base = self._kept
+        uuid = part.only_uuid if part else None
+        if uuid is None or not exact_text.is_searchable(uuid):
+            current = self._bring(connection, base, self._load_heads(connection))
+            is_wrong = False
+        else:
+            heads, generation = self._load_heads_with(connection, uuid)
+            current = self._bring(connection, base, heads)
+            is_wrong = current is not None and generation != _generation(current, uuid)
+        if current and (is_wrong or self._clock() >= self._next_look):
             return self._look(connection, current)
         return current
 
     def _load_current(self, connection: sa.Connection) -> Kept | None:
-        # Taken before the transaction reads anything, so its snapshot is a later one.
         base = self._kept
-        heads = self._load_heads(connection)
+        return self._bring(connection, base, self._load_heads(connection))
+
+    def _bring(
+        self, connection: sa.Connection, base: Kept | None, heads: str | None
+    ) -> Kept | None:
+        """Return what is kept, brought up to date, and keep that.
+
+        :param base: what was kept before the transaction read anything
+        """
         if heads is None:
             # Changes from now on are not recorded, so it would be wrong later.
             self._replace(None)
@@ -145,7 +166,18 @@ class ForestCache:
         """Return the newest tokens of changes; None if changes are not recorded."""
         if not change_log.is_usable(connection):
             return None
-        heads = change_log.load_heads(connection)
+        return self._checked(change_log.load_heads(connection))
+
+    def _load_heads_with(
+        self, connection: sa.Connection, uuid: str
+    ) -> tuple[str | None, int | None]:
+        """Return the newest tokens, and the generation of a provider."""
+        if not change_log.is_usable(connection):
+            return None, None
+        heads, generation = change_log.load_heads_with(connection, uuid)
+        return self._checked(heads), generation
+
+    def _checked(self, heads: str | None) -> str | None:
         if heads is None and not self._has_complained:
             self._has_complained = True
             LOG.warning(
@@ -221,6 +253,11 @@ class ForestCache:
             self._replace(checked)
             self._observed = self._distrusted_since = None
             LOG.info("no other service writes to this database: the forest is kept")
+
+
+def _generation(current: Kept, uuid: str) -> int | None:
+    provider = current.forest.provider(uuid)
+    return provider.generation if provider else None
 
 
 def _count(connection: sa.Connection, found_by: str) -> None:

@@ -122,7 +122,7 @@ def _are_renamed(before: Vocabulary, after: Vocabulary) -> bool:
 def is_exact(connection: sa.Connection, current: Kept, root_ids: Iterable[int]) -> bool:
     """Return whether some trees, and all names, are exactly those in the database."""
     mine, words = current.forest.vocabulary, loading.load_vocabulary(connection)
-    if (mine.classes, mine.traits) != (words.classes, words.traits):
+    if _names(mine) != _names(words):
         return False
     roots = set(root_ids)
     trees = reading.load(connection, words, roots, current.forest.provider)
@@ -130,6 +130,10 @@ def is_exact(connection: sa.Connection, current: Kept, root_ids: Iterable[int]) 
         _rows(current.forest.tree(root_id)) == _rows(trees.get(root_id))
         for root_id in roots
     )
+
+
+def _names(words: Vocabulary) -> tuple[object, ...]:
+    return words.classes, words.traits, words.times
 
 
 def _rows(tree: Tree | None) -> list[tuple[object, ...]]:
@@ -146,6 +150,7 @@ def _row(member: Provider) -> tuple[object, ...]:
         member.generation,
         member.modified,
         member.stocks,
+        member.stock_times,
         member.trait_names,
-        member.aggregates,
+        member.aggregate_uuids,
     )

@@ -1,5 +1,6 @@
 """Reading a forest from the database: all of it, or the part that a question names."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,17 +11,20 @@ from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.forest.vocabulary import Vocabulary
 from placement.model.tree import SHARING
-from placement.objects import exact_text
+from placement.objects import exact_text, trait
 from placement.objects.exact_text import Wanted
+
+_CLASSES = sa.select(models.ResourceClass.id, models.ResourceClass.name)
 
 
 def load_vocabulary(connection: sa.Connection) -> Vocabulary:
     """Return the names of all resource classes and traits."""
-    classes = sa.select(models.ResourceClass.id, models.ResourceClass.name)
-    traits = sa.select(models.Trait.id, models.Trait.name)
+    classes: Iterable[Any] = connection.execute(_CLASSES).all()
+    traits = connection.execute(trait.TRAITS).all()
     return vocabulary.of_names(
-        {row.id: row.name for row in connection.execute(classes)},
-        {row.id: row.name for row in connection.execute(traits)},
+        dict(classes),
+        {key: name for key, name, _ in traits},
+        {key: modified for key, _, modified in traits},
     )
 
 

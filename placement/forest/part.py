@@ -25,6 +25,11 @@ class Part:
     helped: bool = False
     rooted: bool = True
 
+    @property
+    def only_uuid(self) -> str | None:
+        """The UUID, if there is exactly one."""
+        return next(iter(self.uuids)) if len(self.uuids) == 1 else None
+
     def has_known_words(self, vocabulary: Vocabulary) -> bool:
         """Return whether all resource classes and traits that it mentions exist."""
         return (

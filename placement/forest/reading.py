@@ -2,7 +2,7 @@
 
 import datetime
 import functools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
@@ -19,10 +19,12 @@ SEPARATOR = ","
 # If there are more trees to load, they are not listed in a query: all are loaded.
 MOST_LISTED_ROOTS = 500
 
-# The names of traits, in the order of the vocabulary and as a set.
-_Traits: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
-_NO_TRAITS: _Traits = ((), frozenset())
-_NO_AGGREGATES: frozenset[str] = frozenset()
+# Names of traits, or UUIDs of aggregates: in an order, and as a set.
+_Names: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
+_NO_NAMES: _Names = ((), frozenset())
+# Inventories by resource class, and the times of their changes in the same order.
+_Stocks: TypeAlias = tuple[dict[str, InventoryUsage], tuple[Any, ...]]
+_NO_STOCKS: _Stocks = ({}, ())
 
 # Finds the former state of a provider, by UUID; None if it did not exist.
 Former: TypeAlias = Callable[[str], Provider | None]
@@ -56,19 +58,30 @@ _PROVIDERS = (
     .where(_provider.root_provider_id.is_not(None))
     .order_by(_provider.id)
 )
-_STOCKS = sa.select(
-    _inventory.resource_provider_id,
+_STOCK_COLUMNS = (
     _inventory.resource_class_id,
+    sa.func.coalesce(_inventory.updated_at, _inventory.created_at),
     *[getattr(_inventory, name) for name in FIELDS],
     inventory.USED,
-).order_by(_inventory.resource_provider_id, _inventory.resource_class_id)
+)
+_STOCKS = sa.select(_inventory.resource_provider_id, *_STOCK_COLUMNS).order_by(
+    _inventory.resource_provider_id, _inventory.resource_class_id
+)
 # What providers are associated with, joined into one text for each: with one row for
 # each association there would be many times as many rows.
 _TRAITS = sa.select(
     sa.func.aggregate_strings(sa.cast(_trait.trait_id, sa.String(20)), SEPARATOR)
 )
+_space: Any = sa.literal_column("' '")
 _AGGREGATES = (
-    sa.select(sa.func.aggregate_strings(models.Aggregate.uuid, SEPARATOR))
+    sa.select(
+        sa.func.aggregate_strings(
+            sa.cast(models.Aggregate.id, sa.String(20))
+            + _space
+            + models.Aggregate.uuid,
+            SEPARATOR,
+        )
+    )
     .select_from(_aggregate)
     .join(models.Aggregate, models.Aggregate.id == _aggregate.aggregate_id)
     .where(models.Aggregate.uuid.is_not(None))
@@ -90,36 +103,37 @@ def _of_one(
     return joined.where(provider_id == _provider.id).scalar_subquery()
 
 
-class _Queries(NamedTuple):
-    """The queries for all providers, or for those of some trees.
+_TRAITS_OF_EACH = _of_each(_TRAITS, _trait.resource_provider_id)
+_AGGREGATES_OF_EACH = _of_each(_AGGREGATES, _aggregate.resource_provider_id)
+# For few providers, it is faster to read everything at once: there is a row for each
+# inventory, and one for a provider without any.
+_TOGETHER = (
+    _PROVIDERS.add_columns(
+        _of_one(_TRAITS, _trait.resource_provider_id),
+        _of_one(_AGGREGATES, _aggregate.resource_provider_id),
+        *_STOCK_COLUMNS,
+    )
+    .outerjoin(_inventory, _inventory.resource_provider_id == _provider.id)
+    .order_by(_inventory.resource_class_id)
+)
+_OF_SOME = _TOGETHER.where(
+    _provider.root_provider_id.in_(sa.bindparam("root_ids", expanding=True))
+)
+# Most often one tree has changed. A list of parameters takes longer.
+_OF_ONE = _TOGETHER.where(_provider.root_provider_id == sa.bindparam("root_id"))
+_WIDTH = len(_Row._fields)
 
-    ``associations`` are those for traits and for aggregates. For few providers, it is
-    faster to read both with the providers: then there are none.
+
+class _Found(NamedTuple):
+    """Rows of providers, of their inventories, and of what they are associated with.
+
+    They are keyed by the ids of the providers, or begin with them.
     """
 
-    providers: sa.Executable
-    stocks: sa.Executable
-    associations: tuple[sa.Executable, sa.Executable] | None = None
-
-
-_OF_ALL = _Queries(
-    _PROVIDERS,
-    _STOCKS,
-    (
-        _of_each(_TRAITS, _trait.resource_provider_id),
-        _of_each(_AGGREGATES, _aggregate.resource_provider_id),
-    ),
-)
-_listed = _provider.root_provider_id.in_(sa.bindparam("root_ids", expanding=True))
-_OF_SOME = _Queries(
-    _PROVIDERS.add_columns(
-        _of_one(_TRAITS, _trait.resource_provider_id).label("traits"),
-        _of_one(_AGGREGATES, _aggregate.resource_provider_id).label("aggregates"),
-    ).where(_listed),
-    _STOCKS.where(
-        _inventory.resource_provider_id.in_(sa.select(_provider.id).where(_listed))
-    ),
-)
+    providers: Mapping[int, _Row]
+    stocks: Iterable[Sequence[Any]]
+    traits: Mapping[int, str | None]
+    aggregates: Mapping[int, str | None]
 
 
 def load(
@@ -137,110 +151,132 @@ def load(
         return {}
     # Listing too many would take longer than loading all.
     listed = root_ids if root_ids and len(root_ids) <= MOST_LISTED_ROOTS else None
-    trees = _Loader(connection, vocabulary, listed, former).trees()
+    found = _read_some(connection, listed) if listed else _read_all(connection)
+    trees = _Loader(found, vocabulary, former).trees()
     if root_ids is None or listed is not None:
         return trees
     return {key: tree for key, tree in trees.items() if key in root_ids}
 
 
-class _Loader:
-    """Reads the rows of some trees, and makes values of them."""
+def _read_all(connection: sa.Connection) -> _Found:
+    """Read the rows of all providers."""
+    return _Found(
+        {row[0]: _Row._make(row) for row in connection.execute(_PROVIDERS)},
+        connection.execute(_STOCKS).all(),
+        _by_id(connection.execute(_TRAITS_OF_EACH).all()),
+        _by_id(connection.execute(_AGGREGATES_OF_EACH).all()),
+    )
 
-    def __init__(
-        self,
-        connection: sa.Connection,
-        vocabulary: Vocabulary,
-        root_ids: Collection[int] | None,
-        former: Former,
-    ) -> None:
-        self._connection = connection
+
+def _by_id(rows: Iterable[Any]) -> dict[int, str | None]:
+    return dict(rows)
+
+
+def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
+    """Read the rows of the providers of some trees."""
+    if len(root_ids) == 1:
+        rows = connection.execute(_OF_ONE, {"root_id": next(iter(root_ids))}).all()
+    else:
+        rows = connection.execute(_OF_SOME, {"root_ids": sorted(root_ids)}).all()
+    return _Found(
+        {row[0]: _Row._make(row[:_WIDTH]) for row in rows},
+        [(row[0], *row[_WIDTH + 2 :]) for row in rows if row[_WIDTH + 2] is not None],
+        {row[0]: row[_WIDTH] for row in rows},
+        {row[0]: row[_WIDTH + 1] for row in rows},
+    )
+
+
+class _Loader:
+    """Makes values of the rows of some trees."""
+
+    def __init__(self, found: _Found, vocabulary: Vocabulary, former: Former) -> None:
+        self._found = found
         self._vocabulary = vocabulary
-        self._queries = _OF_ALL if root_ids is None else _OF_SOME
-        self._parameters = {} if root_ids is None else {"root_ids": sorted(root_ids)}
         self._former = former
 
     def trees(self) -> dict[int, Tree]:
         """Return the trees by the ids of their roots."""
-        rows, traits, aggregates = self._load_providers()
-        stocks = self._load_stocks()
+        # Providers without a root are not part of the API.
+        known = self._found.providers
+        rows = {key: row for key, row in known.items() if row.root_id in known}
+        # Many providers have the same, and share the values to save memory.
+        traits = _parsed(self._found.traits, self._parse_traits)
+        aggregates = _parsed(self._found.aggregates, _parse_aggregates)
+        every_stock = self._stocks()
         trees = {}
         for members in walk({key: row.parent_id for key, row in rows.items()}):
             root = rows[members[0][0]]
-            root_uuid = root.uuid
             providers = []
             for position, (provider_id, end) in enumerate(members):
                 row = rows[provider_id]
                 parent_uuid = (
                     None if row.parent_id is None else rows[row.parent_id].uuid
                 )
-                names, having = traits.get(provider_id, _NO_TRAITS)
+                names, having = traits.get(provider_id, _NO_NAMES)
+                uuids, within = aggregates.get(provider_id, _NO_NAMES)
+                stocks, times = every_stock.get(provider_id, _NO_STOCKS)
                 provider = Provider(
                     row.uuid,
                     parent_uuid,
-                    root_uuid,
-                    stocks.get(provider_id, {}),
+                    root.uuid,
+                    stocks,
                     names,
                     having,
-                    aggregates.get(provider_id, _NO_AGGREGATES),
+                    within,
                     position,
                     end,
                     row.id,
                     row.name,
                     row.generation,
                     row.modified,
+                    times,
+                    uuids,
                 )
                 providers.append(_like(provider, self._former(row.uuid)))
             trees[root.id] = tree_of(providers)
         return trees
 
-    def _load_providers(
-        self,
-    ) -> tuple[dict[int, _Row], dict[int, _Traits], dict[int, frozenset[str]]]:
-        """Return the providers, their traits and their aggregates, each by id."""
-        found = self._rows(self._queries.providers)
-        rows = {row[0]: _Row._make(row[: len(_Row._fields)]) for row in found}
-        traits: Iterable[Any]
-        aggregates: Iterable[Any]
-        if self._queries.associations:
-            traits, aggregates = map(self._rows, self._queries.associations)
-        else:
-            traits = ((row.id, row.traits) for row in found)
-            aggregates = ((row.id, row.aggregates) for row in found)
-        # Many providers have the same, and share the values to save memory.
-        parse_traits = functools.cache(self._parse_traits)
-        parse_aggregates = functools.cache(_parse_aggregates)
-        return (
-            # Providers without a root are not part of the API.
-            {key: row for key, row in rows.items() if row.root_id in rows},
-            {key: parse_traits(text) for key, text in traits if text},
-            {key: parse_aggregates(text) for key, text in aggregates if text},
-        )
-
-    def _load_stocks(self) -> dict[int, dict[str, InventoryUsage]]:
+    def _stocks(self) -> dict[int, _Stocks]:
         """Return the inventories, and what is used of them, by id of the provider."""
         classes = self._vocabulary.classes
         known: dict[tuple[Any, ...], InventoryUsage] = {}
         stocks: dict[int, dict[str, InventoryUsage]] = {}
-        for provider_id, class_id, *fields, used in self._rows(self._queries.stocks):
+        times: dict[int, list[Any]] = {}
+        for provider_id, class_id, modified, *fields, used in self._found.stocks:
+            if class_id not in classes:
+                continue
             # Sums are decimal numbers on some databases.
             values = (*fields, int(used))
             stock = known.get(values)
             if stock is None:
                 stock = known[values] = InventoryUsage(*values)
-            if class_id in classes:
-                stocks.setdefault(provider_id, {})[classes[class_id]] = stock
-        return stocks
+            stocks.setdefault(provider_id, {})[classes[class_id]] = stock
+            times.setdefault(provider_id, []).append(modified)
+        shared: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        return {
+            key: (stocks[key], shared.setdefault(tuple(each), tuple(each)))
+            for key, each in times.items()
+        }
 
-    def _parse_traits(self, joined: str) -> _Traits:
+    def _parse_traits(self, joined: str) -> _Names:
         names = self._vocabulary.in_order(map(int, joined.split(SEPARATOR)))
         return names, frozenset(names)
 
-    def _rows(self, query: sa.Executable) -> Sequence[Any]:
-        return self._connection.execute(query, self._parameters).all()
+
+def _parsed(
+    texts: Mapping[int, str | None], parse: Callable[[str], _Names]
+) -> dict[int, _Names]:
+    """Return what joined texts say, by the ids of the providers that have one."""
+    remembered = functools.cache(parse)
+    return {key: remembered(text) for key, text in texts.items() if text}
 
 
-def _parse_aggregates(joined: str) -> frozenset[str]:
-    return frozenset(joined.split(SEPARATOR))
+def _parse_aggregates(joined: str) -> _Names:
+    """Return UUIDs, each of which is listed with its id, the oldest first."""
+    listed = [each.partition(" ") for each in joined.split(SEPARATOR)]
+    listed.sort(key=lambda each: int(each[0]))
+    uuids = tuple([uuid for _, _, uuid in listed if uuid])
+    return uuids, frozenset(uuids)
 
 
 def _like(provider: Provider, former: Provider | None) -> Provider:
@@ -265,6 +301,8 @@ def _like(provider: Provider, former: Provider | None) -> Provider:
         _same(former.name, provider.name),
         provider.generation,
         provider.modified,
+        _same(former.stock_times, provider.stock_times),
+        _same(former.aggregate_uuids, provider.aggregate_uuids),
     )
 
 

@@ -8,10 +8,10 @@ from placement.schemas import aggregate as wire
 from placement_foundation.http.operation import Reply
 
 
-def list_aggregates(call: Call[ResourceProvider]) -> Reply:
+def list_aggregates(call: Call[None]) -> Reply:
     """List the aggregates of a provider."""
-    found = aggregate.list_by_provider(call.connection, call.subject.id)
-    value = wire.ProviderAggregates(found, call.subject.generation)
+    _, provider = call.named_provider()
+    value = wire.ProviderAggregates(provider.aggregate_uuids, provider.generation)
     return Reply(value, modified=clock.now())
 
 

@@ -13,28 +13,26 @@ from placement_foundation.http.operation import Reply
 OUT_OF_DATE = "resource provider generation conflict"
 
 
-def list_inventories(call: Call[ResourceProvider]) -> Reply:
+def list_inventories(call: Call[None]) -> Reply:
     """List all inventories of a provider."""
-    records = inventory.load_by_provider(call.connection, call.subject.id)
-    value = wire.ProviderInventories(
-        call.subject.generation,
-        {name: record.inventory for name, record in records.items()},
-    )
-    times = [record.modified for record in records.values()]
+    _, provider = call.named_provider()
+    value = wire.ProviderInventories(provider.generation, provider.stocks)
+    times = provider.stock_times
     return Reply(value, modified=clock.newest(times) if times else None)
 
 
-def show_inventory(call: Call[ResourceProvider]) -> Reply:
+def show_inventory(call: Call[None]) -> Reply:
     """Show the inventory of one class.
 
     :raises NotFound: the provider has none
     """
+    _, provider = call.named_provider()
     name = call.path["resource_class"]
-    record = inventory.load_by_provider(call.connection, call.subject.id).get(name)
-    if record is None:
-        raise errors.NotFound(f"No inventory of class {name} for {call.subject.uuid}")
-    value = wire.ProviderInventory(call.subject.generation, record.inventory)
-    return Reply(value, modified=clock.newest([record.modified]))
+    if name not in provider.stocks:
+        raise errors.NotFound(f"No inventory of class {name} for {provider.uuid}")
+    value = wire.ProviderInventory(provider.generation, provider.stocks[name])
+    times = dict(zip(provider.stocks, provider.stock_times, strict=True))
+    return Reply(value, modified=clock.newest([times[name]]))
 
 
 def create_inventory(

@@ -24,9 +24,11 @@ def list_providers(call: Call[None]) -> Later:
     return later
 
 
-def show_provider(call: Call[ResourceProvider]) -> Reply:
+def show_provider(call: Call[None]) -> Reply:
     """Show a provider."""
-    return Reply(call.subject, modified=clock.newest([call.subject.modified]))
+    forest, provider = call.named_provider()
+    modified = clock.newest([provider.modified])
+    return Reply(providers.show(forest, provider), modified=modified)
 
 
 def create_provider(call: Call[None]) -> Reply:

@@ -53,9 +53,15 @@ def delete_trait(call: Call[None]) -> Reply:
     return Reply()
 
 
-def list_provider_traits(call: Call[ResourceProvider]) -> Reply:
+def list_provider_traits(call: Call[None]) -> Reply:
     """List the traits of a provider."""
-    return _provider_traits(call, call.subject.generation)
+    forest, provider = call.named_provider()
+    words = forest.vocabulary
+    ids = sorted(words.trait_ids[name] for name in provider.trait_names)
+    return Reply(
+        wire.ProviderTraits([words.traits[key] for key in ids], provider.generation),
+        modified=clock.newest(words.times[key] for key in ids),
+    )
 
 
 def replace_provider_traits(call: Call[ResourceProvider]) -> Reply:
@@ -69,7 +75,11 @@ def replace_provider_traits(call: Call[ResourceProvider]) -> Reply:
         provider, call.body["resource_provider_generation"]
     )
     generation = trait.replace_all(call.connection, provider, call.body["traits"])
-    return _provider_traits(call, generation)
+    traits = trait.list_by_provider(call.connection, provider.id)
+    return Reply(
+        wire.ProviderTraits([each.name for each in traits], generation),
+        modified=clock.newest(each.modified for each in traits),
+    )
 
 
 def delete_provider_traits(call: Call[ResourceProvider]) -> Reply:
@@ -77,11 +87,3 @@ def delete_provider_traits(call: Call[ResourceProvider]) -> Reply:
     provider = call.subject
     trait.replace_all(call.connection, provider, [])
     return Reply()
-
-
-def _provider_traits(call: Call[ResourceProvider], generation: int) -> Reply:
-    traits = trait.list_by_provider(call.connection, call.subject.id)
-    return Reply(
-        wire.ProviderTraits([each.name for each in traits], generation),
-        modified=clock.newest(each.modified for each in traits),
-    )

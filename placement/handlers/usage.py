@@ -1,17 +1,17 @@
 """Usages, of a provider and of a project."""
 
-from placement.model.resource_provider import ResourceProvider
 from placement.model.usage import total
-from placement.objects import clock, usage
+from placement.objects import clock
 from placement.operation import Call
 from placement.schemas import usage as wire
 from placement_foundation.http.operation import Reply
 
 
-def list_provider_usages(call: Call[ResourceProvider]) -> Reply:
+def list_provider_usages(call: Call[None]) -> Reply:
     """Show how much of each inventory of a provider is used."""
-    used = usage.by_provider(call.connection, call.subject.id)
-    value = wire.ProviderUsages(call.subject.generation, used)
+    _, provider = call.named_provider()
+    used = {name: stock.used for name, stock in provider.stocks.items()}
+    value = wire.ProviderUsages(provider.generation, used)
     return Reply(value, modified=clock.now())
 
 

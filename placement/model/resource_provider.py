@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from placement.model.tree import Provider
 
+UNKNOWN_PROVIDER = "No resource provider with uuid {uuid} found"
+
 
 # Made by the thousand for a list, which takes a frozen dataclass four times as long.
 class ResourceProvider(NamedTuple):

@@ -20,7 +20,9 @@ class Provider:
     ``stocks`` are its inventories by resource class. ``trait_names`` has its traits
     in the order of their creation. ``position`` counts the members of its tree, each
     before its children and these before its next sibling, and ``end`` is the position
-    after its last descendant. The rest does not matter to a search.
+    after its last descendant. The rest does not matter to a search: ``stock_times`` are
+    the times of change of the inventories, in their order, and ``aggregate_uuids`` are
+    the aggregates, the oldest first.
     """
 
     uuid: str
@@ -36,6 +38,8 @@ class Provider:
     name: str = ""
     generation: int = 0
     modified: datetime.datetime | None = None
+    stock_times: tuple[datetime.datetime | None, ...] = ()
+    aggregate_uuids: tuple[str, ...] = ()
 
     @property
     def shares(self) -> bool:

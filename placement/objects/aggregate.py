@@ -12,14 +12,6 @@ from placement.model.resource_provider import ResourceProvider
 from placement.objects import association, exact_text, resource_provider
 from placement_foundation.database import storage
 
-_member = models.ResourceProviderAggregate
-_BY_PROVIDER = (
-    sa.select(models.Aggregate.uuid)
-    .join(_member, _member.aggregate_id == models.Aggregate.id)
-    .where(_member.resource_provider_id == sa.bindparam("provider"))
-    .order_by(models.Aggregate.id)
-)
-
 _LOCKED = sa.select(models.Aggregate.id, models.Aggregate.uuid)
 
 
@@ -28,12 +20,6 @@ def ids_by_uuid(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, in
     return exact_text.ids_by_text(
         connection, models.Aggregate.id, models.Aggregate.uuid, uuids
     )
-
-
-def list_by_provider(connection: sa.Connection, provider_id: int) -> list[str]:
-    """Return the UUIDs of the aggregates that a provider is in, oldest first."""
-    rows = connection.execute(_BY_PROVIDER, {"provider": provider_id})
-    return [uuid for uuid in rows.scalars() if uuid]
 
 
 def lock(connection: sa.Connection, uuids: Iterable[str]) -> None:

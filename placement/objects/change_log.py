@@ -40,6 +40,16 @@ _newest = (
 # Part of the text of the statement: as a parameter it would be put there each time.
 _comma: Any = sa.literal_column("','")
 _HEADS = sa.select(sa.func.aggregate_strings(_newest.c.token, _comma))
+_provider = models.ResourceProvider
+_tokens = _HEADS.subquery()
+# Rows without a root are not in the API.
+_HEADS_AND_GENERATION = sa.select(
+    *_tokens.c, _provider.uuid, _provider.generation
+).outerjoin_from(
+    _tokens,
+    _provider,
+    (_provider.uuid == sa.bindparam("uuid")) & _provider.root_provider_id.is_not(None),
+)
 # How long the tokens of all shards are together, with the commas between them.
 _HEADS_LENGTH = ROWS * (TOKEN_LENGTH + 1) - 1
 _CHANGES_OF_ALL = sa.select(_row.shard, _row.changes).order_by(_row.shard)
@@ -175,8 +185,27 @@ def load_heads(connection: sa.Connection) -> str | None:
 
     None means that rows are missing: the changes of their shards are not recorded.
     """
-    heads = own_table.execute(connection, models.FOREST_STAMPS, _HEADS).scalar() or ""
-    return heads if len(heads) == _HEADS_LENGTH else None
+    heads = own_table.execute(connection, models.FOREST_STAMPS, _HEADS).scalar()
+    return _complete(heads)
+
+
+def load_heads_with(
+    connection: sa.Connection, uuid: str
+) -> tuple[str | None, int | None]:
+    """Return what ``load_heads`` does, and the generation of a provider.
+
+    The generation is None if there is no such provider.
+    """
+    row: Any = own_table.execute(
+        connection, models.FOREST_STAMPS, _HEADS_AND_GENERATION, {"uuid": uuid}
+    ).one()
+    heads, found, generation = row
+    # The database may be lax about case.
+    return _complete(heads), generation if found == uuid else None
+
+
+def _complete(heads: str | None) -> str | None:
+    return heads if heads and len(heads) == _HEADS_LENGTH else None
 
 
 def load_changes(

@@ -1,7 +1,6 @@
 """Inventories: how much of each resource class a provider has."""
 
 import dataclasses
-import datetime
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
@@ -38,7 +37,6 @@ _BY_PROVIDER = (
     sa.select(
         models.ResourceClass.name,
         models.ResourceClass.id,
-        sa.func.coalesce(models.Inventory.updated_at, models.Inventory.created_at),
         *[getattr(models.Inventory, name) for name in FIELDS],
     )
     .join(
@@ -71,11 +69,10 @@ _STORED = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Record:
-    """An inventory as it is stored; ``modified`` is in UTC."""
+    """An inventory as it is stored."""
 
     class_id: int
     inventory: Inventory
-    modified: datetime.datetime | None
 
 
 def list_by_provider(
@@ -90,8 +87,7 @@ def load_by_provider(connection: sa.Connection, provider_id: int) -> dict[str, R
     """Return the inventory records of a provider by class name, in class id order."""
     rows: Iterable[Any] = connection.execute(_BY_PROVIDER, {"provider": provider_id})
     return {
-        name: Record(class_id, Inventory(*fields), modified)
-        for name, class_id, modified, *fields in rows
+        name: Record(class_id, Inventory(*fields)) for name, class_id, *fields in rows
     }
 
 

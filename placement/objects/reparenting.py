@@ -8,7 +8,7 @@ from placement import errors
 from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry, Node
-from placement.model.resource_provider import ResourceProvider
+from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider
 from placement.objects import resource_provider
 from placement_foundation.database import storage
 from placement_foundation.database.trouble import LostRaceError
@@ -32,7 +32,7 @@ def move(
     trees = lock_trees(connection, [provider.uuid, parent_uuid or provider.uuid])
     moved = trees.get(provider.uuid)
     if moved is None:
-        raise errors.NotFound(resource_provider.UNKNOWN.format(uuid=provider.uuid))
+        raise errors.NotFound(UNKNOWN_PROVIDER.format(uuid=provider.uuid))
     if parent_uuid == moved.parent_provider_uuid:
         return moved
     subtree = _subtree(trees.values(), moved)

@@ -11,13 +11,12 @@ from placement import errors
 from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry, Node
-from placement.model.resource_provider import ResourceProvider
+from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider
 from placement.objects import declared, exact_text, generation
 from placement.objects.journal import recording
 from placement_foundation.database import storage
 
-UNKNOWN = "No resource provider with uuid {uuid} found"
-UNKNOWN_FOR_DELETE = f"{UNKNOWN} for delete"
+UNKNOWN_FOR_DELETE = f"{UNKNOWN_PROVIDER} for delete"
 OUT_OF_DATE = (
     "Resource provider's generation already changed. Please update the generation and "
     "try again."
@@ -115,7 +114,7 @@ def _list(
 
 
 def get_by_uuid(
-    connection: sa.Connection, uuid: str, *, missing: str = UNKNOWN
+    connection: sa.Connection, uuid: str, *, missing: str = UNKNOWN_PROVIDER
 ) -> ResourceProvider:
     """Return a provider.
 
@@ -136,7 +135,10 @@ def list_by_uuid(connection: sa.Connection, uuid: str) -> list[ResourceProvider]
 
 
 def lock(
-    connection: sa.Connection, provider: ResourceProvider, *, missing: str = UNKNOWN
+    connection: sa.Connection,
+    provider: ResourceProvider,
+    *,
+    missing: str = UNKNOWN_PROVIDER,
 ) -> ResourceProvider:
     """Return a provider, locked as it is now until this transaction ends.
 

@@ -1,7 +1,7 @@
 """Usages: sums of allocations, in units of their resource classes."""
 
 import functools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -11,28 +11,6 @@ from placement.model.consumer import UNKNOWN_TYPE
 from placement.model.usage import Usage
 from placement.objects import exact_text
 from placement_foundation.database import storage
-
-_taken = (models.Allocation.resource_provider_id == sa.bindparam("provider")) & (
-    models.Allocation.resource_class_id == models.Inventory.resource_class_id
-)
-_BY_PROVIDER = (
-    sa.select(models.ResourceClass.name, sa.func.sum(models.Allocation.used))
-    .select_from(models.Inventory)
-    .join(
-        models.ResourceClass,
-        models.ResourceClass.id == models.Inventory.resource_class_id,
-    )
-    .outerjoin(models.Allocation, _taken)
-    .where(models.Inventory.resource_provider_id == sa.bindparam("provider"))
-    .group_by(models.ResourceClass.id, models.ResourceClass.name)
-    .order_by(models.ResourceClass.id)
-)
-
-
-def by_provider(connection: sa.Connection, provider_id: int) -> dict[str, int]:
-    """Return how much of each inventory of a provider is used, by class name."""
-    rows: Iterable[Any] = connection.execute(_BY_PROVIDER, {"provider": provider_id})
-    return {name: int(used or 0) for name, used in rows}
 
 
 def by_consumer_type(

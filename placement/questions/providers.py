@@ -9,7 +9,11 @@ from placement.forest.part import Part
 from placement.forest.vocabulary import Vocabulary
 from placement.model.request import Group, Request
 from placement.model.resource_class import UNKNOWN_CLASS
-from placement.model.resource_provider import ProviderFilters, ResourceProvider
+from placement.model.resource_provider import (
+    UNKNOWN_PROVIDER,
+    ProviderFilters,
+    ResourceProvider,
+)
 from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Provider, Tree
 from placement.search import plan, rules
@@ -38,18 +42,39 @@ def list_by_filters(forest: Forest, filters: ProviderFilters) -> list[ResourcePr
     """
     passing = select(forest, filters)
     return [
-        ResourceProvider(
-            provider.id,
-            provider.uuid,
-            provider.name,
-            provider.generation,
-            provider.parent_uuid,
-            provider.root_uuid,
-            provider.modified,
-            forest.root_id(provider),
-        )
+        show(forest, provider)
         for provider in sorted(passing, key=operator.attrgetter("id"))
     ]
+
+
+def part_around(uuid: str) -> Part:
+    """Return the part of the cloud that has a provider."""
+    return Part(frozenset((uuid,)))
+
+
+def get_by_uuid(forest: Forest, uuid: str) -> Provider:
+    """Return a provider.
+
+    :raises NotFound: there is no such provider
+    """
+    found = forest.provider(uuid)
+    if found is None:
+        raise errors.NotFound(UNKNOWN_PROVIDER.format(uuid=uuid))
+    return found
+
+
+def show(forest: Forest, provider: Provider) -> ResourceProvider:
+    """Return a provider of a forest as the API shows it."""
+    return ResourceProvider(
+        provider.id,
+        provider.uuid,
+        provider.name,
+        provider.generation,
+        provider.parent_uuid,
+        provider.root_uuid,
+        provider.modified,
+        forest.root_id(provider),
+    )
 
 
 def select(forest: Forest, filters: ProviderFilters) -> Sequence[Provider]:

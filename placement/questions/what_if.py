@@ -8,6 +8,7 @@ from placement import errors
 from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
 from placement.model.inventory import FIELDS, Inventory, InventoryUsage, complain
+from placement.model.resource_provider import UNKNOWN_PROVIDER
 from placement.model.tree import Provider, Tree
 from placement.questions.name import check_classes, check_traits
 
@@ -15,7 +16,7 @@ from placement.questions.name import check_classes, check_traits
 Freed: TypeAlias = Mapping[tuple[str, str], int]
 
 
-UNKNOWN_PROVIDER = "No resource provider with uuid {uuid} found."
+NO_SUCH_PROVIDER = f"{UNKNOWN_PROVIDER}."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def _check_names(forest: Forest, world: World) -> None:
     trees, words = forest.everything.tree_by_uuid, forest.vocabulary
     for uuid in sorted(world.providers.keys() | world.without_hosts):
         if uuid not in trees:
-            raise errors.UnknownProvider(UNKNOWN_PROVIDER.format(uuid=uuid))
+            raise errors.UnknownProvider(NO_SUCH_PROVIDER.format(uuid=uuid))
     for uuid in sorted(world.without_hosts):
         if trees[uuid].root.uuid != uuid:
             raise errors.BadRequest(f"Resource provider {uuid} is not a root.")

@@ -78,7 +78,9 @@ def test_every_write_of_another_service_is_noticed_within_seconds(
         if act is None:
             continue
         one.clock.now += cache.LOOK_EVERY
-        for question in (PROVIDERS, *(writer.question() for _ in range(2))):
+        questions = [writer.question() for _ in range(2)]
+        questions += [writer.question_about_one_provider() for _ in range(2)]
+        for question in (PROVIDERS, *questions):
             assert ask(one, question) == ask(plain, question), (seed, act, question)
         free_hosts(one)
         assert not keeps(one), (seed, act)

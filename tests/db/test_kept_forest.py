@@ -49,6 +49,7 @@ def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
         one.clock.now += 2 * cache.LOOK_EVERY
         questions = [writer.question() for _ in range(2)]
         questions += rng.sample(writer.questions_about_usages(), 2)
+        questions += [writer.question_about_one_provider() for _ in range(2)]
         for question in questions:
             expected = ask(plain, question)
             for instance in (one, other):

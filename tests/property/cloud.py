@@ -11,6 +11,15 @@ STANDARD = ("VCPU", "DISK_GB")
 TRAITS = ("CUSTOM_T1", "CUSTOM_T2", "CUSTOM_T3", "HW_NUMA_ROOT", SHARING)
 # Who consumes: projects, users, types of consumers.
 OWNERS = (("team-blue", "team-red"), ("robot-7", "robot-8"), ("INSTANCE", "MIGRATION"))
+# What is read of one provider: the rest of the path.
+READS = (
+    "",
+    "/inventories",
+    "/inventories/VCPU",
+    "/traits",
+    "/aggregates",
+    "/usages",
+)
 AGGREGATES = tuple(str(uuid.UUID(int=number)) for number in (1, 2, 3))
 
 
@@ -245,6 +254,9 @@ class Writer:
     def traits(self) -> str:
         one, other = self.rng.sample(TRAITS, 2)
         return self.rng.choice([one, f"!{one}", f"in:{one},{other}", f"{one},!{other}"])
+
+    def question_about_one_provider(self) -> str:
+        return f"/resource_providers/{self.pick()}{self.rng.choice(READS)}"
 
     def question_about_providers(self) -> str:
         filters = {

@@ -1,0 +1,399 @@
+"""What is read of one provider is what its rows say, at any instance.
+
+Two instances keep the forest and one keeps nothing. The rows are read here by SQL that
+the service has no part in.
+"""
+
+import datetime
+import email.utils
+import functools
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+import webob
+
+from placement.db import models
+from placement.forest import cache
+from tests.client import new_uuid
+from tests.db.test_kept_forest import UNCHANGED, fill
+from tests.instances import Instance, Instances, ask
+from tests.property.cloud import READS, Writer
+from tests.statements import statements
+from tests.threads import at_once
+
+FIELDS = (
+    "total",
+    "reserved",
+    "min_unit",
+    "max_unit",
+    "step_size",
+    "allocation_ratio",
+)
+
+
+def read(instance: Instance, path: str, version: str) -> tuple[int, Any, str | None]:
+    """Return status, document and date of an answer."""
+    request = webob.Request.blank(path)
+    request.headers["x-auth-token"] = "admin"
+    request.headers["openstack-api-version"] = f"placement {version}"
+    response = request.get_response(instance.client._application)
+    assert response.status_int < 500, response.body
+    if response.status_int == 404:
+        detail = response.json["errors"][0]["detail"]
+        return 404, detail.partition("\n\n")[2].strip(), None
+    return response.status_int, response.json, response.headers.get("last-modified")
+
+
+def keeps(instance: Instance) -> bool:
+    return instance.keeper.is_keeping
+
+
+class Rows:
+    """The rows of one provider."""
+
+    def __init__(self, instance: Instance, uuid: str) -> None:
+        self.uuid = uuid
+        with instance.database.engine.connect() as self.connection:
+            row = models.ResourceProvider
+            self.provider = self.first(sa.select(row.__table__).where(row.uuid == uuid))
+            if self.provider:
+                self.stocks = self.having(
+                    models.Inventory, models.ResourceClass, "resource_class_id"
+                )
+                self.traits = self.having(
+                    models.ResourceProviderTrait, models.Trait, "trait_id"
+                )
+                self.aggregates = self.having(
+                    models.ResourceProviderAggregate, models.Aggregate, "aggregate_id"
+                )
+                self.used = self.sums()
+                self.parent = self.uuid_of(self.provider.parent_provider_id)
+                self.root = self.uuid_of(self.provider.root_provider_id)
+
+    def first(self, query: Any) -> Any:
+        return self.connection.execute(query).first()
+
+    def having(self, model: Any, named: Any, key: str) -> list[Any]:
+        """Return what the provider has, each with the name of it, by its id."""
+        query = (
+            sa.select(model.__table__, named.__table__.columns.values()[-1])
+            .join(named, named.id == getattr(model, key))
+            .where(model.resource_provider_id == self.provider.id)
+            .order_by(named.id)
+        )
+        return list(self.connection.execute(query))
+
+    def sums(self) -> dict[int, int]:
+        row = models.Allocation
+        used: dict[int, int] = {}
+        query = sa.select(row.resource_class_id, row.used).where(
+            row.resource_provider_id == self.provider.id
+        )
+        for class_id, amount in self.connection.execute(query):
+            used[class_id] = used.get(class_id, 0) + amount
+        return used
+
+    def uuid_of(self, provider_id: int | None) -> str | None:
+        row = models.ResourceProvider
+        found = self.first(sa.select(row.uuid).where(row.id == provider_id))
+        return found and str(found.uuid)
+
+
+def show(rows: Rows) -> tuple[Any, list[Any]]:
+    base = f"/resource_providers/{rows.uuid}"
+    links = ("", "inventories", "usages", "aggregates", "traits", "allocations")
+    document = {
+        "uuid": rows.uuid,
+        "name": rows.provider.name,
+        "generation": rows.provider.generation,
+        "parent_provider_uuid": rows.parent,
+        "root_provider_uuid": rows.root,
+        "links": [
+            {"rel": link or "self", "href": f"{base}/{link}".rstrip("/")}
+            for link in links
+        ],
+    }
+    document["links"].sort(key=lambda link: link["rel"])
+    return document, [rows.provider]
+
+
+def inventories(rows: Rows) -> tuple[Any, list[Any]]:
+    records = {
+        row[-1]: {field: getattr(row, field) for field in FIELDS} for row in rows.stocks
+    }
+    return {
+        "resource_provider_generation": rows.provider.generation,
+        "inventories": records,
+    }, rows.stocks
+
+
+def inventory(rows: Rows) -> tuple[Any, list[Any]]:
+    for row in rows.stocks:
+        if row[-1] == "VCPU":
+            record = {field: getattr(row, field) for field in FIELDS}
+            generation = rows.provider.generation
+            return {**record, "resource_provider_generation": generation}, [row]
+    return f"No inventory of class VCPU for {rows.uuid}", []
+
+
+def traits(rows: Rows) -> tuple[Any, list[Any]]:
+    return {
+        "traits": [row[-1] for row in rows.traits],
+        "resource_provider_generation": rows.provider.generation,
+    }, []
+
+
+def aggregates(rows: Rows) -> tuple[Any, list[Any]]:
+    return {
+        "aggregates": [row[-1] for row in rows.aggregates],
+        "resource_provider_generation": rows.provider.generation,
+    }, []
+
+
+def usages(rows: Rows) -> tuple[Any, list[Any]]:
+    return {
+        "resource_provider_generation": rows.provider.generation,
+        "usages": {
+            row[-1]: rows.used.get(row.resource_class_id, 0) for row in rows.stocks
+        },
+    }, []
+
+
+ANSWERS: dict[str, Callable[[Rows], tuple[Any, list[Any]]]] = dict(
+    zip(READS, (show, inventories, inventory, traits, aggregates, usages), strict=True)
+)
+
+
+def check(instances: list[Instance], uuid: str, about: object) -> None:
+    """Check that all instances answer every read with what the rows say."""
+    rows = Rows(instances[0], uuid)
+    for path, answer in ANSWERS.items():
+        url = f"/resource_providers/{uuid}{path}"
+        found = [read(each, url, "1.39") for each in instances]
+        if not rows.provider:
+            missing = f"No resource provider with uuid {uuid} found"
+            assert {each[:2] for each in found} == {(404, missing)}, about
+            continue
+        document, dated = answer(rows)
+        status = 200 if isinstance(document, dict) else 404
+        for each in found:
+            if "links" in each[1]:
+                each[1]["links"].sort(key=lambda link: link["rel"])
+            assert each[:2] == (status, document), (path, about)
+            if dated:
+                assert each[2] == newest(dated), (path, about)
+        # Older documents have other members; where nothing is kept they are the same.
+        old = {str(read(each, url, "1.14")) for each in instances}
+        assert len(old) == 1, (path, about)
+
+
+def newest(rows: list[Any]) -> str:
+    last = max(row.updated_at or row.created_at for row in rows)
+    return email.utils.format_datetime(
+        last.replace(microsecond=0, tzinfo=datetime.UTC), usegmt=True
+    )
+
+
+def test_every_read_says_what_the_rows_say(instances: Instances) -> None:
+    one, other = instances.start(), instances.start()
+    plain = instances.start(keeps=False)
+    seed = random.randrange(10**6)
+    print("seed", seed)
+    writer = Writer(random.Random(seed), [one.client, other.client, plain.client])
+    for step in range(60):
+        act = writer.write()
+        # Every request checks whether others write.
+        one.clock.now += 2 * cache.LOOK_EVERY
+        for uuid in (writer.pick(), new_uuid()):
+            check([one, other, plain], uuid, (seed, step, act))
+    assert one.keeper.is_keeping
+    assert other.keeper.is_keeping
+
+
+def test_the_order_is_that_of_creation(instances: Instances) -> None:
+    one, other = instances.start(), instances.start()
+    client = one.client
+    for name in ("CUSTOM_B", "CUSTOM_A", "CUSTOM_C"):
+        assert client.call("PUT", f"/traits/{name}").status == 201
+    first, second = sorted([new_uuid(), new_uuid()], reverse=True)
+    host, witness = client.make_provider(VCPU=8), client.make_provider(VCPU=8)
+    for provider, listed in ((witness, [first]), (host, [second, first])):
+        path = f"/resource_providers/{provider}"
+        body: Any = {"resource_provider_generation": 1, "aggregates": listed}
+        assert client.call("PUT", f"{path}/aggregates", body).status == 200
+        body = {
+            "resource_provider_generation": 2,
+            "traits": ["CUSTOM_A", "HW_CPU_X86_AVX", "CUSTOM_B"],
+        }
+        assert client.call("PUT", f"{path}/traits", body).status == 200
+    path = f"/resource_providers/{host}"
+    for each in (one, other):
+        assert each.client.get(f"{path}/aggregates")["aggregates"] == [first, second]
+        assert each.client.get(f"{path}/traits")["traits"] == [
+            "HW_CPU_X86_AVX",
+            "CUSTOM_B",
+            "CUSTOM_A",
+        ]
+
+
+@pytest.mark.parametrize("path", READS)
+def test_a_read_takes_one_statement(path: str, instances: Instances) -> None:
+    one, other = instances.start(), instances.start()
+    host = other.client.make_provider(VCPU=8)
+    url = f"/resource_providers/{host}{path}"
+    one.client.get(url)
+    with statements(one.database) as executed:
+        one.client.get(url)
+    assert len(executed) <= UNCHANGED
+    with statements(one.database) as executed:
+        assert one.client.call("GET", url.replace(host, new_uuid())).status == 404
+    assert len(executed) <= UNCHANGED
+    fill(other, host, 1)
+    # The lists of changes, and the trees that have changed.
+    with statements(one.database) as executed:
+        one.client.get(url)
+    assert len(executed) <= UNCHANGED + 2
+
+
+@pytest.mark.parametrize("query", ["uuid={}", "name={}", "in_tree={}"])
+def test_a_list_by_one_provider_takes_one_statement(
+    query: str, instances: Instances
+) -> None:
+    one = instances.start()
+    host = one.client.make_provider(VCPU=8)
+    url = f"/resource_providers?{query.format(host)}"
+    one.client.get(url)
+    with statements(one.database) as executed:
+        assert len(one.client.get(url)["resource_providers"]) == 1
+    assert len(executed) <= UNCHANGED
+
+
+@pytest.mark.parametrize("path", READS)
+def test_where_nothing_is_kept_other_trees_are_not_read(
+    path: str, instances: Instances
+) -> None:
+    plain = instances.start(keeps=False)
+    host, other = (plain.client.make_provider(VCPU=8) for _ in range(2))
+    rows: list[Any] = []
+
+    def count(connection: Any, cursor: Any, *unused: Any) -> None:
+        if "resource_providers" in unused[0]:
+            rows.append(unused)
+
+    engine = plain.database.engine
+    sa.event.listen(engine, "before_cursor_execute", count)
+    try:
+        plain.client.get(f"/resource_providers/{host}{path}")
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", count)
+    assert rows
+    assert not any(other in str(each) for each in rows)
+    # Which tree it is in, and that tree.
+    assert len(rows) == 2
+
+
+def test_a_generation_is_that_of_the_database_whoever_has_raised_it(
+    instances: Instances,
+) -> None:
+    one = instances.start()
+    host, other = (one.client.make_provider(VCPU=8) for _ in range(2))
+    ask(one, f"/resource_providers?uuid={host}")
+    with one.database.engine.begin() as connection:
+        row, stock = models.ResourceProvider, models.Inventory
+        provider_id = connection.scalar(sa.select(row.id).where(row.uuid == host))
+        mine = stock.resource_provider_id == provider_id
+        connection.execute(sa.update(stock).where(mine).values(total=5))
+        connection.execute(
+            sa.update(row).where(row.uuid == host).values(generation=row.generation + 1)
+        )
+    # No time has gone by.
+    check([one], host, "changed")
+    assert not one.keeper.is_keeping
+    check([one], other, "not changed")
+
+
+def test_a_provider_that_another_service_made_or_deleted_is_known_at_once(
+    instances: Instances,
+) -> None:
+    one = instances.start()
+    host, new = one.client.make_provider(VCPU=8), new_uuid()
+    check([one], new, "not yet")
+    assert keeps(one)
+    row = models.ResourceProvider
+    with one.database.engine.begin() as connection:
+        made = {"uuid": new, "name": new, "generation": 0}
+        connection.execute(sa.insert(row), made)
+        itself = sa.update(row).where(row.uuid == new).values(root_provider_id=row.id)
+        connection.execute(itself)
+    check([one], new, "made")
+    assert not keeps(one)
+    check([one], host, "as before")
+
+
+def test_a_provider_without_a_root_is_not_known_and_does_no_harm(
+    instances: Instances,
+) -> None:
+    # As another service leaves it for a moment.
+    one = instances.start()
+    one.client.make_provider(VCPU=8)
+    row, new = models.ResourceProvider, new_uuid()
+    one.client.get("/resource_providers")
+    with one.database.engine.begin() as connection:
+        made = {"uuid": new, "name": new, "generation": 0}
+        connection.execute(sa.insert(row), made)
+    for path in READS:
+        status, _, _ = read(one, f"/resource_providers/{new}{path}", "1.39")
+        assert status == 404
+    assert one.keeper.is_keeping
+
+
+def test_a_caller_reads_what_it_has_written_at_any_instance(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    hosts = [one.client.make_provider(VCPU=8) for _ in range(4)]
+    seed = random.randrange(10**6)
+    print("seed", seed)
+
+    def work(number: int) -> None:
+        rng, host = random.Random(seed + number), hosts[number]
+        path, generation = f"/resource_providers/{host}", 1
+        for used in range(1, 11):
+            mine, yours = rng.sample([one, other], 2)
+            total = rng.randrange(100, 1000)
+            body: Any = {
+                "resource_provider_generation": generation,
+                "inventories": {"VCPU": {"total": total}},
+            }
+            answer = mine.client.call("PUT", f"{path}/inventories", body)
+            assert answer.status == 200, answer
+            found = yours.client.get(f"{path}/inventories")
+            assert found["inventories"]["VCPU"]["total"] == total
+            assert found["resource_provider_generation"] == generation + 1
+            fill(yours, host, 1)
+            assert mine.client.get(f"{path}/usages")["usages"] == {"VCPU": used}
+            generation += 2
+            name = f"CUSTOM_{host.replace('-', '_').upper()}_{generation}"
+            mine.client.call("PUT", f"/traits/{name}")
+            body = {"resource_provider_generation": generation, "traits": [name]}
+            assert mine.client.call("PUT", f"{path}/traits", body).status == 200
+            assert yours.client.get(f"{path}/traits")["traits"] == [name]
+            generation += 1
+            aggregate = new_uuid()
+            body = {
+                "resource_provider_generation": generation,
+                "aggregates": [aggregate],
+            }
+            assert mine.client.call("PUT", f"{path}/aggregates", body).status == 200
+            found = yours.client.get(f"{path}/aggregates")["aggregates"]
+            assert found == [aggregate]
+            generation += 1
+
+    at_once([functools.partial(work, number) for number in range(len(hosts))])
+    for host in hosts:
+        check([one, other], host, seed)
+    assert one.keeper.is_keeping
+    assert other.keeper.is_keeping
