@@ -1,6 +1,7 @@
 """Modules import only from their own room and those beneath it."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -173,13 +174,16 @@ def layer_of(package: Path, path: Path) -> str:
     return path.relative_to(package).parts[0].removesuffix(".py")
 
 
-def imports_of(path: Path) -> Iterator[str]:
+@functools.cache
+def imports_of(path: Path) -> list[str]:
+    names = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
 
 
 def ours(package: Path, path: Path) -> set[str]:
