@@ -1,8 +1,9 @@
 """Whether workers grow under load: ``python -m benchmarks.memory --help``.
 
 Clients ask, claim, release and change inventories at random, over HTTP, on PostgreSQL.
-Meanwhile the memory of each worker is printed. A worker that is well stops growing when
-everything has been used once: compare the last two thirds, not the beginning.
+Meanwhile the memory of each worker is printed. The ledger soon keeps its size. A worker
+that is well stops growing when everything has been used once: compare the last two
+thirds, not the beginning.
 """
 
 import argparse
@@ -26,6 +27,8 @@ from benchmarks.writer import claim
 KIB = 1024
 # What differs from question to question: a cache must not grow with it.
 LIMITS = (1, 10, 100, 1000)
+# How many consumers a client has at most: what is used must not grow either.
+CONSUMERS = 200
 
 
 def main() -> int:
@@ -143,6 +146,8 @@ class _User:
         self._call("GET", query)
 
     def _claim(self) -> None:
+        if len(self._consumers) >= CONSUMERS:
+            self._release()
         consumer = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
         body = claim(self._host(), RESOURCES)
         status, _ = self._call("PUT", f"/allocations/{consumer}", body)
