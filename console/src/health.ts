@@ -1,10 +1,14 @@
 // What deserves attention: found in the fleet by what its numbers and traits mean.
 
 import { SHARING, type Fleet, type Host } from "./fleet.ts";
+import type { Lease } from "./lease.ts";
 import { amount, percent, plural } from "./unit.ts";
 
 export interface Finding {
-  host: Host;
+  /** What it is about: a host, or a consumer. */
+  view: "host" | "consumers";
+  uuid: string;
+  name: string;
   /** How much it matters: the most comes first. */
   weight: number;
   text: string;
@@ -41,7 +45,7 @@ function concern({ hosts }: Fleet, id: string, title: string, meaning: string, l
   const found: Finding[] = [];
   for (const host of hosts) {
     const seen = look(host);
-    if (seen) found.push({ host, ...seen });
+    if (seen) found.push({ view: "host", uuid: host.root.uuid, name: host.root.name, ...seen });
   }
   found.sort((a, b) => b.weight - a.weight);
   return { id, title, meaning, found };
@@ -105,3 +109,48 @@ const bare: Look = (host) =>
   host.providers.every(({ inventories }) => !Object.keys(inventories).length)
     ? { weight: 0, text: plural(host.providers.length, "provider") + " without inventory" }
     : null;
+
+// What the fleet does not show, but other answers of the ledger.
+
+/** Leases that end soon: what they hold is then given back, unless they are confirmed. */
+export function ending(leases: readonly Lease[], now: Date): Concern {
+  const found = leases.map(({ consumer, expires_at: end, project_id: project, consumer_type: type }): Finding => {
+    const minutes = Math.max(0, Math.ceil((Date.parse(end) - now.getTime()) / 60_000));
+    const text = `${type ?? "consumer"} of ${project}, ends in ${plural(minutes, "minute")}`;
+    return { view: "consumers", uuid: consumer, name: consumer, weight: -minutes, text };
+  });
+  return { id: "leases", title: "Leases about to end", meaning: "within the next hour, unless they are renewed or confirmed", found };
+}
+
+interface Difference {
+  path: string;
+  before: unknown;
+  after: unknown;
+}
+
+export interface Declared {
+  owner: string;
+  uuid: string;
+  name: string | null;
+  root: string | null;
+  drift: Difference[];
+}
+
+/** Providers that are not as they were declared. */
+export function drifting(declared: readonly Declared[]): Concern {
+  const found = declared.map(({ owner, uuid, name, root, drift }): Finding => {
+    const said = drift.map(({ path, before, after }) => `${path}: declared ${say(before)}, is ${say(after)}`);
+    return { view: "host", uuid: root ?? uuid, name: name ?? uuid, weight: drift.length, text: `${said.join("; ")} (${owner})` };
+  });
+  found.sort((a, b) => b.weight - a.weight);
+  return { id: "drift", title: "Drift from the declared file", meaning: "changed since it was applied, by others", found };
+}
+
+function say(value: unknown): string {
+  if (value === true) return "present";
+  if (value === false || value === null || value === undefined) return "absent";
+  if (typeof value !== "object") return String(value);
+  return Object.entries(value)
+    .map(([key, each]) => `${key} ${each !== null && typeof each === "object" ? say(each) : String(each)}`)
+    .join(", ");
+}

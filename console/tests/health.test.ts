@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gather, SHARING } from "../src/fleet.ts";
-import { examine } from "../src/health.ts";
+import { drifting, ending, examine } from "../src/health.ts";
 import { readProvider } from "../src/wire.ts";
 
 const inventory = (total: number, reserved = 0) =>
@@ -18,7 +18,7 @@ const CLOUD = [
 
 test("what deserves attention is found, and nothing else", () => {
   const concerns = examine(gather(CLOUD.map((each) => readProvider(each))));
-  const found = Object.fromEntries(concerns.map(({ id, found }) => [id, found.map(({ host, text }) => `${host.root.name}: ${text}`)]));
+  const found = Object.fromEntries(concerns.map(({ id, found }) => [id, found.map(({ name, text }) => `${name}: ${text}`)]));
   assert.deepEqual(found, {
     over: ["over: 8 of 4 VCPU used"],
     disabled: ["disabled: 6 VCPU free"],
@@ -26,4 +26,23 @@ test("what deserves attention is found, and nothing else", () => {
     pools: ["lost: shares with no host: it has no aggregate in common with any", "idle: nothing of it is used"],
     empty: ["bare: 1 provider without inventory"],
   });
+});
+
+test("leases say how long they last", () => {
+  const now = new Date("2026-11-21T10:00:00Z");
+  const lease = { consumer: "c", expires_at: "2026-11-21T10:04:30Z", project_id: "web", consumer_type: "INSTANCE" };
+  assert.equal(ending([lease], now).found[0]!.text, "INSTANCE of web, ends in 5 minutes");
+});
+
+test("drift says what was declared and what is", () => {
+  const drift = [
+    { path: "h/inventories/VCPU", before: { total: 8, reserved: 0 }, after: { total: 4, reserved: 0 } },
+    { path: "h/traits/A", before: true, after: false },
+  ];
+  const { found } = drifting([{ owner: "fleet", uuid: "u", name: "h", root: "r", drift }]);
+  assert.equal(found[0]!.uuid, "r");
+  assert.equal(
+    found[0]!.text,
+    "h/inventories/VCPU: declared total 8, reserved 0, is total 4, reserved 0; h/traits/A: declared present, is absent (fleet)",
+  );
 });

@@ -3,13 +3,15 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Failure, get, ROOT, wrap } from "../api.ts";
 import { curl, explain, openstack } from "../command.ts";
+import { given, imagine, sayGiven } from "../imagine.ts";
 import { fromFlavor, isEmpty, parse, parseTerm, render, termsOf, without, withTerms, type Question } from "../question.ts";
-import { address, change, recall, type Place } from "../route.ts";
+import { address, change, recall, type Place as Here } from "../route.ts";
 import { useFleet } from "../store.ts";
 import { amount, count, plural, short } from "../unit.ts";
 import type { Asked as Host, Candidates, Capacity, Change, Constraint, Explanation, Near, Unmet } from "../wire.ts";
 import { Export } from "./export.tsx";
 import { Copy, Failed, Length, Name } from "./part.tsx";
+import { Place } from "./place.tsx";
 import { Chip, QuestionForm } from "./question.tsx";
 
 /** The question, and the changes to the cloud under which it is asked. */
@@ -19,18 +21,21 @@ interface Asked {
   now: Question;
   off: string[];
   ignore: string[];
+  /** What providers are imagined to have: a trait, `in:` an aggregate, `CLASS=` a total or `CLASS<=` a max_unit. */
   give: string[];
+  /** Hosts that are imagined away. */
+  leave: string[];
   /** A host to explain in full; empty without one. */
   host: string;
 }
 
-function read({ query }: Place): Asked {
+function read({ query }: Here): Asked {
   const question = parse(query.get("q") ?? "");
   const off = query.getAll("off");
-  return { question, now: off.reduce(without, question), off, ignore: query.getAll("ignore"), give: query.getAll("give"), host: query.get("host") ?? "" };
+  return { question, now: off.reduce(without, question), off, ignore: query.getAll("ignore"), give: query.getAll("give"), leave: query.getAll("leave"), host: query.get("host") ?? "" };
 }
 
-export function AskView({ place }: { place: Place }) {
+export function AskView({ place }: { place: Here }) {
   const asked = useMemo(() => read(place), [place]);
   const text = place.query.get("q") ?? "";
   useEffect(() => recall(text), [text]);
@@ -143,10 +148,12 @@ function Names({ id, names }: { id: string; names: readonly string[] }) {
 }
 
 function Chips({ asked }: { asked: Asked }) {
-  const { off, ignore, give } = asked;
+  const { off, ignore, give, leave } = asked;
+  const { fleet } = useFleet();
+  const name = (uuid: string) => fleet?.providers.get(uuid)?.name ?? short(uuid);
   const drop = (name: string, values: string[], value: string) => () =>
     change({ [name]: values.filter((each) => each !== value) });
-  if (!off.length && !ignore.length && !give.length) return null;
+  if (!off.length && isReal(asked)) return null;
   return (
     <div class="what-if">
       <span>What if</span>
@@ -163,7 +170,12 @@ function Chips({ asked }: { asked: Asked }) {
         ))}
         {give.map((pair) => (
           <li key={pair}>
-            <Chip text={`${short(pair)} had ${pair.split(":")[1]}`} drop={drop("give", give, pair)} />
+            <Chip text={sayGiven(pair, name)} drop={drop("give", give, pair)} />
+          </li>
+        ))}
+        {leave.map((uuid) => (
+          <li key={uuid}>
+            <Chip text={`${name(uuid)} were not there`} drop={drop("leave", leave, uuid)} />
           </li>
         ))}
       </ul>
@@ -178,6 +190,11 @@ function sayTerm(term: string): string {
   return number ? `${amount(name, Number(number))} ${name}` : `without ${name}`;
 }
 
+/** Whether it is asked of the cloud as it is. */
+function isReal({ ignore, give, leave }: Asked): boolean {
+  return !ignore.length && !give.length && !leave.length;
+}
+
 interface Answers {
   explanation?: Explanation;
   capacity?: Capacity;
@@ -189,20 +206,20 @@ const DELAY = 250;
 const LONGER = "&seconds=30";
 
 /** Ask the question in its three ways; each answer is shown as it arrives. */
-function useAnswers({ now, ignore, give, host }: Asked, times: number, seconds: string): [Answers, Failure | null, boolean] {
+function useAnswers(asked: Asked, times: number, seconds: string): [Answers, Failure | null, boolean] {
   const [answers, setAnswers] = useState<Answers>({});
   const [failure, setFailure] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(true);
+  const { now, ignore, give, leave, host } = asked;
   const query = render(now);
-  const world = JSON.stringify({ ignore, give });
+  const world = JSON.stringify({ ignore, give, leave });
   useEffect(() => {
     const control = new AbortController();
     const { signal } = control;
     const ask = async <T,>(kind: keyof Answers, path: string): Promise<void> => {
-      const isReal = !ignore.length && !give.length;
       const asks = path.slice(path.indexOf("?") + 1);
-      const body = { query: asks, ask: kind, ignore_consumers: ignore, providers: given(give) };
-      const answer = isReal
+      const body = { query: asks, ask: kind, ignore_consumers: ignore, without_hosts: leave, providers: given(give) };
+      const answer = isReal(asked)
         ? await get<T>(path, { signal })
         : await get<T>("ledger/v1/what-if", { method: "POST", body, signal });
       setAnswers((before) => ({ ...before, [kind]: answer }));
@@ -241,15 +258,6 @@ function limited(query: string): string {
   return new URLSearchParams(query).has("limit") ? query : `${query}&limit=10`;
 }
 
-function given(give: readonly string[]): Record<string, { traits: { add: string[] } }> {
-  const providers: Record<string, { traits: { add: string[] } }> = {};
-  for (const pair of give) {
-    const [uuid = "", trait = ""] = pair.split(":");
-    (providers[uuid] ??= { traits: { add: [] } }).traits.add.push(trait);
-  }
-  return providers;
-}
-
 function Answer({ asked }: { asked: Asked }) {
   const [times, setTimes] = useState(0);
   const [seconds, setSeconds] = useState("");
@@ -266,7 +274,8 @@ function Answer({ asked }: { asked: Asked }) {
         <Judged key={host.uuid} host={host} explanation={explanation} />
       ))}
       {explanation && explanation.serves === 0 && <Remedies asked={asked} explanation={explanation} />}
-      {candidates && candidates.allocation_requests.length > 0 && <First candidates={candidates} />}
+      {candidates && candidates.allocation_requests.length > 0 && <First candidates={candidates} asked={asked} />}
+      {explanation && explanation.serves > 0 && isReal(asked) && <Place query={render(asked.now)} />}
       {explanation && explanation.constraints.length > 0 && <Funnel explanation={explanation} />}
       <Commands question={asked.now} />
     </div>
@@ -417,22 +426,18 @@ interface LackOf {
 
 function Lack({ unmet, constraint, host, asked }: LackOf) {
   const { text, holders = [] } = unmet;
+  const { fleet } = useFleet();
   const name = constraint?.resource_class ?? "";
-  const traits = constraint?.kind === "required" ? [constraint.value ?? []].flat().map(String) : [];
   const provider = unmet.provider ?? host.uuid;
+  const help = constraint && imagine(constraint, unmet, fleet?.providers.get(provider));
   return (
     <li>
       <Name text={text} />
-      {traits.slice(0, 1).map((trait) => (
-        <button
-          key={trait}
-          type="button"
-          class="small"
-          onClick={() => change({ give: [...asked.give, `${provider}:${trait}`] })}
-        >
-          As if it had it
+      {help && (
+        <button type="button" class="small" onClick={() => change({ give: [...asked.give, `${provider}:${help.term}`] })}>
+          As if it {help.text}
         </button>
-      ))}
+      )}
       {holders.length > 0 && (
         <ul class="holders">
           {holders.map(({ consumer, amount: held, type, project }) => (
@@ -456,7 +461,7 @@ function Lack({ unmet, constraint, host, asked }: LackOf) {
   );
 }
 
-function First({ candidates }: { candidates: Candidates }) {
+function First({ candidates, asked }: { candidates: Candidates; asked: Asked }) {
   const { fleet } = useFleet();
   const name = (uuid: string) => fleet?.providers.get(uuid)?.name ?? short(uuid);
   const rows = candidates.allocation_requests.slice(0, 10);
@@ -469,6 +474,7 @@ function First({ candidates }: { candidates: Candidates }) {
             <tr>
               <th>Host</th>
               <th>Takes</th>
+              <th>What if</th>
             </tr>
           </thead>
           <tbody>
@@ -495,6 +501,16 @@ function First({ candidates }: { candidates: Candidates }) {
                           .join(", ")}
                       </div>
                     ))}
+                  </td>
+                  <td>
+                    <button
+                      type="button"
+                      class="small"
+                      aria-label={`As if it were not there: ${name(root)}`}
+                      onClick={() => change({ leave: [...new Set([...asked.leave, root])] })}
+                    >
+                      As if it were not there
+                    </button>
                   </td>
                 </tr>
               );

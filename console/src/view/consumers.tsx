@@ -8,6 +8,7 @@ import { refresh, useFleet } from "../store.ts";
 import { age, count, natural, plural, short } from "../unit.ts";
 import { Export } from "./export.tsx";
 import { HistoryOf } from "./history.tsx";
+import { Until, useLeases } from "./lease.tsx";
 import { Amount, Copy, Failed, Field, Length, Loading, Name, Select, usePage } from "./part.tsx";
 
 const GROUPS: [string, string][] = [
@@ -284,11 +285,15 @@ interface Allocated {
   consumer_generation?: number;
 }
 
+const NONE: Record<string, string> = {};
+
 function ConsumerView({ uuid }: { uuid: string }) {
   const [found, setFound] = useState<Allocated | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [times, setTimes] = useState(0);
   const { fleet } = useFleet();
+  const leases = useLeases(found?.project_id ? { project_id: found.project_id } : NONE, found);
+  const lease = leases?.found.find(({ consumer }) => consumer === uuid);
   useEffect(() => {
     const control = new AbortController();
     setFailure(null);
@@ -326,6 +331,14 @@ function ConsumerView({ uuid }: { uuid: string }) {
         </dd>
         <dt>Generation</dt>
         <dd>{found.consumer_generation ?? "–"}</dd>
+        {lease && (
+          <>
+            <dt>Lease</dt>
+            <dd>
+              ends <Until time={lease.expires_at} />, unless it is renewed or confirmed
+            </dd>
+          </>
+        )}
       </dl>
       <h2>Where it is</h2>
       <div class="wide" tabIndex={0} role="region" aria-label="Allocations">

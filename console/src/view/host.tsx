@@ -5,9 +5,12 @@ import { type Failure, get, ROOT, wrap } from "../api.ts";
 import { add, capacity, SHARING, type Inventory, type Provider } from "../fleet.ts";
 import { address, recalled } from "../route.ts";
 import { age, amount, count, exact, natural, percent, plural, short } from "../unit.ts";
+import { useSource } from "../source.ts";
+import { store } from "../store.ts";
 import { readProvider } from "../wire.ts";
 import { Export } from "./export.tsx";
 import { HistoryOf } from "./history.tsx";
+import { Until, useLeases } from "./lease.tsx";
 import { Amount, Copy, Failed, Loading, Name, usePage } from "./part.tsx";
 
 interface Shown {
@@ -42,6 +45,9 @@ export function HostView({ uuid }: { uuid: string }) {
   const [told, setTold] = useState<Told | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [times, setTimes] = useState(0);
+  const { changed } = useSource(store);
+  // The fleet is followed: what has changed is read again.
+  const seen = changed.get(told?.shown.tree[0]?.root ?? uuid)?.getTime();
   useEffect(() => {
     const control = new AbortController();
     const moment = new Date();
@@ -50,7 +56,7 @@ export function HostView({ uuid }: { uuid: string }) {
       .then((shown) => setTold({ uuid, shown, moment }))
       .catch((error) => control.signal.aborted || setFailure(wrap(error, "ledger/v1/fleet")));
     return () => control.abort();
-  }, [uuid, times]);
+  }, [uuid, times, seen]);
   const again = () => setTimes(times + 1);
   if (told?.uuid !== uuid) {
     return failure ? <Failed failure={failure} retry={again} /> : <Loading what="the host" />;
@@ -294,11 +300,16 @@ function listUsers(tree: readonly Provider[], first: string): User[] {
   return [...found.values()].sort((a, b) => value(b) - value(a) || natural(a.consumer, b.consumer));
 }
 
+const ALL: Record<string, string> = {};
+
 function Users({ tree }: { tree: readonly Provider[] }) {
   const names = [...new Set(tree.flatMap(({ usages }) => Object.keys(usages).filter((name) => usages[name])))];
   const [by, setBy] = useState("");
   const first = by || names[0] || "";
   const users = useMemo(() => listUsers(tree, first), [tree, first]);
+  const leases = useLeases(ALL, tree);
+  const ends = new Map(leases?.found.map(({ consumer, expires_at: end }) => [consumer, end]));
+  const isLeased = users.some(({ consumer }) => ends.has(consumer));
   const [most, more] = usePage(50, tree[0]!.uuid);
   const now = new Date();
   return (
@@ -314,6 +325,7 @@ function Users({ tree }: { tree: readonly Provider[] }) {
                 <th>Type</th>
                 <th>Project</th>
                 <th class="number">Age</th>
+                {isLeased && <th>Lease ends</th>}
                 {names.map((name) => (
                   <th key={name} class="number" aria-sort={name === first ? "descending" : "none"}>
                     <button type="button" class="plain" onClick={() => setBy(name)}>
@@ -337,6 +349,7 @@ function Users({ tree }: { tree: readonly Provider[] }) {
                   <td class="number" title={created}>
                     {created ? age(new Date(created), now) : "–"}
                   </td>
+                  {isLeased && <td>{ends.has(consumer) ? <Until time={ends.get(consumer)!} /> : "–"}</td>}
                   {names.map((name) => (
                     <td key={name} class="number">
                       {resources.has(name) ? <Amount name={name} value={resources.get(name)!} /> : "–"}
@@ -349,16 +362,18 @@ function Users({ tree }: { tree: readonly Provider[] }) {
         </div>
       )}
       {more(users.length)}
+      {leases && !leases.isWhole && <p class="dim">Only the leases that end first were read: others are not shown here.</p>}
       {users.length > 0 && (
         <Export
           name="consumers"
           list={() => ({
-            columns: ["consumer", "type", "project", "created", ...names],
+            columns: ["consumer", "type", "project", "created", "lease_ends", ...names],
             rows: users.map(({ consumer, type, project, created, resources }) => [
               consumer,
               type,
               project,
               created,
+              ends.get(consumer) ?? null,
               ...names.map((name) => resources.get(name) ?? null),
             ]),
           })}

@@ -1,0 +1,221 @@
+"""Placing from Ask, leases, and what Health finds beside the fleet."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.client import Client
+from tests.console import stage
+from tests.console.conftest import Site, Visit
+from tests.console.test_ask import answered, verdict
+from tests.console.test_views import check
+
+CONSUMER = "6f3d3c1a-90a2-4b4e-8e0e-0d4f6a1f7b01"
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[tuple[str, Client, list[str]]]:
+    """Serve three hosts that a test may change; give the URL, a client and UUIDs."""
+    with stage.filled(tmp_path, lambda each: None) as filled:
+        application = stage.build(filled)
+        client = Client(application)
+        hosts = [client.make_provider(VCPU=8) for _ in range(3)]
+        with stage.serving(application) as url:
+            yield url, client, hosts
+
+
+def ask(visit: Visit, url: str, query: str, **more: Any) -> Any:
+    page = visit(url, f"#/ask?{urlencode({'q': query, **more}, doseq=True)}")
+    page.wait_for_selector(".verdict")
+    answered(page)
+    return page
+
+
+def fill(page: Any, number: int) -> None:
+    page.locator("summary:has-text('Place it')").click()
+    page.get_by_label("How many consumers").fill(str(number))
+    page.get_by_label("Project of the consumers").fill("web")
+    page.get_by_label("User", exact=True).fill("ann")
+
+
+def test_a_dry_run_writes_nothing_and_placing_does(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = ask(visit, url, "resources=VCPU:2")
+    fill(page, 3)
+    page.get_by_label("each on a host of its own").check()
+    page.get_by_label("How long").select_option("3600")
+    page.get_by_role("button", name="Dry run").click()
+    page.wait_for_selector("text=3 consumers would be placed")
+    rows = page.locator("[aria-label=Placements] tbody tr")
+    said = rows.all_inner_texts()
+    assert {host for host in hosts if any(host in row for row in said)} == set(hosts)
+    assert client.call("GET", "/usages?project_id=web").document == {"usages": {}}
+    check(page)
+    page.get_by_role("button", name="Place 3 consumers").click()
+    page.wait_for_selector("text=3 consumers placed")
+    written = client.call("GET", "/ledger/v1/leases?project_id=web").document["leases"]
+    shown = set(
+        page.locator("[aria-label=Placements] a.mono, td.mono a").all_inner_texts()
+    )
+    assert {each["consumer"] for each in written} == shown
+    check(page)
+    # The consumer's page says until when it is kept.
+    page.locator("td.mono a").first.click()
+    page.wait_for_selector("dd:has-text('unless it is renewed or confirmed')")
+
+
+def test_no_room_is_said_and_nothing_is_written(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, _ = cloud
+    page = ask(visit, url, "resources=VCPU:8")
+    page.witness.expects_failures = True
+    fill(page, 4)
+    page.get_by_role("button", name="Dry run").click()
+    page.wait_for_selector(".failed:has-text('status 409')")
+    assert page.get_by_role("button", name="Place 4 consumers").count() == 0
+    assert client.call("GET", "/usages?project_id=web").document == {"usages": {}}
+
+
+def test_who_may_not_place_is_told_and_not_asked_again(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, _, _ = cloud
+    page = ask(visit, url, "resources=VCPU:2")
+    page.witness.expects_failures = True
+    error = {
+        "status": 403,
+        "title": "Forbidden",
+        "detail": "Policy does not allow placement:ledger:placements to be performed.",
+    }
+    page.route(
+        "**/ledger/v1/placements",
+        lambda route: route.fulfill(status=403, json={"errors": [error]}),
+    )
+    fill(page, 1)
+    page.get_by_role("button", name="Dry run").click()
+    told = page.locator(".failed")
+    told.wait_for()
+    assert "placement:ledger:placements" in told.inner_text()
+    assert page.locator("summary:has-text('Place it')").count() == 0
+    page.goto(f"{url}/console/#/ask?{urlencode({'q': 'resources=VCPU:3'})}")
+    answered(page)
+    assert page.locator("summary:has-text('Place it')").count() == 0
+
+
+def test_the_leases_of_a_host_and_those_that_end_soon(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    assert client.claim(CONSUMER, {hosts[0]: {"VCPU": 3}}, project="web").status == 204
+    page = visit(url, f"#/host/{hosts[0]}")
+    page.wait_for_selector("[aria-label=Consumers] tbody tr")
+    assert page.locator("th:has-text('Lease ends')").count() == 0
+    path = f"/ledger/v1/leases/{CONSUMER}"
+    assert client.call("PUT", path, {"seconds": 600}).status == 200
+    page.reload()
+    page.wait_for_selector("th:has-text('Lease ends')")
+    check(page)
+    page.goto(f"{url}/console/#/health")
+    page.wait_for_selector("h2:has-text('Leases about to end')")
+    text = page.locator("main").inner_text()
+    assert "INSTANCE of web, ends in 10 minutes" in text
+    check(page)
+    # One that ends after the hour does not deserve attention.
+    assert client.call("PUT", path, {"seconds": 36_000}).status == 200
+    page.reload()
+    page.wait_for_selector("p:has-text('not found')")
+    page.wait_for_selector("p:has-text('leases about to end')")
+    assert page.locator("h2:has-text('Leases about to end')").count() == 0
+
+
+def test_drift_from_what_was_declared_is_found(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, _ = cloud
+    tree = {"name": "declared-1", "inventories": {"VCPU": 8}}
+    assert client.call("POST", "/ledger/v1/apply", {"trees": [tree]}).status == 200
+    page = visit(url, "#/health")
+    page.wait_for_selector("p:has-text('drift from the declared file')")
+    [uuid] = [
+        each["uuid"]
+        for each in client.call("GET", "/resource_providers").document[
+            "resource_providers"
+        ]
+        if each["name"] == "declared-1"
+    ]
+    path = f"/resource_providers/{uuid}/inventories/VCPU"
+    generation = client.call("GET", path).document["resource_provider_generation"]
+    body = {"resource_provider_generation": generation, "total": 4}
+    assert client.call("PUT", path, body).status == 200
+    page.reload()
+    page.wait_for_selector("h2:has-text('Drift from the declared file')")
+    text = page.locator("[aria-label='Drift from the declared file']").inner_text()
+    assert "declared-1/inventories/VCPU: declared total 8" in text
+    assert "is total 4" in text
+    check(page)
+
+
+def test_a_forest_that_is_not_kept_is_said(visit: Visit, site: Site) -> None:
+    page = visit(site("flat"), "#/nowhere")
+    corrected = 'placement_forest_corrections_total{found_by="sums"} 2'
+    text = f"placement_forest_trees 0\n{corrected}\n"
+    page.route(
+        "**/metrics", lambda route: route.fulfill(body=text, content_type="text/plain")
+    )
+    page.goto(f"{site('flat')}/console/#/health")
+    page.wait_for_selector(
+        "p:has-text('not kept in memory: 2 times, changes were found')"
+    )
+
+
+def test_hosts_are_imagined_away(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, _, _ = cloud
+    page = ask(visit, url, "resources=VCPU:2")
+    assert verdict(page) == "3 of 3 hosts serve it"
+    away = page.get_by_role("button", name="were not there")
+    away.first.click()
+    page.wait_for_selector("strong:has-text('2 of 2 hosts serve it')")
+    assert "were not there" in page.locator(".what-if").inner_text()
+    # What is imagined cannot be placed.
+    assert page.locator("summary:has-text('Place it')").count() == 0
+    check(page)
+    page.locator(".what-if button").click()
+    page.wait_for_selector("strong:has-text('3 of 3 hosts serve it')")
+
+
+def test_more_room_and_larger_units_are_imagined(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    assert client.claim(CONSUMER, {hosts[0]: {"VCPU": 3}}).status == 204
+    page = ask(visit, url, "resources=VCPU:9")
+    assert verdict(page) == "No host serves it"
+    page.get_by_role("button", name="As if it had").first.click()
+    page.wait_for_selector("strong:has-text('1 of 3 hosts serve it')")
+    assert "VCPU in all" in page.locator(".what-if").inner_text()
+    assert "give=" in page.url
+    path = f"/resource_providers/{hosts[1]}/inventories/VCPU"
+    generation = client.call("GET", path).document["resource_provider_generation"]
+    body = {"resource_provider_generation": generation, "total": 8, "max_unit": 2}
+    assert client.call("PUT", path, body).status == 200
+    query = f"resources=VCPU:5&in_tree={hosts[1]}"
+    page = ask(visit, url, query)
+    page.get_by_role("button", name="As if it gave up to 5 VCPU").click()
+    page.wait_for_selector("strong:has-text('1 of 3 hosts serve it')")
+
+
+def test_an_aggregate_is_imagined(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, _, _ = cloud
+    page = ask(visit, url, f"resources=VCPU:1&member_of={CONSUMER}")
+    page.get_by_role("button", name="As if it were in").first.click()
+    page.wait_for_selector("strong:has-text('1 of 3 hosts serve it')")
