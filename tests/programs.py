@@ -60,7 +60,16 @@ def run(
 def serving(
     module: str, *arguments: str, home: Path, variables: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """Run a service on a free port, and give its URL.
+    """Run a service on a free port, and give its URL: see ``serving_as``."""
+    with serving_as(module, *arguments, home=home, variables=variables) as (url, _):
+        yield url
+
+
+@contextmanager
+def serving_as(
+    module: str, *arguments: str, home: Path, variables: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, int]]:
+    """Run a service on a free port, and give its URL and the id of its first process.
 
     Its output goes to the file ``service.log`` in ``home``: a pipe that is not read
     would fill up and block the service.
@@ -78,7 +87,7 @@ def serving(
         ) as process,
     ):
         try:
-            yield _announced(process, log)
+            yield _announced(process, log), process.pid
         finally:
             process.terminate()
 

@@ -4,7 +4,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -12,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import sqlalchemy as sa
+
+from tests.stress import server
 
 LIBRARY = Path("/usr/lib/galera/libgalera_smm.so")
 PATIENCE_SECONDS = 120
@@ -71,23 +72,6 @@ class Node:
             "?init_command=SET%20SESSION%20wsrep_sync_wait%3D1"
         )
 
-    def install(self) -> None:
-        """Make an empty server."""
-        self.directory.mkdir()
-        shutil.chown(self.directory, "mysql", "mysql")
-        subprocess.run(
-            [
-                "mariadb-install-db",
-                "--no-defaults",
-                "--user=mysql",
-                f"--datadir={self.directory}",
-                "--auth-root-authentication-method=normal",
-                "--skip-test-db",
-            ],
-            check=True,
-            capture_output=True,
-        )
-
     def start(self, *arguments: str) -> None:
         """Start it, and wait until it is part of the cluster."""
         self._process = subprocess.Popen(
@@ -135,15 +119,6 @@ class Node:
             self._process = None
 
 
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [
-            stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            for _ in range(count)
-        ]
-        return [each.getsockname()[1] for each in sockets]
-
-
 @contextlib.contextmanager
 def running(size: int = 3) -> Iterator[list[Node]]:
     """Give the nodes of a cluster that has an empty database."""
@@ -158,11 +133,11 @@ def running(size: int = 3) -> Iterator[list[Node]]:
 
 @contextlib.contextmanager
 def _running(directory: Path, size: int) -> Iterator[list[Node]]:
-    ports = [_free_ports(4) for _ in range(size)]
+    ports = [server.free_ports(4) for _ in range(size)]
     nodes = [Node(directory, number, ports) for number in range(size)]
     try:
         for node in nodes:
-            node.install()
+            server.install_mariadb(node.directory)
         first, *others = nodes
         first.start("--wsrep-new-cluster")
         for node in others:

@@ -16,7 +16,7 @@ from placement_foundation import option
 from placement_foundation.database import storage
 from tests.galera import cluster
 from tests.galera.cluster import Node
-from tests.stress import run, service, world
+from tests.stress import crash, run, service, world
 from tests.stress.world import Service, Unanswered
 
 pytestmark = pytest.mark.galera
@@ -43,17 +43,22 @@ def nodes() -> Iterator[list[Node]]:
 
 
 @pytest.fixture(scope="module")
-def addresses(
+def services(
     nodes: list[Node], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[list[str]]:
-    """Give the addresses of services, one on each node."""
+) -> Iterator[list[tuple[str, int]]]:
+    """Give the addresses and first processes of services, one on each node."""
     with contextlib.ExitStack() as stack:
         yield [
             stack.enter_context(
-                service.running(node.url(), 2, tmp_path_factory.mktemp("service"))
+                service.running_as(node.url(), 2, tmp_path_factory.mktemp("service"))
             )
             for node in nodes
         ]
+
+
+@pytest.fixture(scope="module")
+def addresses(services: list[tuple[str, int]]) -> list[str]:
+    return [address for address, _ in services]
 
 
 def test_writers_on_all_nodes_keep_their_word(addresses: list[str]) -> None:
@@ -61,6 +66,31 @@ def test_writers_on_all_nodes_keep_their_word(addresses: list[str]) -> None:
     assert not verdict.faults, "\n".join(verdict.faults[:20])
     for kind in ("claim", "release", "inventory", "reshape", "move"):
         assert verdict.done[kind, 204] + verdict.done[kind, 200] > 0, verdict.done
+
+
+def test_placers_and_the_feed_keep_their_word_through_crashes(
+    nodes: list[Node], services: list[tuple[str, int]]
+) -> None:
+    seed = random.randrange(2**32)
+    print("seed", seed)
+
+    def kill_node(chance: random.Random) -> None:
+        nodes[2].kill()
+        time.sleep(2)
+        nodes[2].start()
+
+    def pause_node(chance: random.Random) -> None:
+        nodes[1].send(signal.SIGSTOP)
+        time.sleep(1)
+        nodes[1].send(signal.SIGCONT)
+
+    kills = [crash.kill_worker(master) for _, master in services]
+    harms = [kills[0], kill_node, kills[1], pause_node, kills[2]]
+    addresses = [address for address, _ in services]
+    verdict = crash.run(addresses, harms, seconds=20, seed=seed)
+    assert not verdict.faults, crash.report(verdict)
+    for kind, status in (("place", 201), ("claim", 204), ("release", 204)):
+        assert verdict.done[kind, status], crash.report(verdict)
 
 
 class Claimer(threading.Thread):

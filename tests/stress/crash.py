@@ -1,0 +1,166 @@
+"""Placers beside everybody else, while processes and servers are killed."""
+
+import contextlib
+import dataclasses
+import json
+import multiprocessing
+import os
+import random
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.stress import follower, placer, proof, room, shaper
+from tests.stress.history import Amounts, shares
+from tests.stress.room import Event
+from tests.stress.server import children
+from tests.stress.world import Service
+
+# Something that harms, and is over when it returns.
+Harm = Callable[[random.Random], None]
+# How long leases may take to end, in seconds.
+LEASES_END = 30
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What was done, by kind and status, how many entries were read, and faults."""
+
+    done: Counter[tuple[str, int]]
+    entries: int
+    faults: list[str]
+
+
+def kill_worker(master: int) -> Harm:
+    """Return what ends one of the processes that serve, at once."""
+
+    def harm(chance: random.Random) -> None:
+        if workers := children(master):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(chance.choice(workers), signal.SIGKILL)
+
+    return harm
+
+
+def pause_worker(master: int, seconds: float = 0.7) -> Harm:
+    """Return what stops one of the processes that serve for a while.
+
+    What it has begun to write is committed late.
+    """
+
+    def harm(chance: random.Random) -> None:
+        if workers := children(master):
+            worker = chance.choice(workers)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGSTOP)
+                time.sleep(seconds)
+                os.kill(worker, signal.SIGCONT)
+
+    return harm
+
+
+def run(
+    urls: Sequence[str],
+    harms: Sequence[Harm],
+    *,
+    placers: int = 8,
+    seconds: float = 25,
+    seed: int,
+) -> Verdict:
+    """Let processes place and change while there is harm, and check what they saw.
+
+    :param urls: the addresses of the service; processes use them in turn
+    :param harms: done one after the other, again and again, between pauses
+    """
+    chance = random.Random(f"{seed} harm")
+    spawn = multiprocessing.get_context("spawn")
+    with (
+        contextlib.closing(Service(urls[0])) as service,
+        tempfile.TemporaryDirectory() as directory,
+    ):
+        world = room.create(service, placers)
+        reader = spawn.Process(target=follower.run, args=(urls[-1], seed, directory))
+        reader.start()
+        while not Path(directory, "following").exists():
+            assert reader.is_alive(), "the reader of the feed has ended"
+            time.sleep(0.05)
+        writers = [
+            spawn.Process(
+                target=placer.run,
+                args=(urls[n % len(urls)], world, n, seed, seconds, directory),
+            )
+            for n in range(placers)
+        ]
+        writers.append(
+            spawn.Process(
+                target=shaper.run, args=(urls[0], 0, seed, seconds, directory)
+            )
+        )
+        for writer in writers:
+            writer.start()
+        until = time.monotonic() + seconds
+        number = 0
+        while time.monotonic() < until:
+            time.sleep(chance.uniform(1, 2.5))
+            harms[number % len(harms)](chance)
+            number += 1
+        for process in writers:
+            process.join()
+        faults = [
+            f"a process ended with {each.exitcode}" for each in writers if each.exitcode
+        ]
+        events = [
+            event
+            for path in sorted(Path(directory).glob("*-*.jsonl"))
+            for event in room.load(path)
+        ]
+        final = _settle(service, events)
+        Path(directory, "quiet").touch()
+        reader.join()
+        faults += (
+            [f"the reader ended with {reader.exitcode}"] if reader.exitcode else []
+        )
+        reading = follower.load(Path(directory, "reading.json"))
+        fleet = room.read(service, follower.FLEET)
+        rest = [
+            follower.entries_since(service, each["cursor"], chance.randint(50, 1000))
+            for each in reading.pictures
+        ]
+    faults += proof.find_faults(world, events, final)
+    begin = follower.State.of(reading.pictures[0])
+    faults += proof.find_faults_of_feed(world, events, begin, rest[0])
+    faults += proof.find_faults_of_replay(reading, fleet, rest)
+    done = Counter((event.kind, event.status) for event in events)
+    return Verdict(done, len(rest[0]), faults)
+
+
+def _settle(service: Service, events: Sequence[Event]) -> dict[str, Amounts]:
+    """Return what consumers have, once their leases have ended."""
+    consumers = {
+        each for event in events if event.kind != "shape" for each in event.consumers
+    }
+    until = time.monotonic() + LEASES_END
+    while _leases(service) and time.monotonic() < until:
+        time.sleep(0.5)
+    fleet: Any = room.read(service, follower.FLEET)
+    final = follower.State.of(fleet).consumers
+    # The same, asked of each consumer that has anything.
+    for consumer in sorted(consumers & final.keys()):
+        told = shares(room.read(service, f"/allocations/{consumer}"))
+        assert told == final[consumer], (consumer, told, final[consumer])
+    return {uuid: final[uuid] for uuid in consumers & final.keys()}
+
+
+def _leases(service: Service) -> list[Any]:
+    found: list[Any] = room.read(service, "/ledger/v1/leases")["leases"]
+    return found
+
+
+def report(verdict: Verdict) -> str:
+    """Return what was done, and the first faults."""
+    done = {f"{kind} {status}": n for (kind, status), n in sorted(verdict.done.items())}
+    return "\n".join([json.dumps(done), *verdict.faults[:20]])
