@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ from placement_foundation.database.storage import Database
 from tests import backends
 from tests.client import Client, new_uuid
 from tests.settings import make_config
+from tests.threads import at_once
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -193,6 +195,102 @@ def test_renewals_that_race_with_the_end_are_told_the_truth(
     for consumer, status in answers.items():
         there = bool(client.get(f"/allocations/{consumer}")["allocations"])
         assert there == (status == 200)
+
+
+@pytest.fixture
+def other_service(database: Database) -> Iterator[Database]:
+    """Give the same database, as another service sees it."""
+    url = database.engine.url.render_as_string(hide_password=False)
+    other = backends.connect(url)
+    yield other
+    other.engine.dispose()
+
+
+def test_of_two_services_one_ends_leases_and_the_other_does_not_wait(
+    client: Client,
+    database: Database,
+    other_service: Database,
+    hands: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if database.engine.dialect.name == "sqlite":
+        pytest.skip("it has one writer at a time")
+    provider = client.make_provider(VCPU=9)
+    claim(client, provider, 30)
+    hands.ahead = 31
+    # The first time, there is nothing yet that one of them could hold.
+    assert leasing.end_all_due(other_service) == 1
+    for _ in range(3):
+        claim(client, provider, 30)
+    hands.ahead = 62
+    hold = allocation.hold
+    meanwhile: list[int] = []
+
+    def hold_late(connection: sa.Connection, *args: Any) -> Any:
+        monkeypatch.setattr(allocation, "hold", hold)
+        thread = threading.Thread(
+            target=lambda: meanwhile.append(leasing.end_all_due(other_service))
+        )
+        thread.start()
+        thread.join()
+        return hold(connection, *args)
+
+    monkeypatch.setattr(allocation, "hold", hold_late)
+    assert leasing.end_all_due(database) == 3
+    assert meanwhile == [0]
+    assert client.usages(provider) == {"VCPU": 0}
+
+
+class Killed(BaseException):
+    """A process has ended."""
+
+
+def test_what_a_service_has_begun_to_end_another_one_ends(
+    client: Client,
+    database: Database,
+    other_service: Database,
+    hands: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    provider = client.make_provider(VCPU=9)
+    consumers = [claim(client, provider, 60) for _ in range(3)]
+    hands.ahead = 61
+    delete = allocation.delete_held
+
+    def delete_and_die(*args: Any) -> None:
+        delete(*args)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(allocation, "delete_held", delete_and_die)
+        with pytest.raises(Killed):
+            leasing.end_all_due(database)
+    assert client.usages(provider) == {"VCPU": 3}
+    for consumer in consumers:
+        assert client.call("GET", f"/ledger/v1/leases/{consumer}").status == 200
+    assert leasing.end_all_due(other_service) == 3
+    assert client.usages(provider) == {"VCPU": 0}
+
+
+def test_two_services_end_each_lease_once(
+    client: Client, database: Database, other_service: Database, hands: Clock
+) -> None:
+    provider = client.make_provider(VCPU=100)
+    for _ in range(40):
+        claim(client, provider, 60)
+    hands.ahead = 61
+    since = client.get("/ledger/v1/changes?since=now")["cursor"]
+    ended = at_once(
+        [
+            lambda: leasing.end_all_due(database),
+            lambda: leasing.end_all_due(other_service),
+        ]
+    )
+    left = leasing.end_all_due(database)
+    assert sum(ended) + left == 40
+    changes = client.get(f"/ledger/v1/changes?since={since}")["changes"]
+    expired = [each["subject"] for each in changes if each["type"] == "lease.expired"]
+    assert len(set(expired)) == len(expired) == 40
 
 
 def test_a_consumer_that_is_deleted_and_created_again_has_no_lease(
