@@ -202,6 +202,7 @@ def other_service(database: Database) -> Iterator[Database]:
     """Give the same database, as another service sees it."""
     url = database.engine.url.render_as_string(hide_password=False)
     other = backends.connect(url)
+    app.build(make_config({}), other)
     yield other
     other.engine.dispose()
 
