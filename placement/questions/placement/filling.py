@@ -158,7 +158,8 @@ class Filling:
                 times = max(1, min(wanted, room, self._here.times(amounts)))
             self._here.take(amounts, times)
             self._occupied.add([host], times)
-            self._offer(offer.tree)
+            if times < wanted:
+                self._offer(offer.tree)
             return list(itertools.repeat(offer.choice, times))
         self._offer(offer.tree)
         return []
