@@ -1,5 +1,7 @@
 """A forest with the lists of changes that it has seen, and how it follows them."""
 
+import dataclasses
+import operator
 import time
 from collections.abc import Iterable
 
@@ -136,21 +138,8 @@ def _names(words: Vocabulary) -> tuple[object, ...]:
     return words.classes, words.traits, words.times
 
 
-def _rows(tree: Tree | None) -> list[tuple[object, ...]]:
-    return [_row(member) for member in tree.members] if tree else []
+def _rows(tree: Tree | None) -> list[object]:
+    return [_FIELDS(member) for member in tree.members] if tree else []
 
 
-def _row(member: Provider) -> tuple[object, ...]:
-    return (
-        member.id,
-        member.uuid,
-        member.name,
-        member.parent_uuid,
-        member.root_uuid,
-        member.generation,
-        member.modified,
-        member.stocks,
-        member.stock_times,
-        member.trait_names,
-        member.aggregate_uuids,
-    )
+_FIELDS = operator.attrgetter(*(each.name for each in dataclasses.fields(Provider)))

@@ -1,5 +1,6 @@
 """All that one search needs, in a fixed number of queries."""
 
+import dataclasses
 import datetime
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -284,25 +285,21 @@ def _like(provider: Provider, former: Provider | None) -> Provider:
     if former is None:
         return provider
     same_traits = provider.trait_names == former.trait_names
-    return Provider(
-        former.uuid,
-        _same(former.parent_uuid, provider.parent_uuid),
-        _same(former.root_uuid, provider.root_uuid),
-        {
+    return dataclasses.replace(
+        provider,
+        uuid=former.uuid,
+        parent_uuid=_same(former.parent_uuid, provider.parent_uuid),
+        root_uuid=_same(former.root_uuid, provider.root_uuid),
+        stocks={
             name: _same(former.stocks.get(name), stock)
             for name, stock in provider.stocks.items()
         },
-        former.trait_names if same_traits else provider.trait_names,
-        former.traits if same_traits else provider.traits,
-        _same(former.aggregates, provider.aggregates),
-        provider.position,
-        provider.end,
-        provider.id,
-        _same(former.name, provider.name),
-        provider.generation,
-        provider.modified,
-        _same(former.stock_times, provider.stock_times),
-        _same(former.aggregate_uuids, provider.aggregate_uuids),
+        trait_names=former.trait_names if same_traits else provider.trait_names,
+        traits=former.traits if same_traits else provider.traits,
+        aggregates=_same(former.aggregates, provider.aggregates),
+        name=_same(former.name, provider.name),
+        stock_times=_same(former.stock_times, provider.stock_times),
+        aggregate_uuids=_same(former.aggregate_uuids, provider.aggregate_uuids),
     )
 
 
