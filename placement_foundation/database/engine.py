@@ -5,6 +5,7 @@ import itertools
 import logging
 import sqlite3
 import time
+import weakref
 from collections.abc import Generator
 from typing import Any
 
@@ -28,22 +29,25 @@ DRIVERS = {
 # that MariaDB accepts: a strict connection refuses more.
 JOINED_LENGTH = 2**30
 
-# What a transaction executes before its first statement, whatever the server's defaults
-# are. Readers see a snapshot: all statements of a request agree with each other.
-# Writers see what was committed when each statement starts: what is read under a lock
-# is current.
+# How transactions begin, whatever the server's defaults are. Readers see a snapshot:
+# all statements of a request agree with each other. Writers see what was committed
+# when each statement starts: what is read under a lock is current.
 READ, WRITE = "read", "write"
+# What is executed before the first statement. PostgreSQL needs nothing: its drivers say
+# how a transaction begins in the BEGIN that they send anyway.
 PREAMBLE = {
     ("sqlite", READ): "BEGIN",
     ("sqlite", WRITE): "BEGIN IMMEDIATE",
-    ("postgresql", READ): "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-    (
-        "postgresql",
-        WRITE,
-    ): "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
     ("mysql", READ): "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
     ("mysql", WRITE): "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
 }
+BEGINNINGS = {
+    READ: {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
+    WRITE: {"isolation_level": "READ COMMITTED", "postgresql_readonly": False},
+}
+# How long after its last use a connection is trusted without asking the server, in
+# seconds. Should it be lost nevertheless, the transaction begins again.
+TRUSTED = 1.0
 # How much longer than the server's own limit a client waits before it hangs up, in
 # seconds.
 GRACE = 5
@@ -91,6 +95,7 @@ def _server_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
         thread_checkin=False,
     )
     _limit_sessions(engine, settings)
+    _ping_only_idle(engine)
     if engine.dialect.driver == "psycopg" and settings.statement_timeout:
         _limit_silence(engine, settings.statement_timeout + GRACE)
     return engine
@@ -135,6 +140,26 @@ def _limit_sessions(engine: sa.Engine, settings: DatabaseSettings) -> None:
             cursor.execute(statement)
         # A rollback would undo the settings.
         connection.commit()
+
+
+def _ping_only_idle(engine: sa.Engine) -> None:
+    """Ask the server only about connections that were idle, before they are used.
+
+    Asking takes as long as any other statement, and would precede each transaction.
+    """
+    ping = engine.dialect.do_ping
+    returned: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
+
+    @sa.event.listens_for(engine, "checkin")
+    def note(connection: Any, record: Any) -> None:
+        if connection is not None:
+            returned[connection] = time.monotonic()
+
+    def is_alive(connection: Any) -> bool:
+        idle = time.monotonic() - returned.get(connection, 0.0)
+        return idle < TRUSTED or ping(connection)
+
+    engine.dialect.do_ping = is_alive  # type: ignore[assignment, method-assign]
 
 
 def _limit_silence(engine: sa.Engine, seconds: float) -> None:
@@ -228,15 +253,15 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
 
 def with_preamble(engine: sa.Engine, kind: str) -> sa.Engine:
     """Return the engine with each transaction begun as a reader or as a writer."""
-    statement = PREAMBLE.get((engine.dialect.name, kind))
-    if engine.dialect.name == "mariadb":
-        statement = PREAMBLE.get(("mysql", kind))
+    name = engine.dialect.name.replace("mariadb", "mysql")
+    if name == "postgresql":
+        return engine.execution_options(**BEGINNINGS[kind])
+    statement = PREAMBLE[name, kind]
     engine = engine.execution_options()
-    if statement:
 
-        @sa.event.listens_for(engine, "begin")
-        def begin(connection: sa.Connection) -> None:
-            connection.exec_driver_sql(statement)
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(statement)
 
     return engine
 
