@@ -1,8 +1,12 @@
 """The journal: the feed of changes, history, and what was allocated at a moment."""
 
+import sqlalchemy as sa
+
 from placement.model.entry import Amounts
+from placement.model.journal import Page
 from placement.objects import allocation, resource_provider
 from placement.objects.journal import filing, following, past, reading
+from placement.objects.journal.filing import State
 from placement.operation import Call
 from placement.schemas import journal as wire
 from placement_foundation.http.operation import Later, Reply
@@ -32,16 +36,12 @@ def list_history(call: Call[None]) -> Later:
     reading.check_is_readable(call.connection)
     query: wire.HistoryQuery = call.query
 
-    def read() -> Reply:
-        filing.file_all(keeper.database)
-        page = keeper.database.read(
-            lambda connection: reading.list_history(
-                connection, query.marker, query.filters, query.limit
-            )
+    def read(connection: sa.Connection, state: State) -> Page:
+        return reading.list_history(
+            connection, state, query.marker, query.filters, query.limit
         )
-        return Reply(page)
 
-    return read
+    return lambda: Reply(filing.read(keeper.database, read))
 
 
 def show_allocations(call: Call[None]) -> Reply:

@@ -12,8 +12,8 @@ import dataclasses
 import datetime
 import json
 import secrets
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -28,6 +28,7 @@ from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
 
 LOG = log.getLogger(__name__)
+T = TypeVar("T")
 
 TOKEN_BYTES = 6
 # How many rows of the inbox are filed in one transaction.
@@ -40,8 +41,10 @@ _WAITING = (
     .order_by(_inbox.id)
     .limit(sa.bindparam("most", type_=sa.Integer))
 )
-_IS_WAITING = sa.select(_inbox.id).limit(1)
+_is_waiting = sa.exists(sa.select(_inbox.id))
+_IS_WAITING = sa.select(_is_waiting)
 _STATE = sa.select(models.JOURNAL_STATE)
+_STATE_AND_WAITING = sa.select(models.JOURNAL_STATE, _is_waiting)
 TABLES = (
     models.JOURNAL_INBOX,
     models.JOURNAL_ENTRIES,
@@ -113,7 +116,35 @@ def file_all(database: Database) -> None:
 
 def is_waiting(connection: sa.Connection) -> bool:
     """Return whether there is something in the inbox."""
-    return connection.execute(_IS_WAITING).first() is not None
+    return bool(connection.scalar(_IS_WAITING))
+
+
+def read(database: Database, work: Callable[[sa.Connection, State], T]) -> T:
+    """Run work in a transaction that finds everything filed that was committed before.
+
+    If nothing waits to be filed, this is the only transaction.
+
+    :raises DatabaseUnavailable: the database cannot be read, or cannot be written
+    """
+
+    def unless_waiting(connection: sa.Connection) -> tuple[T] | None:
+        state, is_waiting = look(connection)
+        return None if is_waiting else (work(connection, state),)
+
+    found = database.read(unless_waiting)
+    if found:
+        return found[0]
+    file_all(database)
+    return database.read(lambda connection: work(connection, load_state(connection)))
+
+
+def look(connection: sa.Connection) -> tuple[State, bool]:
+    """Return the state, and whether something waits to be filed, in one statement."""
+    row = connection.execute(_STATE_AND_WAITING).one_or_none()
+    if row is None:
+        return _NONE, is_waiting(connection)
+    _, *fields, waits = row
+    return State(*fields), bool(waits)
 
 
 def file_some(connection: sa.Connection) -> int:

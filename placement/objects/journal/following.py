@@ -9,6 +9,7 @@ from placement import errors
 from placement.model.journal import NOW, Cursor, Page, Since
 from placement.model.journal_filter import EntryFilters
 from placement.objects.journal import filing, reading
+from placement.objects.journal.filing import State
 from placement.objects.journal.keeping import Keeper
 from placement.objects.journal.reading import CursorAheadError
 from placement_foundation.database.storage import Database
@@ -46,19 +47,20 @@ def follow(
 
 def _find_newest(connection: sa.Connection) -> int:
     """Return the newest position; a larger number if there is something to be filed."""
-    position = filing.load_state(connection).position
-    return position + filing.is_waiting(connection)
+    state, is_waiting = filing.look(connection)
+    return state.position + is_waiting
 
 
 def _read(database: Database, since: Since, filters: EntryFilters, limit: int) -> Page:
     """File what is new, and return a page."""
-    filing.file_all(database)
+
+    def read(connection: sa.Connection, state: State) -> Page:
+        return _read_once(connection, state, since, filters, limit)
+
     deadline = time.monotonic() + LAG
     while True:
         try:
-            return database.read(
-                lambda connection: _read_once(connection, since, filters, limit)
-            )
+            return filing.read(database, read)
         except CursorAheadError as exc:
             if time.monotonic() > deadline:
                 raise errors.CursorGone(
@@ -69,9 +71,12 @@ def _read(database: Database, since: Since, filters: EntryFilters, limit: int) -
 
 
 def _read_once(
-    connection: sa.Connection, since: Since, filters: EntryFilters, limit: int
+    connection: sa.Connection,
+    state: State,
+    since: Since,
+    filters: EntryFilters,
+    limit: int,
 ) -> Page:
-    state = filing.load_state(connection)
     if since == NOW:
         return Page([], reading.newest(state), more=False)
     if isinstance(since, Cursor):

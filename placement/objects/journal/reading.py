@@ -1,8 +1,8 @@
 """Reading what is filed: cursors, and pages of the feed and of history."""
 
-import itertools
+import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -25,7 +25,7 @@ _BY_WORD = _ENTRIES.join_from(
     models.JOURNAL_WORDS,
     models.JOURNAL_ENTRIES,
     _word.position == _entry.position,
-).where(_word.word == sa.bindparam("word", type_=sa.BigInteger))
+)
 _AT = _ENTRIES.where(_entry.position == sa.bindparam("position"))
 READ_FLEET = (
     "Read the fleet anew, with GET /ledger/v1/fleet, and go on from the cursor that "
@@ -130,6 +130,7 @@ def list_after(
 
 def list_history(
     connection: sa.Connection,
+    state: State,
     marker: Cursor | None,
     filters: EntryFilters,
     limit: int,
@@ -140,7 +141,6 @@ def list_history(
 
     :raises CursorGone: the marker is of a journal that was restored or emptied
     """
-    state = filing.load_state(connection)
     if marker and marker.life != state.life:
         raise errors.CursorGone("This marker is of another journal. Begin anew.")
     cursor = marker
@@ -195,7 +195,8 @@ class _Scan:
             if len(entries) == limit or number == MOST_SCANNED:
                 return entries, last
             if self._filters.accepts(filed.document):
-                cursor = str(_after(self._state, filed))
+                token = packing.token_of(filed.document)
+                cursor = f"{self._state.life}.{filed.position}.{token}"
                 entries.append({**filed.document, "cursor": cursor})
             last = filed
         return entries, None
@@ -212,32 +213,74 @@ class _Scan:
             start = batch[-1].position
 
     def _read(self, start: int, size: int) -> list[Filed]:
-        word = self._filters.word
-        if word is None:
-            return self._execute(_ENTRIES, start, size)
-        found = [
-            filed
-            for each in (word, packing.GAP_WORD)
-            for filed in self._execute(
-                _BY_WORD, start, size, word=packing.hash_of(each)
-            )
-        ]
-        by_position = {filed.position: filed for filed in found}
-        ordered = sorted(by_position, reverse=self._newest_first)
-        return [by_position[each] for each in itertools.islice(ordered, size)]
+        """Return what may pass, in order, at most so many entries."""
+        filters = self._filters
+        kind = _Kind(
+            has_word=filters.word is not None,
+            newest_first=self._newest_first,
+            has_since=filters.since is not None,
+            has_until=filters.until is not None,
+        )
+        parameters = {
+            "start": start,
+            "expired": self._state.expired,
+            "size": size,
+            "since": filters.since,
+            "until": filters.until,
+        }
+        if filters.word is not None:
+            parameters["word"] = packing.hash_of(filters.word)
+        rows = self._connection.execute(_query(kind), parameters)
+        # An entry may mention both the word and a gap.
+        packed: dict[int, bytes] = {row.position: row.entry for row in rows}
+        ordered = sorted(packed, reverse=self._newest_first)[:size]
+        return [Filed(each, packing.unpack(packed[each])) for each in ordered]
 
-    def _execute(
-        self, query: sa.Select[Any], start: int, size: int, **parameters: Any
-    ) -> list[Filed]:
-        position = _word.position if parameters else _entry.position
-        query = query.where(position > self._state.expired)
-        if self._newest_first:
-            query = query.where(position < start).order_by(position.desc())
-        else:
-            query = query.where(position > start).order_by(position)
-        if self._filters.since:
-            query = query.where(_entry.time >= self._filters.since)
-        if self._filters.until:
-            query = query.where(_entry.time <= self._filters.until)
-        rows = self._connection.execute(query.limit(size), parameters)
-        return [Filed(number, packing.unpack(packed)) for number, packed in rows]
+
+class _Kind(NamedTuple):
+    """What a query for entries looks at."""
+
+    has_word: bool
+    newest_first: bool
+    has_since: bool
+    has_until: bool
+
+
+@functools.cache
+def _query(kind: _Kind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
+    """Return the query for some entries on one side of a position.
+
+    With a word, these are the entries that mention it, and gaps: the database walks
+    along an index for either.
+    """
+    if not kind.has_word:
+        return _limited(_ENTRIES, _entry.position, kind)
+    words = (
+        sa.bindparam("word", type_=sa.BigInteger),
+        sa.literal(packing.hash_of(packing.GAP_WORD), sa.BigInteger),
+    )
+    parts = [
+        _limited(_BY_WORD.where(_word.word == each), _word.position, kind).subquery()
+        for each in words
+    ]
+    return sa.union_all(*(sa.select(*part.c) for part in parts))
+
+
+def _limited(
+    query: sa.Select[Any], position: sa.ColumnElement[int], kind: _Kind
+) -> sa.Select[Any]:
+    start = sa.bindparam("start", type_=sa.BigInteger)
+    query = query.where(position > sa.bindparam("expired", type_=sa.BigInteger))
+    if kind.newest_first:
+        query = query.where(position < start).order_by(position.desc())
+    else:
+        query = query.where(position > start).order_by(position)
+    if kind.has_since:
+        query = query.where(
+            _entry.time >= sa.bindparam("since", type_=_entry.time.type)
+        )
+    if kind.has_until:
+        query = query.where(
+            _entry.time <= sa.bindparam("until", type_=_entry.time.type)
+        )
+    return query.limit(sa.bindparam("size", type_=sa.Integer))
