@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from placement import errors
 from placement.db import models
@@ -53,11 +54,13 @@ class Names:
     """What is known about the names in claims, before anything is locked.
 
     ``consumers`` are those with a record or allocations. ``class_ids`` are keyed by
-    name, and so are ``owners``, the ids of projects, users and types.
+    name, and so are ``owners``, the ids of projects, users and types. ``provider_ids``
+    are keyed by UUID, and only there if the database needs them to lock providers.
     """
 
     consumers: frozenset[str]
     class_ids: Mapping[str, int]
+    provider_ids: Mapping[str, int]
     owners: Sequence[Mapping[str, int]]
 
 
@@ -66,11 +69,13 @@ class Held:
     """What a write of allocations has locked, and the rows that it replaces.
 
     Consumers and providers are keyed by UUID; those that do not exist are left out.
+    ``bumped`` says whether the providers have their new generations already.
     """
 
     consumers: Mapping[str, consumer.Record]
     providers: Mapping[str, Locked]
     rows: Sequence[Row]
+    bumped: bool = False
 
 
 _named = sa.join(
@@ -127,6 +132,37 @@ _ROWS = (
     .order_by(models.Allocation.id)
 )
 _IDS = sa.select(models.Allocation.id)
+_INSERT = sa.insert(models.Allocation).inline()
+
+# The columns of new rows.
+_CONSUMER = ("uuid", "generation", *consumer.Attributes._fields)
+_ALLOCATION = ("resource_provider_id", "consumer_id", "resource_class_id", "used")
+
+
+def _insertion(
+    model: type[models.Consumer | models.Allocation], names: Sequence[str]
+) -> sa.Insert:
+    """Return a statement of PostgreSQL for any number of rows, given by column."""
+    columns = {name: getattr(model, name).type for name in names}
+    # Of a string that is too long, a cast to the type of the column would be stored.
+    kinds = {
+        name: sa.String() if isinstance(kind, sa.String) else kind
+        for name, kind in columns.items()
+    }
+    arrays = (
+        sa.bindparam(f"all_{name}", type_=postgresql.ARRAY(kind))
+        for name, kind in kinds.items()
+    )
+    rows = sa.func.unnest(*arrays).table_valued(*names).render_derived()
+    now = sa.bindparam("now", type_=sa.DateTime)
+    return sa.insert(model).from_select(
+        ["created_at", *names], sa.select(now, *rows.c), include_defaults=False
+    )
+
+
+_INSERT_BOTH = _insertion(models.Allocation, _ALLOCATION).add_cte(
+    _insertion(models.Consumer, _CONSUMER).cte("made")
+)
 
 
 def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
@@ -167,7 +203,8 @@ def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
     """
     consumers = [each.consumer for each in claims]
     uuids = {each.uuid for each in consumers}
-    recorded, using, class_ids, *owners = exact_text.ids_by_texts(
+    looks_up_providers = connection.dialect.name in ("mysql", "mariadb")
+    recorded, using, class_ids, provider_ids, *owners = exact_text.ids_by_texts(
         connection,
         [
             Wanted(models.Consumer.id, models.Consumer.uuid, uuids),
@@ -177,16 +214,26 @@ def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
                 models.ResourceClass.name,
                 class_names(claims),
             ),
+            Wanted(
+                models.ResourceProvider.id,
+                models.ResourceProvider.uuid,
+                provider_uuids(claims) if looks_up_providers else (),
+            ),
             *consumer.list_owner_names(
                 [each.consumer for each in claims if each.amounts]
             ),
         ],
     )
-    return Names(frozenset({*recorded, *using}), class_ids, owners)
+    return Names(frozenset({*recorded, *using}), class_ids, provider_ids, owners)
 
 
 def hold(
-    connection: sa.Connection, consumers: Collection[str], providers: Iterable[str] = ()
+    connection: sa.Connection,
+    consumers: Collection[str],
+    providers: Iterable[str] = (),
+    *,
+    ids: Mapping[str, int] = exact_text.NONE,
+    bump: bool = False,
 ) -> Held:
     """Lock everything that a write of allocations touches.
 
@@ -196,11 +243,18 @@ def hold(
 
     :param consumers: the UUIDs of the consumers whose allocations are replaced
     :param providers: the UUIDs of the providers that they are to use
+    :param ids: the ids that are known of providers, by UUID
+    :param bump: whether the write, if it is not refused, gives all these providers new
+        generations. They get them at once, unless some others are locked as well.
     """
     records = consumer.lock(connection, consumers)
     rows = _list_rows(connection, consumers, records)
     used = {row.provider_uuid for row in rows}
-    locked = resource_provider.lock_by_uuids(connection, used.union(providers))
+    wanted = used.union(providers)
+    if bump and len(wanted) == len(set(providers)):
+        locked = resource_provider.lock_and_bump(connection, wanted, ids)
+        return Held(records, locked, rows, bumped=True)
+    locked = resource_provider.lock_by_uuids(connection, wanted, ids)
     return Held(records, locked, rows)
 
 
@@ -232,7 +286,13 @@ def replace_all(
     """
     consumers = [each.consumer for each in claims]
     names = look_up(connection, claims)
-    held = hold(connection, names.consumers, provider_uuids(claims))
+    held = hold(
+        connection,
+        names.consumers,
+        provider_uuids(claims),
+        ids=names.provider_ids,
+        bump=True,
+    )
     consumer.check_generations(consumers, held.consumers)
     check_providers(claims, held)
     try:
@@ -262,29 +322,38 @@ def replace_held(
     class_ids = names.class_ids
     resource_class.check_known(class_names(claims), class_ids)
     staying = [each for each in claims if each.amounts]
-    # Before anything is refused for lack of room: the loser of a race to create the
-    # same consumer gets an error about the race, not about room the winner has taken.
     wanted = [each.consumer for each in staying]
-    consumer.store(connection, wanted, held.consumers, names.owners)
+    new = consumer.store(connection, wanted, held.consumers, names.owners)
     stocks = claim.load_stocks(connection, held.providers.values(), class_ids)
     for (uuid, name), stored in inventories.items():
         if name in class_ids:
             known = stocks.get((uuid, name))
             stocks[uuid, name] = InventoryUsage.of(stored, known.used if known else 0)
-    claim.check_room(staying, stocks, sum_up(held.rows))
-    return write_held(connection, claims, names, held)
+    try:
+        claim.check_room(staying, stocks, sum_up(held.rows))
+    except errors.Conflict:
+        # The loser of a race to create the same consumer gets an error about the race,
+        # not about room that the winner has taken.
+        consumer.insert(connection, new)
+        raise
+    return write_held(connection, claims, names, held, new)
 
 
 def write_held(
-    connection: sa.Connection, claims: Collection[Claim], names: Names, held: Held
+    connection: sa.Connection,
+    claims: Collection[Claim],
+    names: Names,
+    held: Held,
+    new: Sequence[Mapping[str, Any]],
 ) -> dict[str, Locked]:
-    """Write claims that fit, after their consumers.
+    """Write claims that fit.
 
+    :param new: the rows of new consumers
     :return: the locked providers by UUID, with the generations they have now
     """
     staying = [each for each in claims if each.amounts]
     _delete(connection, held.rows)
-    _insert(connection, staying, held, names.class_ids)
+    _insert(connection, new, _rows_of(staying, held, names.class_ids))
     consumer.remove(connection, _leaving(claims, held))
     return _record_change(connection, claims, held)
 
@@ -391,13 +460,11 @@ def _delete(connection: sa.Connection, rows: Iterable[Row]) -> None:
     storage.delete_each(connection, models.Allocation.consumer_id, uuids)
 
 
-def _insert(
-    connection: sa.Connection,
-    claims: Iterable[Claim],
-    held: Held,
-    class_ids: Mapping[str, int],
-) -> None:
-    rows = [
+def _rows_of(
+    claims: Iterable[Claim], held: Held, class_ids: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """Return the rows of allocations for claims."""
+    return [
         {
             "resource_provider_id": held.providers[uuid].id,
             "consumer_id": each.consumer.uuid,
@@ -408,8 +475,28 @@ def _insert(
         for uuid, amounts in each.amounts.items()
         for name, amount in amounts.items()
     ]
+
+
+def _insert(
+    connection: sa.Connection,
+    consumers: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, Any]],
+) -> None:
+    """Insert new consumers and allocations."""
+    if consumers and connection.dialect.name == "postgresql":
+        both = {**_columns(_CONSUMER, consumers), **_columns(_ALLOCATION, rows)}
+        connection.execute(_INSERT_BOTH, {**both, "now": utc_now()})
+        return
+    consumer.insert(connection, consumers)
     if rows:
-        connection.execute(sa.insert(models.Allocation), rows)
+        connection.execute(_INSERT, rows)
+
+
+def _columns(
+    names: Iterable[str], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Any]]:
+    """Return the values of rows by column, as parameters of ``_INSERT_BOTH``."""
+    return {f"all_{name}": [row[name] for row in rows] for name in names}
 
 
 def _leaving(claims: Iterable[Claim], held: Held) -> list[consumer.Record]:
@@ -426,6 +513,12 @@ def _record_change(
     Providers named in a claim get a new generation, and so do those of consumers that
     are removed; providers that a consumer has merely moved away from do not.
     """
+    entries = _entries(claims, held)
+    if held.bumped:
+        resource_provider.record_change(
+            connection, held.providers.values(), entries, bump=False
+        )
+        return dict(held.providers)
     leaving = {each.consumer.uuid for each in claims if not each.amounts}
     left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}
     changed = left.union(provider_uuids(claims))
@@ -433,9 +526,7 @@ def _record_change(
     resource_provider.record_change(
         connection, _pick(held.providers, quiet), [], bump=False
     )
-    bumped = resource_provider.bump(
-        connection, _pick(held.providers, changed), _entries(claims, held)
-    )
+    bumped = resource_provider.bump(connection, _pick(held.providers, changed), entries)
     return {**held.providers, **bumped}
 
 

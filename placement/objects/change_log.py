@@ -56,7 +56,7 @@ _CHANGES_OF_ALL = sa.select(_row.shard, _row.changes).order_by(_row.shard)
 _CHANGES_OF_SOME = _CHANGES_OF_ALL.where(
     _row.shard.in_(sa.bindparam("shards", expanding=True))
 )
-_UPDATE = (
+UPDATE = (
     sa.update(models.FOREST_STAMPS)
     .where(_row.shard == sa.bindparam("of_shard"))
     .values(
@@ -68,45 +68,45 @@ _UPDATE = (
 
 
 def note_trees(connection: sa.Connection, root_ids: Iterable[int]) -> None:
-    """Record, when this commits, that the trees with these root ids have changed."""
+    """Note that the trees with these root ids have changed."""
     changed = {(root_id % SHARDS, str(root_id)): None for root_id in root_ids}
     if changed:
         _noted(connection).update(changed)
 
 
 def note_names(connection: sa.Connection) -> None:
-    """Record, when this commits, that traits or resource classes have changed."""
+    """Note that traits or resource classes have changed."""
     _noted(connection)[NAMES, ALL] = None
 
 
 def note_everything(connection: sa.Connection) -> None:
-    """Record, when this commits, that everything may have changed."""
+    """Note that everything may have changed."""
     _noted(connection).update({(shard, ALL): None for shard in range(ROWS)})
 
 
 def _noted(connection: sa.Connection) -> dict[tuple[int, str], None]:
-    noted: dict[tuple[int, str], None] | None = storage.notes(connection).get(_CHANGES)
-    if noted is None:
-        noted = storage.notes(connection)[_CHANGES] = {}
-        storage.at_end(connection, _store)
+    noted: dict[tuple[int, str], None] = storage.notes(connection).setdefault(
+        _CHANGES, {}
+    )
     return noted
 
 
-def _store(connection: sa.Connection) -> None:
-    """Write the changes, in the order of the shards, which nothing else locks.
+def list_noted(connection: sa.Connection) -> list[dict[str, Any]]:
+    """Return what is noted, as parameters of ``UPDATE``, if it can be recorded.
 
-    This is the last step of a transaction, so others wait only for a commit.
+    It is executed at the end of a transaction, in this order, which is that of the
+    shards: nothing else locks their rows, and others wait only for a commit.
     """
-    if not is_usable(connection):
-        return
+    noted = storage.notes(connection).get(_CHANGES)
+    if not noted or not is_usable(connection):
+        return []
     by_shard = collections.defaultdict(list)
-    for shard, root_id in sorted(storage.notes(connection)[_CHANGES]):
+    for shard, root_id in sorted(noted):
         by_shard[shard].append(root_id)
-    rows = [
+    return [
         {"of_shard": shard, "entry": _entry(root_ids)}
         for shard, root_ids in by_shard.items()
     ]
-    own_table.execute(connection, models.FOREST_STAMPS, _UPDATE, rows)
 
 
 def _entry(root_ids: Collection[str]) -> str:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -54,6 +54,8 @@ _LOCKED = sa.select(
     .where(models.ConsumerType.id == models.Consumer.consumer_type_id)
     .scalar_subquery(),
 )
+
+_INSERT = sa.insert(models.Consumer).inline()
 
 
 def lock(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Record]:
@@ -139,19 +141,18 @@ def store(
     wanted: Sequence[WantedConsumer],
     records: Mapping[str, Record],
     owners: Sequence[Mapping[str, int]],
-) -> None:
+) -> list[dict[str, Any]]:
     """Write consumers that are to have allocations; each gets its next generation.
 
-    If another request creates one of the same consumers, that is a lost race.
-
     :param owners: the known ids of ``list_owner_names``
+    :return: the rows of new consumers, for the caller to insert. If another request
+        creates one of the same, that is a lost race.
     :raises ConcurrentUpdate: a locked consumer was changed nevertheless
     :raises Conflict: the database considers two different names equal
     """
     attributes = _attributes(connection, wanted, records, owners)
     new = [uuid for uuid in attributes if uuid not in records]
     old = [records[uuid] for uuid in attributes if uuid in records]
-    _insert(connection, {uuid: attributes[uuid] for uuid in sorted(new)})
     _change(
         connection,
         {
@@ -161,6 +162,10 @@ def store(
         },
     )
     generation.bump(connection, models.Consumer, old, RACE)
+    return [
+        {"uuid": uuid, "generation": 1, **attributes[uuid]._asdict()}
+        for uuid in sorted(new)
+    ]
 
 
 def remove(connection: sa.Connection, records: Iterable[Record]) -> None:
@@ -222,14 +227,13 @@ def _with_missing(
     return {**known, **found}
 
 
-def _insert(connection: sa.Connection, attributes: Mapping[str, Attributes]) -> None:
-    """Insert consumers, keyed by UUID, in the state after their first write."""
-    rows = [
-        {"uuid": uuid, "generation": 1, **each._asdict()}
-        for uuid, each in attributes.items()
-    ]
+def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert consumers, in the state after their first write.
+
+    :param rows: those that ``store`` returns
+    """
     if rows:
-        connection.execute(sa.insert(models.Consumer), rows)
+        connection.execute(_INSERT, rows)
 
 
 def _change(connection: sa.Connection, attributes: Mapping[int, Attributes]) -> None:

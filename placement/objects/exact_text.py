@@ -6,13 +6,16 @@ what the database finds is compared again here.
 
 import dataclasses
 import functools
-from collections.abc import Collection, Iterable, Sequence
+import types
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 
 from placement_foundation.database import storage
+
+NONE: Mapping[str, int] = types.MappingProxyType({})
 
 
 def is_searchable(text: str) -> bool:
@@ -50,12 +53,14 @@ def lock_by_text(
     id_column: orm.InstrumentedAttribute[int],
     text_column: orm.InstrumentedAttribute[str],
     texts: Iterable[str],
+    ids: Mapping[str, int] = NONE,
 ) -> dict[str, Any]:
     """Return rows by text, locked until this transaction ends.
 
     They are locked in the order of their ids, and read after that.
 
     :param columns: the columns to read, including that of the text
+    :param ids: those that are known of the rows, by text
     """
     wanted = {text for text in texts if is_searchable(text)}
     column: orm.InstrumentedAttribute[Any] = text_column
@@ -63,7 +68,8 @@ def lock_by_text(
     if connection.dialect.name in ("mysql", "mariadb"):
         # Searching by text would lock rows in another order.
         column = id_column
-        keys = ids_by_text(connection, id_column, text_column, wanted).values()
+        unknown = ids_by_text(connection, id_column, text_column, wanted - ids.keys())
+        keys = [*unknown.values(), *(ids[text] for text in wanted & ids.keys())]
     locked = {}
     for chunk in storage.chunks(sorted(keys)):
         for row in storage.lock_rows(connection, columns, id_column, chunk, by=column):

@@ -89,7 +89,10 @@ def execute(
     except (db_exc.DBError, sa.exc.DBAPIError) as exc:
         if not (trouble.is_missing_table(exc) or trouble.is_denied(exc)):
             raise
-        _known.setdefault(connection.dialect, {}).pop(table.name, None)
+        known = _known.get(connection.dialect, {})
+        _known[connection.dialect] = {
+            name: each for name, each in known.items() if each
+        }
         raise trouble.LostRaceError(f"the table {table.name} has gone") from exc
 
 

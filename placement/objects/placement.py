@@ -58,7 +58,12 @@ def write(
     placed = {each.consumer.uuid for each in claims}
     others = {*ground.consumers, *ground.beside} - placed
     providers = {*provider_uuids(claims), *ground.locked_roots}
-    held = allocation.hold(connection, others | names.consumers, sorted(providers))
+    held = allocation.hold(
+        connection,
+        others | names.consumers,
+        sorted(providers),
+        ids=names.provider_ids,
+    )
     aggregate.lock(connection, sorted(ground.locked_aggregates))
     if not _stands(connection, ground, held):
         return Refused(frozenset())
@@ -70,8 +75,8 @@ def write(
     if refused:
         return Refused(frozenset(each.consumer.uuid for each in refused))
     wanted = [each.consumer for each in claims]
-    consumer.store(connection, wanted, own.consumers, names.owners)
-    allocation.write_held(connection, claims, names, own)
+    new = consumer.store(connection, wanted, own.consumers, names.owners)
+    allocation.write_held(connection, claims, names, own, new)
     end = None
     if lease_seconds is not None:
         ids = consumer.load_ids(connection, placed)

@@ -44,6 +44,7 @@ def reshape(
         connection,
         names.consumers,
         [*shapes, *provider_uuids(claims)],
+        ids=names.provider_ids,
     )
     _check_providers(shapes, held)
     consumer.check_generations(consumers, held.consumers)

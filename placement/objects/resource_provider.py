@@ -1,7 +1,7 @@
 """Resource providers: what has resources, and how they form trees."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
@@ -90,8 +90,8 @@ _BY_UUID = PROVIDERS.where(models.ResourceProvider.uuid == sa.bindparam("uuid"))
 _BY_IDS = PROVIDERS.where(
     models.ResourceProvider.id.in_(sa.bindparam("ids", expanding=True))
 )
-# What is read of providers under a lock.
-_LOCKED = sa.select(
+# What is read of providers under a lock: the fields of ``Locked``.
+_FIELDS = (
     models.ResourceProvider.id,
     models.ResourceProvider.uuid,
     models.ResourceProvider.generation,
@@ -100,7 +100,26 @@ _LOCKED = sa.select(
     sa.select(Root.uuid)
     .where(Root.id == models.ResourceProvider.root_provider_id)
     .scalar_subquery(),
-).where(sa.exists().where(Root.id == models.ResourceProvider.root_provider_id))
+)
+_has_root = sa.exists().where(Root.id == models.ResourceProvider.root_provider_id)
+_LOCKED = sa.select(*_FIELDS).where(_has_root)
+_locked = (
+    sa.select(models.ResourceProvider.id)
+    .where(
+        models.ResourceProvider.uuid.in_(sa.bindparam("wanted", expanding=True)),
+        _has_root,
+    )
+    .order_by(models.ResourceProvider.id)
+    .with_for_update(key_share=True)
+    .cte("locked")
+)
+# Locks rows in the order of their ids, and changes them, on PostgreSQL.
+_LOCK_AND_BUMP = (
+    sa.update(models.ResourceProvider)
+    .where(models.ResourceProvider.id == _locked.c.id)
+    .values(generation=models.ResourceProvider.generation + 1)
+    .returning(*_FIELDS)
+)
 _IDS = sa.select(models.ResourceProvider.id)
 
 
@@ -150,13 +169,19 @@ def lock(
     raise errors.NotFound(missing.format(uuid=provider.uuid))
 
 
-def lock_by_uuids(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, Locked]:
+def lock_by_uuids(
+    connection: sa.Connection,
+    uuids: Iterable[str],
+    ids: Mapping[str, int] = exact_text.NONE,
+) -> dict[str, Locked]:
     """Return providers by UUID, locked until this transaction ends.
 
     They are locked in the order of their ids. Unknown ones are left out.
+
+    :param ids: the ids that are known, by UUID
     """
     row, wanted = models.ResourceProvider, set(uuids)
-    rows = exact_text.lock_by_text(connection, _LOCKED, row.id, row.uuid, wanted)
+    rows = exact_text.lock_by_text(connection, _LOCKED, row.id, row.uuid, wanted, ids)
     locked = {uuid: Locked(*values) for uuid, values in rows.items()}
     # A provider that was moved to a new tree while we waited has a root that did not
     # exist when the statement started. A new statement sees it.
@@ -173,6 +198,33 @@ def lock_by_uuids(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, 
             each.root_provider_uuid,
         )
     return locked
+
+
+def lock_and_bump(
+    connection: sa.Connection, uuids: Collection[str], ids: Mapping[str, int]
+) -> dict[str, Locked]:
+    """Do what ``lock_by_uuids`` does, and give each provider its next generation.
+
+    On PostgreSQL that is one statement. The caller records the change.
+    """
+    few = 0 < len(uuids) <= storage.CHUNK
+    # SQLite returns the root of the first row with each of them.
+    if not (few and connection.dialect.name == "postgresql"):
+        return _bump_locked(connection, lock_by_uuids(connection, uuids, ids))
+    wanted = sorted(filter(exact_text.is_searchable, uuids))
+    rows: Iterable[Any] = connection.execute(_LOCK_AND_BUMP, {"wanted": wanted})
+    bumped = {row.uuid: Locked(*row) for row in rows}
+    missed = uuids - bumped.keys()
+    if missed:
+        bumped |= _bump_locked(connection, lock_by_uuids(connection, missed))
+    return bumped
+
+
+def _bump_locked(
+    connection: sa.Connection, locked: Mapping[str, Locked]
+) -> dict[str, Locked]:
+    generation.bump(connection, models.ResourceProvider, locked.values(), RACE)
+    return {uuid: _next(each) for uuid, each in locked.items()}
 
 
 def lock_by_ids(
@@ -354,6 +406,8 @@ def bump(
     """
     changed = list(providers)
     record_change(connection, changed, entries, bump=True)
-    return {
-        each.uuid: each._replace(generation=each.generation + 1) for each in changed
-    }
+    return {each.uuid: _next(each) for each in changed}
+
+
+def _next(provider: P) -> P:
+    return provider._replace(generation=provider.generation + 1)

@@ -38,9 +38,8 @@ CHUNK = 5000
 PATIENCE = 30
 # How long work on the whole database waits for others, in seconds.
 UNHURRIED = 3600
-# The keys of what is to be done at the end, and after that, among the notes on a
-# transaction.
-AT_END, LAST = "at end", "last"
+# The key of what is to be done at the end, among the notes on a transaction.
+AT_END = "at end"
 # The option of a connection that has the notes on its transaction.
 NOTES = "notes"
 # The key of the moment before a transaction began, among the notes on it.
@@ -170,17 +169,9 @@ def began(connection: sa.Connection) -> float:
     return moment
 
 
-def at_end(
-    connection: sa.Connection,
-    work: Callable[[sa.Connection], None],
-    *,
-    last: bool = False,
-) -> None:
-    """Do something at the end of the transaction of a write, just before it commits.
-
-    :param last: whether to do it after everything that is not to be done last
-    """
-    notes(connection).setdefault(LAST if last else AT_END, []).append(work)
+def at_end(connection: sa.Connection, work: Callable[[sa.Connection], None]) -> None:
+    """Do something at the end of the transaction of a write, just before it commits."""
+    notes(connection).setdefault(AT_END, []).append(work)
 
 
 class Database:
@@ -338,9 +329,8 @@ class Database:
     def _write_once(self, work: Callable[[sa.Connection], T]) -> T:
         with self._connect(self._writers) as connection:
             result = work(connection)
-            for key in (AT_END, LAST):
-                for final in notes(connection).get(key, ()):
-                    final(connection)
+            for final in notes(connection).get(AT_END, ()):
+                final(connection)
             try:
                 connection.commit()
             except Exception as exc:

@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from placement.cmd import copying as file
 from placement.db import migration, models
 from placement.demonstration import planting
-from placement.objects import change_log, copying
+from placement.objects import copying
+from placement.objects.journal import recording
 from placement_foundation.database.storage import Database
 from tests import backends
 from tests.client import Client
@@ -97,8 +98,8 @@ def test_processes_that_keep_the_cloud_notice_it(
 ) -> None:
     before = fleet(application)
     lines = lines_of(planted)
+    planted.write(recording.note_everything)
     empty(planted)
-    planted.write(change_log.note_everything)
     assert fleet(application) == []
     planted.write(lambda connection: copying.write(connection, lines))
     assert fleet(application) == before

@@ -1,8 +1,9 @@
 """Recording entries: noted while a transaction writes, stored just before it commits.
 
-Each transaction takes one more INSERT. It comes after the change log's statement, which
+Each transaction takes one more INSERT. It comes after the change log's UPDATE, which
 locks the rows of the changed trees until the commit: so two transactions that change
-the same tree draw their ids in the order in which they commit.
+the same tree draw their ids in the order in which they commit. On PostgreSQL one
+statement does both, in this order, if all the changed trees are in one row.
 """
 
 import dataclasses
@@ -27,6 +28,7 @@ MOST_IN_ROW = 500
 # The key of what is to be recorded, among the notes on a transaction.
 _PENDING = "entries"
 _GAP = Entry(entry.GAP, None)
+_ORIGIN = tuple(field.name for field in dataclasses.fields(origin.Origin))
 
 
 class _Pending:
@@ -96,36 +98,53 @@ def _note(
     entries: Iterable[Entry],
     generations: Mapping[str, int] | None = None,
 ) -> None:
-    if keeping.keeper_of(connection) is None:
-        return
     notes = storage.notes(connection)
     pending: _Pending | None = notes.get(_PENDING)
     if pending is None:
         pending = notes[_PENDING] = _Pending()
-        storage.at_end(connection, _store, last=True)
+        storage.at_end(connection, _store)
+    if keeping.keeper_of(connection) is None:
+        return
     for each in entries:
         pending.add(each)
     pending.generations.update(generations or {})
 
 
 def _store(connection: sa.Connection) -> None:
-    """Write the entries of a transaction into the inbox."""
+    """Write the changes of a transaction, and then its entries into the inbox."""
+    keeper = keeping.keeper_of(connection)
+    # Should this not commit, another entry says once more what was missed.
+    has_missed = keeper is not None and keeper.has_missed
+    changes, entries = change_log.list_noted(connection), _list_rows(connection)
+    dialect = connection.dialect.name
+    if dialect == "postgresql" and len(changes) == len(entries) == 1:
+        both = {**changes[0], **entries[0]}
+        own_table.execute(connection, models.JOURNAL_INBOX, _both(), both)
+    else:
+        if changes:
+            own_table.execute(
+                connection, models.FOREST_STAMPS, change_log.UPDATE, changes
+            )
+        if entries:
+            insertion = _insertion(dialect)
+            own_table.execute(connection, models.JOURNAL_INBOX, insertion, entries)
+    if keeper and has_missed and entries:
+        keeper.catch_up()
+
+
+def _list_rows(connection: sa.Connection) -> list[dict[str, Any]]:
+    """Return the rows of the inbox for the entries of a transaction."""
     pending: _Pending = storage.notes(connection)[_PENDING]
     keeper = keeping.keeper_of(connection)
     changed = [each for each in pending.entries.values() if _is_change(each)]
     if not changed or keeper is None:
-        return
+        return []
     if not own_table.is_writable(connection, models.JOURNAL_INBOX):
         keeper.miss()
-        return
-    has_missed = keeper.has_missed
-    if has_missed:
+        return []
+    if keeper.has_missed:
         changed.insert(0, _GAP)
-    documents = [_render(each, pending.generations) for each in changed]
-    _insert(connection, documents)
-    if has_missed:
-        # Should this not commit, another entry says so once more.
-        keeper.catch_up()
+    return _rows(connection, [_render(each, pending.generations) for each in changed])
 
 
 def _is_change(each: Entry) -> bool:
@@ -159,27 +178,48 @@ def _render(each: Entry, generations: Mapping[str, int]) -> dict[str, Any]:
     return document
 
 
-def _insert(connection: sa.Connection, documents: Sequence[dict[str, Any]]) -> None:
-    came_from = dataclasses.asdict(origin.of(connection))
-    by = {key: value for key, value in came_from.items() if value is not None}
+def _rows(
+    connection: sa.Connection, documents: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    came_from = origin.of(connection)
+    known = {name: getattr(came_from, name) for name in _ORIGIN}
+    by = {name: value for name, value in known.items() if value is not None}
     rows: list[dict[str, Any]] = [
         {"text": json.dumps({"by": by, "entries": chunk}, separators=(",", ":"))}
         for chunk in storage.chunks(documents, MOST_IN_ROW)
     ]
-    dialect = connection.dialect.name
-    if dialect == "sqlite":
+    if connection.dialect.name == "sqlite":
         # Its own clock has no microseconds; this is the clock of the same machine.
         rows = [{**row, "now": clock.now()} for row in rows]
-    own_table.execute(connection, models.JOURNAL_INBOX, _insertion(dialect), rows)
+    return rows
 
 
 @functools.cache
 def _insertion(dialect: str) -> sa.Insert:
     """Return the statement for a row of the inbox, with the time of the database."""
-    clock: dict[str, sa.ColumnElement[Any]] = {
-        "sqlite": sa.bindparam("now"),
-        "postgresql": sa.func.timezone("utc", sa.func.clock_timestamp()),
-    }
-    now = clock.get(dialect, sa.func.utc_timestamp(sa.literal_column("6")))
-    row = {"time": now, "entries": sa.bindparam("text")}
-    return sa.insert(models.JOURNAL_INBOX).values(row)
+    row = {"time": _now(dialect), "entries": sa.bindparam("text")}
+    return sa.insert(models.JOURNAL_INBOX).values(row).inline()
+
+
+def _now(dialect: str) -> sa.ColumnElement[Any]:
+    if dialect == "sqlite":
+        return sa.bindparam("now")
+    if dialect == "postgresql":
+        return sa.func.timezone("utc", sa.func.clock_timestamp())
+    return sa.func.utc_timestamp(sa.literal_column("6"))
+
+
+@functools.cache
+def _both() -> sa.Insert:
+    """Return the statement for a row of the change log, and then one of the inbox.
+
+    PostgreSQL draws the id for the inbox, and reads the clock, for each row that the
+    query returns: its only one exists when the UPDATE has ended.
+    """
+    stamped = change_log.UPDATE.returning(models.FOREST_STAMPS.c.shard).cte("stamped")
+    counted = sa.select(sa.func.count().label("rows")).select_from(stamped).subquery()
+    text = sa.bindparam("text", type_=sa.Text)
+    row = sa.select(_now("postgresql"), text).where(counted.c.rows >= 0)
+    return (
+        sa.insert(models.JOURNAL_INBOX).from_select(["time", "entries"], row).inline()
+    )
