@@ -88,14 +88,15 @@ def serving(url: str, workers: int) -> Iterator[int]:
             stderr=subprocess.DEVNULL,
         )
         try:
-            _wait_for(port)
+            wait_for(port)
             yield port
         finally:
             server.terminate()
             server.wait()
 
 
-def _wait_for(port: int) -> None:
+def wait_for(port: int) -> None:
+    """Return once a server answers."""
     deadline = time.monotonic() + PATIENCE
     while True:
         connection = http.client.HTTPConnection("127.0.0.1", port)

@@ -34,12 +34,12 @@ CONSUMERS = 200
 def main() -> int:
     """Let clients work for some time, and print how large the workers are."""
     asked = _parse()
-    own = _children(os.getpid())
+    own = children(os.getpid())
     with (
         planted(asked.server, asked.hosts) as url,
         client.serving(url, asked.workers) as port,
     ):
-        [server] = _children(os.getpid()) - own
+        [server] = children(os.getpid()) - own
         with multiprocessing.get_context("spawn").Pool(asked.clients) as pool:
             end = time.time() + asked.seconds
             work = [(port, end, number, asked.hosts) for number in range(asked.clients)]
@@ -71,7 +71,8 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _children(process: int) -> set[int]:
+def children(process: int) -> set[int]:
+    """Return the processes that a process has started, and that still run."""
     listed = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     return set(map(int, listed))
 
@@ -82,7 +83,7 @@ def _watch(server: int, every: int, seconds: int) -> list[dict[int, float]]:
     began = time.monotonic()
     while time.monotonic() < began + seconds:
         time.sleep(every)
-        sizes.append({worker: _private(worker) for worker in sorted(_children(server))})
+        sizes.append({worker: _private(worker) for worker in sorted(children(server))})
         listed = "  ".join(f"{size:7.1f}" for size in sizes[-1].values())
         print(f"{time.monotonic() - began:6.0f} s  {listed} MiB", flush=True)
     return sizes
@@ -90,9 +91,18 @@ def _watch(server: int, every: int, seconds: int) -> list[dict[int, float]]:
 
 def _private(process: int) -> float:
     """Return the memory of a process that it shares with no other one, in MiB."""
+    return _sum(process, "Private_")
+
+
+def proportional(process: int) -> float:
+    """Return the memory of a process, with its part of what it shares, in MiB."""
+    return _sum(process, "Pss:")
+
+
+def _sum(process: int, beginning: str) -> float:
     rollup = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    private = [line.split()[1] for line in rollup if line.startswith("Private_")]
-    return sum(map(int, private)) / KIB
+    listed = [line.split()[1] for line in rollup if line.startswith(beginning)]
+    return sum(map(int, listed)) / KIB
 
 
 def _print_growth(sizes: list[dict[int, float]]) -> None:
