@@ -1,12 +1,8 @@
 """The journal: the feed of changes, history, and what was allocated at a moment."""
 
-import sqlalchemy as sa
-
 from placement.model.entry import Amounts
-from placement.model.journal import Page
 from placement.objects import allocation, resource_provider
-from placement.objects.journal import filing, following, past, reading
-from placement.objects.journal.filing import State
+from placement.objects.journal import following, past, reading
 from placement.operation import Call
 from placement.schemas import journal as wire
 from placement_foundation.http.operation import Later, Reply
@@ -35,13 +31,9 @@ def list_history(call: Call[None]) -> Later:
     keeper = reading.check_is_kept(call.context.journal)
     reading.check_is_readable(call.connection)
     query: wire.HistoryQuery = call.query
-
-    def read(connection: sa.Connection, state: State) -> Page:
-        return reading.list_history(
-            connection, state, query.marker, query.filters, query.limit
-        )
-
-    return lambda: Reply(filing.read(keeper.database, read))
+    return lambda: Reply(
+        reading.list_history(keeper.database, query.marker, query.filters, query.limit)
+    )
 
 
 def show_allocations(call: Call[None]) -> Reply:

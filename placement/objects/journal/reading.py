@@ -13,6 +13,7 @@ from placement.model.journal_filter import EntryFilters
 from placement.objects import own_table
 from placement.objects.journal import filing, keeping, packing
 from placement.objects.journal.filing import Filed, State
+from placement_foundation.database.storage import Database
 
 # How many entries are looked at for one page that leaves out many of them.
 MOST_SCANNED = 20_000
@@ -129,11 +130,7 @@ def list_after(
 
 
 def list_history(
-    connection: sa.Connection,
-    state: State,
-    marker: Cursor | None,
-    filters: EntryFilters,
-    limit: int,
+    database: Database, marker: Cursor | None, filters: EntryFilters, limit: int
 ) -> Page:
     """Return the entries before a marker, the newest first; None means the end.
 
@@ -141,6 +138,20 @@ def list_history(
 
     :raises CursorGone: the marker is of a journal that was restored or emptied
     """
+
+    def read(connection: sa.Connection, state: State) -> Page:
+        return _list_before(connection, state, marker, filters, limit)
+
+    return filing.read(database, read)
+
+
+def _list_before(
+    connection: sa.Connection,
+    state: State,
+    marker: Cursor | None,
+    filters: EntryFilters,
+    limit: int,
+) -> Page:
     if marker and marker.life != state.life:
         raise errors.CursorGone("This marker is of another journal. Begin anew.")
     cursor = marker
