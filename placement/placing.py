@@ -7,7 +7,8 @@ if everything is still as it was and fits.
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import sqlalchemy as sa
 
@@ -34,6 +35,8 @@ from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.http.schema import Json, View
 from placement_foundation.observing import telemetry
+
+T = TypeVar("T")
 
 # How long an explanation of why nothing fits may take, in seconds.
 EXPLAIN = 1
@@ -81,7 +84,9 @@ class Placing:
 
     def _try(self) -> Placements | None:
         """Choose and write; return None if others were faster."""
-        scene = self._database.read(self._load)
+        scene = _unless_overtaken(self._database.read, self._load)
+        if scene is None:
+            return None
         waiting = self._waiting(scene)
         with telemetry.step("search"):
             chosen = self._choose(scene, waiting)
@@ -91,12 +96,13 @@ class Placing:
             return self._told(scene, chosen, placed, Written({}, None))
         claims = [self._claim(uuid, choice) for uuid, choice in placed.items()]
         ground, seconds = self._ground(scene, placed), self._order.lease_seconds
-        written = self._database.write(
-            lambda connection: placement.write(connection, claims, ground, seconds)
+        written = _unless_overtaken(
+            self._database.write,
+            lambda connection: placement.write(connection, claims, ground, seconds),
         )
         if isinstance(written, Written):
             return self._told(scene, chosen, placed, written)
-        self._keep(placed, written)
+        self._keep(placed, written or Refused(frozenset()))
         return None
 
     def _load(self, connection: sa.Connection) -> _Scene:
@@ -255,6 +261,20 @@ class Placing:
             chosen.exact,
             self._order.dry_run,
         )
+
+
+def _unless_overtaken(
+    run: Callable[[Callable[[sa.Connection], T]], T],
+    work: Callable[[sa.Connection], T],
+) -> T | None:
+    """Run work in a transaction; return None if it has lost race after race.
+
+    That others were faster says nothing about whether there is room.
+    """
+    try:
+        return run(work)
+    except errors.ConcurrentUpdate:
+        return None
 
 
 def _existing(uuid: str, scene: _Scene) -> Placement:

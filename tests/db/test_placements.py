@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from placement import placing
+from placement import errors, placing
 from placement.db import models
+from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from tests.client import Answer, Client, new_uuid
 from tests.statements import statements
@@ -138,6 +139,51 @@ def test_a_consumer_that_another_request_places_meanwhile_has_existed(
     monkeypatch.setattr(placing.Placing, "_choose", choose_slowly)
     answer = place(client, consumers)
     assert [each["existed"] for each in answer.document["placements"]] == [True, False]
+
+
+def lose_races(
+    database: Database, monkeypatch: pytest.MonkeyPatch, times: int
+) -> list[str]:
+    """Let transactions lose race after race, as many of each kind as said."""
+    lost: list[str] = []
+    for kind in ("read", "write"):
+        run = getattr(database, kind)
+
+        def lose(work: Any, kind: str = kind, run: Any = run) -> Any:
+            if lost.count(kind) < times:
+                lost.append(kind)
+                raise errors.ConcurrentUpdate("Other requests kept changing it.")
+            return run(work)
+
+        monkeypatch.setattr(database, kind, lose)
+    return lost
+
+
+def test_whoever_loses_races_is_placed_all_the_same(
+    client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.make_provider(VCPU=9)
+    consumers = uuids(2)
+    with monkeypatch.context() as patch:
+        lost = lose_races(database, patch, 2)
+        answer = place(client, consumers)
+    assert answer.status == 201
+    assert sorted(lost) == ["read"] * 2 + ["write"] * 2
+    assert client.get(f"/allocations/{consumers[0]}")["allocations"]
+
+
+def test_whoever_loses_all_races_may_try_again_and_hears_nothing_of_room(
+    client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.make_provider(VCPU=9)
+    consumers = uuids(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "PATIENCE", 0.05)
+        lose_races(database, patch, 1_000_000)
+        answer = place(client, consumers)
+    assert answer.status == 503
+    assert "retry" in answer.detail
+    assert not client.get(f"/allocations/{consumers[0]}")["allocations"]
 
 
 def test_nothing_is_written_by_a_dry_run(client: Client, database: Database) -> None:

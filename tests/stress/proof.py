@@ -16,7 +16,7 @@ ALLOWED = {
     "place": {200: "", 201: "", 409: "placement.no_room"},
     "claim": {204: "", 409: "would exceed the capacity"},
     "release": {204: ""},
-    "inventory": {200: "", 409: "generation conflict"},
+    "inventory": {200: "", 409: "placement.concurrent_update"},
     "lease": {200: ""},
 }
 # … if an earlier attempt may have done it.
