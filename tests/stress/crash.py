@@ -24,6 +24,8 @@ from tests.stress.world import Service
 Harm = Callable[[random.Random], None]
 # How long leases may take to end, in seconds.
 LEASES_END = 30
+# After how many entries of the feed reading is resumed once more.
+RESUMED = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,10 +132,20 @@ def run(
             follower.entries_since(service, each["cursor"], chance.randint(50, 1000))
             for each in reading.pictures
         ]
+        resumed = {
+            position: follower.entries_since(
+                service,
+                reading.entries[position]["cursor"],
+                chance.randint(20, 1000),
+            )
+            for position in chance.sample(
+                range(len(reading.entries)), min(RESUMED, len(reading.entries))
+            )
+        }
     faults += proof.find_faults(world, events, final)
     begin = follower.State.of(reading.pictures[0])
     faults += proof.find_faults_of_feed(world, events, begin, rest[0])
-    faults += proof.find_faults_of_replay(reading, fleet, rest)
+    faults += proof.find_faults_of_replay(reading, fleet, rest, resumed)
     done = Counter((event.kind, event.status) for event in events)
     return Verdict(done, len(rest[0]), faults)
 

@@ -364,12 +364,17 @@ def _all_or_nothing(events: Iterable[Event], entries: Iterable[Any]) -> Iterator
 
 
 def find_faults_of_replay(
-    reading: follower.Reading, fleet: Any, rest: Sequence[Sequence[Any]]
+    reading: follower.Reading,
+    fleet: Any,
+    rest: Sequence[Sequence[Any]],
+    resumed: Mapping[int, Sequence[Any]],
 ) -> Iterator[str]:
     """Yield where replaying the feed from a picture does not end in the ledger's state.
 
     :param fleet: the last picture
     :param rest: for each picture of the reading, the entries from its cursor on
+    :param resumed: for some entries of the reading, by position, those from the cursor
+        of the entry on
     """
     yield from reading.faults
     last = State.of(fleet)
@@ -385,3 +390,6 @@ def find_faults_of_replay(
             f"the reader has seen {len(ids)} entries, there are {len(rest[0])} since "
             "it began"
         )
+    for position, entries in resumed.items():
+        if [entry["id"] for entry in entries] != ids[position + 1 :]:
+            yield f"whoever goes on after entry {position} does not read the same"

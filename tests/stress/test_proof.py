@@ -251,10 +251,11 @@ def test_what_was_not_placed_in_one_commit_is_found() -> None:
 
 
 def replayed(last: Any, *entries: Any, **members: Any) -> str:
+    resumed = members.pop("resumed", {})
     reading = Reading(
         "c0", members.pop("seen", list(entries)), [copy.deepcopy(FLEET)], **members
     )
-    found = proof.find_faults_of_replay(reading, last, [list(entries)])
+    found = proof.find_faults_of_replay(reading, last, [list(entries)], resumed)
     return "\n".join(found)
 
 
@@ -284,3 +285,5 @@ def test_a_reader_that_missed_something_is_found() -> None:
     )
     assert "twice" in replayed(FLEET, claimed, back, seen=[claimed, claimed])
     assert "other place" in replayed(FLEET, faults=["other place"])
+    assert not replayed(FLEET, claimed, back, resumed={0: [back], 1: []})
+    assert "after entry 0" in replayed(FLEET, claimed, back, resumed={0: []})
