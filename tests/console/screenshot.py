@@ -1,15 +1,19 @@
 """Makes the pictures of the documentation: ``python -m tests.console.screenshot``."""
 
+import contextlib
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from placement.demonstration import cloud, planting
 from placement_foundation.database.storage import Database
+from tests.client import Client
 from tests.console import stage
 
 INTO = Path(__file__).parents[2] / "docs" / "console"
 HOSTS = 1000
+HOSTS_IN_USE = [f"demo-r00-compute0{number}" for number in range(1, 5)]
 SIZE = {"width": 1280, "height": 800}
 QUESTION = (
     "q=resources%3DVCPU%3A120%2CPGPU%3A1%26required%3DCUSTOM_DEMO_TRUSTED"
@@ -19,6 +23,8 @@ VIEWS = {
     "fleet": "#/fleet?by=used&of=MEMORY_MB&group=prefix:2",
     "host": f"#/host/{cloud.uuid_of('demo-r02-numa03')}",
     "ask": f"#/ask?{QUESTION}",
+    "health": "#/health",
+    "history": "#/history?type=allocations,lease,traits",
     "consumers": "#/consumers",
     "names": "#/names?show=custom",
     "now": "#/now",
@@ -33,13 +39,29 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as directory,
         stage.filled(Path(directory), _fill) as database,
-        stage.serving(stage.build(database)) as url,
+        _serving(database) as url,
         stage.browsing() as browser,
     ):
         for scheme in ("light", "dark"):
             page = browser.new_page(viewport=SIZE, color_scheme=scheme)
             for view, fragment in VIEWS.items():
                 _take(page, f"{url}/console/{fragment}", view, scheme)
+
+
+@contextlib.contextmanager
+def _serving(database: Database) -> Iterator[str]:
+    """Serve a cloud that has just changed: people see a history, and a lease."""
+    application = stage.build(database)
+    client = Client(application)
+    for number, host in enumerate(HOSTS_IN_USE):
+        consumer = cloud.uuid_of(f"{host} of a picture")
+        provider = cloud.uuid_of(host)
+        client.claim(consumer, {provider: {"VCPU": 1}}, project="demo-web")
+        amounts = {provider: {"VCPU": 2 + number, "MEMORY_MB": 4096}}
+        client.claim(consumer, amounts, generation=1, project="demo-web")
+        client.call("PUT", f"/ledger/v1/leases/{consumer}", {"seconds": 1800})
+    with stage.serving(application) as url:
+        yield url
 
 
 def _fill(database: Database) -> None:

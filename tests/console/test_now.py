@@ -106,9 +106,7 @@ def test_graphs_outlive_a_reload_and_are_compared(visit: Visit, site: Site) -> N
     for _ in range(14):
         page.clock.fast_forward(5 * 60_000)
         page.clock.run_for(5_000)
-    page.wait_for_function(
-        "document.querySelector('.keys .earlier').innerText.at(-1) !== '\u2013'"
-    )
+    page.wait_for_selector(".keys .earlier")
     points = page.locator(".plot path").first.get_attribute("d")
     page.reload()
     page.clock.fast_forward(20_000)
@@ -119,5 +117,6 @@ def test_graphs_outlive_a_reload_and_are_compared(visit: Visit, site: Site) -> N
     said = row.inner_text().replace("\n", " ")
     assert "1 h ago" in said
     assert "1 h ago \u2013" not in said
-    assert "1 d ago \u2013" in said
+    # Of a day ago, nothing is known yet.
+    assert "1 d ago" not in said
     check(page)

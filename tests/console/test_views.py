@@ -21,6 +21,10 @@ VIEWS = {
     "health": "#/health",
     "history": "#/history",
     "project": "#/project/demo-web",
+    "ask": "#/ask?q=resources%3DVCPU%3A2",
+    "ask in vain": "#/ask?q=resources%3DVCPU%3A2000",
+    "host asked about": "#/ask?q=resources%3DVCPU%3A2000"
+    f"&host={cloud.uuid_of(NUMA_HOST)}",
     "consumers": "#/consumers",
     "consumer": f"#/consumers/{cloud.uuid_of('demo-r00-compute03-server1')}",
     "names": "#/names",
@@ -28,6 +32,11 @@ VIEWS = {
     "nothing": "#/nowhere",
     "no host": "#/host/8d2ac8d2-4bc8-4d57-8d9b-3ea6a6f2b001",
     "no consumer": "#/consumers/8d2ac8d2-4bc8-4d57-8d9b-3ea6a6f2b001",
+}
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"color_scheme": "light", "viewport": {"width": 360, "height": 780}},
 }
 
 
@@ -162,9 +171,9 @@ def test_names_show_which_are_unused(visit: Visit, site: Site) -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(visit: Visit, site: Site, view: str, scheme: str) -> None:
-    page = visit(site("demo"), VIEWS[view], color_scheme=scheme)
+@pytest.mark.parametrize("look", LOOKS)
+def test_axe_finds_nothing(visit: Visit, site: Site, view: str, look: str) -> None:
+    page = visit(site("demo"), VIEWS[view], **LOOKS[look])
     page.witness.expects_failures = view in ("now", "no consumer")
     stage.settled(page)
     check(page)

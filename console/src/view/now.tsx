@@ -23,7 +23,10 @@ export function NowView() {
   if (!last && failure) return <Failed failure={failure} retry={again} />;
   if (!last) return <Loading what="the metrics" />;
   const known = PANELS.filter(({ needs }) => isKnown(last, needs));
-  const before = EARLIER.map(([, ago]) => earlier(slots, last.at - ago));
+  const before = EARLIER.flatMap(([name, ago]) => {
+    const point = earlier(slots, last.at - ago);
+    return point ? [{ name, point }] : [];
+  });
   return (
     <>
       {failure && <Failed failure={failure} retry={again} />}
@@ -36,7 +39,7 @@ export function NowView() {
       {known.length > 0 && (
         <p class="dim">
           Read every {EVERY_SECONDS} seconds, also while other views are shown; {count(total(last, REQUESTS) ?? 0)} requests since the
-          service began. What this browser has read in the last day is kept in it, as means of five minutes.
+          service began. The times are without requests that wait for changes. What this browser has read in the last day is kept in it, as means of five minutes.
         </p>
       )}
     </>
@@ -54,8 +57,8 @@ function Off() {
 interface PanelOf {
   panel: Panel;
   points: readonly Point[];
-  /** What there was at each of the earlier times, if that is known. */
-  before: (Point | null)[];
+  /** What there was at earlier times, as far as that is known. */
+  before: { name: string; point: Point }[];
   to: number;
 }
 
@@ -64,7 +67,7 @@ function PanelView({ panel, points, before, to }: PanelOf) {
   const lines: Line[] = panel.lines.map(([name], number) => ({
     name,
     points: points.map(({ at, values }) => ({ at, value: values[first + number] ?? null })),
-    before: before.map((point) => point?.values[first + number] ?? null),
+    before: before.map(({ point }) => point.values[first + number] ?? null),
   }));
   return (
     <Plot
@@ -74,7 +77,7 @@ function PanelView({ panel, points, before, to }: PanelOf) {
       from={to - MINUTES * 60_000}
       to={to}
       ends={[`${MINUTES} minutes ago`, "now"]}
-      earlier={EARLIER.map(([name]) => name)}
+      earlier={before.map(({ name }) => name)}
     />
   );
 }
