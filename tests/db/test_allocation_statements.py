@@ -5,8 +5,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 
+from placement import app
+from placement.objects.journal import filing
 from placement_foundation.database.storage import Database
+from tests import settings
 from tests.client import Client, new_uuid, wants
 from tests.statements import statements
 
@@ -149,6 +153,31 @@ def test_a_claim_by_a_new_consumer_takes_few_statements(
     # Looking up, locking, reading what is used, and five tables. PostgreSQL locks and
     # writes generations with one statement, and fills two tables with one, twice.
     assert len(work) == {"postgresql": 5}.get(database.engine.dialect.name, 8), work
+
+
+def test_a_journal_that_is_switched_off_costs_nothing(database: Database) -> None:
+    off = settings.make_config({("ledger", "keep_journal_days"): 0})
+    known = Scene(Client(app.build(off, database)), (1, 1))
+    known.create()
+    before = journal_rows(database)
+    with statements(database) as executed:
+        known.client.call(
+            "PUT",
+            f"/allocations/{new_uuid()}",
+            known.claims(None, turn=1)[known.consumers[0]],
+        )
+    assert journal_rows(database) == before
+    assert not [each for each in executed if "journal" in each]
+    work = [each for each in executed if not each.startswith(("SET ", "BEGIN"))]
+    assert len(work) == {"postgresql": 5}.get(database.engine.dialect.name, 7), work
+
+
+def journal_rows(database: Database) -> list[int]:
+    """Return how many rows the tables of the journal have."""
+    counts = [sa.select(sa.func.count()).select_from(each) for each in filing.TABLES]
+    return database.read(
+        lambda connection: [connection.scalar(each) or 0 for each in counts]
+    )
 
 
 def test_a_claim_begins_and_ends_without_other_statements(
