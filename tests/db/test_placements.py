@@ -101,6 +101,44 @@ def test_a_provider_that_turns_out_fuller_is_left_for_another(
     assert hosts(answer) == {provider: 1, overtaken[1]: 1}
 
 
+def test_a_provider_that_is_deleted_meanwhile_is_left_for_another(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = client.make_provider(VCPU=9)
+    choose = placing.Placing._choose
+    left: list[str] = []
+
+    def choose_slowly(*args: Any) -> Any:
+        chosen = choose(*args)
+        if not left:
+            path = f"/resource_providers/{gone}"
+            assert client.call("DELETE", path).status == 204
+            left.append(client.make_provider(VCPU=9))
+        return chosen
+
+    monkeypatch.setattr(placing.Placing, "_choose", choose_slowly)
+    assert hosts(place(client, uuids(3))) == {left[0]: 3}
+
+
+def test_a_class_that_a_provider_loses_meanwhile_is_missing(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = client.make_provider(VCPU=9)
+    choose = placing.Placing._choose
+    lost: list[None] = []
+
+    def choose_slowly(*args: Any) -> Any:
+        chosen = choose(*args)
+        if not lost:
+            path = f"/resource_providers/{provider}/inventories"
+            assert client.call("DELETE", path).status == 204
+            lost.append(None)
+        return chosen
+
+    monkeypatch.setattr(placing.Placing, "_choose", choose_slowly)
+    assert place(client, uuids(1)).code == "placement.no_room"
+
+
 def test_room_that_was_taken_is_missing(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
