@@ -29,6 +29,17 @@ LEASES_EXPIRED = Measure(
     Kind.COUNTER,
     "Leases whose time had come, so that the allocations of their consumers ended.",
 )
+JOURNAL_ENTRIES = Measure(
+    "journal_entries",
+    Kind.COUNTER,
+    "Entries that were written into the journal, by type.",
+    ("type",),
+)
+JOURNAL_READERS = Measure(
+    "journal_readers_waiting",
+    Kind.LEVEL,
+    "Readers of the feed of changes that wait for something to change.",
+)
 CANDIDATE_HOSTS = Measure(
     "candidates_hosts",
     Kind.HISTOGRAM,
@@ -70,6 +81,8 @@ MEASURES = (
     PLACEMENTS,
     PLACEMENT_SECONDS,
     LEASES_EXPIRED,
+    JOURNAL_ENTRIES,
+    JOURNAL_READERS,
     CANDIDATE_HOSTS,
     CANDIDATE_ANSWERS,
     SEARCHES_CUT,

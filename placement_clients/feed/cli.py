@@ -7,6 +7,7 @@ from pathlib import Path
 
 from placement_clients.feed import signature
 from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
+from placement_clients.feed.notification import Notifications
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Lines, Refused, Target, Webhook
 from placement_clients.option import placement_of, way
@@ -16,8 +17,9 @@ from placement_foundation.serving import completion
 PROGRAM = "placement-feed"
 DONE, GONE, BAD_CALL, REFUSED = range(4)
 DESCRIPTION = """\
-Forward what changes in Placement: to standard output as lines of JSON, or to a webhook
-as CloudEvents. Every change is delivered at least once, in order.
+Forward what changes in Placement: to standard output as lines of JSON, to a webhook as
+CloudEvents, or as notifications of oslo.messaging. Every change is delivered at least
+once, in order.
 """
 EPILOG = """\
 exit status:
@@ -30,6 +32,8 @@ examples:
   placement-feed --filter type=allocations
   placement-feed --webhook https://billing.example/placement --secret-file secret \\
       --state /var/lib/placement/billing.json --resync
+  placement-feed --notify --config-file /etc/placement/feed.conf \\
+      --state /var/lib/placement/notify.json
 """
 
 
@@ -66,6 +70,8 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def _target(asked: argparse.Namespace) -> Target:
+    if asked.notify:
+        return Notifications(asked.config_file, asked.transport_url)
     if not asked.webhook:
         return Lines()
     key = None
@@ -89,7 +95,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="keep the cursor here; without it, begin with what changes from now on",
     )
-    parser.add_argument("--webhook", metavar="URL", help="post each change there")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--webhook", metavar="URL", help="post each change there")
+    where.add_argument(
+        "--notify",
+        action="store_true",
+        help="send each change as a notification of oslo.messaging, as the section "
+        "[oslo_messaging_notifications] of the configuration file says",
+    )
+    parser.add_argument(
+        "--transport-url",
+        metavar="URL",
+        help="the message broker for --notify, instead of the one in the file",
+    )
     parser.add_argument(
         "--secret-file",
         type=Path,

@@ -6,6 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -453,3 +455,32 @@ def test_the_providers_in_memory_report_their_size_and_reads(
     assert Change(first, second).get(refreshes, extent="changes") == 1
     assert Change(first, second).get(refreshes) == 1
     assert second.get("placement_forest_trees") == 2
+
+
+def test_entries_of_the_journal_are_counted_and_its_readers_shown(
+    counting: "WSGIApplication", asking: client.Client
+) -> None:
+    before = read(counting)
+    provider = asking.make_provider(VCPU=4)
+    assert asking.claim(client.new_uuid(), {provider: {"VCPU": 1}}).status == 204
+    refused = asking.claim(client.new_uuid(), {provider: {"VCPU": 9}})
+    assert refused.status == 409
+    after = read(counting)
+    written = {
+        kind: Change(before, after).get("placement_journal_entries_total", type=kind)
+        for kind in ("provider.created", "inventory.changed", "allocations.changed")
+    }
+    assert set(written.values()) == {1}, written
+    cursor = asking.get("/ledger/v1/changes?since=now")["cursor"]
+    waiting = threading.Thread(
+        target=asking.get, args=[f"/ledger/v1/changes?since={cursor}&wait=20"]
+    )
+    waiting.start()
+    readers = "placement_journal_readers_waiting"
+    deadline = time.monotonic() + 15
+    while not read(counting).get(readers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert read(counting).get(readers) == 1
+    asking.make_provider()
+    waiting.join()
+    assert read(counting).get(readers) == 0

@@ -157,7 +157,7 @@ LIBRARIES = {
     "alembic": {"db", "database", "serving"},
     "oslo_config": {"conf", "app", "policy", "cmd", "middleware", "option"}
     | {"console", "monitoring", "serving", "http", "observing", "access"}
-    | {"client", "compute"},
+    | {"client", "compute", "feed"},
     "prometheus_client": {"observing", "monitoring"},
     "opentelemetry": {"observing"},
     "keystoneauth1": {"console", "http", "sync", "access", "client", "compute", "conf"}

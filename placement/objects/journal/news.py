@@ -5,6 +5,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from placement import measure
+from placement_foundation.observing import telemetry
+
 # How often a process looks for news while a reader waits, in seconds.
 LOOK_EVERY = 0.5
 
@@ -32,11 +35,13 @@ class News:
         with self._changed:
             is_free = self.waiting < self._most()
             self.waiting += is_free
+        telemetry.tell(measure.JOURNAL_READERS, +is_free)
         try:
             yield is_free
         finally:
             with self._changed:
                 self.waiting -= is_free
+            telemetry.tell(measure.JOURNAL_READERS, -is_free)
 
     def wait(self, position: int, look: Callable[[], int], deadline: float) -> bool:
         """Wait until there is news or the time is over; return whether there is news.

@@ -6,6 +6,7 @@ the same tree draw their ids in the order in which they commit. On PostgreSQL on
 statement does both, in this order, if all the changed trees are in one row.
 """
 
+import collections
 import dataclasses
 import functools
 import json
@@ -15,12 +16,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from placement import measure
 from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry
 from placement.objects import change_log, clock, own_table
 from placement.objects.journal import keeping
 from placement_foundation.database import origin, storage
+from placement_foundation.observing import telemetry
 
 # How many entries are stored in one row, so that no row is too long for a database.
 MOST_IN_ROW = 500
@@ -144,6 +147,8 @@ def _list_rows(connection: sa.Connection) -> list[dict[str, Any]]:
         return []
     if keeper.has_missed:
         changed.insert(0, _GAP)
+    for kind, number in collections.Counter(each.type for each in changed).items():
+        telemetry.record(measure.JOURNAL_ENTRIES, number, type=kind)
     return _rows(connection, [_render(each, pending.generations) for each in changed])
 
 
