@@ -62,6 +62,7 @@ HEADERS = {
     "cache-control": "Makes caches ask the service again.",
     "etag": "Stands for the answer: send it in `If-None-Match` next time.",
     "last-modified": "When the newest part of the answer last changed.",
+    "link": "The request for what follows, as `rel=next`.",
     "location": "The address of what was created.",
     "openstack-api-version": "The microversion of the answer.",
     "retry-after": "Seconds after which it is worth asking again.",
@@ -239,6 +240,8 @@ def _successes(method: str, row: Operation, version: Version) -> dict[str, Json]
         headers += ["cache-control", "last-modified"]
     if row.tagged:
         headers += ["cache-control", "etag"]
+    if row.formats:
+        headers.append("link")
     if method == "POST" or row.may_create:
         headers.append("location")
     statuses = [row.status.at(version) or 200, *([201] if row.may_create else [])]

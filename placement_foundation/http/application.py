@@ -4,6 +4,7 @@ import dataclasses
 import re
 import sys
 import time
+import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -617,10 +618,20 @@ def _render(
         response.content_length = 0
     if reply.location:
         response.location = request.application_url + reply.location
+    if reply.following:
+        response.headers["link"] = _link(request, reply.following)
     if operation.dated and version >= operation.dated:
         response.headers["cache-control"] = "no-cache"
         response.last_modified = reply.modified
     return tags.add(response, reply)
+
+
+def _link(request: webob.Request, following: Mapping[str, str]) -> str:
+    """Return the header that names the request for what follows."""
+    asked = query_string.decode(request.query_string)
+    kept = [(name, value) for name, value in asked if name not in following]
+    query = urllib.parse.urlencode([*following.items(), *kept])
+    return f'<{request.path_url}?{query}>; rel="next"'
 
 
 def _written(

@@ -58,6 +58,9 @@ class Reply:
     UTC. ``created`` says that an operation that finds or creates something created it:
     the status is then 201, whatever the row says.
 
+    ``following`` is what replaces parameters of the query in a request for what
+    follows, which the header ``Link`` names.
+
     ``basis`` is all that the answer depends on, besides the request: as long as it is
     the same, the same request gets the same answer. It makes the ``ETag``; None means
     that the answer has none. If the caller ``knows`` it, the reply is ``unchanged``: it
@@ -68,6 +71,7 @@ class Reply:
     location: str | None = None
     modified: datetime.datetime | None = None
     created: bool = False
+    following: Mapping[str, str] = dataclasses.field(default_factory=dict)
     basis: str | None = None
     unchanged: bool = False
 
@@ -120,7 +124,8 @@ class Operation:
     sent after the transaction has ended; compressed for callers that accept that.
 
     ``formats`` renders it for other media types, a sequence of documents for
-    ``application/x-ndjson``; unlike ``lines``, after the transaction has ended.
+    ``application/x-ndjson``; unlike ``lines``, after the transaction has ended. Since
+    not all of them have a place for it, the header ``Link`` names what follows.
 
     A ``tagged`` operation gives a ``basis`` with its replies, and heeds what the caller
     knows.

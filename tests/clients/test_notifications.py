@@ -3,6 +3,7 @@
 RabbitMQ is at PLACEMENT_TEST_RABBITMQ_URL, by default on this machine.
 """
 
+import importlib
 import json
 import os
 import random
@@ -34,7 +35,7 @@ PROGRAM = "import sys; from placement_clients.feed.cli import main; sys.exit(mai
 @pytest.fixture
 def queue() -> Iterator[Any]:
     """Give a queue of its own that gets the notifications of a topic."""
-    import kombu
+    kombu: Any = importlib.import_module("kombu")
 
     topic = f"placement-test-{uuid.uuid4().hex}"
     with kombu.Connection(URL.replace("rabbit://", "amqp://")) as connection:
@@ -49,7 +50,7 @@ def queue() -> Iterator[Any]:
 
 def take(simple: Any, wait: float) -> list[Any]:
     """Return the notifications that there are, in their order."""
-    taken = []
+    taken: list[Any] = []
     while True:
         try:
             message = simple.get(timeout=wait)
@@ -76,7 +77,8 @@ def test_killed_at_any_moment_it_misses_no_notification(
     )
     arguments = [*("--notify", "--config-file", str(config), "--state", str(state))]
     assert cli.main([*arguments, "--once"]) == 0
-    consumers, delivered = [], []
+    consumers: list[str] = []
+    delivered: list[Any] = []
     for _ in range(KILLS):
         process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", PROGRAM, *arguments],

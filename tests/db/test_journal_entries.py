@@ -5,15 +5,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 
+from placement.db import models
+from placement.objects import copying, leasing, online_migration, standard_name
 from placement.objects.journal import filing, packing
+from placement.objects.soundness import checking
 from placement.routes import ROUTES
 from placement_foundation.database.storage import Database
+from tests import backends
 from tests.client import Client, new_uuid, wants
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
+CHANGES = "/ledger/v1/changes"
 # What a list of entries is compared by.
 Short = tuple[str, str | None, Any, Any]
 
@@ -412,3 +418,87 @@ def test_the_generation_is_that_after_the_change(scene: Scene) -> None:
     replace_inventories(scene)
     [entry] = scene.entries()
     assert entry["generation"] == scene.client.generation(scene.provider)
+
+
+# What is written without a request, each story on a scene with one claim.
+Work = Callable[[Scene, Database], None]
+
+
+def expire_lease(scene: Scene, database: Database) -> None:
+    lease(scene)
+    scene.entries()
+    with database.engine.begin() as connection:
+        is_it = models.LEASES.c.consumer_id != leasing.BATON
+        connection.execute(sa.update(models.LEASES).where(is_it).values(expires_at=1))
+    leasing.run(database)
+
+
+def repair(scene: Scene, database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(
+            sa.update(models.Allocation).values(consumer_id=new_uuid().upper())
+        )
+        connection.execute(sa.delete(models.FOREST_STAMPS))
+
+    def mend(connection: sa.Connection) -> None:
+        assert checking.repair(connection, list(checking.check(connection)))
+
+    database.write(mend)
+
+
+def set_roots(scene: Scene, database: Database) -> None:
+    provider = models.ResourceProvider
+    with database.engine.begin() as connection:
+        connection.execute(sa.update(provider).values(root_provider_id=None))
+    assert database.write(
+        lambda connection: online_migration.set_root_provider_ids(connection, 50)
+    )
+
+
+def create_consumers(scene: Scene, database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(sa.delete(models.Consumer))
+    assert database.write(
+        lambda connection: online_migration.create_incomplete_consumers(
+            connection, 50, project="p", user="u"
+        )
+    )
+
+
+def add_standard_names(scene: Scene, database: Database) -> None:
+    with database.engine.begin() as connection:
+        for model, name in (
+            (models.Trait, "HW_CPU_X86_AVX"),
+            (models.ResourceClass, "VGPU"),
+        ):
+            connection.execute(sa.delete(model).where(model.name == name))
+    standard_name.synchronise(database)
+
+
+@pytest.mark.parametrize(
+    ("work", "kinds"),
+    [
+        (expire_lease, ["allocations.changed", "lease.expired"]),
+        (repair, ["journal.gap"]),
+        (set_roots, ["journal.gap"]),
+        (create_consumers, ["journal.gap"]),
+        (add_standard_names, ["resource_class.created", "trait.created"]),
+    ],
+)
+def test_work_without_a_request_leaves_entries_as_well(
+    work: Work, kinds: list[str], scene: Scene, database: Database
+) -> None:
+    scene.claim(VCPU=2)
+    work(scene, database)
+    assert sorted(each["type"] for each in scene.entries()) == kinds
+
+
+def test_an_imported_copy_is_another_journal(scene: Scene, database: Database) -> None:
+    scene.claim(VCPU=2)
+    cursor = scene.client.get(f"{CHANGES}?since=now")["cursor"]
+    lines = database.look(lambda connection: list(copying.read(connection)))
+    database.write(backends.empty_placement)
+    assert scene.client.call("GET", f"{CHANGES}?since={cursor}").status == 200
+    database.write(lambda connection: copying.write(connection, iter(lines)))
+    gone = scene.client.call("GET", f"{CHANGES}?since={cursor}")
+    assert (gone.status, gone.code) == (410, "placement.cursor_gone")

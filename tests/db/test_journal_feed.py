@@ -1,7 +1,9 @@
 """Whoever follows the feed misses nothing, or is told so."""
 
+import datetime
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -9,18 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
+import webob
 
 from placement import app
 from placement.db import models
-from placement.objects.journal import filing, keeping, tidying
+from placement.forest import cache
+from placement.objects.journal import filing, keeping, reading, tidying
 from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client, new_uuid, wants
+from tests.instances import Instance, Instances
+from tests.property.foreign import ForeignWriter
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 CHANGES = "/ledger/v1/changes"
+FREE = "/allocation_candidates?resources=VCPU:1"
 TURNS = 12
 
 
@@ -290,3 +297,90 @@ def test_the_feed_goes_on_where_the_fleet_ends(client: Client, provider: str) ->
     assert [each["subject"] for each in follow(client, cursor)][-1] == consumer
     fleet = client.get("/ledger/v1/fleet")
     assert follow(client, fleet["cursor"]) == []
+
+
+@pytest.mark.parametrize("since", ["oldest", "fleet", "claim"])
+def test_an_emptied_journal_is_not_nothing_new(
+    since: str, client: Client, database: Database, provider: str
+) -> None:
+    filing.file_all(database)
+    tidying.expire(database, days=-1)
+    cursors = {"fleet": client.get("/ledger/v1/fleet")["cursor"]}
+    claim(client, provider)
+    cursors["claim"] = follow(client, cursors["fleet"])[-1]["cursor"]
+    cursors["oldest"] = client.get(f"{CHANGES}?since=oldest&limit=1")["cursor"]
+    for _ in range(2):
+        claim(client, provider)
+    end = now(client)
+    with database.engine.begin() as connection:
+        connection.execute(sa.delete(models.JOURNAL_ENTRIES))
+    gone(client, cursors[since])
+    assert follow(client, end) == []
+    with database.engine.begin() as connection:
+        for table in filing.TABLES:
+            connection.execute(sa.delete(table))
+    assert "another journal" in gone(client, end)
+
+
+def test_another_service_is_a_gap(instances: Instances) -> None:
+    one, plain = instances.start(), instances.start(keeps=False)
+    hosts = [one.client.make_provider(VCPU=8) for _ in range(2)]
+    claim(one.client, hosts[0])
+    one.client.get(FREE)
+    cursor = now(one.client)
+    foreign = ForeignWriter(random.Random(1), plain.database)
+    with plain.database.engine.begin() as foreign.connection:
+        assert foreign.change_inventory()
+    assert follow(one.client, cursor) == []
+    one.clock.now += cache.LOOK_EVERY
+    one.client.get(FREE)
+    keeper = keeper_of(one)
+    tidying.tidy(keeper)
+    found = follow(one.client, cursor, f"&type=traits&provider={hosts[1]}")
+    assert [(each["type"], each["subject"]) for each in found] == [
+        ("journal.gap", None)
+    ]
+    # Said once.
+    tidying.tidy(keeper)
+    assert follow(one.client, found[0]["cursor"]) == []
+    at = found[0]["time"].replace("Z", "")
+    early = datetime.datetime.fromisoformat(at) - datetime.timedelta(seconds=1)
+    past = f"/ledger/v1/history/allocations?provider={hosts[0]}&at={early.isoformat()}Z"
+    refused = one.client.call("GET", past)
+    assert (refused.status, found[0]["time"] in refused.detail) == (400, True)
+
+
+def keeper_of(instance: Instance) -> keeping.Keeper:
+    """Return the keeper of the journal that an instance works with."""
+    found = instance.database.look(keeping.keeper_of)
+    assert found
+    return found
+
+
+def test_events_that_are_all_left_out_lead_on(
+    application: "WSGIApplication",
+    client: Client,
+    provider: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reading, "MOST_SCANNED", 2)
+    cursor = now(client)
+    for _ in range(5):
+        claim(client, provider)
+    assert client.call("PUT", "/traits/CUSTOM_LAST").status == 201
+    address, pages_read = f"{CHANGES}?since={cursor}&type=trait&limit=7", 0
+    found: list[Any] = []
+    while not found:
+        pages_read += 1
+        assert pages_read < 9
+        request = webob.Request.blank(address)
+        request.headers["x-auth-token"] = "admin"
+        request.headers["accept"] = "application/cloudevents-batch+json"
+        answer = request.get_response(application)
+        found = answer.json
+        [address] = re.findall(
+            r'^<http://localhost(.+)>; rel="next"$', answer.headers["link"]
+        )
+        assert address.endswith("&type=trait&limit=7")
+    assert [each["subject"] for each in found] == ["CUSTOM_LAST"]
+    assert pages_read > 1

@@ -17,9 +17,14 @@ def list_changes(call: Call[None]) -> Later:
     keeper = reading.check_is_kept(call.context.journal)
     reading.check_is_readable(call.connection)
     query: wire.FeedQuery = call.query
-    return lambda: Reply(
-        following.follow(keeper, query.since, query.filters, query.limit, query.wait)
-    )
+
+    def read() -> Reply:
+        page = following.follow(
+            keeper, query.since, query.filters, query.limit, query.wait
+        )
+        return Reply(page, following={"since": str(page.cursor)})
+
+    return read
 
 
 def list_history(call: Call[None]) -> Later:

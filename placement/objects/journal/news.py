@@ -35,13 +35,13 @@ class News:
         with self._changed:
             is_free = self.waiting < self._most()
             self.waiting += is_free
-        telemetry.tell(measure.JOURNAL_READERS, +is_free)
+        telemetry.record(measure.JOURNAL_READERS, +is_free)
         try:
             yield is_free
         finally:
             with self._changed:
                 self.waiting -= is_free
-            telemetry.tell(measure.JOURNAL_READERS, -is_free)
+            telemetry.record(measure.JOURNAL_READERS, -is_free)
 
     def wait(self, position: int, look: Callable[[], int], deadline: float) -> bool:
         """Wait until there is news or the time is over; return whether there is news.

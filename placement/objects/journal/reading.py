@@ -28,6 +28,9 @@ _BY_WORD = _ENTRIES.join_from(
     _word.position == _entry.position,
 )
 _AT = _ENTRIES.where(_entry.position == sa.bindparam("position"))
+_ENDS = sa.select(sa.func.count()).where(
+    _entry.position.in_(sa.bindparam("positions", expanding=True))
+)
 READ_FLEET = (
     "Read the fleet anew, with GET /ledger/v1/fleet, and go on from the cursor that "
     "comes with it."
@@ -103,6 +106,12 @@ def check_cursor(connection: sa.Connection, state: State, cursor: Cursor) -> Non
         raise errors.CursorGone(
             f"The database was restored since this cursor was given. {READ_FLEET}"
         )
+    # Positions have no gaps: what the page begins with, and the last entry, are there.
+    ends = {cursor.position + 1, state.position}
+    if cursor.position < state.position and len(ends) != connection.scalar(
+        _ENDS, {"positions": sorted(ends)}
+    ):
+        raise errors.CursorGone(f"The journal was emptied. {READ_FLEET}")
 
 
 def _token_at(connection: sa.Connection, state: State, position: int) -> str | None:

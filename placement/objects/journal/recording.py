@@ -145,7 +145,7 @@ def _list_rows(connection: sa.Connection) -> list[dict[str, Any]]:
     if not own_table.is_writable(connection, models.JOURNAL_INBOX):
         keeper.miss()
         return []
-    if keeper.has_missed:
+    if keeper.has_missed and _GAP not in changed:
         changed.insert(0, _GAP)
     for kind, number in collections.Counter(each.type for each in changed).items():
         telemetry.record(measure.JOURNAL_ENTRIES, number, type=kind)

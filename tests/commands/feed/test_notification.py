@@ -86,7 +86,8 @@ def test_what_could_not_be_sent_is_sent_again_in_order(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    client, pauses = Client(application), []
+    client = Client(application)
+    pauses: list[float] = []
     provider = client.make_provider(VCPU=10)
     forward = Forwarder(
         placement,
