@@ -45,7 +45,7 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
     "X-Auth-Token": token(),
   };
   if (asked.body !== undefined) headers["Content-Type"] = "application/json";
-  const response = await send(path, {
+  const response = await insist(path, {
     method: asked.method ?? "GET",
     headers,
     body: asked.body === undefined ? undefined : JSON.stringify(asked.body),
@@ -58,6 +58,21 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
     throw failed;
   }
   return response;
+}
+
+// How often a busy service is asked again, and how long at most it may want to be left alone.
+const TRIES = 4;
+const LONGEST_SECONDS = 10;
+
+/** Send a request; again if the service is busy and says when to come back. */
+async function insist(path: string, request: RequestInit): Promise<Response> {
+  for (let tries = 1; ; tries += 1) {
+    const response = await send(path, request);
+    const seconds = Number(response.headers.get("retry-after") ?? NaN);
+    if (response.status !== 503 || !(seconds <= LONGEST_SECONDS) || tries === TRIES) return response;
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    request.signal?.throwIfAborted();
+  }
 }
 
 export async function get<T>(path: string, asked: Asked = {}): Promise<T> {

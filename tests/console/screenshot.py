@@ -24,7 +24,7 @@ VIEWS = {
     "host": f"#/host/{cloud.uuid_of('demo-r02-numa03')}",
     "ask": f"#/ask?{QUESTION}",
     "health": "#/health",
-    "history": "#/history?type=allocations,lease,traits",
+    "history": "#/history?class=VCPU",
     "consumers": "#/consumers",
     "names": "#/names?show=custom",
     "now": "#/now",

@@ -339,3 +339,31 @@ def test_a_count_that_was_stopped_says_so(visit: Visit, site: Site) -> None:
     answered(page)
     assert "at least" not in page.locator(".number-line").inner_text()
     assert len(asked) == 2
+
+
+def test_a_busy_service_is_asked_again(visit: Visit, site: Site) -> None:
+    page = visit(site("flat"), "#/nowhere")
+    busy = [True, True]
+
+    def refuse(route: Any) -> None:
+        if busy:
+            busy.pop()
+            route.fulfill(status=503, headers={"Retry-After": "1"}, body="{}")
+        else:
+            route.continue_()
+
+    page.route("**/ledger/v1/fleet*", refuse)
+    page.goto(f"{site('flat')}/console/#/fleet")
+    page.wait_for_selector("canvas")
+    assert busy == []
+    assert page.locator(".failed").count() == 0
+
+
+def test_a_service_that_stays_busy_is_reported(visit: Visit, site: Site) -> None:
+    page = visit(site("flat"), "#/nowhere")
+    page.route(
+        "**/ledger/v1/fleet*",
+        lambda route: route.fulfill(status=503, headers={"Retry-After": "1"}, body=""),
+    )
+    page.goto(f"{site('flat')}/console/#/fleet")
+    page.wait_for_selector(".failed:has-text('status 503')")

@@ -70,10 +70,12 @@ export function HealthView() {
   const declared = useDeclared(minute);
   const concerns = useMemo(() => {
     if (!ready) return [];
+    const [first, ...others] = examine(fleet!);
     return [
-      ...examine(fleet!),
+      first!,
       ...(leases ? [ending(leases.found, new Date())] : []),
       ...(declared ? [drifting(declared)] : []),
+      ...others,
     ];
   }, [fleet, ready, leases, declared]);
   if (failure && !ready) return <Failed failure={failure} retry={refresh} />;
