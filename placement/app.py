@@ -25,7 +25,7 @@ from placement.operation import Call, Context, context_of
 from placement_foundation.database import origin
 from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
-from placement_foundation.http import middleware, page, refusal, share, spool
+from placement_foundation.http import middleware, page, refusal, spool, thread_limit
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surroundings
 from placement_foundation.http.policy import Enforcer
@@ -172,7 +172,9 @@ def _keep_journal(config: cfg.ConfigOpts, connected: Database) -> Keeper | None:
 
     def most_waiting() -> int:
         # Half of the threads are left for all other requests.
-        return min(int(config.ledger.waiting_readers), share.count_threads() // 2)
+        return min(
+            int(config.ledger.waiting_readers), thread_limit.count_threads() // 2
+        )
 
     return keeping.keep(connected, days, most_waiting)
 

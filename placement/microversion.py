@@ -60,7 +60,7 @@ def negotiate(
     """Return the microversion that a request's headers ask for.
 
     :param newest_by_default: whether it is the newest one without a header
-    :raises version.Malformed: the text is not a version
+    :raises version.Malformed: the string is not a version
     :raises version.Unavailable: the version is not one of ``VERSIONS``
     """
     return version.negotiate(

@@ -22,7 +22,7 @@ DEEPEST = 20
 
 
 class Malformed(ValueError):
-    """The text is not a requirement that a host could meet."""
+    """The string is not a requirement that a host could meet."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ ONLY = Version(1, 0)
 def negotiate(headers: MutableMapping[str, str]) -> Version:
     """Return the microversion that the headers of a request ask for.
 
-    :raises version.Malformed: the text is not a version
+    :raises version.Malformed: the string is not a version
     :raises version.Unavailable: this service does not have it
     """
     return version.negotiate(headers, SERVICE, {ONLY})

@@ -18,7 +18,7 @@ from oslo_log import log
 
 from placement import errors
 from placement_foundation import option
-from placement_foundation.http.share import Share
+from placement_foundation.http.thread_limit import ThreadLimit
 
 LOG = log.getLogger(__name__)
 
@@ -99,15 +99,17 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def make_share() -> Share:
-    """Return the share of the threads of a process that sign-ins may occupy."""
-    return Share(PART, patience=PATIENCE)
+def make_limit() -> ThreadLimit:
+    """Return the limit of the threads of a process that sign-ins may occupy."""
+    return ThreadLimit(PART, patience=PATIENCE)
 
 
-def begin(config: cfg.ConfigOpts, credentials: Credentials, share: Share) -> Session:
+def begin(
+    config: cfg.ConfigOpts, credentials: Credentials, limit: ThreadLimit
+) -> Session:
     """Return a token for a password.
 
-    :param share: the threads that may do this at a time
+    :param limit: the threads that may do this at a time
     :raises BadRequest: the service authenticates nobody, so there are no tokens
     :raises NotKnown: the identity service refuses the password
     :raises Busy: all of these threads are occupied
@@ -116,7 +118,7 @@ def begin(config: cfg.ConfigOpts, credentials: Credentials, share: Share) -> Ses
     if config.api.auth_strategy == "noauth2":
         raise errors.BadRequest("Nobody is authenticated here: no token is needed.")
     try:
-        with share.turn(BUSY):
+        with limit.turn(BUSY):
             return _ask(config, credentials)
     except exceptions.HttpServerError as exc:
         raise _unavailable(exc) from exc

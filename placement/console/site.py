@@ -33,7 +33,7 @@ JSON_HEADERS = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
+class Page:
     """An answer to a request: a status, headers and a body."""
 
     status: HTTPStatus
@@ -69,7 +69,7 @@ class Site:
         self._application = application
         self._config = config
         self._files = page.load()
-        self._signing_in = session.make_share()
+        self._signing_in = session.make_limit()
 
     def __call__(
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
@@ -86,11 +86,11 @@ class Site:
         start_response(status, [*{**answer.headers, **length}.items()])
         return [] if environment["REQUEST_METHOD"] == "HEAD" else [answer.body]
 
-    def _answer(self, environment: "WSGIEnvironment") -> Answer:
+    def _answer(self, environment: "WSGIEnvironment") -> Page:
         path = environment["PATH_INFO"]
         if path == ROOT:
             # Relative, because only the browser knows the prefix of the address.
-            return Answer(HTTPStatus.PERMANENT_REDIRECT, {"location": "console/"})
+            return Page(HTTPStatus.PERMANENT_REDIRECT, {"location": "console/"})
         name = path.removeprefix(f"{ROOT}/") or page.INDEX
         if name == SESSION:
             return self._answer_session(environment)
@@ -99,7 +99,7 @@ class Site:
         _check_method(environment, *READ)
         return _file(environment, self._files[name])
 
-    def _answer_session(self, environment: "WSGIEnvironment") -> Answer:
+    def _answer_session(self, environment: "WSGIEnvironment") -> Page:
         _check_method(environment, *READ, "POST")
         if environment["REQUEST_METHOD"] in READ:
             caller = environment.get("REMOTE_ADDR", "")
@@ -116,15 +116,15 @@ def _check_method(environment: "WSGIEnvironment", *methods: str) -> None:
         )
 
 
-def _file(environment: "WSGIEnvironment", file: page.File) -> Answer:
+def _file(environment: "WSGIEnvironment", file: page.File) -> Page:
     headers = {**file.headers, "etag": file.tag}
     known = environment.get("HTTP_IF_NONE_MATCH", "")
     if file.tag in (tag.strip().removeprefix("W/") for tag in known.split(",")):
-        return Answer(HTTPStatus.NOT_MODIFIED, headers)
+        return Page(HTTPStatus.NOT_MODIFIED, headers)
     if "gzip" in environment.get("HTTP_ACCEPT_ENCODING", ""):
         headers["content-encoding"] = "gzip"
-        return Answer(HTTPStatus.OK, headers, file.compressed)
-    return Answer(HTTPStatus.OK, headers, file.body)
+        return Page(HTTPStatus.OK, headers, file.compressed)
+    return Page(HTTPStatus.OK, headers, file.body)
 
 
 def _read_json(environment: "WSGIEnvironment") -> Any:
@@ -150,11 +150,11 @@ def _read_json(environment: "WSGIEnvironment") -> Any:
         raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
 
 
-def _json(document: Any, status: HTTPStatus = HTTPStatus.OK) -> Answer:
-    return Answer(status, JSON_HEADERS, json.dumps(document).encode())
+def _json(document: Any, status: HTTPStatus = HTTPStatus.OK) -> Page:
+    return Page(status, JSON_HEADERS, json.dumps(document).encode())
 
 
-def _refusal(environment: "WSGIEnvironment", error: errors.ServiceError) -> Answer:
+def _refusal(environment: "WSGIEnvironment", error: errors.ServiceError) -> Page:
     request_id = environment.get(context.REQUEST_ID)
     document = errors.document(error, str(error), None, request_id)
     answer = _json(document, HTTPStatus(error.status))

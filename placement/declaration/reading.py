@@ -15,7 +15,7 @@ from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
 from placement.model.declaration import Declarations, Parts
 from placement.model.tree import Tree
-from placement.objects import declared, exact_text
+from placement.objects import declared, exact_match
 from placement_foundation.database import storage
 
 _row = models.ResourceProvider
@@ -111,7 +111,7 @@ def _places(
     connection: sa.Connection, names: set[str], uuids: set[str]
 ) -> Iterable[Any]:
     for column, texts in ((_row.name, names), (_row.uuid, uuids)):
-        searchable = sorted(filter(exact_text.is_searchable, texts))
+        searchable = sorted(filter(exact_match.is_searchable, texts))
         for chunk in storage.chunks(searchable):
             yield from connection.execute(_PLACES.where(column.in_(chunk)))
 

@@ -45,7 +45,7 @@ Claims = Mapping[str, Mapping[str, int]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Stock:
+class PlannedInventory:
     """How much of a class a provider has."""
 
     total: int
@@ -54,12 +54,12 @@ class Stock:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Provider:
+class PlannedProvider:
     """A provider; ``stocks`` are keyed by resource class, aggregates are names."""
 
     name: str
     parent: str | None
-    stocks: Mapping[str, Stock]
+    stocks: Mapping[str, PlannedInventory]
     traits: tuple[str, ...] = ()
     aggregates: tuple[str, ...] = ()
 
@@ -79,7 +79,7 @@ class Consumer:
 class Part:
     """Providers, parents first, with their consumers."""
 
-    providers: tuple[Provider, ...]
+    providers: tuple[PlannedProvider, ...]
     consumers: tuple[Consumer, ...] = ()
 
 
@@ -120,11 +120,11 @@ def _storage_name(zone: int) -> str:
     return f"{PREFIX}storage-{zone}"
 
 
-def _storage(zone: int, total: int) -> Provider:
-    return Provider(
+def _storage(zone: int, total: int) -> PlannedProvider:
+    return PlannedProvider(
         _storage_name(zone),
         None,
-        {"DISK_GB": Stock(total, reserved=total // 20)},
+        {"DISK_GB": PlannedInventory(total, reserved=total // 20)},
         (SHARING, SSD),
         (_zone(zone),),
     )
@@ -151,9 +151,11 @@ class _Host:
         """Return the host with the providers inside it and its consumers."""
         return self._kind(self)
 
-    def provider(self, stocks: Mapping[str, Stock], *traits: str) -> Provider:
+    def provider(
+        self, stocks: Mapping[str, PlannedInventory], *traits: str
+    ) -> PlannedProvider:
         """Return the root of the host."""
-        return Provider(
+        return PlannedProvider(
             self.name, None, stocks, (*self._traits, *traits), self._aggregates
         )
 
@@ -185,7 +187,7 @@ class _Host:
         return Consumer(name, project, kind, days, claims)
 
     def fill(
-        self, provider: str, stocks: Mapping[str, Stock], disk: str
+        self, provider: str, stocks: Mapping[str, PlannedInventory], disk: str
     ) -> list[Consumer]:
         """Return servers of the usual kind, more of them on a busier host."""
         room = {
@@ -209,8 +211,8 @@ class _Host:
 def _compute(host: _Host) -> Part:
     """Make a host that uses the disk of its zone."""
     stocks = {
-        "VCPU": Stock(64, reserved=2, ratio=4.0),
-        "MEMORY_MB": Stock(262_144, reserved=8_192),
+        "VCPU": PlannedInventory(64, reserved=2, ratio=4.0),
+        "MEMORY_MB": PlannedInventory(262_144, reserved=8_192),
     }
     return Part(
         (host.provider(stocks),), tuple(host.fill(host.name, stocks, host.storage))
@@ -220,9 +222,9 @@ def _compute(host: _Host) -> Part:
 def _local(host: _Host) -> Part:
     """Make a host with its own disks."""
     stocks = {
-        "VCPU": Stock(96, reserved=4, ratio=2.0),
-        "MEMORY_MB": Stock(393_216, reserved=16_384),
-        "DISK_GB": Stock(7_200, reserved=200),
+        "VCPU": PlannedInventory(96, reserved=4, ratio=2.0),
+        "MEMORY_MB": PlannedInventory(393_216, reserved=16_384),
+        "DISK_GB": PlannedInventory(7_200, reserved=200),
     }
     return Part(
         (host.provider(stocks, SSD),), tuple(host.fill(host.name, stocks, host.name))
@@ -231,18 +233,23 @@ def _local(host: _Host) -> Part:
 
 def _numa(host: _Host) -> Part:
     """Make a host with two NUMA nodes, each with a card that has two ports."""
-    providers = [host.provider({"DISK_GB": Stock(3_600, reserved=100)})]
+    providers = [host.provider({"DISK_GB": PlannedInventory(3_600, reserved=100)})]
     consumers = []
     for node in range(2):
         numa = f"{host.name}-numa{node}"
-        stocks = {"PCPU": Stock(32), "MEMORY_MB": Stock(196_608, reserved=8_192)}
-        providers.append(Provider(numa, host.name, stocks, ("HW_NUMA_ROOT",)))
+        stocks = {
+            "PCPU": PlannedInventory(32),
+            "MEMORY_MB": PlannedInventory(196_608, reserved=8_192),
+        }
+        providers.append(PlannedProvider(numa, host.name, stocks, ("HW_NUMA_ROOT",)))
         card = f"{numa}-nic"
-        providers.append(Provider(card, numa, {}, ("HW_NIC_SRIOV",)))
+        providers.append(PlannedProvider(card, numa, {}, ("HW_NIC_SRIOV",)))
         ports = [f"{card}-port{port}" for port in range(2)]
         for port in ports:
-            functions = {"SRIOV_NET_VF": Stock(8)}
-            providers.append(Provider(port, card, functions, ("HW_NIC_OFFLOAD_TSO",)))
+            functions = {"SRIOV_NET_VF": PlannedInventory(8)}
+            providers.append(
+                PlannedProvider(port, card, functions, ("HW_NIC_OFFLOAD_TSO",))
+            )
         for slot in range(8):
             if host.chance(1.0):
                 claims: dict[str, dict[str, int]] = {
@@ -257,16 +264,18 @@ def _numa(host: _Host) -> Part:
 def _gpu(host: _Host) -> Part:
     """Make a host with GPU cards, each of which is allocated as a whole."""
     stocks = {
-        "VCPU": Stock(128, reserved=4),
-        "MEMORY_MB": Stock(1_048_576, reserved=16_384),
-        "DISK_GB": Stock(7_200, reserved=200),
+        "VCPU": PlannedInventory(128, reserved=4),
+        "MEMORY_MB": PlannedInventory(1_048_576, reserved=16_384),
+        "DISK_GB": PlannedInventory(7_200, reserved=200),
     }
     providers = [host.provider(stocks, SSD)]
     consumers = []
     for number in range(8):
         card = f"{host.name}-gpu{number}"
         providers.append(
-            Provider(card, host.name, {"PGPU": Stock(1)}, ("HW_GPU_API_VULKAN",))
+            PlannedProvider(
+                card, host.name, {"PGPU": PlannedInventory(1)}, ("HW_GPU_API_VULKAN",)
+            )
         )
         if host.chance(0.9):
             own = {"VCPU": 15, "MEMORY_MB": 122_880, "DISK_GB": 400}

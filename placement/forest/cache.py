@@ -14,7 +14,7 @@ from placement.forest import kept, loading
 from placement.forest.forest import Forest
 from placement.forest.kept import Kept
 from placement.forest.part import Part
-from placement.objects import change_log, exact_text
+from placement.objects import change_log, exact_match
 from placement.objects.journal import keeping
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
@@ -111,7 +111,7 @@ class ForestCache:
         # Taken before the transaction reads anything, so its snapshot is a later one.
         base = self._kept
         uuid = part.only_uuid if part else None
-        if uuid is None or not exact_text.is_searchable(uuid):
+        if uuid is None or not exact_match.is_searchable(uuid):
             current = self._bring(connection, base, self._load_heads(connection))
             is_wrong = False
         else:

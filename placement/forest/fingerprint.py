@@ -21,7 +21,7 @@ _trait, _aggregate = models.ResourceProviderTrait, models.ResourceProviderAggreg
 
 
 def _constant(number: int) -> Any:
-    # Part of the text of the statement: it says itself how large it is.
+    # Part of the SQL of the statement: it says itself how large it is.
     return sa.literal_column(str(number))
 
 

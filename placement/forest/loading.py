@@ -11,8 +11,8 @@ from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.forest.vocabulary import Vocabulary
 from placement.model.tree import SHARING
-from placement.objects import exact_text, trait
-from placement.objects.exact_text import Wanted
+from placement.objects import exact_match, trait
+from placement.objects.exact_match import Wanted
 
 _CLASSES = sa.select(models.ResourceClass.id, models.ResourceClass.name)
 
@@ -47,7 +47,7 @@ def _find_roots(
     row = models.ResourceProvider
     root_id: Any = row.root_provider_id
     name: Any = row.name
-    found = exact_text.ids_by_texts(
+    found = exact_match.ids_of_all(
         connection,
         [
             Wanted(root_id, row.uuid, part.uuids),

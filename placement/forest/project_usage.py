@@ -26,7 +26,7 @@ MOST_READ = 1000
 READ_AGAIN = 300
 
 # A project, and maybe a user in it.
-Owner: TypeAlias = tuple[str, str | None]
+Asked: TypeAlias = tuple[str, str | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +91,7 @@ class ProjectUsages:
         self._lock = threading.Lock()
         # The longest unused is first. None is for the first request about an owner: to
         # read all allocations takes twice as long as to let the database sum them up.
-        self.kept: dict[Owner, ProjectUsage | None] = {}
+        self.kept: dict[Asked, ProjectUsage | None] = {}
 
     def by_consumer_type(
         self, connection: sa.Connection, project_id: str, user_id: str | None = None
@@ -117,12 +117,12 @@ class ProjectUsages:
         return usage.by_consumer_type(connection, *owner)
 
 
-def _size(kept: Mapping[Owner, ProjectUsage | None]) -> int:
+def _size(kept: Mapping[Asked, ProjectUsage | None]) -> int:
     return sum(each.size for each in kept.values() if each)
 
 
 def _renew(
-    connection: sa.Connection, owner: Owner, base: ProjectUsage | None, current: Kept
+    connection: sa.Connection, owner: Asked, base: ProjectUsage | None, current: Kept
 ) -> ProjectUsage | None:
     """Return what an owner uses; None if it is unknown, or if that is much to read."""
     now, seen, roots = time.monotonic(), current.seen, None

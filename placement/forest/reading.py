@@ -15,7 +15,7 @@ from placement.model.inventory import FIELDS, InventoryUsage
 from placement.model.tree import Provider, Tree, walk
 from placement.objects import inventory
 
-# Ids, or UUIDs, that the database has joined into one text.
+# Ids, or UUIDs, that the database has joined into one string.
 SEPARATOR = ","
 # If there are more trees to load, they are not listed in a query: all are loaded.
 MOST_LISTED_ROOTS = 500
@@ -68,7 +68,7 @@ _STOCK_COLUMNS = (
 _STOCKS = sa.select(_inventory.resource_provider_id, *_STOCK_COLUMNS).order_by(
     _inventory.resource_provider_id, _inventory.resource_class_id
 )
-# What providers are associated with, joined into one text for each: with one row for
+# What providers are associated with, joined into one string for each: with one row for
 # each association there would be many times as many rows.
 _TRAITS = sa.select(
     sa.func.aggregate_strings(sa.cast(_trait.trait_id, sa.String(20)), SEPARATOR)
@@ -92,7 +92,7 @@ _AGGREGATES = (
 def _of_each(
     joined: sa.Select[Any], provider_id: orm.InstrumentedAttribute[int]
 ) -> sa.Select[Any]:
-    """Select the id and the joined text of each provider that has one."""
+    """Select the id and the joined string of each provider that has one."""
     columns = joined.with_only_columns(provider_id, *joined.selected_columns)
     return columns.group_by(provider_id).order_by(provider_id)
 
@@ -100,7 +100,7 @@ def _of_each(
 def _of_one(
     joined: sa.Select[Any], provider_id: orm.InstrumentedAttribute[int]
 ) -> sa.ScalarSelect[Any]:
-    """Select the joined text of the provider in the outer query."""
+    """Select the joined string of the provider in the outer query."""
     return joined.where(provider_id == _provider.id).scalar_subquery()
 
 

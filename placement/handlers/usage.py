@@ -17,7 +17,7 @@ def list_provider_usages(call: Call[None]) -> Reply:
 
 def list_usages(call: Call[None]) -> Reply:
     """Show what a project uses, by the types of its consumers."""
-    owner: wire.Owner = call.query
+    owner: wire.UsageQuery = call.query
     usages = call.context.project_usages.by_consumer_type(
         call.connection, owner.project_id, owner.user_id
     )

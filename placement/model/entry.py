@@ -107,7 +107,7 @@ class Node:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Owner:
+class Ownership:
     """To whom a consumer belongs, and what it is; unknown if it has no record."""
 
     project_id: str | None = None
@@ -158,7 +158,9 @@ def of_members(
     return [Entry(kind, uuid, None, after, (root,))]
 
 
-def of_consumer(uuid: str, before: Owner, after: Owner, generation: int) -> list[Entry]:
+def of_consumer(
+    uuid: str, before: Ownership, after: Ownership, generation: int
+) -> list[Entry]:
     """Return the entry for a consumer; none if it belongs to the same owner."""
     if before == after:
         return []
@@ -179,7 +181,7 @@ def of_allocations(
     after: Amounts,
     *,
     places: Mapping[str, tuple[str, str]],
-    owner: Owner,
+    owner: Ownership,
     generation: int | None,
 ) -> list[Entry]:
     """Return the entry for the allocations of a consumer; none if they are the same.
@@ -204,5 +206,5 @@ def of_allocations(
     ]
 
 
-def _plain(value: Node | Inventory | Owner | None) -> dict[str, Any] | None:
+def _plain(value: Node | Inventory | Ownership | None) -> dict[str, Any] | None:
     return None if value is None else dataclasses.asdict(value)

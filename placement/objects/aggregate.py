@@ -9,7 +9,7 @@ from placement import errors
 from placement.db import models
 from placement.model import entry
 from placement.model.resource_provider import ResourceProvider
-from placement.objects import association, exact_text, resource_provider
+from placement.objects import association, exact_match, resource_provider
 from placement_foundation.database import storage
 
 _LOCKED = sa.select(models.Aggregate.id, models.Aggregate.uuid)
@@ -17,7 +17,7 @@ _LOCKED = sa.select(models.Aggregate.id, models.Aggregate.uuid)
 
 def ids_by_uuid(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID; unknown ones are left out."""
-    return exact_text.ids_by_text(
+    return exact_match.ids_by_string(
         connection, models.Aggregate.id, models.Aggregate.uuid, uuids
     )
 
@@ -29,8 +29,8 @@ def lock(connection: sa.Connection, uuids: Iterable[str]) -> None:
     """
     row = models.Aggregate
     # The UUID is optional in the table only.
-    text_column: Any = row.uuid
-    exact_text.lock_by_text(connection, _LOCKED, row.id, text_column, uuids)
+    string_column: Any = row.uuid
+    exact_match.lock_by_string(connection, _LOCKED, row.id, string_column, uuids)
 
 
 def replace_all(

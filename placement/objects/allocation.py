@@ -21,16 +21,16 @@ from placement.model.allocation import (
     provider_uuids,
 )
 from placement.model.consumer import Consumer
-from placement.model.entry import Entry, Owner
+from placement.model.entry import Entry, Ownership
 from placement.model.inventory import Inventory, InventoryUsage
 from placement.objects import (
     claim,
     consumer,
-    exact_text,
+    exact_match,
     resource_class,
     resource_provider,
 )
-from placement.objects.exact_text import Wanted
+from placement.objects.exact_match import Wanted
 from placement.objects.resource_provider import Locked
 from placement_foundation.clock import utc_now
 from placement_foundation.database import storage
@@ -167,7 +167,7 @@ _INSERT_BOTH = _insertion(models.Allocation, _ALLOCATION).add_cte(
 
 def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
     """Return what a consumer uses, in the order of provider and class ids."""
-    if not exact_text.is_searchable(uuid):
+    if not exact_match.is_searchable(uuid):
         return _allocations_of([])
     rows = connection.execute(_OF_CONSUMER, {"consumer": uuid}).all()
     # MariaDB also finds UUIDs that differ in case.
@@ -179,7 +179,7 @@ def list_by_consumers(
 ) -> dict[str, list[Allocation]]:
     """Return what consumers use, by UUID; those that use nothing are left out."""
     found: dict[str, list[Allocation]] = {}
-    wanted = {uuid for uuid in uuids if exact_text.is_searchable(uuid)}
+    wanted = {uuid for uuid in uuids if exact_match.is_searchable(uuid)}
     for chunk in storage.chunks(sorted(wanted)):
         rows = connection.execute(_OF_CONSUMERS, {"consumers": chunk}).all()
         for each in _allocations_of(rows).allocations:
@@ -204,7 +204,7 @@ def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
     consumers = [each.consumer for each in claims]
     uuids = {each.uuid for each in consumers}
     looks_up_providers = connection.dialect.name in ("mysql", "mariadb")
-    recorded, using, class_ids, provider_ids, *owners = exact_text.ids_by_texts(
+    recorded, using, class_ids, provider_ids, *owners = exact_match.ids_of_all(
         connection,
         [
             Wanted(models.Consumer.id, models.Consumer.uuid, uuids),
@@ -232,7 +232,7 @@ def hold(
     consumers: Collection[str],
     providers: Iterable[str] = (),
     *,
-    ids: Mapping[str, int] = exact_text.NONE,
+    ids: Mapping[str, int] = exact_match.NONE,
     bump: bool = False,
 ) -> Held:
     """Lock everything that a write of allocations touches.
@@ -420,7 +420,7 @@ def _list_rows(
 
     A consumer that another request has just created is neither.
     """
-    wanted = {uuid for uuid in uuids if exact_text.is_searchable(uuid)}
+    wanted = {uuid for uuid in uuids if exact_match.is_searchable(uuid)}
     rows: list[Row] = []
     stray: list[Row] = []
     for chunk in storage.chunks(sorted(wanted)):
@@ -537,7 +537,7 @@ def _entries(claims: Iterable[Claim], held: Held) -> list[Entry]:
     for each in claims:
         uuid, generation = each.consumer.uuid, None
         record = held.consumers.get(uuid)
-        owner = record.owner if record else Owner()
+        owner = record.owner if record else Ownership()
         if each.amounts:
             generation = record.generation + 1 if record else 1
             after = consumer.owner_after(each.consumer, record)

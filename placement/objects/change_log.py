@@ -37,7 +37,7 @@ _newest = (
     .order_by(_row.shard)
     .subquery()
 )
-# Part of the text of the statement: as a parameter it would be put there each time.
+# Part of the SQL of the statement: as a parameter it would be put there each time.
 _comma: Any = sa.literal_column("','")
 _HEADS = sa.select(sa.func.aggregate_strings(_newest.c.token, _comma))
 _provider = models.ResourceProvider
@@ -181,7 +181,7 @@ def _by_token(changes: Mapping[int, str]) -> dict[str, int]:
 
 
 def load_heads(connection: sa.Connection) -> str | None:
-    """Return the newest token of each shard, joined by commas into one text.
+    """Return the newest token of each shard, joined by commas into one string.
 
     None means that rows are missing: the changes of their shards are not recorded.
     """

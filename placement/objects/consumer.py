@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from placement import errors
 from placement.db import models
 from placement.model.consumer import WantedConsumer
-from placement.model.entry import Owner
-from placement.objects import exact_text, generation, lease
-from placement.objects.exact_text import Wanted
+from placement.model.entry import Ownership
+from placement.objects import exact_match, generation, lease
+from placement.objects.exact_match import Wanted
 from placement_foundation.database import storage
 
 RACE = "Another thread concurrently updated the data. Please retry your update"
@@ -33,7 +33,7 @@ class Record:
     uuid: str
     generation: int
     attributes: Attributes
-    owner: Owner
+    owner: Ownership
 
 
 # What is read of consumers under a lock.
@@ -65,26 +65,28 @@ def lock(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Record]
     locked consumer stay as they are.
     """
     row = models.Consumer
-    rows = exact_text.lock_by_text(connection, _LOCKED, row.id, row.uuid, uuids)
+    rows = exact_match.lock_by_string(connection, _LOCKED, row.id, row.uuid, uuids)
     records = {
-        uuid: Record(row_id, uuid, number, Attributes(*fields[:3]), Owner(*fields[3:]))
+        uuid: Record(
+            row_id, uuid, number, Attributes(*fields[:3]), Ownership(*fields[3:])
+        )
         for uuid, (row_id, _, number, *fields) in rows.items()
     }
     return {text: records[text] for text in uuids if text in records}
 
 
-def owner_after(wanted: WantedConsumer, record: Record | None) -> Owner:
+def owner_after(wanted: WantedConsumer, record: Record | None) -> Ownership:
     """Return to whom a consumer belongs once it is written as wanted."""
     kind = wanted.type
     if kind is None and record:
         kind = record.owner.consumer_type
-    return Owner(wanted.project_id, wanted.user_id, kind)
+    return Ownership(wanted.project_id, wanted.user_id, kind)
 
 
 def load_ids(connection: sa.Connection, uuids: Collection[str]) -> dict[str, int]:
     """Return the ids of the consumers that exist, by UUID."""
     row = models.Consumer
-    return exact_text.ids_by_text(connection, row.id, row.uuid, uuids)
+    return exact_match.ids_by_string(connection, row.id, row.uuid, uuids)
 
 
 def load_generations(
@@ -93,7 +95,7 @@ def load_generations(
     """Return the generations of the consumers that exist by now, by UUID."""
     row = models.Consumer
     found: dict[str, int] = {}
-    for chunk in storage.chunks(sorted(filter(exact_text.is_searchable, uuids))):
+    for chunk in storage.chunks(sorted(filter(exact_match.is_searchable, uuids))):
         query = sa.select(row.uuid, row.generation).where(row.uuid.in_(chunk))
         found.update((uuid, number) for uuid, number in connection.execute(query))
     return {uuid: number for uuid, number in found.items() if uuid in uuids}
@@ -209,15 +211,15 @@ def _with_missing(
     :raises BadRequest: a name is not one that every database can store
     :raises Conflict: the database considers a name equal to another one
     """
-    missing = sorted(set(names.texts) - known.keys())
+    missing = sorted(set(names.strings) - known.keys())
     if not missing:
         return known
-    if not all(map(exact_text.is_searchable, missing)):
+    if not all(map(exact_match.is_searchable, missing)):
         raise errors.BadRequest("A project or user must not have a NUL in its name.")
-    column = names.text_column
+    column = names.string_column
     rows = [{column.key: name} for name in missing]
     storage.insert_missing(connection, column.parent.class_, rows)
-    found = exact_text.ids_by_text(connection, names.id_column, column, missing)
+    found = exact_match.ids_by_string(connection, names.id_column, column, missing)
     for name in missing:
         if name not in found:
             raise errors.Conflict(

@@ -11,7 +11,7 @@ from placement.model import entry
 from placement.model.entry import Entry
 from placement.model.resource_class import FIRST_CUSTOM_ID, UNKNOWN_CLASS, ResourceClass
 from placement.model.trait import CUSTOM_PREFIX
-from placement.objects import exact_text
+from placement.objects import exact_match
 from placement.objects.journal import recording
 
 CLASSES = sa.select(
@@ -27,7 +27,7 @@ def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, in
     :raises NotFound: there is no such class; it names the first one that is unknown
     """
     names = list(names)
-    ids = exact_text.ids_by_text(
+    ids = exact_match.ids_by_string(
         connection, models.ResourceClass.id, models.ResourceClass.name, names
     )
     check_known(names, ids)
@@ -87,7 +87,7 @@ def lock_by_name(connection: sa.Connection, name: str) -> ResourceClass:
 
     :raises NotFound: there is no such class
     """
-    if exact_text.is_searchable(name):
+    if exact_match.is_searchable(name):
         query = sa.select(models.ResourceClass.id)
         query = query.where(models.ResourceClass.name == name).with_for_update()
         connection.execute(query).all()
@@ -96,7 +96,9 @@ def lock_by_name(connection: sa.Connection, name: str) -> ResourceClass:
 
 def find_by_name(connection: sa.Connection, name: str) -> ResourceClass | None:
     """Return a resource class, or None if there is none of that name."""
-    row = exact_text.find_by_text(connection, CLASSES, models.ResourceClass.name, name)
+    row = exact_match.find_by_string(
+        connection, CLASSES, models.ResourceClass.name, name
+    )
     return None if row is None else ResourceClass(*row)
 
 
@@ -125,7 +127,7 @@ def ensure(connection: sa.Connection, names: Iterable[str]) -> None:
 
 def _list_new(connection: sa.Connection, names: Iterable[str]) -> list[str]:
     row = models.ResourceClass
-    known = exact_text.ids_by_text(connection, row.id, row.name, names)
+    known = exact_match.ids_by_string(connection, row.id, row.name, names)
     return sorted(set(names) - known.keys())
 
 

@@ -12,7 +12,7 @@ from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry, Node
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider
-from placement.objects import declared, exact_text, generation
+from placement.objects import declared, exact_match, generation
 from placement.objects.journal import recording
 from placement_foundation.database import storage
 
@@ -147,7 +147,7 @@ def get_by_uuid(
 
 def list_by_uuid(connection: sa.Connection, uuid: str) -> list[ResourceProvider]:
     """Return the provider with a UUID; none if there is no such provider."""
-    if not exact_text.is_searchable(uuid):
+    if not exact_match.is_searchable(uuid):
         return []
     found = _list(connection, _BY_UUID, uuid=uuid)
     return [each for each in found if each.uuid == uuid]
@@ -172,7 +172,7 @@ def lock(
 def lock_by_uuids(
     connection: sa.Connection,
     uuids: Iterable[str],
-    ids: Mapping[str, int] = exact_text.NONE,
+    ids: Mapping[str, int] = exact_match.NONE,
 ) -> dict[str, Locked]:
     """Return providers by UUID, locked until this transaction ends.
 
@@ -181,11 +181,13 @@ def lock_by_uuids(
     :param ids: the ids that are known, by UUID
     """
     row, wanted = models.ResourceProvider, set(uuids)
-    rows = exact_text.lock_by_text(connection, _LOCKED, row.id, row.uuid, wanted, ids)
+    rows = exact_match.lock_by_string(
+        connection, _LOCKED, row.id, row.uuid, wanted, ids
+    )
     locked = {uuid: Locked(*values) for uuid, values in rows.items()}
     # A provider that was moved to a new tree while we waited has a root that did not
     # exist when the statement started. A new statement sees it.
-    missed = exact_text.ids_by_text(
+    missed = exact_match.ids_by_string(
         connection, row.id, row.uuid, wanted - locked.keys()
     )
     for each in lock_by_ids(connection, missed.values()):
@@ -211,7 +213,7 @@ def lock_and_bump(
     # SQLite returns the root of the first row with each of them.
     if not (few and connection.dialect.name == "postgresql"):
         return _bump_locked(connection, lock_by_uuids(connection, uuids, ids))
-    wanted = sorted(filter(exact_text.is_searchable, uuids))
+    wanted = sorted(filter(exact_match.is_searchable, uuids))
     rows: Iterable[Any] = connection.execute(_LOCK_AND_BUMP, {"wanted": wanted})
     bumped = {row.uuid: Locked(*row) for row in rows}
     missed = uuids - bumped.keys()

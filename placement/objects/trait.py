@@ -17,7 +17,7 @@ from placement.model.trait import (
     Trait,
     TraitFilters,
 )
-from placement.objects import association, exact_text, resource_provider
+from placement.objects import association, exact_match, resource_provider
 from placement.objects.journal import recording
 from placement_foundation.database import storage
 
@@ -36,7 +36,9 @@ _BY_PROVIDER = TRAITS.join(
 
 def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of traits by name; unknown ones are left out."""
-    return exact_text.ids_by_text(connection, models.Trait.id, models.Trait.name, names)
+    return exact_match.ids_by_string(
+        connection, models.Trait.id, models.Trait.name, names
+    )
 
 
 def list_by_filters(connection: sa.Connection, filters: TraitFilters) -> list[Trait]:
@@ -50,10 +52,10 @@ def list_by_filters(connection: sa.Connection, filters: TraitFilters) -> list[Tr
 def _conditions(filters: TraitFilters) -> Iterator[sa.ColumnElement[bool]]:
     """Yield conditions for the database, enough to leave out most other traits."""
     if filters.names is not None and len(filters.names) <= storage.CHUNK:
-        yield models.Trait.name.in_(filter(exact_text.is_searchable, filters.names))
+        yield models.Trait.name.in_(filter(exact_match.is_searchable, filters.names))
     if filters.prefix is not None:
         prefix = filters.prefix[: LONGEST_NAME + 1]
-        if exact_text.is_searchable(prefix):
+        if exact_match.is_searchable(prefix):
             yield models.Trait.name.startswith(prefix, autoescape=True)
         else:
             yield sa.false()
@@ -81,7 +83,7 @@ def get_by_name(connection: sa.Connection, name: str) -> Trait:
 
 def find_by_name(connection: sa.Connection, name: str) -> Trait | None:
     """Return a trait, or None if there is none of that name."""
-    row = exact_text.find_by_text(connection, TRAITS, models.Trait.name, name)
+    row = exact_match.find_by_string(connection, TRAITS, models.Trait.name, name)
     return None if row is None else Trait(*row)
 
 

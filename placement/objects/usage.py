@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.model.consumer import UNKNOWN_TYPE
 from placement.model.usage import Usage
-from placement.objects import exact_text
+from placement.objects import exact_match
 from placement_foundation.database import storage
 
 
@@ -40,7 +40,7 @@ def find_owner(
     connection: sa.Connection, project_id: str, user_id: str | None
 ) -> dict[str, int] | None:
     """Return the ids of a project, and of a user if given; None if one is unknown."""
-    projects = exact_text.ids_by_text(
+    projects = exact_match.ids_by_string(
         connection, models.Project.id, models.Project.external_id, [project_id]
     )
     if not projects:
@@ -48,7 +48,7 @@ def find_owner(
     owner = {"project": projects[project_id]}
     if user_id is None:
         return owner
-    users = exact_text.ids_by_text(
+    users = exact_match.ids_by_string(
         connection, models.User.id, models.User.external_id, [user_id]
     )
     return {**owner, "user": users[user_id]} if users else None

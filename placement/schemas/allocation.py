@@ -38,7 +38,7 @@ class ProviderAllocations:
 def parse_consumer_uuid(consumer_uuid: str) -> str:
     """Return the UUID in a path, however it is spelled, in its stored form.
 
-    :raises BadRequest: the text is not a UUID
+    :raises BadRequest: the string is not a UUID
     """
     if not uuidutils.is_uuid_like(consumer_uuid):
         raise errors.BadRequest(f"Malformed consumer_uuid: {consumer_uuid}")

@@ -413,9 +413,9 @@ def render(answer: Candidates, view: View) -> Json:
 
 
 class _Writer:
-    """Writes candidates as text.
+    """Writes candidates as JSON.
 
-    The text of a candidate depends only on its slots, on which of its picks are the
+    The JSON of a candidate depends only on its slots, on which of its picks are the
     same provider, and on UUIDs. So one candidate of each pattern is rendered, and the
     text of the others has different UUIDs in the same places.
     """
@@ -439,7 +439,7 @@ class _Writer:
         return form % tuple([providers[number].uuid for number in numbers])
 
     def _form(self, candidate: Candidate) -> tuple[str, Sequence[int]]:
-        """Return the text with placeholders for UUIDs, and the picks they stand for.
+        """Return the JSON with placeholders for UUIDs, and the picks they stand for.
 
         Picks are given by number, in the order of the placeholders.
         """

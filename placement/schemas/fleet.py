@@ -114,7 +114,7 @@ BY_DEFAULT = frozenset(FIELDS) - {"allocations", "consumers"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Question:
+class FleetQuery:
     """Which providers a query asks for, and which of their fields."""
 
     filters: ProviderFilters
@@ -148,13 +148,13 @@ class Fleet:
         self.members.close()
 
 
-def parse(pairs: Pairs) -> Question:
+def parse(pairs: Pairs) -> FleetQuery:
     """Return what a query asks for.
 
     :raises BadRequest: a filter is malformed, or a field or parameter is unknown
     """
     filters = resource_provider.parse_filters(pairs, schema=QUERY, grammar=query.V1_39)
-    return Question(filters, _parse_fields(query_string.last(pairs, "fields")))
+    return FleetQuery(filters, _parse_fields(query_string.last(pairs, "fields")))
 
 
 PARSER = Parser(parse, QUERY)

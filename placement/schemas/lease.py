@@ -42,7 +42,7 @@ QUERY = Schema(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Question:
+class LeaseQuery:
     """Which leases to list, and after which one; times are in milliseconds."""
 
     project_id: str | None
@@ -59,7 +59,7 @@ class Page:
     may_go_on: bool
 
 
-def parse(pairs: Pairs) -> Question:
+def parse(pairs: Pairs) -> LeaseQuery:
     """Return what a query asks for.
 
     :raises BadRequest: a parameter is unknown, or its value is malformed
@@ -73,7 +73,7 @@ def parse(pairs: Pairs) -> Question:
         raise errors.BadRequest(f"The largest limit is {MOST}. Got: {limit}")
     before = given.get("before")
     after = re.fullmatch("([0-9]+)_(.+)", given.get("marker", ""))
-    return Question(
+    return LeaseQuery(
         given.get("project_id"),
         None if before is None else moment.parse("before", before),
         (int(after[1]), after[2]) if after else None,

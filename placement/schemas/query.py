@@ -82,7 +82,7 @@ def _badly_formed_resources(got: str) -> errors.BadRequest:
 
 
 def _parse_integer(text: str) -> int | None:
-    """Read an integer as Python does; None if the text is not an integer.
+    """Read an integer as Python does; None if the string is not one.
 
     Python refuses thousands of digits. Such a number is more than there is of anything,
     and so are its first forty digits.

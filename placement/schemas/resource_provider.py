@@ -53,7 +53,7 @@ LIST_V1_4 = extend(LIST_V1_3, properties={"resources": TEXT})
 LIST_V1_14 = extend(LIST_V1_4, properties={"in_tree": UUID})
 LIST_V1_18 = extend(LIST_V1_14, properties={"required": TEXT})
 
-# Marks the place of the UUID: no text of ours contains this character.
+# Marks the place of the UUID: no string of ours contains this character.
 UUID_GOES_HERE = "\0"
 LINKS = {
     "inventories": (1, 0),

@@ -39,7 +39,7 @@ V1_38 = Schema(LIST_V1_38, query_string.FORMATS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Owner:
+class UsageQuery:
     """Whose usages a query asks for.
 
     ``consumer_type`` is a type, ``unknown`` for consumers without one, or ``all`` for
@@ -59,16 +59,18 @@ class ProviderUsages:
     usages: Mapping[str, int]
 
 
-def _parse_v1_9(pairs: Pairs) -> Owner:
+def _parse_v1_9(pairs: Pairs) -> UsageQuery:
     query_string.check(pairs, V1_9)
     given = dict(pairs)
-    return Owner(given["project_id"], given.get("user_id"), ALL_TYPES)
+    return UsageQuery(given["project_id"], given.get("user_id"), ALL_TYPES)
 
 
-def _parse_v1_38(pairs: Pairs) -> Owner:
+def _parse_v1_38(pairs: Pairs) -> UsageQuery:
     query_string.check(pairs, V1_38)
     given = dict(pairs)
-    return Owner(given["project_id"], given.get("user_id"), given.get("consumer_type"))
+    return UsageQuery(
+        given["project_id"], given.get("user_id"), given.get("consumer_type")
+    )
 
 
 PARSE_OWNER = ByVersion(

@@ -24,7 +24,7 @@ def parse_members(document: Json, what: str) -> Mapping[str, Json]:
 
 
 def parse_properties(value: Json, where: str) -> dict[str, str]:
-    """Return properties given as a map or as text; other values become JSON text.
+    """Return properties given as a map or as a string; other values become JSON.
 
     :raises BadInput: they are neither
     """
@@ -33,7 +33,7 @@ def parse_properties(value: Json, where: str) -> dict[str, str]:
     if isinstance(value, str):
         return _parse_text(value, where)
     if not isinstance(value, dict):
-        raise BadInput([f"{where} is neither a map nor text like k1='v1', k2='v2'"])
+        raise BadInput([f"{where} is neither a map nor a string like k1='v1', k2='v2'"])
     return {
         key: each if isinstance(each, str) else json.dumps(each)
         for key, each in value.items()
@@ -47,7 +47,7 @@ def _parse_text(text: str, where: str) -> dict[str, str]:
         pair = PAIR.match(text, position)
         if pair is None:
             raise BadInput(
-                [f"{where} is not text like k1='v1', k2='v2': {text[position:]!r}"]
+                [f"{where} is not a string like k1='v1', k2='v2': {text[position:]!r}"]
             )
         found[pair[1]] = pair[2]
         position = pair.end()

@@ -62,7 +62,7 @@ def parse(document: Json) -> Flavor:
 
 
 def parse_amount(value: Json) -> int | None:
-    """Return an integer of at least 0, written as a number or as text, or None."""
+    """Return an integer of at least 0, written as a number or as a string, or None."""
     if isinstance(value, str):
         short = len(value) <= AMOUNT_DIGITS
         return int(value) if short and value.isascii() and value.isdigit() else None

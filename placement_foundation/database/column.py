@@ -9,7 +9,7 @@ from sqlalchemy.dialects import mysql
 
 
 def word(length: int) -> sa.types.TypeEngine[str]:
-    """Return the type of a short text, which is compared and sorted byte by byte.
+    """Return the type of a short string, which is compared and sorted byte by byte.
 
     By default, servers sort by the rules of some language, and some of them ignore
     case.
@@ -23,7 +23,7 @@ def word(length: int) -> sa.types.TypeEngine[str]:
 
 
 def text() -> sa.types.TypeEngine[str]:
-    """Return the type of a long text."""
+    """Return the type of a long string."""
     return sa.Text().with_variant(mysql.LONGTEXT(charset="utf8mb4"), "mysql", "mariadb")
 
 

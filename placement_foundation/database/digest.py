@@ -1,4 +1,4 @@
-"""Numbers that stand for texts, the same in Python and in each database."""
+"""Numbers that stand for strings, the same in Python and in each database."""
 
 import hashlib
 from typing import Any
@@ -14,13 +14,13 @@ NAME = "text_digest"
 
 
 def digest_of(text: str) -> int:
-    """Return the digest of a text: of two texts, it most likely differs."""
+    """Return the digest of a string: of two strings, it most likely differs."""
     hashed = hashlib.sha256(text.encode(), usedforsecurity=False)
     return int(hashed.hexdigest()[:DIGITS], 16)
 
 
 class digest(FunctionElement[int]):  # noqa: N801
-    """The digest of a text, in SQL."""
+    """The digest of a string, in SQL."""
 
     type = sa.BigInteger()
     name = NAME

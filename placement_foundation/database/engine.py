@@ -25,8 +25,8 @@ DRIVERS = {
     "mariadb": ("pymysql", "mysqldb"),
 }
 
-# The longest text that MySQL may join, in bytes; its default is 1024. This is the most
-# that MariaDB accepts: a strict connection refuses more.
+# The longest string that MySQL may join, in bytes; its default is 1024. This is what
+# MariaDB accepts at most: a strict connection refuses more.
 JOINED_LENGTH = 2**30
 
 # How transactions begin, whatever the server's defaults are. Readers see a snapshot:

@@ -26,9 +26,9 @@ from placement_foundation.http import (
     policy,
     query_string,
     schema,
-    share,
     spool,
     stream,
+    thread_limit,
 )
 from placement_foundation.http.operation import (
     Call,
@@ -146,7 +146,7 @@ class Application:
         most_stored: int = 512 * spool.MEBIBYTE,
     ) -> None:
         self._spool = spool.Spool(most_stored)
-        self._heavy = share.Share(HEAVY_PART, most_heavy)
+        self._heavy = thread_limit.ThreadLimit(HEAVY_PART, most_heavy)
         self._service = service
         self._database = database
         self._given = given
@@ -165,7 +165,7 @@ class Application:
             # An answer may be made while it is sent, and with some servers a client
             # that reads slowly keeps a thread waiting.
             if occupied and response.status_int < HTTPStatus.BAD_REQUEST:
-                body = share.Held(body, occupied.pop())
+                body = thread_limit.Held(body, occupied.pop())
         finally:
             for release in occupied:
                 release()

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement_foundation import errors, option
-from placement_foundation.http.share import Share
+from placement_foundation.http.thread_limit import ThreadLimit
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -32,11 +32,11 @@ class _Validation(auth_token.AuthProtocol):  # type: ignore[misc]
 
     def _create_identity_server(self) -> Any:
         server = super()._create_identity_server()
-        share, verify = Share(PART, patience=PATIENCE), server.verify_token
+        limit, verify = ThreadLimit(PART, patience=PATIENCE), server.verify_token
 
         def verify_in_turn(*args: Any, **options: Any) -> Any:
             try:
-                release = share.take(BUSY)
+                release = limit.take(BUSY)
             except errors.Busy as exc:
                 raise _unavailable() from exc
             try:

@@ -30,7 +30,7 @@ class Call(Generic[S, C]):
     """A request, checked and parsed: what a handler gets.
 
     ``context`` is what the service gives to all its handlers; ``subject`` is what the
-    path names, loaded; ``path`` has the parameters of the path as text; ``query`` is
+    path names, loaded; ``path`` has the parameters of the path as strings; ``query`` is
     what the row's ``query`` parsed from the query string; ``body`` is a document that
     the row's schema has accepted. ``asking`` is the caller, and ``may`` returns whether
     another rule of the policy lets them in as well. ``knows`` returns whether the
@@ -132,9 +132,9 @@ class Operation:
 
     ``counted`` is the measure of the outcomes of requests that policy let in.
 
-    A ``heavy`` operation may take seconds: it gets only a share of the threads of a
+    A ``heavy`` operation may take seconds: it gets only some of the threads of a
     process, so that other operations always find one, and is refused with 503 when all
-    of its share are occupied. If only some of its requests take long, ``heavy`` is a
+    of these are occupied. If only some of its requests take long, ``heavy`` is a
     function that returns whether one does, given the parsed query and body.
 
     ``newest_by_default`` is for operations that no client from before microversions

@@ -51,7 +51,7 @@ class Parser(Generic[T]):
 def decode(raw: str) -> Pairs:
     """Split and decode a query string. Both ``&`` and ``;`` end a parameter.
 
-    :param raw: the text from WSGI, one character for each byte
+    :param raw: the string from WSGI, one character for each byte
     :raises BadRequest: a name or value is not valid UTF-8
     """
     ascii_only = re.sub(r"[\x80-\xff]", lambda byte: f"%{ord(byte[0]):02X}", raw)

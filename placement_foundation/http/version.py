@@ -49,7 +49,7 @@ def negotiate(
     :param legacy_headers: other headers that may carry the version
     :param newest_by_default: whether a request without a header gets the highest one
         instead of the lowest
-    :raises Malformed: the text is not a version
+    :raises Malformed: the string is not a version
     :raises Unavailable: the version is not one of these
     """
     # The library folds every header that it gets.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.workers import base
 from waitress import adjustments, channel, parser, server, task, utilities, wasyncore
 
-from placement_foundation.http import share
+from placement_foundation.http import thread_limit
 from placement_foundation.serving import interpreter
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Request(parser.HTTPRequestParser):  # type: ignore[misc]
         return now - self.began > allowed
 
 
-class Answer(task.WSGITask):  # type: ignore[misc]
+class Task(task.WSGITask):  # type: ignore[misc]
     """A request that a thread answers."""
 
     def execute(self) -> None:
@@ -149,7 +149,7 @@ class Answer(task.WSGITask):  # type: ignore[misc]
 class Connection(channel.HTTPChannel):  # type: ignore[misc]
     """A connection from a client. Its requests are answered one after the other."""
 
-    task_class = Answer
+    task_class = Task
     parser_class = Request
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -367,7 +367,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         self._map: dict[int, Any] = {}
         self._threads = task.ThreadedTaskDispatcher()
         self._threads.set_thread_count(self.cfg.threads)
-        share.announce_threads(self.cfg.threads)
+        thread_limit.announce_threads(self.cfg.threads)
         limits = {
             "connection_limit": allow_connections(self.cfg.worker_connections),
             # Bodies of this size are refused.

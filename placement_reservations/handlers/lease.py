@@ -45,7 +45,7 @@ def list_free(call: Call[None]) -> Reply:
     :raises BadRequest: a time is not valid
     """
     world = world_of(call)
-    asked: free.Question = call.query
+    asked: free.FreeQuery = call.query
     now = world.clock.now()
     start = moment.parse(asked.start or moment.NOW, now, "start_date")
     end = start + SEARCHED

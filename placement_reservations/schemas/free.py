@@ -38,7 +38,7 @@ MOST_MINUTES = 100 * 366 * 24 * 60
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Question:
+class FreeQuery:
     """A lease that could start between two times; None stands for the default."""
 
     wish: Wish
@@ -55,7 +55,7 @@ class Answer:
     lacking: str | None
 
 
-def parse_query(pairs: Pairs) -> Question:
+def parse_query(pairs: Pairs) -> FreeQuery:
     """Return what is asked for.
 
     :raises BadRequest: a parameter is unknown, missing or malformed
@@ -73,7 +73,7 @@ def parse_query(pairs: Pairs) -> Question:
     }
     (wish,) = lease.parse_wishes([item])
     duration = datetime.timedelta(minutes=minutes)
-    return Question(wish, duration, given.get("start_date"), given.get("end_date"))
+    return FreeQuery(wish, duration, given.get("start_date"), given.get("end_date"))
 
 
 def render(value: Answer, view: View) -> Json:

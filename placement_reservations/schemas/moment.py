@@ -15,7 +15,7 @@ LAST_YEAR = 9000
 def parse(text: str, now: datetime.datetime, member: str) -> datetime.datetime:
     """Return the time in a string, to the minute.
 
-    :param member: the member with the text, for the message
+    :param member: the member with the string, for the message
     :raises BadRequest: it is not a time
     """
     if text == NOW:

@@ -15,7 +15,7 @@ import webob
 from placement import app, conf
 from placement.console import page
 from placement_foundation.database.storage import Database
-from placement_foundation.http import share
+from placement_foundation.http import thread_limit
 from tests.functional import identity
 from tests.functional.identity import IdentityServer
 from tests.settings import make_config
@@ -282,7 +282,7 @@ def test_a_sign_in_is_begun_and_never_changed(guarded: Send) -> None:
 def test_sign_ins_leave_threads_free_while_the_identity_service_hangs(
     guarded: Send, server: IdentityServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(share, "_own_count", 8)
+    monkeypatch.setattr(thread_limit, "_own_count", 8)
     server.answering.clear()
     with ThreadPoolExecutor(8) as pool:
         waiting = pool.submit(sign_in, guarded, PASSWORD)

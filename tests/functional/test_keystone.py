@@ -13,7 +13,7 @@ import webob
 
 from placement import app, conf
 from placement_foundation.database.storage import Database
-from placement_foundation.http import share
+from placement_foundation.http import thread_limit
 from tests.functional import identity
 from tests.functional.identity import IdentityServer, project_scope
 
@@ -334,7 +334,7 @@ def test_a_delayed_decision_lets_valid_tokens_in(
 def test_while_the_identity_service_hangs_most_threads_are_free(
     call: Send, server: IdentityServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(share, "_own_count", 8)
+    monkeypatch.setattr(thread_limit, "_own_count", 8)
     known = server.add_token("admin")
     assert call("/traits", known).status_code == 200
     server.answering.clear()
@@ -361,7 +361,7 @@ def test_while_the_identity_service_hangs_most_threads_are_free(
 def test_callers_with_new_tokens_wait_for_their_turn(
     call: Send, server: IdentityServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(share, "_own_count", 4)
+    monkeypatch.setattr(thread_limit, "_own_count", 4)
     tokens = [server.add_token("admin") for _ in range(12)]
     with ThreadPoolExecutor(12) as pool:
         answers = [pool.submit(call, "/traits", token) for token in tokens]

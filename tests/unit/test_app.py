@@ -16,7 +16,7 @@ import webob
 from placement import app, conf, errors, policy
 from placement.operation import Call, context_of
 from placement_foundation.database import storage
-from placement_foundation.http import share
+from placement_foundation.http import thread_limit
 from placement_foundation.http.application import Application, Table
 from placement_foundation.http.operation import Operation, Reply
 from placement_foundation.http.schema import Schema
@@ -316,7 +316,7 @@ def test_a_body_in_chunks_is_read(serve: Callable[..., webob.Response]) -> None:
 def test_heavy_requests_get_half_of_the_threads(
     database: NoDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(share, "_own_count", 4)
+    monkeypatch.setattr(thread_limit, "_own_count", 4)
     inside, leave = threading.Semaphore(0), threading.Event()
 
     def hang(call: Call[Any]) -> Reply:
@@ -375,7 +375,7 @@ def test_heavy_requests_get_half_of_the_threads(
 def test_a_heavy_request_that_fails_occupies_no_thread(
     database: NoDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(share, "_own_count", 2)
+    monkeypatch.setattr(thread_limit, "_own_count", 2)
 
     def fail(call: Call[Any]) -> Reply:
         raise errors.BadRequest("no")

@@ -109,7 +109,7 @@ INNER = {
         {"online_migration", "soundness", "standard_name"},
         {"journal"},
         {"change_log", "declared", "usage"},
-        {"association", "clock", "exact_text", "generation"},
+        {"association", "clock", "exact_match", "generation"},
         {"holder", "holding", "own_table", "total"},
     ],
     RESERVATIONS / "blazar": [
@@ -125,7 +125,7 @@ INNER = {
         {"query_string", "json_text"},
         {"schema"},
         {"health"},
-        {"page", "share", "spool", "stream", "version"},
+        {"page", "spool", "stream", "thread_limit", "version"},
         {"quotation"},
     ],
     FOUNDATION / "database": [

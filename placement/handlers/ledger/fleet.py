@@ -14,7 +14,7 @@ def list_fleet(call: Call[None]) -> Reply:
 
     :raises BadRequest: the query names a trait or resource class that is unknown
     """
-    question: wire.Question = call.query
+    question: wire.FleetQuery = call.query
     moment = clock.now()
     forest = call.forest(providers.part_of(question.filters))
     # Of the same snapshot as the providers: whatever it lacks comes after the cursor.

@@ -25,7 +25,7 @@ def show(call: Call[str]) -> Reply:
 
 def list_leases(call: Call[None]) -> Reply:
     """List leases; those that end first come first."""
-    asked: wire.Question = call.query
+    asked: wire.LeaseQuery = call.query
     found = leasing.list_by_end(
         call.connection,
         project_id=asked.project_id,

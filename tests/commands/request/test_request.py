@@ -414,7 +414,7 @@ def test_extra_specs_as_text(text: str, expected: dict[str, str]) -> None:
         ),
         (
             {"vcpus": 1, "ram": 1, "disk": 1, "properties": "a='b' c"},
-            ["flavor properties is not text like"],
+            ["flavor properties is not a string like"],
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Shares of a process's threads, so that slow work leaves some for all other work."""
+"""Limits on a process's threads, so that slow work leaves some for all other work."""
 
 import contextlib
 import importlib
@@ -47,13 +47,13 @@ def _count_of_mod_wsgi() -> int:
         return 0
 
 
-class Share:
+class ThreadLimit:
     """A number of threads that one kind of work may occupy at a time.
 
-    :param part: the share is one such part of the threads of the process, and at least
+    :param part: the limit is one such part of the threads of the process, and at least
         one thread
-    :param most: the share as a number instead
-    :param patience: how long to wait for a thread of the share, in seconds, counted
+    :param most: the limit as a number instead
+    :param patience: how long to wait for one of these threads, in seconds, counted
         from when the work began that has been going on for longest: quick work waits
         for its turn, and nothing waits for work that hangs
     """
@@ -110,7 +110,7 @@ class Share:
 
 
 class Held:
-    """The body of an answer that occupies a thread of a share until it is sent.
+    """The body of an answer that occupies one of these threads until it is sent.
 
     A server calls ``close`` when that is done, or no longer wanted.
     """

@@ -1,0 +1,171 @@
+"""Finding rows by exactly a given string.
+
+MariaDB and MySQL may consider strings equal that differ in case or trailing spaces, so
+what the database finds is compared again here.
+"""
+
+import dataclasses
+import functools
+import types
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from placement_foundation.database import storage
+
+NONE: Mapping[str, int] = types.MappingProxyType({})
+
+
+def is_searchable(string: str) -> bool:
+    """Return whether a string can be searched for: PostgreSQL refuses a NUL."""
+    return "\0" not in string
+
+
+def find_by_string(
+    connection: sa.Connection,
+    query: sa.Select[*tuple[Any, ...]],
+    column: orm.InstrumentedAttribute[str],
+    string: str,
+) -> Any:
+    """Return the row that a query finds by a string, None if there is none.
+
+    :param query: a constant, since the query made of it is remembered
+    :param column: one that the query selects
+    """
+    if not is_searchable(string):
+        return None
+    rows = connection.execute(_query_by_string(query, column), {"string": string})
+    return next((row for row in rows if getattr(row, column.key) == string), None)
+
+
+@functools.lru_cache
+def _query_by_string(
+    query: sa.Select[*tuple[Any, ...]], column: orm.InstrumentedAttribute[str]
+) -> sa.Select[*tuple[Any, ...]]:
+    return query.where(column == sa.bindparam("string"))
+
+
+def lock_by_string(
+    connection: sa.Connection,
+    columns: sa.Select[*tuple[Any, ...]],
+    id_column: orm.InstrumentedAttribute[int],
+    string_column: orm.InstrumentedAttribute[str],
+    strings: Iterable[str],
+    ids: Mapping[str, int] = NONE,
+) -> dict[str, Any]:
+    """Return rows keyed by their string, locked until this transaction ends.
+
+    They are locked in the order of their ids, and read after that.
+
+    :param columns: the columns to read, including that of the string
+    :param ids: those that are known of the rows, by string
+    """
+    wanted = {string for string in strings if is_searchable(string)}
+    column: orm.InstrumentedAttribute[Any] = string_column
+    keys: Collection[Any] = wanted
+    if connection.dialect.name in ("mysql", "mariadb"):
+        # Searching by string would lock rows in another order.
+        column = id_column
+        unknown = ids_by_string(
+            connection, id_column, string_column, wanted - ids.keys()
+        )
+        keys = [*unknown.values(), *(ids[string] for string in wanted & ids.keys())]
+    locked = {}
+    for chunk in storage.chunks(sorted(keys)):
+        for row in storage.lock_rows(connection, columns, id_column, chunk, by=column):
+            string = getattr(row, string_column.key)
+            if string in wanted:
+                locked[string] = row
+    return locked
+
+
+# A primary key, and a string.
+_Columns: TypeAlias = tuple[
+    orm.InstrumentedAttribute[int], orm.InstrumentedAttribute[str]
+]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """Strings in a column, for which the ids of rows are wanted."""
+
+    id_column: orm.InstrumentedAttribute[int]
+    string_column: orm.InstrumentedAttribute[str]
+    strings: Collection[str]
+
+
+def ids_of_all(
+    connection: sa.Connection, every: Sequence[Wanted]
+) -> list[dict[str, int]]:
+    """Return the ids of the rows of several tables, each like ``ids_by_string``.
+
+    If the strings are few, one statement finds them all.
+    """
+    if not any(each.strings for each in every):
+        return [{} for _ in every]
+    if sum(len(each.strings) for each in every) > storage.CHUNK:
+        return [
+            ids_by_string(connection, each.id_column, each.string_column, each.strings)
+            for each in every
+        ]
+    found: list[dict[str, int]] = [{} for _ in every]
+    wanted = [set(filter(is_searchable, each.strings)) for each in every]
+    some = [number for number, strings in enumerate(wanted) if strings]
+    columns = [
+        (every[number].id_column, every[number].string_column) for number in some
+    ]
+    strings = {
+        f"strings{place}": sorted(wanted[number]) for place, number in enumerate(some)
+    }
+    for place, row_id, string in connection.execute(_union(tuple(columns)), strings):
+        number = some[place]
+        if string in wanted[number]:
+            found[number][string] = row_id
+    return found
+
+
+@functools.cache
+def _union(columns: tuple[_Columns, ...]) -> sa.CompoundSelect[*tuple[Any, ...]]:
+    """Return the query for ids and strings of several tables, with the table's place.
+
+    Its parameters are the strings, as ``strings0`` and so on.
+    """
+    return sa.union_all(
+        *(
+            sa.select(
+                sa.literal_column(str(place)),
+                id_column,
+                # Tables made by another service may have other character sets.
+                sa.cast(string_column, sa.String(255)),
+            ).where(string_column.in_(sa.bindparam(f"strings{place}", expanding=True)))
+            for place, (id_column, string_column) in enumerate(columns)
+        )
+    )
+
+
+def ids_by_string(
+    connection: sa.Connection,
+    id_column: orm.InstrumentedAttribute[int],
+    string_column: orm.InstrumentedAttribute[Any],
+    strings: Iterable[str],
+) -> dict[str, int]:
+    """Return the ids of rows keyed by their string, one of those given, in id order."""
+    wanted = {string for string in strings if is_searchable(string)}
+    found: dict[str, int] = {}
+    query = _ids_query(id_column, string_column)
+    for chunk in storage.chunks(sorted(wanted)):
+        rows = connection.execute(query, {"strings": chunk})
+        found.update({string: row_id for string, row_id in rows if string in wanted})
+    return found
+
+
+@functools.cache
+def _ids_query(
+    id_column: orm.InstrumentedAttribute[int],
+    string_column: orm.InstrumentedAttribute[Any],
+) -> sa.Select[*tuple[Any, ...]]:
+    """Return the query for strings and ids; ``strings`` is its parameter."""
+    listed = string_column.in_(sa.bindparam("strings", expanding=True))
+    return sa.select(string_column, id_column).where(listed).order_by(id_column)
