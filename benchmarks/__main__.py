@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import client, cloud, load, question, writer
+from benchmarks import client, cloud, fixed, load, question, writer
 from benchmarks.client import Ask
 from benchmarks.question import Question
 from placement.db import migration
@@ -23,6 +23,9 @@ from placement.objects import standard_name
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
+
+# How many requests that do nothing are measured.
+FIXED_TIMES = 3000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +44,10 @@ class Figure:
 def main() -> int:
     """Measure the chosen questions, print a table, and write the figures as JSON."""
     asked = _parse()
+    if asked.fixed:
+        with _planted("flat", 1) as (_, database):
+            fixed.report(fixed.measure(database, FIXED_TIMES))
+        return 0
     figures: list[Figure] = []
     wanted = [
         each
@@ -103,6 +110,11 @@ def _parse() -> argparse.Namespace:
         default="wall",
         help="what to measure in process: elapsed time, or processor time, for a "
         "machine that is busy with other work (%(default)s)",
+    )
+    parser.add_argument(
+        "--fixed",
+        action="store_true",
+        help="print instead what a request that does nothing costs, by step",
     )
     parser.add_argument("--output", type=Path, help="file for the figures, as JSON")
     return parser.parse_args()

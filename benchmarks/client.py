@@ -44,12 +44,8 @@ def in_process(database: Database, *, keeps: bool = True) -> Ask:
 
     :param keeps: whether it keeps the forest between requests
     """
-    config = cfg.ConfigOpts()
-    conf.register(config)
-    config.set_override("connection", "sqlite://", "placement_database")
-    config.set_override("auth_strategy", "noauth2", "api")
+    config = configure()
     config.set_override("keep_forest", keeps, "placement")
-    config([], project=conf.PROJECT, default_config_files=[], default_config_dirs=[])
     application = app.build(config, database)
     interpreter.settle()
 
@@ -61,6 +57,16 @@ def in_process(database: Database, *, keeps: bool = True) -> Ask:
         return response.status_int, response.body
 
     return ask
+
+
+def configure() -> cfg.ConfigOpts:
+    """Return the options of a service in this process that admits anybody."""
+    config = cfg.ConfigOpts()
+    conf.register(config)
+    config.set_override("connection", "sqlite://", "placement_database")
+    config.set_override("auth_strategy", "noauth2", "api")
+    config([], project=conf.PROJECT, default_config_files=[], default_config_dirs=[])
+    return config
 
 
 @contextlib.contextmanager

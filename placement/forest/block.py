@@ -86,7 +86,8 @@ class Block:
         This is quick if only usages have changed.
         """
         replaced = list(self.trees)
-        rooms = {name: list(each) for name, each in self.rooms.items()}
+        # Of the classes in which a tree has another room now.
+        rooms: dict[str, list[int]] = {}
         sharing, sums = False, self.sums
         for root_id, tree in trees.items():
             position = self.roots.index(root_id)
@@ -99,13 +100,17 @@ class Block:
             )
             replaced[position] = tree
             for name, room in _rooms_of(tree).items():
-                rooms[name][position] = room
+                if self.rooms[name][position] != room:
+                    rooms.setdefault(name, [*self.rooms[name]])[position] = room
             sharing = sharing or any(member.shares for member in tree.members)
         return dataclasses.replace(
             self,
             trees=tuple(replaced),
-            rooms={name: tuple(each) for name, each in rooms.items()},
-            most={name: max(each) for name, each in rooms.items()},
+            rooms={
+                **self.rooms,
+                **{name: tuple(each) for name, each in rooms.items()},
+            },
+            most={**self.most, **{name: max(each) for name, each in rooms.items()}},
             sharing=_list_sharing(replaced) if sharing else self.sharing,
             sums=sums,
         )

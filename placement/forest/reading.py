@@ -70,17 +70,19 @@ _STOCKS = sa.select(_inventory.resource_provider_id, *_STOCK_COLUMNS).order_by(
 )
 # What providers are associated with, joined into one string for each: with one row for
 # each association there would be many times as many rows.
-_TRAITS = sa.select(
-    sa.func.aggregate_strings(sa.cast(_trait.trait_id, sa.String(20)), SEPARATOR)
-)
+# Both are parts of the text of a statement: a parameter would be put there each time.
+_comma: Any = sa.literal_column(f"'{SEPARATOR}'")
 _space: Any = sa.literal_column("' '")
+_TRAITS = sa.select(
+    sa.func.aggregate_strings(sa.cast(_trait.trait_id, sa.String(20)), _comma)
+)
 _AGGREGATES = (
     sa.select(
         sa.func.aggregate_strings(
             sa.cast(models.Aggregate.id, sa.String(20))
             + _space
             + models.Aggregate.uuid,
-            SEPARATOR,
+            _comma,
         )
     )
     .select_from(_aggregate)

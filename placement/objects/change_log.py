@@ -56,6 +56,8 @@ _CHANGES_OF_ALL = sa.select(_row.shard, _row.changes).order_by(_row.shard)
 _CHANGES_OF_SOME = _CHANGES_OF_ALL.where(
     _row.shard.in_(sa.bindparam("shards", expanding=True))
 )
+# Most often one shard has changed. A list of parameters takes longer.
+_CHANGES_OF_ONE = _CHANGES_OF_ALL.where(_row.shard == sa.bindparam("of_shard"))
 UPDATE = (
     sa.update(models.FOREST_STAMPS)
     .where(_row.shard == sa.bindparam("of_shard"))
@@ -212,15 +214,12 @@ def load_changes(
     connection: sa.Connection, shards: Collection[int] | None = None
 ) -> dict[int, str]:
     """Return the listed changes of some shards, or of all."""
-    if shards is None:
-        rows = own_table.execute(connection, models.FOREST_STAMPS, _CHANGES_OF_ALL)
-    else:
-        rows = own_table.execute(
-            connection,
-            models.FOREST_STAMPS,
-            _CHANGES_OF_SOME,
-            {"shards": sorted(shards)},
-        )
+    query, listed = _CHANGES_OF_ALL, dict[str, Any]()
+    if shards is not None and len(shards) == 1:
+        query, listed = _CHANGES_OF_ONE, {"of_shard": next(iter(shards))}
+    elif shards is not None:
+        query, listed = _CHANGES_OF_SOME, {"shards": sorted(shards)}
+    rows = own_table.execute(connection, models.FOREST_STAMPS, query, listed).all()
     return {row.shard: row.changes for row in rows}
 
 

@@ -33,10 +33,11 @@ JOINED_LENGTH = 2**30
 # all statements of a request agree with each other. Writers see what was committed
 # when each statement starts: what is read under a lock is current.
 READ, WRITE = "read", "write"
+DEFERRED = "BEGIN"
 # What is executed before the first statement. PostgreSQL needs nothing: its drivers say
 # how a transaction begins in the BEGIN that they send anyway.
 PREAMBLE = {
-    ("sqlite", READ): "BEGIN",
+    ("sqlite", READ): DEFERRED,
     ("sqlite", WRITE): "BEGIN IMMEDIATE",
     ("mysql", READ): "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
     ("mysql", WRITE): "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
@@ -48,6 +49,8 @@ BEGINNINGS = {
 # How long after its last use a connection is trusted without asking the server, in
 # seconds. Should it be lost nevertheless, the transaction begins again.
 TRUSTED = 1.0
+# The option of a connection that says what begins its transaction.
+OPENING = "opening"
 # How much longer than the server's own limit a client waits before it hangs up, in
 # seconds.
 GRACE = 5
@@ -251,19 +254,35 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
     return engine
 
 
-def with_preamble(engine: sa.Engine, kind: str) -> sa.Engine:
-    """Return the engine with each transaction begun as a reader or as a writer."""
-    name = engine.dialect.name.replace("mariadb", "mysql")
-    if name == "postgresql":
+def with_beginning(engine: sa.Engine, kind: str) -> sa.Engine:
+    """Return the engine whose transactions begin as ``openings`` say.
+
+    On PostgreSQL each transaction begins as a reader or as a writer, without that.
+    """
+    if engine.dialect.name == "postgresql":
         return engine.execution_options(**BEGINNINGS[kind])
-    statement = PREAMBLE[name, kind]
-    engine = engine.execution_options()
-
-    @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(statement)
-
+    # An engine derived from this one would look for listeners in two places each time.
+    if not sa.event.contains(engine, "begin", _begin):
+        sa.event.listen(engine, "begin", _begin)
     return engine
+
+
+def opening(engine: sa.Engine, kind: str) -> dict[str, str]:
+    """Return the options of a connection for a transaction of a reader or a writer."""
+    name = engine.dialect.name.replace("mariadb", "mysql")
+    return {} if name == "postgresql" else {OPENING: PREAMBLE[name, kind]}
+
+
+def _begin(connection: sa.Connection) -> None:
+    statement = connection.get_execution_options().get(OPENING)
+    if statement is None:
+        return
+    driven: Any = connection.connection.dbapi_connection
+    if statement == DEFERRED and isinstance(driven, sqlite3.Connection):
+        # It does not touch the file, and the long way takes longer than all the rest.
+        driven.execute(statement)
+    else:
+        connection.exec_driver_sql(statement)
 
 
 def _wait_until_reachable(engine: sa.Engine, settings: DatabaseSettings) -> None:

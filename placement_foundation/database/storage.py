@@ -185,8 +185,10 @@ class Database:
         # Otherwise the first queries do it, perhaps in two threads at once.
         orm.configure_mappers()
         self.openings: dict[str, Callable[[sa.Connection], None]] = {}
-        self._readers = engine.with_preamble(connected, engine.READ)
-        self._writers = engine.with_preamble(connected, engine.WRITE)
+        self._engines = {
+            kind: engine.with_beginning(connected, kind)
+            for kind in (engine.READ, engine.WRITE)
+        }
         self.engine = connected
         self._settings = settings
         most = settings.max_transactions
@@ -304,30 +306,31 @@ class Database:
         elif not (again and trouble.is_lost_connection(exc)):
             raise _unavailable() from exc
 
-    @contextlib.contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Wait until fewer transactions run than may run at once.
+    def _turn(self) -> contextlib.AbstractContextManager[object]:
+        """Return what waits until fewer transactions run than may run at once."""
+        return self._take(self._turns) if self._turns else contextlib.nullcontext()
 
-        :raises DatabaseUnavailable: none of them ended in time
+    @contextlib.contextmanager
+    def _take(self, turns: threading.BoundedSemaphore) -> Iterator[None]:
+        """Take a turn.
+
+        :raises DatabaseUnavailable: none ended in time
         """
-        if self._turns is None:
-            yield
-            return
-        if not self._turns.acquire(timeout=self._settings.lock_timeout):
+        if not turns.acquire(timeout=self._settings.lock_timeout):
             raise errors.DatabaseUnavailable(
                 "Too many requests wait for the database. Please retry."
             )
         try:
             yield
         finally:
-            self._turns.release()
+            turns.release()
 
     def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
-        with self._connect(self._readers) as connection:
+        with self._connect(engine.READ) as connection:
             return work(connection)
 
     def _write_once(self, work: Callable[[sa.Connection], T]) -> T:
-        with self._connect(self._writers) as connection:
+        with self._connect(engine.WRITE) as connection:
             result = work(connection)
             for final in notes(connection).get(AT_END, ()):
                 final(connection)
@@ -343,14 +346,17 @@ class Database:
                 raise
             return result
 
-    def _connect(self, connected: sa.Engine) -> sa.Connection:
-        """Return a connection for one transaction, with its notes.
+    def _connect(self, kind: str) -> sa.Connection:
+        """Return a connection for one transaction of a kind, with its notes.
 
         The first statement begins the transaction. Whatever is not committed when the
         connection is closed is rolled back.
         """
-        noted = {BEGAN: time.monotonic()}
-        connection = connected.connect().execution_options(**{NOTES: noted})
+        options = {
+            NOTES: {BEGAN: time.monotonic()},
+            **engine.opening(self.engine, kind),
+        }
+        connection = self._engines[kind].connect().execution_options(**options)
         for opening in self.openings.values():
             opening(connection)
         return connection

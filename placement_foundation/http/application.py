@@ -13,6 +13,7 @@ import routes
 import sqlalchemy as sa
 import webob
 from oslo_log import log
+from webob import datetime_utils
 
 from placement_foundation import context, errors
 from placement_foundation.context import RequestContext
@@ -463,9 +464,11 @@ def _done(reply: Reply | Later) -> Reply:
 def _add_headers(response: webob.Response, headers: Mapping[str, str]) -> None:
     """Add headers to an answer; what it already varies by stays in ``Vary``."""
     varies = [response.headers.get("vary"), headers.get("vary")]
-    response.headers.update(headers)
     if all(varies):
+        response.headers.update(headers)
         response.headers["vary"] = ", ".join(filter(None, varies))
+    else:
+        response.headerlist.extend(headers.items())
 
 
 def _path(request: webob.Request) -> str:
@@ -601,28 +604,30 @@ def _render(
     version: Version,
     tags: entity_tag.Tags,
 ) -> webob.Response:
-    response = webob.Response(status=_status(operation, reply, version))
+    status = _status(operation, reply, version)
     if reply.unchanged:
-        return tags.add(response, reply)
+        return tags.add(webob.Response(status=status), reply)
     renderer = operation.reply and operation.reply.at(version)
+    body = b""
+    # Setting one after the other as attributes takes longer than all the rest.
+    headers = []
     if renderer:
         view = _view(request, version)
-        response.content_type, response.body = _written(
-            request, operation, renderer, reply, view
-        )
-        response.charset = None
+        media_type, body = _written(request, operation, renderer, reply, view)
+        headers.append(("Content-Type", media_type))
         if operation.formats:
-            response.vary = ("accept",)
-    else:
-        del response.content_type
-        response.content_length = 0
+            headers.append(("Vary", "accept"))
+    headers.append(("Content-Length", str(len(body))))
     if reply.location:
-        response.location = request.application_url + reply.location
+        headers.append(("Location", request.application_url + reply.location))
     if reply.following:
-        response.headers["link"] = _link(request, reply.following)
+        headers.append(("link", _link(request, reply.following)))
     if operation.dated and version >= operation.dated:
-        response.headers["cache-control"] = "no-cache"
-        response.last_modified = reply.modified
+        headers.append(("cache-control", "no-cache"))
+        if reply.modified:
+            dated = datetime_utils.serialize_date(reply.modified)
+            headers.append(("Last-Modified", dated))
+    response = webob.Response(status=status, headerlist=headers, app_iter=[body])
     return tags.add(response, reply)
 
 

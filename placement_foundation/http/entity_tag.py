@@ -28,13 +28,13 @@ class Tags:
     def __init__(
         self, request: webob.Request, version: Version | None, release: str
     ) -> None:
-        self._matcher = request.if_none_match
-        form: Sequence[str] = [request.headers.get(name, "") for name in FORM]
-        self._asked = (release, str(version), request.url, *form)
+        self._request = request
+        self._release = release
+        self._version = version
 
     def knows(self, basis: str | None) -> bool:
         """Return whether the caller has the answer with a basis."""
-        return basis is not None and self._tag(basis) in self._matcher
+        return basis is not None and self._tag(basis) in self._request.if_none_match
 
     def add(self, response: webob.Response, reply: Reply) -> webob.Response:
         """Return the response to a reply, with its tag; without a body if unchanged."""
@@ -49,5 +49,8 @@ class Tags:
         return response
 
     def _tag(self, basis: str) -> str:
-        told = repr((basis, *self._asked)).encode("utf-8", "surrogatepass")
+        request = self._request
+        form: Sequence[str] = [request.headers.get(name, "") for name in FORM]
+        asked = (basis, self._release, str(self._version), request.url, *form)
+        told = repr(asked).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(told, digest_size=TAG_BYTES).hexdigest()

@@ -1,6 +1,7 @@
 """Microversions: which one a request asks for, and values that differ between them."""
 
 import bisect
+import functools
 from collections.abc import Collection, Mapping, MutableMapping
 from typing import Generic, NamedTuple, TypeVar
 
@@ -22,6 +23,8 @@ class Version(NamedTuple):
         return f"{self.major}.{self.minor}"
 
 
+# How many headers are remembered; clients send a few different ones.
+MOST_REMEMBERED = 100
 # No service has a microversion before this one.
 FIRST = Version(1, 0)
 
@@ -52,17 +55,17 @@ def negotiate(
     :raises Malformed: the string is not a version
     :raises Unavailable: the version is not one of these
     """
-    # The library folds every header that it gets.
     names = (microversion_parse.STANDARD_HEADER, *legacy_headers)
-    sent = {name: headers[name] for name in names if name in headers}
-    text = microversion_parse.get_version(sent, service, list(legacy_headers))
+    # The library folds every header that it gets.
+    sent = tuple((name, headers[name]) for name in names if name in headers)
+    text = _find_text(sent, service, tuple(legacy_headers))
     if not text:
         default = max if newest_by_default else min
         return Version(*default(versions))
     if text == "latest":
         return Version(*max(versions))
     try:
-        version = Version(*microversion_parse.parse_version_string(text))
+        version = _parse(text)
     except TypeError as exc:
         raise Malformed(
             "Invalid microversion: invalid version string: "
@@ -73,6 +76,24 @@ def negotiate(
             f"Invalid microversion: Unacceptable version header: {quotation.cut(text)}"
         )
     return version
+
+
+@functools.lru_cache(MOST_REMEMBERED)
+def _find_text(
+    sent: tuple[tuple[str, str], ...], service: str, legacy: tuple[str, ...]
+) -> str | None:
+    """Return what some headers say of the version of a service, if anything."""
+    text: str | None = microversion_parse.get_version(dict(sent), service, list(legacy))
+    return text
+
+
+@functools.lru_cache(MOST_REMEMBERED)
+def _parse(text: str) -> Version:
+    """Return a version that is written as two numbers with a dot between.
+
+    :raises TypeError: it is not
+    """
+    return Version(*microversion_parse.parse_version_string(text))
 
 
 class ByVersion(Generic[T_co]):

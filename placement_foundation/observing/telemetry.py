@@ -234,12 +234,13 @@ def timed(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
-@contextlib.contextmanager
-def outcome(measure: Measure | None) -> Iterator[None]:
+def outcome(measure: Measure | None) -> contextlib.AbstractContextManager[object]:
     """Count the outcome of a block, with the code of the error if it raises one."""
-    if measure is None:
-        yield
-        return
+    return _outcome(measure) if measure else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _outcome(measure: Measure) -> Iterator[None]:
     try:
         yield
     except errors.ServiceError as error:

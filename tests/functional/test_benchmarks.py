@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import client, cloud, crowd, question
+from benchmarks import client, cloud, crowd, fixed, question
 from placement_foundation.database.storage import Database
 
 TINY = 0.02
@@ -56,3 +56,16 @@ def test_what_takes_long_is_answered(path: str, database: Database) -> None:
     cloud.plant(database, cloud.flat(3))
     status, raw = client.in_process(database)("GET", path, None)
     assert status == 200, raw
+
+
+def test_each_step_of_a_request_that_does_nothing_is_timed_once(
+    database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = fixed.measure(database, times=3)
+    assert steps.keys() == fixed.STEPS.keys()
+    assert all(microseconds > 0 for microseconds in steps.values())
+    fixed.report(steps)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == [*fixed.STEPS, "in all"]
+    # Nothing is timed afterwards.
+    assert fixed.measure(database, times=1).keys() == steps.keys()

@@ -1,0 +1,138 @@
+"""What no request does: it was done once, before."""
+
+import builtins
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from placement_foundation.http import policy
+from tests.client import Client, new_uuid
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+# Functions that no request calls, by a part of the name of their file; all functions
+# there, if none is named.
+NEVER = {
+    "/re/": {"compile"},
+    "/inspect.py": set[str](),
+    "/importlib/": set[str](),
+    "/jsonschema/": {"check_schema", "create", "extend"},
+    "/logging/__init__.py": {"makeRecord", "format", "getMessage", "findCaller"},
+    "/sqlalchemy/sql/compiler.py": {
+        "process_expanding",
+        "_process_parameters_for_postcompile",
+        "visit_select",
+    },
+    "/microversion_parse/": {"fold_headers", "parse_version_string"},
+    "/oslo_policy/": set[str](),
+}
+# The same, of functions that are not written in Python.
+NEVER_IN_C = {
+    ("posix", "stat"),
+    ("posix", "lstat"),
+    ("posix", "open"),
+    ("posix", "scandir"),
+    ("posix", "listdir"),
+    ("_io", "open"),
+    ("builtins", "compile"),
+    ("builtins", "exec"),
+}
+
+
+class Watcher:
+    """Notes the calls of functions that no request should make."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self._import = builtins.__import__
+
+    def __enter__(self) -> "Watcher":
+        builtins.__import__ = self.note_import
+        sys.setprofile(self.note)
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        sys.setprofile(None)
+        builtins.__import__ = self._import
+
+    def note_import(self, name: str, *args: Any, **options: Any) -> Any:
+        # ``datetime`` imports this one itself, each time.
+        if name != "time":
+            self.calls.append(f"import {name}")
+        return self._import(name, *args, **options)
+
+    def note(self, frame: FrameType, event: str, what: Any) -> None:
+        if event == "call":
+            code = frame.f_code
+            for part, names in NEVER.items():
+                if part in code.co_filename and (not names or code.co_name in names):
+                    self.calls.append(f"{code.co_filename} {code.co_name}")
+        elif event == "c_call":
+            name = (getattr(what, "__module__", None), getattr(what, "__name__", None))
+            if name in NEVER_IN_C:
+                self.calls.append(".".join(map(str, name)))
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Client:
+    # Otherwise one request a second looks at the policy files.
+    monkeypatch.setattr(policy, "LOOK_EVERY", 3600)
+    application: WSGIApplication = request.getfixturevalue("application")
+    return Client(application)
+
+
+def test_the_watcher_sees_what_it_is_for() -> None:
+    import inspect
+    import os
+    import re
+
+    def read_line() -> None:
+        import json  # noqa: F401
+
+    for act in (
+        lambda: re.compile(new_uuid()),
+        lambda: inspect.signature(read_line),
+        lambda: os.stat("/"),
+        read_line,
+    ):
+        with Watcher() as watcher:
+            act()
+        assert watcher.calls, act
+
+
+def requests(client: Client, host: str) -> Iterator[Callable[[], Any]]:
+    """Yield requests of the kinds that each compute service makes each minute."""
+    for path in ("", "/inventories", "/traits", "/aggregates", "/usages"):
+        yield functools.partial(client.get, f"/resource_providers/{host}{path}")
+    yield functools.partial(client.get, f"/resource_providers/{host}/allocations")
+    yield functools.partial(client.get, f"/resource_providers?in_tree={host}")
+    yield functools.partial(client.get, f"/allocations/{new_uuid()}")
+    for version in ("1.14", "1.39"):
+        path = f"/resource_providers/{host}/inventories"
+        yield functools.partial(client.call, "GET", path, None, version)
+
+
+def test_a_small_read_does_nothing_that_could_be_done_once(client: Client) -> None:
+    host = client.make_provider(VCPU=8)
+    for request in requests(client, host):
+        # The first one may load, compile and remember things.
+        for _ in range(2):
+            request()
+        with Watcher() as watcher:
+            request()
+        assert not watcher.calls, request
+
+
+def test_a_read_after_a_claim_compiles_nothing(client: Client) -> None:
+    host = client.make_provider(VCPU=8)
+    path = f"/resource_providers/{host}/usages"
+    for used in range(1, 4):
+        client.claim(new_uuid(), {host: {"VCPU": 1}})
+        with Watcher() as watcher:
+            assert client.get(path)["usages"] == {"VCPU": used}
+    assert not watcher.calls
