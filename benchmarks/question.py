@@ -61,6 +61,7 @@ NUMA = (
     "&resources_N=SRIOV_NET_VF:1&required_N=CUSTOM_PHYSNET0"
     "&required_T=HW_NUMA_ROOT&same_subtree=_C,_N,_T&group_policy=none"
 )
+HOST = f"/resource_providers/{uuid_of('host0')}"
 
 
 def questions(scale: float = 1) -> list[Question]:
@@ -160,11 +161,22 @@ def questions(scale: float = 1) -> list[Question]:
             few,
             "/usages?project_id=project",
         ),
+        *(
+            Question(f"{name} of a host", "flat", few, f"{HOST}/{name}")
+            for name in ("inventories", "traits", "aggregates", "usages", "allocations")
+        ),
+        Question("a host by itself", "flat", few, HOST),
         Question(
-            "inventories of a host",
+            f"one of {many} hosts by its name",
             "flat",
+            many,
+            "/resource_providers?name=host0",
+        ),
+        Question(
+            f"one of {few} nested hosts, all its tree",
+            "nested",
             few,
-            f"/resource_providers/{uuid_of('host0')}/inventories",
+            f"/resource_providers?in_tree={uuid_of('host0')}",
         ),
         Claim("claim by a new consumer", "flat", few, "/allocations", method="PUT"),
     ]

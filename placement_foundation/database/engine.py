@@ -255,7 +255,7 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
 
 
 def with_beginning(engine: sa.Engine, kind: str) -> sa.Engine:
-    """Return the engine whose transactions begin as ``openings`` say.
+    """Return the engine whose transactions begin as ``opening`` says.
 
     On PostgreSQL each transaction begins as a reader or as a writer, without that.
     """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from placement.forest import cache
 from placement_foundation.http import policy
 from tests.client import Client, new_uuid
 
@@ -80,8 +81,10 @@ class Watcher:
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Client:
-    # Otherwise one request a second looks at the policy files.
+    # Otherwise one request a second looks at the policy files, and one every three
+    # seconds looks for writes of other services.
     monkeypatch.setattr(policy, "LOOK_EVERY", 3600)
+    monkeypatch.setattr(cache, "LOOK_EVERY", 3600)
     application: WSGIApplication = request.getfixturevalue("application")
     return Client(application)
 
