@@ -54,6 +54,16 @@ class Lines:
         sys.stdout.flush()
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirection for a refusal: followed, a POST would become a GET."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Follow none."""
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
 class Webhook:
     """Posts each change as a CloudEvent.
 
@@ -87,7 +97,7 @@ class Webhook:
             self._url, body, self._headers(change["id"], body), method="POST"
         )
         try:
-            with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310
+            with _OPENER.open(request, timeout=SECONDS) as answer:
                 answer.read()
         except urllib.error.HTTPError as exc:
             with exc:

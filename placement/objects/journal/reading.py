@@ -1,7 +1,7 @@
 """Reading what is filed: cursors, and pages of the feed and of history."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -27,10 +27,7 @@ _BY_WORD = _ENTRIES.join_from(
     models.JOURNAL_ENTRIES,
     _word.position == _entry.position,
 )
-_AT = _ENTRIES.where(_entry.position == sa.bindparam("position"))
-_ENDS = sa.select(sa.func.count()).where(
-    _entry.position.in_(sa.bindparam("positions", expanding=True))
-)
+_AMONG = _ENTRIES.where(_entry.position.in_(sa.bindparam("positions", expanding=True)))
 READ_FLEET = (
     "Read the fleet anew, with GET /ledger/v1/fleet, and go on from the cursor that "
     "comes with it."
@@ -102,25 +99,28 @@ def check_cursor(connection: sa.Connection, state: State, cursor: Cursor) -> Non
         )
     if cursor.position > state.position:
         raise CursorAheadError
-    if cursor.token != _token_at(connection, state, cursor.position):
+    # Positions have no gaps: what the page begins with, and the last entry, are there.
+    ends = {cursor.position + 1, state.position}
+    found: dict[int, bytes] = {}
+    if cursor.position < state.position:
+        positions = sorted({cursor.position, *ends})
+        rows = connection.execute(_AMONG, {"positions": positions})
+        found = {row.position: row.entry for row in rows}
+    if cursor.token != _token_at(state, cursor.position, found):
         raise errors.CursorGone(
             f"The database was restored since this cursor was given. {READ_FLEET}"
         )
-    # Positions have no gaps: what the page begins with, and the last entry, are there.
-    ends = {cursor.position + 1, state.position}
-    if cursor.position < state.position and len(ends) != connection.scalar(
-        _ENDS, {"positions": sorted(ends)}
-    ):
+    if cursor.position < state.position and not ends <= found.keys():
         raise errors.CursorGone(f"The journal was emptied. {READ_FLEET}")
 
 
-def _token_at(connection: sa.Connection, state: State, position: int) -> str | None:
+def _token_at(state: State, position: int, found: Mapping[int, bytes]) -> str | None:
     if position == state.position:
         return state.token
     if position == state.expired:
         return state.expired_token
-    row = connection.execute(_AT, {"position": position}).one_or_none()
-    return packing.token_of(packing.unpack(row.entry)) if row else None
+    packed = found.get(position)
+    return packing.token_of(packing.unpack(packed)) if packed else None
 
 
 def list_after(

@@ -173,6 +173,24 @@ def test_a_refused_change_stops_it_unless_it_is_to_be_skipped(
     assert first != second
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirection_is_no_delivery(
+    status: int,
+    placement: Placement,
+    provider: tuple[Client, str],
+    receiver: Receiver,
+    tmp_path: Path,
+) -> None:
+    forward, _ = forwarder(placement, receiver, tmp_path / "state")
+    forward.run(once=True)
+    consumer = claim(provider)
+    receiver.answers = [(status, {"location": receiver.url})]
+    with pytest.raises(Refused, match=f"answers {status}"):
+        forward.run(once=True)
+    forward.run(once=True)
+    assert [each["subject"] for each in receiver.events] == [consumer]
+
+
 def test_a_cursor_that_is_gone_is_a_gap(
     placement: Placement,
     provider: tuple[Client, str],

@@ -1,5 +1,7 @@
 """The script on the page about the journal, run to the letter."""
 
+import base64
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from placement_clients.feed import signature, target
 from tests.client import Client, new_uuid, wants
 from tests.serving import Served
 
@@ -16,16 +19,16 @@ PAGE = Path(__file__).parents[3] / "docs/journal.rst"
 AMOUNT = 36_000_000
 
 
-def script() -> str:
-    found = re.search(
+def scripts() -> list[str]:
+    """Return the scripts on the page: the bill, and the check of a receiver."""
+    found = re.findall(
         r"\.\. code-block:: python\n\n((?:    .*\n|\n)+)", PAGE.read_text()
     )
-    assert found
-    return textwrap.dedent(found[1])
+    return [textwrap.dedent(each) for each in found]
 
 
 def hours_of(service: Served, path: Path, since: datetime) -> dict[str, float]:
-    path.write_text(script())
+    path.write_text(scripts()[0])
     call = [sys.executable, str(path), service.url, since.isoformat()]
     done = subprocess.run(call, capture_output=True, text=True, check=True)
     lines = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
@@ -59,3 +62,27 @@ def test_the_bill_is_right(service: Served, application: Any, tmp_path: Path) ->
     least = (0.5 + 2 * 0.5) * each
     most = ((halfway - began) + 2 * (ended - halfway) + 0.2) * each
     assert least <= hours["red VCPU"] <= most
+
+
+def test_the_check_of_a_receiver_believes_what_is_signed_and_nothing_else() -> None:
+    bill, check = scripts()
+    assert "is_genuine" not in bill
+    names: dict[str, Any] = {}
+    exec(check, names)
+    is_genuine, key = names["is_genuine"], os.urandom(32)
+    secret = f"whsec_{base64.b64encode(key).decode()}\n"
+    body, now = b'{"data": {}}', int(time.time())
+    hook = target.Webhook("http://here", "there", signature.parse_secret(secret))
+    headers = hook._headers("some-id", body)
+    assert is_genuine(secret, headers, body)
+    assert is_genuine(secret.removeprefix("whsec_"), headers, body)
+    both = f"v1,bm90aGluZw== {headers['webhook-signature']}"
+    assert is_genuine(secret, {**headers, "webhook-signature": both}, body)
+    assert not is_genuine(secret, headers, body + b" ")
+    assert not is_genuine(secret, {**headers, "webhook-id": "other"}, body)
+    later = {**headers, "webhook-timestamp": str(now + 1000)}
+    assert not is_genuine(secret, later, body)
+    other = f"whsec_{base64.b64encode(bytes(32)).decode()}"
+    assert not is_genuine(other, headers, body)
+    old = target.Webhook("http://here", "there", key, clock=lambda: now - 1000.0)
+    assert not is_genuine(secret, old._headers("some-id", body), body)
