@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from oslo_config import cfg
 from oslo_upgradecheck import common_checks, upgradecheck
@@ -13,7 +14,8 @@ from placement.db import models
 from placement.objects import online_migration, own_table
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
-from placement_foundation.serving import command
+from placement_foundation.serving import command, upgrade
+from placement_foundation.serving.program import Program
 
 PROGRAM = "placement-status"
 # Above the exit codes of checks.
@@ -29,6 +31,14 @@ class Checks(upgradecheck.UpgradeCommands):
         super().__init__()
         self._config = config
         self._database: Database | None = None
+        self._upgrade_checks = (
+            *self._upgrade_checks,
+            *(
+                (f"Database Of {each.name}", partial(_check_service, each))
+                for each in upgrade.list_programs()
+                if upgrade.is_configured(each)
+            ),
+        )
 
     def check_roots(self) -> Result:
         """Check that each resource provider has a root."""
@@ -86,6 +96,12 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Policy File JSON to YAML Migration", check_policy_file),
         ("Tables Of This Service", check_own_tables),
     )
+
+
+def _check_service(of: Program, checks: Checks) -> Result:
+    """Check that a service beside Placement can serve with this release."""
+    fault = upgrade.find_fault(of)
+    return Result(Code.FAILURE if fault else Code.SUCCESS, fault)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

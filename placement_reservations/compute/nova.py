@@ -58,7 +58,7 @@ class NovaCompute:
             name=found.name,
             size=size,
             available=found.state == "up" and found.status == "enabled",
-            service_name=(found.service_details or {}).get("host", found.name),
+            service_name=_service_of(found),
             cpu_info=str(found.cpu_info or "{}"),
             hypervisor_type=found.hypervisor_type or "",
             hypervisor_version=found.hypervisor_version or 0,
@@ -66,7 +66,7 @@ class NovaCompute:
 
     def list_servers_on(self, host: str) -> list[str]:
         """Return the ids of the servers that run on a host."""
-        return self._list_servers(compute_host=host)
+        return self._list_servers(compute_host=self._service_host(host))
 
     def make_flavor(self, flavor: Flavor) -> None:
         """Make sure that a flavor exists: flavors of Nova never change."""
@@ -123,15 +123,27 @@ class NovaCompute:
             pool = _find(self.nova.find_aggregate, self.pool)
             if pool is None:
                 pool = self.nova.create_aggregate(name=self.pool)
-            if host not in (pool.hosts or ()):
-                self.nova.add_host_to_aggregate(pool, host)
+            member = self._service_host(host)
+            if member not in (pool.hosts or ()):
+                self.nova.add_host_to_aggregate(pool, member)
 
     def leave_pool(self, host: str) -> None:
         """Remove a host from the pool of reservable hosts."""
         with _translated():
             pool = _find(self.nova.find_aggregate, self.pool)
-            if pool and host in (pool.hosts or ()):
-                self.nova.remove_host_from_aggregate(pool, host)
+            member = self._service_host(host)
+            if pool and member in (pool.hosts or ()):
+                self.nova.remove_host_from_aggregate(pool, member)
+
+    def _service_host(self, name: str) -> str:
+        """Return the host of the compute service that runs a hypervisor.
+
+        Aggregates and servers name this one. Where both names differ, the one of the
+        hypervisor is mostly longer: that of its domain follows.
+        """
+        with _translated():
+            found = _find(self.nova.find_hypervisor, name, details=True)
+        return name if found is None else _service_of(found)
 
 
 def _find(find: Callable[..., Any], name: str, **options: Any) -> Any:
@@ -140,6 +152,11 @@ def _find(find: Callable[..., Any], name: str, **options: Any) -> Any:
         return find(name, ignore_missing=False, **options)
     except exceptions.NotFoundException:
         return None
+
+
+def _service_of(hypervisor: Any) -> str:
+    details: dict[str, str] = hypervisor.service_details or {}
+    return details.get("host", str(hypervisor.name))
 
 
 def _is(known: Any, flavor: Flavor) -> bool:

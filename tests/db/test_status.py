@@ -1,14 +1,20 @@
 """``placement-status upgrade check``: what it finds, and its exit codes."""
 
+import configparser
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from placement.cmd import status
 from placement.db import migration, models
+from placement_foundation import option
 from placement_foundation.database.storage import Database
-from tests import programs
+from placement_foundation.serving import upgrade
+from placement_nodes.db import migration as nodes
+from placement_reservations.db import migration as reservations
+from tests import backends, programs
 from tests.db import legacy
 
 # oslo.upgradecheck draws its table with an old name of the style.
@@ -229,3 +235,89 @@ def test_the_arguments_of_the_program_are_those_of_the_process(
     monkeypatch.setattr(sys, "argv", ["placement-status", "upgrade", "check"])
     assert status.main() == 0
     assert capsys.readouterr().out == HEALTHY
+
+
+SERVICES = ("placement-nodes", "placement-reservations")
+HEADS = dict(zip(SERVICES, (nodes.SCHEMA, reservations.SCHEMA), strict=True))
+
+
+@pytest.fixture
+def services(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let exactly those entry points exist that the package declares."""
+    setup = configparser.ConfigParser()
+    setup.read(Path(__file__).parents[2] / "setup.cfg")
+    lines = setup["options.entry_points"][upgrade.GROUP].strip().splitlines()
+    declared = [
+        metadata.EntryPoint(*map(str.strip, line.split("=")), upgrade.GROUP)
+        for line in lines
+    ]
+    assert [each.name for each in declared] == list(SERVICES)
+    missing = metadata.EntryPoint("other", "no_such_package:PROGRAM", upgrade.GROUP)
+    found = {upgrade.GROUP: [*declared, missing]}
+    monkeypatch.setattr(metadata, "entry_points", lambda group: found[group])
+
+
+def configure_service(
+    name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / f"{name}.conf").write_text(text)
+    monkeypatch.setenv(option.directory_variable(name), str(tmp_path))
+
+
+def test_a_service_that_is_not_configured_is_not_checked(
+    services: None, migrated: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status.main(["upgrade", "check"]) == 0
+    assert capsys.readouterr() == (HEALTHY, "")
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_the_database_of_a_service_must_be_migrated(
+    services: None,
+    migrated: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    with backends.empty_database(tmp_path) as url:
+        text = f"[database]\nconnection = {url}\nmax_retries = 1\n"
+        configure_service(name, text, tmp_path, monkeypatch)
+        assert status.main(["upgrade", "check"]) == 2
+        result, details = results(capsys)[f"Database Of {name}"]
+        assert result == "Failure"
+        assert "Its database has no tables" in details
+        assert f"`{name} db sync`" in details
+        database = backends.connect(url)
+        HEADS[name].upgrade(database)
+        database.engine.dispose()
+        assert status.main(["upgrade", "check"]) == 0
+        assert results(capsys)[f"Database Of {name}"] == ("Success", "None")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "[database]\nconnection = sqlite:////nosuch/a.db\n",
+            "database cannot be used",
+        ),
+        ("[api]\nauth_strategy = wrong\n", "configuration cannot be used"),
+    ],
+)
+def test_a_service_that_cannot_serve_is_a_failure(
+    services: None,
+    migrated: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    reason: str,
+) -> None:
+    name = "placement-reservations"
+    configure_service(name, text, tmp_path, monkeypatch)
+    assert status.main(["upgrade", "check"]) == 2
+    found = results(capsys)
+    assert found[f"Database Of {name}"][0] == "Failure"
+    assert reason in found[f"Database Of {name}"][1]
+    assert found[ROOTS] == ("Success", "None")

@@ -16,6 +16,8 @@ from placement.objects import total
 from placement_foundation.observing import metrics, telemetry
 from placement_foundation.observing.telemetry import Kind
 from placement_foundation.serving import worker
+from placement_nodes import measure as nodes_measure
+from placement_reservations import measure as reservations_measure
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 APPLICATION = "placement.wsgi.api:application"
@@ -112,16 +114,26 @@ def test_a_process_of_gunicorn_that_ended_is_forgotten() -> None:
     assert forgotten == [17]
 
 
+# The measures of each program besides those of all, by the prefix of their names.
+MEASURES = {
+    placement_measure.PREFIX: placement_measure.MEASURES,
+    reservations_measure.PREFIX: reservations_measure.MEASURES,
+    nodes_measure.PREFIX: (),
+    nodes_measure.SYNC_PREFIX: nodes_measure.SYNC_MEASURES,
+}
+
+
 def known_metrics() -> set[str]:
     """Return the names of all series that there can be."""
     nothing = fleet.bound(total.Totals(0, {}, {}), 0)
     names = {family.name for family in fleet.families(nothing)}
-    for measure in (*telemetry.MEASURES, *placement_measure.MEASURES):
-        endings = {Kind.COUNTER: ("_total",), Kind.HISTOGRAM: HISTOGRAM}
-        names |= {
-            f"{placement_measure.PREFIX}{measure.name}{ending}"
-            for ending in endings.get(measure.kind, ("",))
-        }
+    endings = {Kind.COUNTER: ("_total",), Kind.HISTOGRAM: HISTOGRAM}
+    for prefix, measures in MEASURES.items():
+        for measure in (*telemetry.MEASURES, *measures):
+            names |= {
+                f"{prefix}{measure.name}{ending}"
+                for ending in endings.get(measure.kind, ("",))
+            }
     return names
 
 

@@ -135,6 +135,7 @@ INNER = {
         {"trouble", "column", "digest"},
     ],
     FOUNDATION / "serving": [
+        {"upgrade"},
         {"program"},
         {"assembly", "command", "side", "worker"},
         {"background", "completion", "guidance", "interpreter"},

@@ -1,0 +1,67 @@
+"""Whether services are ready for this release: ``placement-status upgrade check``."""
+
+from collections.abc import Iterator
+from importlib import metadata
+
+from oslo_config import cfg
+
+from placement_foundation import option
+from placement_foundation.database import storage
+from placement_foundation.serving import command, program
+from placement_foundation.serving.program import Program, Unusable
+
+# Packages beside Placement name their programs in this group of entry points.
+GROUP = "placement.services"
+
+
+def list_programs() -> list[Program]:
+    """Return the programs of the services that are installed, by name."""
+    return sorted(_load(), key=lambda each: each.name)
+
+
+def _load() -> Iterator[Program]:
+    for found in metadata.entry_points(group=GROUP):
+        try:
+            yield found.load()
+        except ImportError:
+            # The extra that it needs is not installed, so it does not run here.
+            continue
+
+
+def find_fault(of: Program) -> str | None:
+    """Return why a service cannot serve, and what to do; None if nothing is wrong.
+
+    That includes a service that is not configured on this machine: it has an embedded
+    database at most, which it migrates itself.
+    """
+    try:
+        config = program.configure(of, None)
+        return None if program.is_embedded(of, config) else _fault_of(of, config)
+    except Unusable as exc:
+        return f"Its configuration cannot be used: {exc}"
+    except command.TROUBLE as exc:
+        return f"Its database cannot be used: {command.describe(exc)}"
+
+
+def is_configured(of: Program) -> bool:
+    """Return whether a service is configured on this machine, well or badly."""
+    try:
+        return not program.is_embedded(of, program.configure(of, None))
+    except Unusable:
+        return True
+
+
+def _fault_of(of: Program, config: cfg.ConfigOpts) -> str | None:
+    settings = option.database_settings(config[of.database_group])
+    database = storage.connect(settings)
+    try:
+        revision = of.schema.version(database)
+    finally:
+        database.engine.dispose()
+    if revision == of.schema.head:
+        return None
+    known = f"revision {revision}" if revision else "no tables"
+    return (
+        f"Its database has {known}, and this release needs revision {of.schema.head}. "
+        f"Run the command `{of.sync_command}`."
+    )
