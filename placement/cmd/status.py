@@ -1,7 +1,7 @@
 """``placement-status``: whether a deployment is ready for this release."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from oslo_config import cfg
@@ -31,14 +31,12 @@ class Checks(upgradecheck.UpgradeCommands):
         super().__init__()
         self._config = config
         self._database: Database | None = None
-        self._upgrade_checks = (
-            *self._upgrade_checks,
-            *(
-                (f"Database Of {each.name}", partial(_check_service, each))
-                for each in upgrade.list_programs()
-                if upgrade.is_configured(each)
-            ),
-        )
+        services = [
+            (f"Database Of {each.name}", partial(_check_service, each))
+            for each in upgrade.list_programs()
+            if upgrade.is_configured(each)
+        ]
+        self._upgrade_checks = (*self._upgrade_checks, *services)
 
     def check_roots(self) -> Result:
         """Check that each resource provider has a root."""
@@ -90,7 +88,7 @@ class Checks(upgradecheck.UpgradeCommands):
             self._database = storage.connect(conf.database_settings(self._config))
         return self._database
 
-    _upgrade_checks = (
+    _upgrade_checks: tuple[tuple[str, Callable[["Checks"], Result]], ...] = (
         ("Missing Root Provider IDs", check_roots),
         ("Incomplete Consumers", check_consumers),
         ("Policy File JSON to YAML Migration", check_policy_file),

@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
+from keystoneauth1 import exceptions as keystone
 from keystoneauth1 import loading
 from openstack import connection, exceptions
 from oslo_config import cfg
@@ -19,6 +20,8 @@ from placement_reservations.store.flavor import Flavor
 from placement_reservations.store.host import Details
 
 GROUP = "nova"
+# From 2.88 on, Nova asks the host for its uptime, and answers 500 if that hangs.
+HYPERVISOR_VERSION = "2.53"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,8 +47,7 @@ class NovaCompute:
 
     def find_host(self, name: str) -> Details | None:
         """Return the details of a host, None if there is no host with that name."""
-        with _translated():
-            found = _find(self.nova.find_hypervisor, name, details=True)
+        found = self._find_hypervisor(name)
         if found is None:
             return None
         root = provider.find_root(self.placement, found.name)
@@ -141,9 +143,19 @@ class NovaCompute:
         Aggregates and servers name this one. Where both names differ, the one of the
         hypervisor is mostly longer: that of its domain follows.
         """
-        with _translated():
-            found = _find(self.nova.find_hypervisor, name, details=True)
+        found = self._find_hypervisor(name)
         return name if found is None else _service_of(found)
+
+    def _find_hypervisor(self, name: str) -> Any:
+        """Return the hypervisor with a name, None if there is none."""
+        with _translated(), contextlib.suppress(exceptions.NotFoundException):
+            found = self.nova.hypervisors(
+                details=True,
+                hypervisor_hostname_pattern=name,
+                microversion=HYPERVISOR_VERSION,
+            )
+            return next((each for each in found if each.name == name), None)
+        return None
 
 
 def _find(find: Callable[..., Any], name: str, **options: Any) -> Any:
@@ -166,13 +178,16 @@ def _is(known: Any, flavor: Flavor) -> bool:
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
-    """Raise errors of openstacksdk as failures of the compute service."""
+    """Raise errors of openstacksdk as failures of the compute service.
+
+    Those of looking for the versions of the service come from keystoneauth as they are.
+    """
     try:
         yield
-    except (exceptions.SDKException, OSError) as exc:
+    except (exceptions.SDKException, keystone.ClientException, OSError) as exc:
+        status = getattr(exc, "status_code", getattr(exc, "http_status", None))
         raise ComputeError(
-            f"Nova did not do what it was asked: {exc}",
-            may_pass=may_pass(getattr(exc, "status_code", None)),
+            f"Nova did not do what it was asked: {exc}", may_pass=may_pass(status)
         ) from exc
 
 

@@ -94,6 +94,7 @@ def boot(path: str, server: str, host: str, node: str, flavor: str) -> None:
     """Store a server that runs on a host."""
     objects, admin, cell = _prepare(path)
     from nova import context
+    from nova.network import model
 
     kind = objects.Flavor.get_by_flavor_id(admin, flavor)
     with context.target_cell(admin, cell) as inside:
@@ -116,7 +117,9 @@ def boot(path: str, server: str, host: str, node: str, flavor: str) -> None:
             display_name="server",
             launched_on=host,
             image_ref="",
-            info_cache=objects.InstanceInfoCache(instance_uuid=server),
+            info_cache=objects.InstanceInfoCache(
+                instance_uuid=server, network_info=model.NetworkInfo()
+            ),
             system_metadata={},
             metadata={},
             compute_id=objects.ComputeNode.get_by_host_and_nodename(
@@ -199,5 +202,10 @@ if __name__ == "__main__":
     if work == "serve":
         serve(words[0], int(words[1]))
     else:
-        works = {"fill": fill, "boot": boot, "down": down, "filter": filter_hosts}
+        works: dict[str, Callable[..., None]] = {
+            "fill": fill,
+            "boot": boot,
+            "down": down,
+            "filter": filter_hosts,
+        }
         works[work](*words)

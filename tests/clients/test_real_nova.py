@@ -63,9 +63,7 @@ auth_type = admin_token
 endpoint = {placement}
 token = admin
 [keystone]
-auth_type = admin_token
-endpoint = {keystone}
-token = admin
+endpoint_override = {keystone}/v3
 """
 # As docs/placement-reservations.rst says.
 SCHEDULER = """
@@ -80,16 +78,20 @@ HOSTS = {"compute-1": "service-1", "compute-2": "service-2"}
 
 def know_projects(environ: Any, start_response: Any) -> list[bytes]:
     """Answer as Keystone does to Nova: each project exists, but one."""
-    exists = not environ["PATH_INFO"].endswith("/nosuch")
-    start_response("200 OK" if exists else "404 Not Found", [])
-    return [b""]
+    path = environ["PATH_INFO"]
+    exists = not path.endswith("/nosuch")
+    start_response(
+        "200 OK" if exists else "404 Not Found", [("Content-Type", "application/json")]
+    )
+    links = [{"rel": "self", "href": f"http://{environ['HTTP_HOST']}/v3/"}]
+    version = {"id": "v3.14", "status": "stable", "links": links}
+    return [json.dumps({} if "projects" in path else {"version": version}).encode()]
 
 
 def run(work: str, directory: Path, *words: str) -> str:
     """Run a process of Nova to its end, and return what it prints."""
-    command = [sys.executable, PROCESS, work, directory / "nova.conf", *words]
     done = subprocess.run(
-        command,
+        [sys.executable, str(PROCESS), work, str(directory / "nova.conf"), *words],
         check=True,
         env=environment(directory),
         timeout=600,

@@ -247,10 +247,10 @@ def services(monkeypatch: pytest.MonkeyPatch) -> None:
     setup = configparser.ConfigParser()
     setup.read(Path(__file__).parents[2] / "setup.cfg")
     lines = setup["options.entry_points"][upgrade.GROUP].strip().splitlines()
-    declared = [
-        metadata.EntryPoint(*map(str.strip, line.split("=")), upgrade.GROUP)
-        for line in lines
-    ]
+    declared = []
+    for line in lines:
+        name, value = map(str.strip, line.split("="))
+        declared.append(metadata.EntryPoint(name, value, upgrade.GROUP))
     assert [each.name for each in declared] == list(SERVICES)
     missing = metadata.EntryPoint("other", "no_such_package:PROGRAM", upgrade.GROUP)
     found = {upgrade.GROUP: [*declared, missing]}

@@ -1,4 +1,4 @@
-"""Nova as the compute service: openstacksdk against a stand-in that keeps records."""
+"""Nova as the compute service: openstacksdk against a stand-in for its API."""
 
 import dataclasses
 import importlib.util
@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import webob
 
 from placement_reservations.capacity import Size
 from placement_reservations.compute import ComputeError
 from placement_reservations.store.flavor import Flavor
 from tests.reservations.cloud import Cloud
+from tests.reservations.nova import Nova
 from tests.serving import serving
 
 pytestmark = [
@@ -24,115 +26,6 @@ pytestmark = [
 ]
 
 FLAVOR = Flavor("8d2ac8d2-4bc8-4d57-8d9b-3ea6a6f2b001", Size(1, 512, 5), "CUSTOM_X")
-
-
-@dataclasses.dataclass
-class Nova:
-    """The part of the compute API that the service uses."""
-
-    hypervisors: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
-    servers: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
-    flavors: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
-    access: set[tuple[str, str]] = dataclasses.field(default_factory=set)
-    aggregates: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
-    failing: bool = False
-
-    def __call__(self, environ: Any, start_response: Any) -> Any:
-        import webob
-
-        request = webob.Request(environ)
-        parts = request.path_info.strip("/").split("/")[1:]
-        body = request.json_body if request.content_length else None
-        status, document = 200, None
-        if self.failing:
-            status = 500
-        elif not parts:
-            document = {
-                "version": {
-                    "id": "v2.1",
-                    "status": "CURRENT",
-                    "version": "2.90",
-                    "min_version": "2.1",
-                    "links": [{"rel": "self", "href": f"{request.host_url}/v2.1/"}],
-                }
-            }
-        else:
-            status, document = self.answer(request, parts, body)
-        response = webob.Response(status=status, json_body=document or {})
-        return response(environ, start_response)
-
-    def answer(
-        self, request: Any, parts: list[str], body: Any
-    ) -> tuple[int, dict[str, Any] | None]:
-        match request.method, parts:
-            case "GET", ["os-hypervisors", *rest] if rest in ([], ["detail"]):
-                return 200, {"hypervisors": list(self.hypervisors.values())}
-            case "GET", ["os-hypervisors", found]:
-                known = [h for h in self.hypervisors.values() if h["id"] == found]
-                return (200, {"hypervisor": known[0]}) if known else (404, None)
-            case "GET", ["servers", *_]:
-                wanted = {
-                    key: value
-                    for key, value in request.params.items()
-                    if key in ("host", "flavor")
-                }
-                assert request.params["all_tenants"] or request.params["all_projects"]
-                servers = [
-                    {"id": server, "name": server}
-                    for server, known in self.servers.items()
-                    if all(known[key] == value for key, value in wanted.items())
-                ]
-                return 200, {"servers": servers}
-            case "DELETE", ["servers", server]:
-                return (204, None) if self.servers.pop(server, None) else (404, None)
-            case "GET", ["flavors", *rest] if rest in ([], ["detail"]):
-                return 200, {"flavors": list(self.flavors.values())}
-            case "POST", ["flavors"]:
-                flavor = {**body["flavor"], "extra_specs": {}}
-                self.flavors[flavor["id"]] = flavor
-                return 200, {"flavor": flavor}
-            case "GET", ["flavors", flavor]:
-                known_flavor = self.flavors.get(flavor)
-                return (200, {"flavor": known_flavor}) if known_flavor else (404, None)
-            case "DELETE", ["flavors", flavor]:
-                return (202, None) if self.flavors.pop(flavor, None) else (404, None)
-            case "GET", ["flavors", flavor, "os-extra_specs"]:
-                return 200, {"extra_specs": self.flavors[flavor]["extra_specs"]}
-            case "POST", ["flavors", flavor, "os-extra_specs"]:
-                self.flavors[flavor]["extra_specs"].update(body["extra_specs"])
-                return 200, body
-            case "POST", ["flavors", flavor, "action"]:
-                return self.act(flavor, body)
-            case "GET", ["os-aggregates"]:
-                return 200, {"aggregates": list(self.aggregates.values())}
-            case "POST", ["os-aggregates"]:
-                made = {"id": 1, "hosts": [], **body["aggregate"]}
-                self.aggregates["1"] = made
-                return 200, {"aggregate": made}
-            case "GET", ["os-aggregates", found]:
-                pool = self.aggregates.get(found)
-                return (200, {"aggregate": pool}) if pool else (404, None)
-            case "POST", ["os-aggregates", found, "action"]:
-                ((action, asked),) = body.items()
-                hosts = self.aggregates[found]["hosts"]
-                (hosts.append if action == "add_host" else hosts.remove)(asked["host"])
-                return 200, {"aggregate": self.aggregates[found]}
-        raise AssertionError((request.method, parts))
-
-    def act(self, flavor: str, body: Any) -> tuple[int, dict[str, Any] | None]:
-        ((action, asked),) = body.items()
-        key = (flavor, asked["tenant"])
-        if flavor not in self.flavors:
-            return 404, None
-        if action == "addTenantAccess":
-            if key in self.access:
-                return 409, None
-            self.access.add(key)
-        else:
-            if key not in self.access:
-                return 404, None
-            self.access.remove(key)
-        return 200, {"flavor_access": []}
 
 
 @pytest.fixture
@@ -149,7 +42,7 @@ def nova() -> Nova:
         "hypervisor_version": 2,
         "service": {"host": "service-1", "id": "s1", "disabled_reason": None},
     }
-    return Nova({"compute-1": hypervisor})
+    return Nova({"service-1": hypervisor})
 
 
 @pytest.fixture
@@ -174,9 +67,9 @@ def test_hosts(nova: Nova, compute: Any) -> None:
     assert found.available
     assert found.service_name == "service-1"
     assert compute.find_host("compute-9") is None
-    nova.hypervisors["compute-1"]["state"] = "down"
+    nova.hypervisors["service-1"]["state"] = "down"
     assert not compute.find_host("compute-1").available
-    nova.servers["a"] = {"host": "compute-1", "flavor": "other"}
+    nova.servers["a"] = {"host": "service-1", "flavor": "other"}
     assert compute.list_servers_on("compute-1") == ["a"]
     assert compute.list_servers_on("compute-2") == []
 
@@ -192,7 +85,7 @@ def test_a_hypervisor_that_placement_does_not_know_is_no_host(
     nova: Nova, compute: Any
 ) -> None:
     nova.hypervisors["new"] = {
-        **nova.hypervisors["compute-1"],
+        **nova.hypervisors["service-1"],
         "id": "new",
         "hypervisor_hostname": "compute-new",
     }
@@ -221,8 +114,8 @@ def test_flavors(nova: Nova, compute: Any) -> None:
 
 
 def test_servers_of_a_reservation(nova: Nova, compute: Any) -> None:
-    nova.servers["a"] = {"host": "compute-1", "flavor": FLAVOR.id}
-    nova.servers["b"] = {"host": "compute-1", "flavor": "other"}
+    nova.servers["a"] = {"host": "service-1", "flavor": FLAVOR.id}
+    nova.servers["b"] = {"host": "service-1", "flavor": "other"}
     assert compute.list_servers_of(FLAVOR.id, "CUSTOM_X", ["compute-1"]) == ["a"]
     for _ in range(2):
         compute.delete_server("a")
@@ -234,7 +127,7 @@ def test_the_pool_is_a_host_aggregate(nova: Nova, compute: Any) -> None:
     for _ in range(2):
         compute.join_pool("compute-1")
         assert nova.aggregates["1"]["name"] == "freepool"
-        assert nova.aggregates["1"]["hosts"] == ["compute-1"]
+        assert nova.aggregates["1"]["hosts"] == ["service-1"]
     for _ in range(2):
         compute.leave_pool("compute-1")
         assert nova.aggregates["1"]["hosts"] == []
@@ -250,3 +143,26 @@ def test_an_outage_is_a_failure_of_compute(nova: Nova, compute: Any) -> None:
         compute.list_servers_on("compute-1")
     with pytest.raises(ComputeError):
         compute.join_pool("compute-1")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "version", "body", "status"),
+    [
+        ("GET", "os-aggregates", "2.999", None, 406),
+        ("GET", "os-aggregates", "two", None, 400),
+        ("GET", "servers?what=1", "2.1", None, 400),
+        ("POST", "flavors", "2.1", {"flavor": {"name": "x"}}, 400),
+        ("POST", "os-aggregates", "2.1", {"aggregate": {"name": "x", "y": 1}}, 400),
+        ("GET", "os-aggregates/freepool", "2.1", None, 400),
+        ("GET", "os-hypervisors/detail", "2.88", None, 500),
+        ("GET", "nosuch", "2.1", None, 404),
+    ],
+)
+def test_the_stand_in_is_strict(
+    nova: Nova, method: str, path: str, version: str, body: Any, status: int
+) -> None:
+    request = webob.Request.blank(f"/v2.1/{path}", method=method)
+    request.headers["OpenStack-API-Version"] = f"compute {version}"
+    if body is not None:
+        request.json_body = body
+    assert request.get_response(nova).status_int == status
