@@ -33,7 +33,7 @@ JSON_HEADERS = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Page:
+class ConsoleReply:
     """An answer to a request: a status, headers and a body."""
 
     status: HTTPStatus
@@ -86,11 +86,11 @@ class Site:
         start_response(status, [*{**answer.headers, **length}.items()])
         return [] if environment["REQUEST_METHOD"] == "HEAD" else [answer.body]
 
-    def _answer(self, environment: "WSGIEnvironment") -> Page:
+    def _answer(self, environment: "WSGIEnvironment") -> ConsoleReply:
         path = environment["PATH_INFO"]
         if path == ROOT:
             # Relative, because only the browser knows the prefix of the address.
-            return Page(HTTPStatus.PERMANENT_REDIRECT, {"location": "console/"})
+            return ConsoleReply(HTTPStatus.PERMANENT_REDIRECT, {"location": "console/"})
         name = path.removeprefix(f"{ROOT}/") or page.INDEX
         if name == SESSION:
             return self._answer_session(environment)
@@ -99,7 +99,7 @@ class Site:
         _check_method(environment, *READ)
         return _file(environment, self._files[name])
 
-    def _answer_session(self, environment: "WSGIEnvironment") -> Page:
+    def _answer_session(self, environment: "WSGIEnvironment") -> ConsoleReply:
         _check_method(environment, *READ, "POST")
         if environment["REQUEST_METHOD"] in READ:
             caller = environment.get("REMOTE_ADDR", "")
@@ -116,15 +116,15 @@ def _check_method(environment: "WSGIEnvironment", *methods: str) -> None:
         )
 
 
-def _file(environment: "WSGIEnvironment", file: page.File) -> Page:
+def _file(environment: "WSGIEnvironment", file: page.File) -> ConsoleReply:
     headers = {**file.headers, "etag": file.tag}
     known = environment.get("HTTP_IF_NONE_MATCH", "")
     if file.tag in (tag.strip().removeprefix("W/") for tag in known.split(",")):
-        return Page(HTTPStatus.NOT_MODIFIED, headers)
+        return ConsoleReply(HTTPStatus.NOT_MODIFIED, headers)
     if "gzip" in environment.get("HTTP_ACCEPT_ENCODING", ""):
         headers["content-encoding"] = "gzip"
-        return Page(HTTPStatus.OK, headers, file.compressed)
-    return Page(HTTPStatus.OK, headers, file.body)
+        return ConsoleReply(HTTPStatus.OK, headers, file.compressed)
+    return ConsoleReply(HTTPStatus.OK, headers, file.body)
 
 
 def _read_json(environment: "WSGIEnvironment") -> Any:
@@ -150,11 +150,13 @@ def _read_json(environment: "WSGIEnvironment") -> Any:
         raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
 
 
-def _json(document: Any, status: HTTPStatus = HTTPStatus.OK) -> Page:
-    return Page(status, JSON_HEADERS, json.dumps(document).encode())
+def _json(document: Any, status: HTTPStatus = HTTPStatus.OK) -> ConsoleReply:
+    return ConsoleReply(status, JSON_HEADERS, json.dumps(document).encode())
 
 
-def _refusal(environment: "WSGIEnvironment", error: errors.ServiceError) -> Page:
+def _refusal(
+    environment: "WSGIEnvironment", error: errors.ServiceError
+) -> ConsoleReply:
     request_id = environment.get(context.REQUEST_ID)
     document = errors.document(error, str(error), None, request_id)
     answer = _json(document, HTTPStatus(error.status))

@@ -31,7 +31,7 @@ from placement.objects import (
     resource_provider,
     trait,
 )
-from placement.objects.resource_provider import Known
+from placement.objects.resource_provider import KnownProvider
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
@@ -182,7 +182,7 @@ def _place(
     connection: sa.Connection,
     goals: Sequence[Goal],
     locked: Mapping[str, ResourceProvider],
-) -> Mapping[str, Known]:
+) -> Mapping[str, KnownProvider]:
     """Create providers, move them and rename them; return all by UUID."""
     new = [
         batch.New(goal.uuid, goal.name, goal.parent_uuid)

@@ -163,12 +163,12 @@ def list_undeclared(trees: Iterable[Parts], world: World, owner: str) -> list[st
         )
         if provider
     }
-    homes = {
+    roots = {
         world.by_uuid[uuid].root_uuid
         for uuid, owners in world.declared.items()
         if owner in owners and uuid in world.by_uuid
     }
-    return sorted(homes - mentioned, key=lambda uuid: world.by_uuid[uuid].id)
+    return sorted(roots - mentioned, key=lambda uuid: world.by_uuid[uuid].id)
 
 
 def _plan_tree(parts: Parts, world: World, terms: Terms, claimed: set[str]) -> Plan:

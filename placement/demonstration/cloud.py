@@ -76,7 +76,7 @@ class Consumer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class CloudPart:
     """Providers, parents first, with their consumers."""
 
     providers: tuple[PlannedProvider, ...]
@@ -94,12 +94,12 @@ def list_aggregates(hosts: int) -> list[str]:
     return [*map(_rack, range(racks)), *map(_zone, range(ZONES))]
 
 
-def make(hosts: int) -> Iterator[Part]:
+def make(hosts: int) -> Iterator[CloudPart]:
     """Yield the parts of a cloud: storage that hosts share, then the hosts."""
     dice = random.Random(1)
     for zone in range(ZONES):
         share = -(-hosts // ZONES) * 500 + 20_000
-        yield Part((_storage(zone, share),))
+        yield CloudPart((_storage(zone, share),))
     busy = 0.0
     for number in range(hosts):
         rack, place = divmod(number, HOSTS_IN_A_RACK)
@@ -147,7 +147,7 @@ class _Host:
         self._aggregates = (_rack(rack), _zone(self._zone))
         self._count = 0
 
-    def part(self) -> Part:
+    def part(self) -> CloudPart:
         """Return the host with the providers inside it and its consumers."""
         return self._kind(self)
 
@@ -208,30 +208,30 @@ class _Host:
             found.append(self.consumer(claims))
 
 
-def _compute(host: _Host) -> Part:
+def _compute(host: _Host) -> CloudPart:
     """Make a host that uses the disk of its zone."""
     stocks = {
         "VCPU": PlannedInventory(64, reserved=2, ratio=4.0),
         "MEMORY_MB": PlannedInventory(262_144, reserved=8_192),
     }
-    return Part(
+    return CloudPart(
         (host.provider(stocks),), tuple(host.fill(host.name, stocks, host.storage))
     )
 
 
-def _local(host: _Host) -> Part:
+def _local(host: _Host) -> CloudPart:
     """Make a host with its own disks."""
     stocks = {
         "VCPU": PlannedInventory(96, reserved=4, ratio=2.0),
         "MEMORY_MB": PlannedInventory(393_216, reserved=16_384),
         "DISK_GB": PlannedInventory(7_200, reserved=200),
     }
-    return Part(
+    return CloudPart(
         (host.provider(stocks, SSD),), tuple(host.fill(host.name, stocks, host.name))
     )
 
 
-def _numa(host: _Host) -> Part:
+def _numa(host: _Host) -> CloudPart:
     """Make a host with two NUMA nodes, each with a card that has two ports."""
     providers = [host.provider({"DISK_GB": PlannedInventory(3_600, reserved=100)})]
     consumers = []
@@ -258,10 +258,10 @@ def _numa(host: _Host) -> Part:
                 }
                 claims[ports[slot % 2]] = {"SRIOV_NET_VF": 2}
                 consumers.append(host.consumer(claims))
-    return Part(tuple(providers), tuple(consumers))
+    return CloudPart(tuple(providers), tuple(consumers))
 
 
-def _gpu(host: _Host) -> Part:
+def _gpu(host: _Host) -> CloudPart:
     """Make a host with GPU cards, each of which is allocated as a whole."""
     stocks = {
         "VCPU": PlannedInventory(128, reserved=4),
@@ -280,10 +280,10 @@ def _gpu(host: _Host) -> Part:
         if host.chance(0.9):
             own = {"VCPU": 15, "MEMORY_MB": 122_880, "DISK_GB": 400}
             consumers.append(host.consumer({host.name: own, card: {"PGPU": 1}}))
-    return Part(tuple(providers), tuple(consumers))
+    return CloudPart(tuple(providers), tuple(consumers))
 
 
-KINDS: tuple[Callable[[_Host], Part], ...] = (
+KINDS: tuple[Callable[[_Host], CloudPart], ...] = (
     _compute,
     _local,
     _numa,

@@ -47,7 +47,7 @@ def plant(
     return len(planter.providers)
 
 
-def _made(hosts: int, report: Progress) -> Iterator[cloud.Part]:
+def _made(hosts: int, report: Progress) -> Iterator[cloud.CloudPart]:
     report.begin("making hosts", hosts + cloud.ZONES)
     for part in cloud.make(hosts):
         yield part
@@ -60,7 +60,7 @@ class _Planter:
     def __init__(
         self,
         connection: sa.Connection,
-        parts: Sequence[cloud.Part],
+        parts: Sequence[cloud.CloudPart],
         report: Progress,
     ) -> None:
         self._connection = connection

@@ -12,7 +12,7 @@ from placement.forest.part import Part
 from placement.forest.vocabulary import Vocabulary
 from placement.model.tree import SHARING
 from placement.objects import exact_match, trait
-from placement.objects.exact_match import Wanted
+from placement.objects.exact_match import WantedStrings
 
 _CLASSES = sa.select(models.ResourceClass.id, models.ResourceClass.name)
 
@@ -50,8 +50,8 @@ def _find_roots(
     found = exact_match.ids_of_all(
         connection,
         [
-            Wanted(root_id, row.uuid, part.uuids),
-            Wanted(root_id, name, part.names),
+            WantedStrings(root_id, row.uuid, part.uuids),
+            WantedStrings(root_id, name, part.names),
         ],
     )
     # Providers without a root are not part of the API.

@@ -38,7 +38,7 @@ CLASS_METRICS = {
 }
 
 
-class Fleet:
+class FleetTotals:
     """A collector of prometheus_client.
 
     The sums are kept in a file next to the counts of the processes. A process that is

@@ -8,7 +8,7 @@ from oslo_log import log
 
 from placement import errors, measure
 from placement.db import migration, models
-from placement.monitoring.fleet import Fleet
+from placement.monitoring.fleet import FleetTotals
 from placement.objects import own_table, standard_name
 from placement_foundation import context
 from placement_foundation.database.storage import Database
@@ -61,7 +61,7 @@ def metrics_page(config: cfg.ConfigOpts, database: Database) -> Page:
     database.rest()
     metrics.switch_on(measure.PREFIX, measure.MEASURES)
     metrics.watch_connections(database.engine)
-    fleet = Fleet(database, metrics.directory(), config.metrics.fleet_interval)
+    fleet = FleetTotals(database, metrics.directory(), config.metrics.fleet_interval)
     return Page(lambda: Text(metrics.render([fleet]), media_type=metrics.MEDIA_TYPE))
 
 

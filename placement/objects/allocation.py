@@ -30,7 +30,7 @@ from placement.objects import (
     resource_class,
     resource_provider,
 )
-from placement.objects.exact_match import Wanted
+from placement.objects.exact_match import WantedStrings
 from placement.objects.resource_provider import Locked
 from placement_foundation.clock import utc_now
 from placement_foundation.database import storage
@@ -207,14 +207,14 @@ def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
     recorded, using, class_ids, provider_ids, *owners = exact_match.ids_of_all(
         connection,
         [
-            Wanted(models.Consumer.id, models.Consumer.uuid, uuids),
-            Wanted(models.Allocation.id, models.Allocation.consumer_id, uuids),
-            Wanted(
+            WantedStrings(models.Consumer.id, models.Consumer.uuid, uuids),
+            WantedStrings(models.Allocation.id, models.Allocation.consumer_id, uuids),
+            WantedStrings(
                 models.ResourceClass.id,
                 models.ResourceClass.name,
                 class_names(claims),
             ),
-            Wanted(
+            WantedStrings(
                 models.ResourceProvider.id,
                 models.ResourceProvider.uuid,
                 provider_uuids(claims) if looks_up_providers else (),

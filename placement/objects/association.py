@@ -10,7 +10,7 @@ from placement_foundation.database import storage
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class AssociationChange:
     """What was associated with a provider, and what was not any more, by name."""
 
     added: Sequence[str]
@@ -27,7 +27,7 @@ def replace(
     member: orm.InstrumentedAttribute[int],
     name: orm.InstrumentedAttribute[str] | orm.InstrumentedAttribute[str | None],
     wanted: Mapping[str, int],
-) -> Change:
+) -> AssociationChange:
     """Associate a provider with these and no others; return what changed.
 
     :param member: the column with the id of the associated thing
@@ -45,4 +45,4 @@ def replace(
     rows = [{"resource_provider_id": provider_id, member.key: key} for key in new]
     if rows:
         connection.execute(sa.insert(row), rows)
-    return Change([names[key] for key in new], [known[key] for key in gone])
+    return AssociationChange([names[key] for key in new], [known[key] for key in gone])

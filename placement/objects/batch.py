@@ -15,7 +15,7 @@ from placement.model import entry
 from placement.model.entry import Entry, Node
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import aggregate, declared, resource_provider, trait
-from placement.objects.resource_provider import BELONGINGS, Known
+from placement.objects.resource_provider import BELONGINGS, KnownProvider
 from placement_foundation.database import storage
 
 
@@ -28,8 +28,8 @@ class New(NamedTuple):
 
 
 def create_providers(
-    connection: sa.Connection, wanted: Iterable[New], known: Mapping[str, Known]
-) -> dict[str, Known]:
+    connection: sa.Connection, wanted: Iterable[New], known: Mapping[str, KnownProvider]
+) -> dict[str, KnownProvider]:
     """Create providers whose names and UUIDs are known to be free.
 
     :param known: providers that exist and are locked, by UUID
@@ -50,13 +50,13 @@ def create_providers(
     return there
 
 
-def _node(new: New, created: Mapping[str, Known]) -> Node:
+def _node(new: New, created: Mapping[str, KnownProvider]) -> Node:
     return Node(new.name, new.parent_uuid, created[new.uuid].root_provider_uuid)
 
 
 def _insert(
-    connection: sa.Connection, level: Sequence[New], there: Mapping[str, Known]
-) -> Mapping[str, Known]:
+    connection: sa.Connection, level: Sequence[New], there: Mapping[str, KnownProvider]
+) -> Mapping[str, KnownProvider]:
     """Insert providers whose parents exist, and return them."""
     row = models.ResourceProvider
     rows = [
@@ -111,7 +111,7 @@ def delete_providers(
 
 
 def set_traits(
-    connection: sa.Connection, wanted: Mapping[Known, Set[str]]
+    connection: sa.Connection, wanted: Mapping[KnownProvider, Set[str]]
 ) -> list[Entry]:
     """Make these the traits of providers; return the entries for the journal.
 
@@ -125,7 +125,7 @@ def set_traits(
 
 
 def set_aggregates(
-    connection: sa.Connection, wanted: Mapping[Known, Set[str]]
+    connection: sa.Connection, wanted: Mapping[KnownProvider, Set[str]]
 ) -> list[Entry]:
     """Make these the aggregates of providers; return the entries for the journal.
 
@@ -141,7 +141,7 @@ def _associate(
     connection: sa.Connection,
     member: orm.InstrumentedAttribute[int],
     name: orm.InstrumentedAttribute[Any],
-    wanted: Mapping[Known, Set[str]],
+    wanted: Mapping[KnownProvider, Set[str]],
     ids: Mapping[str, int],
     kind: str,
 ) -> list[Entry]:

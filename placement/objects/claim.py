@@ -11,7 +11,7 @@ from placement.db import models
 from placement.model.allocation import Claim, Place, class_names, provider_uuids
 from placement.model.inventory import FIELDS, Inventory, InventoryUsage
 from placement.objects import inventory
-from placement.objects.resource_provider import Known
+from placement.objects.resource_provider import KnownProvider
 from placement_foundation.database import storage
 
 _stored = models.Inventory
@@ -32,7 +32,7 @@ _STOCKS = (
 
 def load_stocks(
     connection: sa.Connection,
-    providers: Iterable[Known],
+    providers: Iterable[KnownProvider],
     class_ids: Mapping[str, int],
 ) -> dict[Place, InventoryUsage]:
     """Return the stocks that providers have of some resource classes.

@@ -11,7 +11,7 @@ from placement.db import models
 from placement.model.consumer import WantedConsumer
 from placement.model.entry import Ownership
 from placement.objects import exact_match, generation, lease
-from placement.objects.exact_match import Wanted
+from placement.objects.exact_match import WantedStrings
 from placement_foundation.database import storage
 
 RACE = "Another thread concurrently updated the data. Please retry your update"
@@ -119,18 +119,18 @@ def check_generations(
             )
 
 
-def list_owner_names(wanted: Sequence[WantedConsumer]) -> list[Wanted]:
+def list_owner_names(wanted: Sequence[WantedConsumer]) -> list[WantedStrings]:
     """Return the names of consumers' projects, users and types, to find their ids."""
     return [
-        Wanted(
+        WantedStrings(
             models.Project.id,
             models.Project.external_id,
             {each.project_id for each in wanted},
         ),
-        Wanted(
+        WantedStrings(
             models.User.id, models.User.external_id, {each.user_id for each in wanted}
         ),
-        Wanted(
+        WantedStrings(
             models.ConsumerType.id,
             models.ConsumerType.name,
             {each.type for each in wanted if each.type},
@@ -204,7 +204,7 @@ def _attributes(
 
 
 def _with_missing(
-    connection: sa.Connection, names: Wanted, known: Mapping[str, int]
+    connection: sa.Connection, names: WantedStrings, known: Mapping[str, int]
 ) -> Mapping[str, int]:
     """Return the ids of rows by name, inserting the rows that are missing.
 

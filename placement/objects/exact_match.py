@@ -88,7 +88,7 @@ _Columns: TypeAlias = tuple[
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedStrings:
     """Strings in a column, for which the ids of rows are wanted."""
 
     id_column: orm.InstrumentedAttribute[int]
@@ -97,7 +97,7 @@ class Wanted:
 
 
 def ids_of_all(
-    connection: sa.Connection, every: Sequence[Wanted]
+    connection: sa.Connection, every: Sequence[WantedStrings]
 ) -> list[dict[str, int]]:
     """Return the ids of the rows of several tables, each like ``ids_by_string``.
 

@@ -13,10 +13,10 @@ from placement.model.entry import Entry
 from placement.model.inventory import FIELDS, Inventory
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import resource_class, resource_provider
-from placement.objects.resource_provider import Known
+from placement.objects.resource_provider import KnownProvider
 from placement_foundation.database import storage
 
-P = TypeVar("P", bound=Known)
+P = TypeVar("P", bound=KnownProvider)
 
 # Identifies an inventory: the ids of its provider and resource class.
 Key: TypeAlias = tuple[int, int]
@@ -68,7 +68,7 @@ _STORED = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Record:
+class InventoryRecord:
     """An inventory as it is stored."""
 
     class_id: int
@@ -83,11 +83,14 @@ def list_by_provider(
     return {name: record.inventory for name, record in records.items()}
 
 
-def load_by_provider(connection: sa.Connection, provider_id: int) -> dict[str, Record]:
+def load_by_provider(
+    connection: sa.Connection, provider_id: int
+) -> dict[str, InventoryRecord]:
     """Return the inventory records of a provider by class name, in class id order."""
     rows: Iterable[Any] = connection.execute(_BY_PROVIDER, {"provider": provider_id})
     return {
-        name: Record(class_id, Inventory(*fields)) for name, class_id, *fields in rows
+        name: InventoryRecord(class_id, Inventory(*fields))
+        for name, class_id, *fields in rows
     }
 
 
@@ -213,7 +216,9 @@ def _bump(
 
 
 def _entries(
-    provider: Known, before: Mapping[str, Inventory], after: Mapping[str, Inventory]
+    provider: KnownProvider,
+    before: Mapping[str, Inventory],
+    after: Mapping[str, Inventory],
 ) -> list[Entry]:
     return entry.of_inventories(
         provider.uuid, provider.root_provider_uuid, before, after
@@ -221,7 +226,7 @@ def _entries(
 
 
 def _load_stored(
-    connection: sa.Connection, providers: Iterable[Known]
+    connection: sa.Connection, providers: Iterable[KnownProvider]
 ) -> dict[Key, tuple[str, Inventory]]:
     """Return the inventories of providers, each with the name of its class."""
     stored: dict[Key, tuple[str, Inventory]] = {}
@@ -233,7 +238,7 @@ def _load_stored(
 
 
 def _remove(
-    connection: sa.Connection, providers: Iterable[Known], keys: Collection[Key]
+    connection: sa.Connection, providers: Iterable[KnownProvider], keys: Collection[Key]
 ) -> None:
     """Remove inventories of providers.
 

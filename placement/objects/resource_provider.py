@@ -45,7 +45,7 @@ class Locked(NamedTuple):
     root_provider_uuid: str
 
 
-class Known(generation.Known, Protocol):
+class KnownProvider(generation.Known, Protocol):
     """A provider as it was read."""
 
     @property
@@ -373,7 +373,7 @@ def check_generation(
 
 def record_change(
     connection: sa.Connection,
-    providers: Iterable[Known],
+    providers: Iterable[KnownProvider],
     entries: Iterable[Entry],
     *,
     bump: bool,

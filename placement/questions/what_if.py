@@ -32,7 +32,7 @@ class Difference:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class CloudChange:
     """The changes to a provider.
 
     ``inventories`` have the fields that would change, by resource class; None means
@@ -50,7 +50,7 @@ class World:
 
     ignore_consumers: frozenset[str]
     without_hosts: frozenset[str]
-    providers: Mapping[str, Change]
+    providers: Mapping[str, CloudChange]
 
 
 def imagine(forest: Forest, world: World, freed: Freed) -> Forest:
@@ -97,7 +97,7 @@ def _imagine_tree(tree: Tree, words: Vocabulary, world: World, freed: Freed) -> 
 
 
 def _imagine_provider(
-    provider: Provider, words: Vocabulary, change: Change | None, freed: Freed
+    provider: Provider, words: Vocabulary, change: CloudChange | None, freed: Freed
 ) -> Provider:
     stocks = {
         name: dataclasses.replace(

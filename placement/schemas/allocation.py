@@ -154,7 +154,7 @@ def _parse_amounts(document: Json) -> dict[str, dict[str, int]]:
     return {uuid: item["resources"] for uuid, item in document.items()}
 
 
-class Member(NamedTuple):
+class ConsumerField(NamedTuple):
     """A field about a consumer: its first microversion, schema and value."""
 
     since: tuple[int, int]
@@ -164,12 +164,12 @@ class Member(NamedTuple):
 
 # The fields about the consumer of allocations, by name.
 ABOUT = {
-    "project_id": Member((1, 12), TEXT, lambda consumer: consumer.project_id),
-    "user_id": Member((1, 12), TEXT, lambda consumer: consumer.user_id),
-    "consumer_generation": Member(
+    "project_id": ConsumerField((1, 12), TEXT, lambda consumer: consumer.project_id),
+    "user_id": ConsumerField((1, 12), TEXT, lambda consumer: consumer.user_id),
+    "consumer_generation": ConsumerField(
         (1, 28), INTEGER, lambda consumer: consumer.generation
     ),
-    "consumer_type": Member(
+    "consumer_type": ConsumerField(
         (1, 38), TEXT, lambda consumer: consumer.type or UNKNOWN_TYPE
     ),
 }
@@ -193,7 +193,9 @@ def _describe_provider(version: Version) -> Json:
     )
 
 
-def _describe_about(members: Mapping[str, Member], version: Version) -> dict[str, Json]:
+def _describe_about(
+    members: Mapping[str, ConsumerField], version: Version
+) -> dict[str, Json]:
     return {
         name: member.schema
         for name, member in members.items()
@@ -233,7 +235,9 @@ def render_provider(allocations: ProviderAllocations, view: View) -> Json:
     }
 
 
-def _about(members: Mapping[str, Member], consumer: Consumer, view: View) -> Json:
+def _about(
+    members: Mapping[str, ConsumerField], consumer: Consumer, view: View
+) -> Json:
     return {
         name: member.render(consumer)
         for name, member in members.items()

@@ -11,7 +11,7 @@ from placement.questions.explanation.explanation import (
     Judged,
 )
 from placement.questions.explanation.finding import Finding, Verdict
-from placement.questions.explanation.report import Change, Figures, Wanted
+from placement.questions.explanation.report import Figures, QueryChange, Wanted
 from placement.questions.explanation.smaller import Offer
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own, unexpected
@@ -186,7 +186,7 @@ def _render_figures(figures: Figures) -> Json:
     }
 
 
-def _render_change(change: Change) -> Json:
+def _render_change(change: QueryChange) -> Json:
     return {
         "drop": [constraint.id for constraint in change.dropped],
         "serves": change.serves,

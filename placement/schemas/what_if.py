@@ -9,7 +9,7 @@ from placement.microversion import MAXIMUM
 from placement.questions.candidate_query import Candidates
 from placement.questions.capacity import Capacity
 from placement.questions.explanation.explanation import Explanation
-from placement.questions.what_if import Change, Difference, World
+from placement.questions.what_if import CloudChange, Difference, World
 from placement.schemas import allocation_candidate, capacity, explanation, inventory
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http import query_string
@@ -142,8 +142,8 @@ def _as_bytes(text: str) -> str:
     return text.encode("utf-8").decode("latin-1")
 
 
-def _parse_change(change: Json) -> Change:
-    return Change(
+def _parse_change(change: Json) -> CloudChange:
+    return CloudChange(
         {
             name: fields and inventory.parse_fields(fields)
             for name, fields in change.get("inventories", {}).items()

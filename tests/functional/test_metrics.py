@@ -274,7 +274,7 @@ class Clock:
         return self.now
 
 
-def sums(collector: fleet.Fleet) -> Reading:
+def sums(collector: fleet.FleetTotals) -> Reading:
     import prometheus_client
 
     registry = prometheus_client.CollectorRegistry()
@@ -287,7 +287,9 @@ def test_the_fleet_is_asked_of_the_database_once_for_all_processes(
 ) -> None:
     administrator, clock = client.Client(application), Clock()
     administrator.make_provider(VCPU=4)
-    processes = [fleet.Fleet(database, str(tmp_path), 60, clock) for _ in range(3)]
+    processes = [
+        fleet.FleetTotals(database, str(tmp_path), 60, clock) for _ in range(3)
+    ]
     with statements.statements(database) as recorded:
         for process in processes * 2:
             assert sums(process).get("placement_fleet_providers") == 1
@@ -305,7 +307,7 @@ def test_sums_remain_while_the_database_is_away(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    collector = fleet.Fleet(database, str(tmp_path), 60, clock)
+    collector = fleet.FleetTotals(database, str(tmp_path), 60, clock)
     before = sums(collector)
     refreshed = "placement_fleet_refreshed_timestamp_seconds"
     assert before.get(refreshed) == clock.now
@@ -327,7 +329,7 @@ def test_only_so_many_names_are_shown(
     consumers = {f"TYPE_{number:03}": number for number in range(102)}
     totals = total.Totals(7, classes, consumers)
     monkeypatch.setattr(total, "load", lambda connection: totals)
-    reading = sums(fleet.Fleet(database, str(tmp_path), 60))
+    reading = sums(fleet.FleetTotals(database, str(tmp_path), 60))
     shown = reading.labelled("resource_class")
     assert len(shown) == 100
     assert not shown & {"CUSTOM_000", "CUSTOM_001", "CUSTOM_002"}

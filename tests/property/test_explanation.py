@@ -100,7 +100,7 @@ WOULD_DO = re.compile(r"(\d+) would do")
 
 
 def check_change(
-    brute: relaxed.BruteForce, change: report.Change, context: object
+    brute: relaxed.BruteForce, change: report.QueryChange, context: object
 ) -> None:
     """Ask what a sentence says, and count as many hosts."""
     said = sentence.change(change)

@@ -83,7 +83,7 @@ def _test(asked: Survey, constraint: Constraint) -> Test | None:
     value, name = constraint.value, constraint.resource_class or ""
     names = frozenset(value) if isinstance(value, tuple) else frozenset({str(value)})
     amount = value if isinstance(value, int) else 0
-    homes = asked.snapshot.tree_by_uuid
+    trees_by_uuid = asked.snapshot.tree_by_uuid
 
     def nowhere(meets: Callable[[Provider], bool]) -> Test:
         return lambda tree: not any(map(meets, asked.reach(tree)))
@@ -93,7 +93,7 @@ def _test(asked: Survey, constraint: Constraint) -> Test | None:
             classes = set(classes_so_far(asked.relaxations.constraints, constraint))
             return nowhere(lambda provider: classes <= provider.stocks.keys())
         case "in_tree":
-            return lambda tree: homes.get(str(value)) is not tree
+            return lambda tree: trees_by_uuid.get(str(value)) is not tree
         case "member_of":
             return nowhere(lambda provider: bool(names & provider.aggregates))
         case "not_member_of":

@@ -45,7 +45,7 @@ class Figures:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class QueryChange:
     """Constraints to drop so that more hosts serve, and how many serve then.
 
     ``offers`` are what to ask for if amounts are not dropped but changed.
@@ -67,7 +67,7 @@ class Report:
     hosts: int
     figures: tuple[Figures, ...]
     reasons: tuple[Reason, ...]
-    changes: tuple[Change, ...] | None
+    changes: tuple[QueryChange, ...] | None
     near: tuple[Host, ...] | None
     asked: tuple[Host, ...]
     complete: bool
@@ -169,13 +169,13 @@ class _Reporter:
         together = self._relaxations.of_kinds("together")
         return self._survey.serving(bit | together | self._relaxations.inventories)
 
-    def _help(self) -> tuple[tuple[Change, ...], tuple[Host, ...]]:
+    def _help(self) -> tuple[tuple[QueryChange, ...], tuple[Host, ...]]:
         """Return what to leave out, and which hosts are nearest."""
         most_near = self._wanted.near
         if most_near is None:
             most_near = NEAR_BY_DEFAULT
         refusing = self._refusing()
-        changes: list[Change] = []
+        changes: list[QueryChange] = []
         for size in range(1, MOST_DROPPED + 1):
             changes = self._changes(self._helping(size, refusing))
             if changes or self._deadline.has_come():
@@ -183,7 +183,7 @@ class _Reporter:
         near = self._nearness.nearest(refusing, most_near)
         return self._with_offers(changes[: self._wanted.changes]), tuple(near)
 
-    def _with_offers(self, changes: Sequence[Change]) -> tuple[Change, ...]:
+    def _with_offers(self, changes: Sequence[QueryChange]) -> tuple[QueryChange, ...]:
         """Add to changes what to ask for instead of the amounts that they drop."""
         named = {
             target_of(each)
@@ -193,7 +193,9 @@ class _Reporter:
         }
         return tuple(self._with_offer(change, named) for change in changes)
 
-    def _with_offer(self, change: Change, named: Collection[Target]) -> Change:
+    def _with_offer(
+        self, change: QueryChange, named: Collection[Target]
+    ) -> QueryChange:
         about = [
             each
             for each in change.dropped
@@ -211,7 +213,9 @@ class _Reporter:
             found = self._offers(change, some)
         return dataclasses.replace(change, offers=found)
 
-    def _offers(self, change: Change, about: Sequence[Constraint]) -> tuple[Offer, ...]:
+    def _offers(
+        self, change: QueryChange, about: Sequence[Constraint]
+    ) -> tuple[Offer, ...]:
         if not about or self._deadline.has_come():
             return ()
         return offers(self._survey, change.dropped, about, self._deadline)
@@ -271,14 +275,14 @@ class _Reporter:
                 bases = [each | way for each in bases for way in (missed, inventory)]
         return bases
 
-    def _changes(self, helping: Iterable[Set]) -> list[Change]:
+    def _changes(self, helping: Iterable[Set]) -> list[QueryChange]:
         """Return the sets that let more hosts serve, the most effective first."""
         counted = []
         for dropped in helping:
             serves = survey.count(self._survey.serving(self._all & ~dropped))
             if serves > self._serves:
                 names = self._relaxations.listed(dropped)
-                counted.append(Change(names, serves))
+                counted.append(QueryChange(names, serves))
         at = {each: place for place, each in enumerate(self._relaxations.constraints)}
         counted.sort(
             key=lambda change: (

@@ -11,7 +11,7 @@ from placement.model.tree import SHARING, Provider
 from placement.questions.explanation.constraint import Constraint, classes_so_far
 from placement.questions.explanation.finding import Finding, Verdict
 from placement.questions.explanation.reason import Reason
-from placement.questions.explanation.report import Change, Report
+from placement.questions.explanation.report import QueryChange, Report
 from placement.questions.explanation.smaller import Offer, target_of
 
 # With more reasons than this, the one of the hosts that came furthest is given first.
@@ -244,7 +244,7 @@ def _next_subject(reason: Reason) -> str:
     return f"of the {reason.before} others, {reason.out}"
 
 
-def change(each: Change) -> str:
+def change(each: QueryChange) -> str:
     """Return what to change, and how many hosts serve then."""
     if not each.offers:
         return f"{_doing_all(each.dropped)}: {_serve(each.serves)}"
