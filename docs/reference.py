@@ -33,6 +33,7 @@ HELPS = {
         "import",
         "check",
     ],
+    "placement-audit": [],
     "placement-feed": [],
     "placement-apply": ["plan", "export", "drift"],
     "placement-nodes": ["serve", "db sync"],
@@ -44,6 +45,7 @@ HELPS = {
 PURPOSES = {
     "placement-api": "serve the placement API",
     "placement-apply": "apply hardware that is declared in files",
+    "placement-audit": "find claims of consumers that no longer live",
     "placement-explain": "ask why hosts do not serve a request",
     "placement-feed": "forward what changes in the ledger",
     "placement-manage": "manage the database of the placement service",

@@ -21,12 +21,14 @@ A client keeps one session, with its connections and its token: create one for a
 and share it. ``for_request`` returns the same client on behalf of one inbound request.
 """
 
+import contextlib
 import copy
 import dataclasses
+import json
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -36,6 +38,7 @@ from oslo_config import cfg
 from placement_clients import access, record
 from placement_clients.access import Access, Misconfigured, register_options
 from placement_clients.errors import (
+    TABLE_UNUSABLE,
     BadRequest,
     Conflict,
     Forbidden,
@@ -146,24 +149,57 @@ class Client:
         :param path: the path below the endpoint, percent-encoded: see ``path_of``
         :raises PlacementError: the status is not 2xx, or there is no answer
         """
+        content = {} if body is None else {"json": body}
+        return _read(self._send(method, path, version, query, **content))
+
+    def lines(self, path: str, *, version: str, query: Query = "") -> Iterator[Json]:
+        """Yield the documents of an answer that has one a line, as they arrive.
+
+        :raises PlacementError: the status is not 2xx, or the answer ends too early
+        """
+        response = self._send(
+            "GET", path, version, query, accept="application/x-ndjson", stream=True
+        )
+        with contextlib.closing(response):
+            if not response.ok:
+                _read(response)
+            try:
+                for line in response.iter_lines():
+                    yield json.loads(line)
+            except (OSError, ValueError) as exc:
+                raise Unavailable(f"the answer ends too early: {exc}") from exc
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        version: str,
+        query: Query,
+        *,
+        accept: str = "application/json",
+        **options: Any,
+    ) -> Any:
+        """Send a request, and return the response.
+
+        :raises PlacementError: there is none
+        """
         text = query if isinstance(query, str) else encode_query(query)
         headers = {
-            "Accept": "application/json",
+            "Accept": accept,
             "OpenStack-API-Version": f"placement {version}",
             **self._headers,
         }
         try:
-            response = self._way.adapter.request(
+            return self._way.adapter.request(
                 f"{path}?{text}" if text else path,
                 method,
                 raise_exc=False,
                 headers=headers,
                 timeout=(self._way.connect_seconds, self._way.answer_seconds),
-                **({} if body is None else {"json": body}),
+                **options,
             )
         except keystone.ClientException as exc:
             raise _unanswered(exc) from exc
-        return _read(response)
 
     def get(self, path: str, *, version: str, query: Query = "") -> Json:
         """Return the document at a path."""
@@ -194,6 +230,20 @@ class Client:
                 if not exc.lost_race:
                     raise
             self.pause(attempt)
+        return work()
+
+    def retry_while_busy(self, work: Callable[[], T]) -> T:
+        """Run work, again after growing pauses while the service has no time for it.
+
+        That is what 503 says, but for what no pause mends. Only the last one is raised.
+        """
+        for attempt in range(ATTEMPTS - 1):
+            try:
+                return work()
+            except Unavailable as exc:
+                if exc.status != 503 or exc.code == TABLE_UNUSABLE:
+                    raise
+            self._pause(2**attempt)
         return work()
 
     def pause(self, attempt: int) -> None:

@@ -35,6 +35,11 @@ def apply(arguments: Sequence[str] | None = None) -> int:
     return _run("placement-apply", "placement_clients.apply.cli", arguments)
 
 
+def audit(arguments: Sequence[str] | None = None) -> int:
+    """Run ``placement-audit``; return the exit status."""
+    return _run("placement-audit", "placement_clients.audit.cli", arguments, 2)
+
+
 def feed(arguments: Sequence[str] | None = None) -> int:
     """Run ``placement-feed``; return the exit status."""
     return _run("placement-feed", "placement_clients.feed.cli", arguments)

@@ -19,6 +19,10 @@ PIPE_WIDTH = 100_000
 INTERRUPTED = 130
 
 
+class Unusable(Exception):
+    """The command cannot be carried out as it was given. The message says why."""
+
+
 def run(program: str, work: Callable[[], int]) -> int:
     """Run a command and return its exit status, whatever ends it early."""
     try:
@@ -64,7 +68,31 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
+def agrees(question: str) -> bool:
+    """Ask a person; what is printed to a pipe is not mixed with the question.
+
+    :raises Unusable: standard input is not a terminal
+    """
+    check_can_ask()
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def check_can_ask() -> None:
+    """Check that there is a person to ask.
+
+    :raises Unusable: standard input is not a terminal
+    """
+    if not sys.stdin.isatty():
+        raise Unusable("--yes is needed where there is no terminal to confirm on")
+
+
 def complain(program: str, lines: Iterable[str]) -> None:
-    """Print lines to standard error, each prefixed with the name of the program."""
+    """Print lines to standard error, each prefixed with the name of the program.
+
+    They come after what was printed before, even if both go to one place.
+    """
+    sys.stdout.flush()
     for line in lines:
         print(f"{program}: {line}", file=sys.stderr)

@@ -87,3 +87,17 @@ def _call(environ: "WSGIEnvironment") -> Call:
     }
     path = unquote(environ["PATH_INFO"])
     return Call(environ["REQUEST_METHOD"], path, environ["QUERY_STRING"], headers)
+
+
+def without_ledger(application: "WSGIApplication") -> "WSGIApplication":
+    """Return a Placement that has no ``/ledger/v1``, as OpenStack Placement."""
+
+    def older(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        if environ["PATH_INFO"].startswith("/ledger"):
+            start_response("404 Not Found", [("Content-Type", "application/json")])
+            return [b'{"errors": [{"status": 404, "detail": "not here"}]}']
+        return application(environ, start_response)
+
+    return older

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,19 +13,26 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from placement_clients.apply import declaration, drawing, export, ordinary, yaml12
 from placement_clients.apply.declaration import Declaration
 from placement_clients.apply.fault import Fault
-from placement_clients.client import Client, Json, NotFound, Timeout, Unavailable
+from placement_clients.client import Client, Json, NotFound
 from placement_clients.console_script import NO_ANSWER
 from placement_clients.option import placement_of, way
-from placement_clients.output import PIPE_WIDTH, complain, run, show_json
+from placement_clients.output import (
+    PIPE_WIDTH,
+    Unusable,
+    agrees,
+    check_can_ask,
+    complain,
+    run,
+    show_json,
+)
 from placement_foundation.serving import completion
 
 PROGRAM = "placement-apply"
 NOTHING, ERROR, SOMETHING = range(3)
 VERSION = "latest"
 OWNER = "fleet"
-# How many trees are sent at a time, and how often a busy service is asked.
+# How many trees are sent at a time.
 PORTION = 500
-ATTEMPTS = 5
 
 USAGE = """\
 placement-apply FILE... [--owner NAME] [--force] [--prune] [--yes] [options]
@@ -51,10 +57,6 @@ examples:
   placement-apply --yes --owner gpu-team gpus.yaml
   placement-apply export --host compute-1 > compute-1.yaml
 """
-
-
-class Unusable(Exception):
-    """The command cannot be carried out as it was given. The message says why."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,8 +111,8 @@ def plan(placement: Client, declared: Declaration, asked: argparse.Namespace) ->
 
 def apply(placement: Client, declared: Declaration, asked: argparse.Namespace) -> int:
     """Show what would change, ask, and change it."""
-    if not (asked.yes or sys.stdin.isatty()):
-        raise Unusable("--yes is needed where there is no terminal to confirm on")
+    if not asked.yes:
+        check_can_ask()
     applier = _Applier(placement, declared, asked)
     if not asked.yes:
         planned = applier.send(dry_run=True)
@@ -118,7 +120,7 @@ def apply(placement: Client, declared: Declaration, asked: argparse.Namespace) -
         if not _differ(planned):
             # What is declared is remembered, even if nothing differs.
             return ERROR if _have_failed(planned) else _done(applier, asked)
-        if not _agreed():
+        if not agrees("Apply this?"):
             raise Unusable("nothing was changed")
     return _done(applier, asked)
 
@@ -234,19 +236,11 @@ class _Applier:
 
     def _ask(self, body: Json) -> Json:
         """Return the answer; a busy service is asked again: twice does no harm."""
-        for attempt in range(ATTEMPTS - 1):
-            try:
-                return self._ask_once(body)
-            except Timeout:
-                raise
-            except Unavailable as exc:
-                if exc.status != 503 or exc.code == "placement.table_unusable":
-                    raise
-            time.sleep(2**attempt)
-        return self._ask_once(body)
-
-    def _ask_once(self, body: Json) -> Json:
-        return self.placement.post("/ledger/v1/apply", body, version=VERSION).document
+        return self.placement.retry_while_busy(
+            lambda: (
+                self.placement.post("/ledger/v1/apply", body, version=VERSION).document
+            )
+        )
 
     def _become_ordinary(self) -> None:
         """Go on without ``/ledger/v1``, and say so.
@@ -313,12 +307,6 @@ def _differ(trees: Sequence[Json]) -> bool:
 
 def _have_failed(trees: Sequence[Json]) -> bool:
     return any(tree["result"] in ("conflict", "refused") for tree in trees)
-
-
-def _agreed() -> bool:
-    sys.stdout.write("Apply this? [y/N] ")
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _parser() -> argparse.ArgumentParser:

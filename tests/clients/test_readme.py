@@ -32,6 +32,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         ("docs/placement-request.rst", None),
         ("docs/why-nothing-fits.rst", None),
         ("docs/apply.rst", None),
+        ("docs/audit.rst", None),
         ("docs/placements.rst", None),
     ],
 )

@@ -18,6 +18,7 @@ COMMANDS = dict(
 WORDS = {
     "placement-api": {"--port", "--workers"},
     "placement-apply": {"--owner", "--prune", "--shell_completion"},
+    "placement-audit": {"--nova", "--release", "--older-than"},
     "placement-explain": {"--help", "--shell_completion"},
     "placement-feed": {"--webhook", "--state"},
     "placement-manage": {"online_data_migrations", "openapi", "--microversion"},

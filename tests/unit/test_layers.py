@@ -75,7 +75,7 @@ LAYERS = {
         {"clock", "context", "errors", "option"},
     ],
     CLIENTS: [
-        {"request", "explain", "apply", "feed"},
+        {"request", "explain", "apply", "feed", "audit"},
         {"option"},
         {"output"},
         {"client"},
@@ -158,11 +158,11 @@ LIBRARIES = {
     "alembic": {"db", "database", "serving"},
     "oslo_config": {"conf", "app", "policy", "cmd", "middleware", "option"}
     | {"console", "monitoring", "serving", "http", "observing", "access"}
-    | {"client", "compute", "feed"},
+    | {"client", "compute", "feed", "audit"},
     "prometheus_client": {"observing", "monitoring"},
     "opentelemetry": {"observing"},
     "keystoneauth1": {"console", "http", "sync", "access", "client", "compute", "conf"}
-    | {"cmd"},
+    | {"cmd", "audit"},
     "gunicorn": {"serving"},
     "oslo_policy": {"policy", "conf", "http", "option"},
 }

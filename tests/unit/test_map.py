@@ -15,7 +15,10 @@ COMMANDS = re.findall(r"``tox -e (\w+)", MAP)
 PLACES = [ROOT, ROOT / "placement_nodes"]
 SOURCES = [
     path
-    for package in ("placement", "placement_foundation", "placement_nodes")
+    for package in (
+        *("placement", "placement_clients", "placement_foundation"),
+        "placement_nodes",
+    )
     for path in (ROOT / package).rglob("*.py")
 ]
 

@@ -2,12 +2,8 @@
 
 import io
 import json
-import os
-import pty
 import random
-import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +11,13 @@ import pytest
 
 from placement_clients.apply import cli
 from placement_foundation.database.storage import Database
+from tests import terminal
 from tests.client import Client, new_uuid
 from tests.property import declaring
-from tests.serving import Served, serving
+from tests.serving import Served, serving, without_ledger
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+    from _typeshed.wsgi import WSGIApplication
 
 PROGRAM = Path(sys.executable).with_name("placement-apply")
 RACK = "5c1f0000-0000-4000-8000-000000000017"
@@ -38,20 +35,6 @@ trees:
     traits: [CUSTOM_NVLINK]
 aggregates: {{rack-17: {RACK}}}
 """
-
-
-def without_ledger(application: "WSGIApplication") -> "WSGIApplication":
-    """Return a Placement that has no ``/ledger/v1``, as OpenStack Placement."""
-
-    def older(
-        environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> "Iterable[bytes]":
-        if environ["PATH_INFO"].startswith("/ledger"):
-            start_response("404 Not Found", [("Content-Type", "application/json")])
-            return [b'{"errors": [{"status": 404, "detail": "not here"}]}']
-        return application(environ, start_response)
-
-    return older
 
 
 class Desk:
@@ -187,29 +170,12 @@ def test_a_person_is_asked(
     desk: Desk, client: Client, reply: bytes, status: int
 ) -> None:
     desk.file.write_text(FLEET)
-    controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [PROGRAM, desk.file, "--url", desk.url, "--token", "admin"],
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-        env={**os.environ, "COLUMNS": "100", "TERM": "xterm-256color"},
+    told, printed = terminal.run(
+        [PROGRAM, desk.file, "--url", desk.url, "--token", "admin"], reply
     )
-    os.close(terminal)
-    os.write(controller, reply)
-    printed = b""
-    while True:
-        try:
-            chunk = os.read(controller, 65536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        printed += chunk
-    os.close(controller)
-    assert process.wait() == status
-    assert b"\x1b[32m+ compute-1" in printed
-    assert b"Apply this? [y/N]" in printed
+    assert told == status
+    assert "\x1b[32m+ compute-1" in printed
+    assert "Apply this? [y/N]" in printed
     assert bool(fleet(client)) == (status == 0)
 
 

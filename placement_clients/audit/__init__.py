@@ -1,0 +1,1 @@
+"""``placement-audit``: claims of consumers that no longer live, and the reverse."""

@@ -1,0 +1,166 @@
+"""Reads what is claimed, from any Placement."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping
+
+from placement_clients.audit.life import UNKNOWN, Claim, Owner, Part, pack, unpack_part
+from placement_clients.audit.spool import Row
+from placement_clients.client import Client, Json, NotFound, NotSupported, path_of
+from placement_foundation.observing.progress import Progress
+
+PART = "part"
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+FLEET = "/ledger/v1/fleet"
+FIELDS = "parent,traits,consumers"
+# The first version with types of consumers, and the first that guards writes of claims.
+TYPED, GUARDED = "1.38", "1.28"
+
+
+def read(placement: Client, progress: Progress) -> Iterator[Row]:
+    """Yield what each consumer claims of each provider.
+
+    It is of one moment where the service has ``/ledger/v1``; otherwise each provider is
+    read by itself, so what moves meanwhile may occur twice, or not at all.
+    """
+    try:
+        documents = placement.retry_while_busy(lambda: _begin(placement))
+    except (NotFound, NotSupported):
+        yield from _read_one_by_one(placement, progress)
+        return
+    progress.begin("reading claims")
+    places: dict[str, tuple[str, str]] = {}
+    for document in documents:
+        # The last line says where the feed goes on.
+        if "uuid" in document:
+            yield from _read_provider(document, places)
+            progress.advance()
+
+
+def _begin(placement: Client) -> Iterator[Json]:
+    """Return the documents of the fleet, of which the first has been read."""
+    lines = placement.lines(FLEET, version="latest", query={"fields": FIELDS})
+    first = list(itertools.islice(lines, 1))
+    return itertools.chain(first, lines)
+
+
+def _read_provider(document: Json, places: dict[str, tuple[str, str]]) -> Iterator[Row]:
+    """Yield the claims of a provider; the root of a tree comes before the rest."""
+    root = document["root_provider_uuid"]
+    if root == document["uuid"]:
+        places.clear()
+        places[root] = (root, document["name"])
+    is_shared = SHARES in document["traits"]
+    for consumer, each in document["allocations"].items():
+        part = Part(
+            document["uuid"],
+            document["name"],
+            places.get(root, (root, root)),
+            is_shared,
+            each["resources"],
+        )
+        owner = Owner(**{name: each.get(name) for name in _OWNER})
+        yield consumer, PART, {**pack(part), "owner": pack(owner)}
+
+
+_OWNER = tuple(field.name for field in dataclasses.fields(Owner))
+
+
+def _read_one_by_one(placement: Client, progress: Progress) -> Iterator[Row]:
+    listed = placement.list_providers()
+    names = {each.uuid: each.name for each in listed}
+    shared = {
+        each.uuid for each in placement.list_providers(required=SHARES, version="1.18")
+    }
+    progress.begin("reading claims", len(listed))
+    for provider in listed:
+        root = provider.root_uuid or provider.uuid
+        try:
+            held = placement.list_allocations_of_provider(provider.uuid)
+        except NotFound:
+            # It was deleted meanwhile.
+            held = {}
+        for consumer, resources in held.items():
+            part = Part(
+                provider.uuid,
+                provider.name,
+                (root, names.get(root, root)),
+                provider.uuid in shared,
+                resources,
+            )
+            yield consumer, PART, {**pack(part), "owner": None}
+        progress.advance()
+
+
+def join(consumer: str, documents: list[Json]) -> Claim:
+    """Return the claim of a consumer, of the documents that ``read`` has yielded."""
+    owner = Owner()
+    parts = {}
+    for document in documents:
+        known = document.pop("owner")
+        owner = Owner(**known) if known else owner
+        part = unpack_part(document)
+        parts[part.provider] = part
+    return Claim(consumer, tuple(parts.values()), owner)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Now:
+    """What a consumer claims now, as it is written again to claim the same.
+
+    :param body: what ``PUT /allocations/{consumer}`` takes, without a generation
+    """
+
+    amounts: Mapping[str, Mapping[str, int]]
+    generation: int | None
+    body: Json
+
+    @property
+    def version(self) -> str:
+        """The microversion that the body is of."""
+        return version_of(self.body)
+
+
+def version_of(body: Json) -> str:
+    """Return the microversion of a body: types of consumers are not optional."""
+    return TYPED if "consumer_type" in body else GUARDED
+
+
+def look(placement: Client, consumer: str) -> Now:
+    """Return what a consumer claims at this moment."""
+    path = path_of("allocations", consumer)
+    try:
+        document = placement.get(path, version=TYPED)
+    except NotSupported:
+        document = placement.get(path, version=GUARDED)
+    amounts = {
+        provider: each["resources"]
+        for provider, each in document["allocations"].items()
+    }
+    body = {
+        "allocations": {
+            provider: {"resources": resources}
+            for provider, resources in amounts.items()
+        },
+        "project_id": document.get("project_id"),
+        "user_id": document.get("user_id"),
+    }
+    if document.get("consumer_type", UNKNOWN) != UNKNOWN:
+        body["consumer_type"] = document["consumer_type"]
+    return Now(amounts, document.get("consumer_generation"), body)
+
+
+def story_of(placement: Client, claim: Claim) -> Json:
+    """Return the entry of the journal about the claim of a consumer; None if unknown.
+
+    It is the one before which the consumer had nothing, the newest of them.
+    """
+    query = {"consumer": claim.consumer, "type": "allocations", "limit": "100"}
+    try:
+        document = placement.get("/ledger/v1/history", version="latest", query=query)
+    except NotFound:
+        return None
+    for entry in document["history"]:
+        if not entry["before"] and entry["after"]:
+            return entry
+    return None

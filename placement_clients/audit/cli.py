@@ -1,0 +1,281 @@
+"""``placement-audit``: the command."""
+
+import argparse
+import datetime
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from placement_clients import access
+from placement_clients.audit import drawing, release, undo
+from placement_clients.audit.alive import AliveFile
+from placement_clients.audit.audit import Audit, Counts, count_kinds
+from placement_clients.audit.judging import ORPHAN
+from placement_clients.audit.life import NotAnswered, Source
+from placement_clients.audit.release import LEFT, Releaser
+from placement_clients.audit.reserved import Reservations
+from placement_clients.audit.spool import Spool
+from placement_clients.client import Client
+from placement_clients.console_script import NO_ANSWER
+from placement_clients.option import placement_of, way
+from placement_clients.output import Unusable, agrees, check_can_ask, complain, run
+from placement_foundation.observing import progress
+from placement_foundation.serving import completion
+
+PROGRAM = "placement-audit"
+NOTHING, FOUND, ERROR = range(3)
+USAGE = """\
+placement-audit WHO-LIVES... [--type NAME]... [--format table|json|csv] [options]
+       placement-audit WHO-LIVES... --release [--older-than 1h] [--yes] [options]
+       placement-audit --undo FILE [options]"""
+DESCRIPTION = """\
+Find claims in Placement whose consumer no longer lives, consumers that live and claim
+nothing, and claims on another host or of other amounts than the consumer's. WHO-LIVES
+is any of --nova, --ironic, --reservations and --alive; a consumer lives if one of them
+says so. Nothing is changed without --release.
+"""
+EPILOG = """\
+exit status:
+  0  nothing was found, or everything that was found is released or restored
+  1  something was found, or could not be released or restored
+  2  wrong options, a file that cannot be used, or somebody did not answer
+
+examples:
+  placement-audit --nova
+  placement-audit --nova --ironic --format csv > audit.csv
+  placement-audit --alive alive.ndjson --release --older-than 1d
+  placement-audit --undo placement-audit-undo-20261122T100000Z.ndjson
+"""
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return the exit status."""
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    named = asked.nova or asked.ironic or asked.reservations or asked.alive
+    if not (named or asked.undo):
+        parser.error("who lives? --nova, --ironic, --reservations or --alive is needed")
+    if asked.undo and (named or asked.release):
+        parser.error("--undo goes with nothing else")
+    status = run(PROGRAM, partial(_run, asked))
+    return ERROR if status == NO_ANSWER else status
+
+
+def _run(asked: argparse.Namespace) -> int:
+    try:
+        if asked.undo:
+            return restore(placement_of(asked), asked.undo)
+        return audit(placement_of(asked), list(_sources(asked)), asked)
+    except (NotAnswered, Unusable) as exc:
+        complain(PROGRAM, [str(exc)])
+        return ERROR
+
+
+def audit(
+    placement: Client, sources: Sequence[Source], asked: argparse.Namespace
+) -> int:
+    """Print what does not fit together, and release it if that is asked for."""
+    if asked.release and not asked.yes:
+        check_can_ask()
+    with Spool() as found:
+        with progress.shown(PROGRAM) as shown:
+            work = Audit(placement, sources, shown)
+            work.run(found, twice=asked.release)
+        show = FORMATS[asked.format]
+        orphans = found.count(ORPHAN)
+        if not (asked.release and orphans):
+            show(found, work.counts)
+            return FOUND if any(count_kinds(found).values()) else NOTHING
+        if asked.format == "table":
+            show(found, work.counts)
+        _check_may_release(sources, work.counts)
+        older_than = f" older than {asked.older_than[0]}" if asked.older_than[1] else ""
+        what = f"{orphans} orphan{'s' if orphans > 1 else ''}{older_than}"
+        if not (asked.yes or agrees(f"Release {what}?")):
+            raise Unusable("nothing was released")
+        left = _release(Releaser(placement, work, asked.older_than[1]), found, asked)
+        if asked.format != "table":
+            show(found, work.counts)
+        others = sum(count_kinds(found).values()) - orphans
+        return FOUND if left or others else NOTHING
+
+
+def _check_may_release(sources: Sequence[Source], counts: Counts) -> None:
+    """Check that somebody lives.
+
+    :raises Unusable: nobody does, which is more likely to be a mistake
+    """
+    if not counts.living and any(source.lists_consumers for source in sources):
+        raise Unusable("nobody lives, it seems: nothing is released")
+
+
+def _release(releaser: Releaser, found: Spool, asked: argparse.Namespace) -> int:
+    path = asked.undo_file or undo.default_path()
+    complain(PROGRAM, [f"--undo {path} claims again what is released now"])
+    tell: Callable[[str, str], None] = _say if asked.format == "table" else _say_nothing
+    return releaser.release(found, path, tell)
+
+
+def restore(placement: Client, path: Path) -> int:
+    """Claim again what was released."""
+    left = 0
+    for consumer, result in release.restore(placement, path):
+        _say(consumer, result)
+        left += result.startswith(LEFT)
+    return FOUND if left else NOTHING
+
+
+def _say(consumer: str, result: str) -> None:
+    print(f"{consumer}: {result}", flush=True)
+
+
+def _say_nothing(consumer: str, result: str) -> None:
+    pass
+
+
+FORMATS: Mapping[str, Callable[[Spool, Counts], None]] = {
+    "table": drawing.draw_tables,
+    "json": drawing.print_json,
+    "csv": drawing.print_csv,
+}
+
+
+def _sources(asked: argparse.Namespace) -> Iterator[Source]:
+    """Yield the sources that the options name.
+
+    :raises Unusable: a library is missing
+    """
+    for source in [*_of_openstack(asked), *_others(asked)]:
+        if asked.type:
+            source.types = frozenset(asked.type)
+        yield source
+
+
+def _of_openstack(asked: argparse.Namespace) -> Iterator[Source]:
+    if not (asked.nova or asked.ironic):
+        return
+    try:
+        from placement_clients.audit import sdk
+    except ModuleNotFoundError as exc:
+        raise Unusable(
+            "--nova and --ironic need openstacksdk: "
+            'pip install "placement-server[clients,nova]"'
+        ) from exc
+    if asked.nova:
+        from placement_clients.audit.nova import Nova
+
+        yield Nova(sdk.connect(asked.config_file, "nova").compute)
+    if asked.ironic:
+        from placement_clients.audit.ironic import Ironic
+
+        yield Ironic(sdk.connect(asked.config_file, "ironic").baremetal)
+
+
+def _others(asked: argparse.Namespace) -> Iterator[Source]:
+    if asked.reservations:
+        way_there = access.from_environment(
+            url=asked.reservations, token=asked.token, answer_seconds=asked.timeout
+        )
+        yield Reservations(Client(way_there))
+    for path in asked.alive:
+        yield AliveFile(path)
+
+
+def _duration(text: str) -> tuple[str, datetime.timedelta]:
+    """Return a duration such as ``90s``, ``1h`` or ``2d``, and how it was written."""
+    found = re.fullmatch(r"([0-9]{1,6})([smhdw])|0", text)
+    if not found:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a duration such as 30m, 1h or 2d"
+        )
+    number, unit = found.groups()
+    if number is None:
+        return text, datetime.timedelta()
+    return text, datetime.timedelta(**{UNITS[unit]: int(number)})
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        usage=USAGE,
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[way()],
+    )
+    completion.add(parser)
+    lives = parser.add_argument_group("who lives")
+    lives.add_argument(
+        "--nova",
+        action="store_true",
+        help="servers of all projects, and migrations; reached as by the openstack "
+        "command line, or as the [nova] section of --config-file says",
+    )
+    lives.add_argument(
+        "--ironic",
+        action="store_true",
+        help="instances of nodes; the section is [ironic]",
+    )
+    lives.add_argument(
+        "--reservations",
+        metavar="URL",
+        help="reservations of this service, such as http://127.0.0.1:1234/v1: claims "
+        "of reserved slots live as long as these",
+    )
+    lives.add_argument(
+        "--alive",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="lines of JSON with uuid, maybe host, maybe resources; may be repeated",
+    )
+    parser.add_argument(
+        "--type",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="look only for orphans of this consumer type; may be repeated",
+    )
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="table",
+        help="how the report is printed (%(default)s)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_const",
+        const="json",
+        dest="format",
+        help="the same as --format json",
+    )
+    parser.add_argument(
+        "--release",
+        action="store_true",
+        help="delete the claims of orphans, after asking",
+    )
+    parser.add_argument(
+        "--older-than",
+        type=_duration,
+        default="1h",
+        metavar="TIME",
+        help="release only claims that are older, such as 30m, 1h or 2d (%(default)s); "
+        "0 means all",
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--undo-file",
+        type=Path,
+        metavar="FILE",
+        help="write what is released there; by default a new file in this directory",
+    )
+    parser.add_argument(
+        "--undo",
+        type=Path,
+        metavar="FILE",
+        help="claim again what was released, from this file",
+    )
+    return parser

@@ -1,0 +1,81 @@
+"""Compares the claims of a consumer with what is known of it: a pure function."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from placement_clients.audit.life import Claim, Expected, Living, Source, add_up
+
+ORPHAN, MISSING, HOST, AMOUNTS = "orphan", "missing", "wrong host", "wrong amounts"
+KINDS = {
+    ORPHAN: "claims whose consumer no longer lives",
+    MISSING: "consumers that live and claim nothing",
+    HOST: "claims on another host than the consumer's",
+    AMOUNTS: "claims of other amounts than the consumer's",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """What does not fit together, and what was expected instead."""
+
+    kind: str
+    claim: Claim
+    expected: Expected | None = None
+
+
+def judge(
+    claim: Claim, lives: Sequence[Living], sources: Sequence[Source], *, lived: bool
+) -> Iterator[Finding]:
+    """Yield what does not fit together for one consumer.
+
+    :param claim: without parts if it claims nothing
+    :param lives: what sources know of it, none if it does not live
+    :param lived: whether it lived when that was read before
+    """
+    if not lives:
+        if claim.parts and not lived and is_dead(claim, sources):
+            yield Finding(ORPHAN, claim)
+        return
+    expected = [each.expected for each in lives if each.expected]
+    if len(expected) < len(lives):
+        return
+    # More than one source may expect something; the same fault is one finding.
+    found: set[str] = set()
+    for each in expected:
+        kind = _fault(claim, each)
+        if kind and kind not in found:
+            found.add(kind)
+            yield Finding(kind, claim, each)
+
+
+def is_dead(claim: Claim, sources: Sequence[Source]) -> bool:
+    """Return whether some source would know a consumer that none of them lists."""
+    known = any(source.knows(claim) for source in sources)
+    return known and not any(source.keeps(claim) for source in sources)
+
+
+def _fault(claim: Claim, expected: Expected) -> str | None:
+    """Return what kind of finding a claim is, if it is not what was expected."""
+    if not claim.parts:
+        return MISSING
+    if not is_at(claim, expected.host):
+        return HOST
+    return None if has(claim, expected) else AMOUNTS
+
+
+def is_at(claim: Claim, host: str | None) -> bool:
+    """Return whether a claim is on one host, but for what hosts share."""
+    if host is None:
+        return True
+    return all(host in part.place for part in claim.parts if not part.is_shared)
+
+
+def has(claim: Claim, expected: Expected) -> bool:
+    """Return whether a claim has the amounts that are expected."""
+    if expected.resources is None:
+        return True
+    left = add_up([claim.totals])
+    for names, amount in expected.resources.items():
+        if sum(left.pop(name, 0) for name in names.split("+")) != amount:
+            return False
+    return not (expected.exact and left)

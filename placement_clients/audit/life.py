@@ -1,0 +1,181 @@
+"""What is known of the living, and of claims: values."""
+
+import dataclasses
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from placement_clients.client import Json
+
+# What Placement says of consumers without a type.
+UNKNOWN = "unknown"
+
+
+class NotAnswered(Exception):
+    """Those that live could not be listed. The message says why."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Expected:
+    """What a consumer should have, that is neither built, moved nor removed now.
+
+    :param host: name or UUID of a root provider; None means any
+    :param resources: amounts by class, of all providers together; ``VCPU+PCPU`` is the
+        sum of two classes; None means any
+    :param exact: whether it should have nothing of other classes
+    """
+
+    host: str | None = None
+    resources: Mapping[str, int] | None = None
+    exact: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Living:
+    """A consumer that lives; without ``expected``, it may claim anything or nothing."""
+
+    consumer: str
+    expected: Expected | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """What a consumer claims of one provider.
+
+    :param place: UUID and name of the root of the provider
+    :param is_shared: whether the provider shares with others, so it may be anywhere
+    """
+
+    provider: str
+    name: str
+    place: tuple[str, str]
+    is_shared: bool
+    resources: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose claim it is, as far as it is known; ``created_at`` is in UTC."""
+
+    project_id: str | None = None
+    user_id: str | None = None
+    consumer_type: str | None = None
+    created_at: str | None = None
+
+    @property
+    def type(self) -> str:
+        """The type, ``unknown`` if it has none or it is not known."""
+        return self.consumer_type or UNKNOWN
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has been read: every consumer has a project."""
+        return self.project_id is not None
+
+    @property
+    def created(self) -> datetime.datetime | None:
+        """When the consumer was created, in UTC."""
+        if self.created_at is None:
+            return None
+        return datetime.datetime.fromisoformat(self.created_at)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """All that a consumer claims."""
+
+    consumer: str
+    parts: tuple[Part, ...]
+    owner: Owner
+
+    @property
+    def amounts(self) -> dict[str, dict[str, int]]:
+        """Amounts by class, by UUID of the provider."""
+        return {part.provider: dict(part.resources) for part in self.parts}
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Amounts by class, of all providers together."""
+        return add_up(part.resources for part in self.parts)
+
+
+def add_up(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sum of amounts, class by class."""
+    total: dict[str, int] = {}
+    for each in amounts:
+        for name, amount in each.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+class Source:
+    """Knows which consumers live."""
+
+    name = ""
+    # Whether ``find`` finds what lives; otherwise it only checks that nothing changed.
+    can_look = False
+    # Whether it lists consumers; if it lists none, something is wrong with it.
+    lists_consumers = True
+    # The types of consumers that it knows; empty means all.
+    types: frozenset[str] = frozenset()
+    # When its picture is of, if it is not of the moment at which it is read, in UTC.
+    moment: datetime.datetime | None = None
+
+    def living(self) -> Iterable[Living]:
+        """Yield those that live; a consumer may occur several times.
+
+        :raises NotAnswered: they cannot be listed
+        :raises Unusable: what lists them is not understood
+        """
+        return ()
+
+    def knows(self, claim: Claim) -> bool:
+        """Return whether it would know the consumer of a claim, if that lives.
+
+        As long as the owner is not known, it might.
+        """
+        if self.moment and claim.owner.created and claim.owner.created >= self.moment:
+            return False
+        if not (self.types and claim.owner.is_known):
+            return True
+        return claim.owner.type in self.types
+
+    def keeps(self, claim: Claim) -> bool:
+        """Return whether a claim lives for what it claims, whoever the consumer is."""
+        return False
+
+    def find(self, consumer: str) -> Living | None:
+        """Look again for one consumer; None if it does not live, as far as is known.
+
+        :raises NotAnswered: that cannot be known
+        """
+        return None
+
+
+def pack(value: Any) -> Json:
+    """Return a value as a document."""
+    return dataclasses.asdict(value)
+
+
+def render(claim: Claim) -> Json:
+    """Return the allocations of a claim as a document, with names."""
+    return {
+        part.provider: {
+            "name": part.name,
+            "root": part.place[0],
+            "root_name": part.place[1],
+            "resources": dict(part.resources),
+        }
+        for part in claim.parts
+    }
+
+
+def unpack_living(consumer: str, document: Json) -> Living:
+    """Return the living of a document."""
+    expected = document["expected"]
+    return Living(consumer, None if expected is None else Expected(**expected))
+
+
+def unpack_part(document: Json) -> Part:
+    """Return the part of a document."""
+    return Part(**{**document, "place": tuple(document["place"])})

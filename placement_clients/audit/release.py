@@ -1,0 +1,111 @@
+"""Deletes the claims of orphans, and claims again what was deleted."""
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from placement_clients.audit import claims, undo
+from placement_clients.audit.audit import Audit, claim_of
+from placement_clients.audit.judging import ORPHAN
+from placement_clients.audit.life import Claim
+from placement_clients.audit.spool import Spool
+from placement_clients.audit.undo import UndoFile
+from placement_clients.client import BadRequest, Client, Conflict, Json, path_of
+
+RELEASED, RESTORED, THERE = "released", "restored", "already there"
+RESULT = "result"
+LEFT = "left: "
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Releaser:
+    """Releases orphans.
+
+    :param older_than: how long a claim must have existed; zero means any time, even if
+        that is not known
+    """
+
+    placement: Client
+    audit: Audit
+    older_than: datetime.timedelta
+
+    def release(
+        self, found: Spool, path: Path, tell: Callable[[str, str], None]
+    ) -> int:
+        """Release the orphans that were found; return how many are left.
+
+        :param path: where to write what is released, before it is
+        :param tell: takes a consumer, and what became of its claim
+        :raises NotAnswered: a source does not say any more who lives
+        :raises Unusable: the file cannot be written
+        """
+        left = 0
+        with UndoFile(path) as file:
+            for document in found.of_kind(ORPHAN):
+                claim = claim_of(document)
+                result = self.reason_to_leave(claim) or self._release(claim, file)
+                found.add([(claim.consumer, RESULT, result)])
+                tell(claim.consumer, result)
+                left += result != RELEASED
+        return left
+
+    def reason_to_leave(self, claim: Claim) -> str | None:
+        """Return why a claim is too young to be released, if it is."""
+        if not self.older_than:
+            return None
+        created = claim.owner.created
+        if created is None:
+            return f"{LEFT}its age is not known; --older-than 0 does not ask for it"
+        if datetime.datetime.now(datetime.UTC) - created < self.older_than:
+            return f"{LEFT}claimed at {claim.owner.created_at}, which is too recent"
+        return None
+
+    def _release(self, claim: Claim, file: UndoFile) -> str:
+        """Release a claim if it is still what was found; return what became of it."""
+        now = claims.look(self.placement, claim.consumer)
+        if now.amounts != claim.amounts:
+            return f"{LEFT}it has changed meanwhile"
+        if not self.audit.is_orphan(claim):
+            return f"{LEFT}its consumer lives"
+        file.add(claim.consumer, now.body)
+        body = {
+            **now.body,
+            "allocations": {},
+            "consumer_generation": now.generation,
+        }
+        try:
+            self.placement.put(
+                path_of("allocations", claim.consumer), body, version=now.version
+            )
+        except Conflict:
+            return f"{LEFT}it has changed meanwhile"
+        except BadRequest as exc:
+            return f"{LEFT}{exc.reason}"
+        return RELEASED
+
+
+def restore(placement: Client, path: Path) -> Iterator[tuple[str, str]]:
+    """Claim again what was released; yield consumers, and what became of their claims.
+
+    :raises Unusable: the file is not one of ``UndoFile``
+    """
+    for consumer, body in undo.read(path):
+        yield consumer, _restore(placement, consumer, body)
+
+
+def _restore(placement: Client, consumer: str, body: Json) -> str:
+    now = claims.look(placement, consumer)
+    if now.amounts:
+        return THERE if now.body == body else f"{LEFT}it has another claim now"
+    try:
+        placement.retry_lost_races(
+            lambda: placement.put(
+                path_of("allocations", consumer),
+                {**body, "consumer_generation": None},
+                version=claims.version_of(body),
+            )
+        )
+    except (BadRequest, Conflict) as exc:
+        return f"{LEFT}{exc.reason}"
+    return RESTORED

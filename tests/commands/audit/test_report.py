@@ -1,0 +1,245 @@
+"""What ``placement-audit`` finds, with a file of those that live."""
+
+import csv
+import io
+import json
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from placement_clients.audit import cli
+from tests.client import new_uuid
+from tests.commands.audit.desk import Desk
+
+TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+
+
+def share(desk: Desk, provider: str) -> None:
+    path = f"/resource_providers/{provider}/traits"
+    body = {"resource_provider_generation": 1, "traits": [TRAIT]}
+    assert desk.client.call("PUT", path, body).status == 200
+
+
+def test_nothing_is_found_where_all_is_well(desk: Desk) -> None:
+    host = desk.host("compute-1", VCPU=8)
+    desk.lives(desk.claim({host: {"VCPU": 1}}), host="compute-1", resources={"VCPU": 1})
+    status, out, err = desk.audit()
+    assert (status, err) == (cli.NOTHING, "")
+    assert out == "nothing was found\nclaims: 1, consumers that live: 1\n"
+
+
+def test_each_kind_is_found(desk: Desk) -> None:
+    first = desk.host("compute-1", VCPU=8, MEMORY_MB=1024)
+    second = desk.host("compute-2", VCPU=8)
+    orphan = desk.claim({first: {"VCPU": 1}})
+    moved, larger, fine = (desk.claim({first: {"VCPU": 2}}) for _ in range(3))
+    both = desk.claim({first: {"VCPU": 1}, second: {"VCPU": 1}})
+    missing = new_uuid()
+    desk.lives(moved, both, host="compute-2")
+    desk.lives(larger, host=first, resources={"VCPU": 4})
+    desk.lives(fine, missing, host="compute-1", resources={"VCPU": 2, "MEMORY_MB": 0})
+    assert sorted(desk.findings()) == sorted(
+        [
+            ("orphan", orphan),
+            ("wrong host", moved),
+            ("wrong host", both),
+            ("wrong amounts", larger),
+            ("missing", missing),
+        ]
+    )
+    status, out, _ = desk.audit()
+    assert status == cli.FOUND
+    assert "orphan: claims whose consumer no longer lives: 1\n" in out
+    assert "missing: consumers that live and claim nothing: 1\n" in out
+    assert out.endswith("claims: 5, consumers that live: 5\n")
+
+
+def test_a_class_that_is_not_expected_is_a_wrong_amount(desk: Desk) -> None:
+    host = desk.host("compute-1", VCPU=8, DISK_GB=100)
+    known = desk.claim({host: {"VCPU": 1, "DISK_GB": 5}})
+    desk.lives(known, resources={"VCPU": 1})
+    assert desk.findings() == [("wrong amounts", known)]
+
+
+def test_a_host_is_a_whole_tree_and_what_hosts_share(desk: Desk) -> None:
+    host = desk.host("compute-1", VCPU=8)
+    card = desk.host("compute-1_gpu", host, VGPU=2)
+    disks = desk.host("pool", DISK_GB=1000)
+    share(desk, disks)
+    known = desk.claim({card: {"VGPU": 1}, disks: {"DISK_GB": 5}})
+    only_disks = desk.claim({disks: {"DISK_GB": 5}})
+    desk.lives(known, host="compute-1", resources={"VGPU": 1, "DISK_GB": 5})
+    desk.lives(only_disks, host="compute-1")
+    assert desk.findings() == []
+
+
+def test_types_narrow_what_is_judged(desk: Desk) -> None:
+    host = desk.host("compute-1", VCPU=8)
+    server = desk.claim({host: {"VCPU": 1}})
+    container = desk.claim({host: {"VCPU": 1}}, consumer_type="CONTAINER")
+    assert sorted(desk.findings()) == sorted(
+        [("orphan", server), ("orphan", container)]
+    )
+    assert desk.findings("--type", "CONTAINER") == [("orphan", container)]
+    assert desk.findings("--type", "OTHER") == []
+
+
+def test_the_report_says_who_claimed_and_when(own_desk: Desk) -> None:
+    host = own_desk.host("compute-1", VCPU=8)
+    orphan = own_desk.claim({host: {"VCPU": 1}}, project="blue", user="ann")
+    own_desk.client.claim(orphan, {host: {"VCPU": 2}}, generation=1)
+    _, out, _ = own_desk.audit("--json")
+    [found] = json.loads(out)["findings"]
+    assert found["claimed"]["subject"] == orphan
+    assert found["claimed"]["after"] == {host: {"VCPU": 1}}
+    assert found["allocations"][host]["resources"] == {"VCPU": 2}
+    assert found["allocations"][host]["root_name"] == "compute-1"
+    _, out, _ = own_desk.audit("--format", "csv")
+    [row] = csv.DictReader(io.StringIO(out))
+    assert row["claimed_at"] == found["claimed"]["time"]
+    assert row["claimed_by"] == found["claimed"]["user_id"] == "admin"
+    assert row["request_id"].startswith("req-")
+    assert (row["kind"], row["host"], row["resources"]) == (
+        *("orphan", "compute-1"),
+        "VCPU 2",
+    )
+
+
+def test_owners_are_known_without_the_ledger_too(desk: Desk) -> None:
+    host = desk.host("compute-1", VCPU=8)
+    desk.claim({host: {"VCPU": 1}}, project="blue", user="ann", consumer_type="JOB")
+    [row] = csv.DictReader(io.StringIO(desk.audit("--format", "csv")[1]))
+    found = (row["project_id"], row["user_id"], row["consumer_type"])
+    assert found == ("blue", "ann", "JOB")
+
+
+def test_a_claim_made_after_the_file_was_written_is_not_judged(own_desk: Desk) -> None:
+    host = own_desk.host("compute-1", VCPU=8)
+    new = own_desk.claim({host: {"VCPU": 1}}, hours=-1)
+    old = own_desk.claim({host: {"VCPU": 1}}, hours=1)
+    assert own_desk.findings() == [("orphan", old)]
+    _, out, _ = own_desk.audit()
+    assert "claims that no source knows about: 1" in out
+    own_desk.age(new, 2)
+    assert len(own_desk.findings()) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{", "this is not JSON"),
+        ("[]", "a line is an object with uuid, host, resources"),
+        ("[" * 100_000, "this is not JSON"),
+        ('{"host": "a"}', "uuid is missing"),
+        ('{"uuid": "a"}', "uuid: 'a' is not a UUID"),
+        ('{"uuid": 5}', "uuid: 5 is not a UUID"),
+        ('{"uuid": null}', "uuid: None is not a UUID"),
+        ('{"uuid": "UUID", "node": 1}', "unknown member 'node'"),
+        ('{"uuid": "UUID", "host": 1}', "host: this must be a name or a UUID"),
+        ('{"uuid": "UUID", "host": ""}', "host: this must be a name or a UUID"),
+        ('{"uuid": "UUID", "resources": []}', "resources: these must be amounts"),
+        ('{"uuid": "UUID", "resources": {"VCPU": -1}}', "VCPU: -1 is not an amount"),
+        ('{"uuid": "UUID", "resources": {"VCPU": true}}', "VCPU: True is not"),
+        ('{"uuid": "UUID", "resources": {"VCPU": 1.0}}', "VCPU: 1.0 is not an amount"),
+    ],
+)
+def test_a_bad_line_is_named(own_desk: Desk, line: str, words: str) -> None:
+    own_desk.lives(new_uuid())
+    with own_desk.alive.open("a") as file:
+        print(line.replace("UUID", new_uuid()), file=file)
+    status, out, err = own_desk.audit()
+    assert (status, out) == (cli.ERROR, "")
+    assert err.startswith(f"placement-audit: {own_desk.alive}:2: ")
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_file_that_cannot_be_read(own_desk: Desk) -> None:
+    own_desk.alive.write_bytes(b"\xff\n")
+    assert own_desk.audit()[::2] == (
+        cli.ERROR,
+        f"placement-audit: {own_desk.alive}: this is not UTF-8\n",
+    )
+    own_desk.alive.unlink()
+    assert "No such file or directory" in own_desk.audit()[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "who lives? --nova, --ironic, --reservations or --alive is needed"),
+        (["--undo", "x", "--release"], "--undo goes with nothing else"),
+        (["--alive", "x", "--older-than", "1y"], "'1y' is not a duration"),
+        (["--alive", "x", "--older-than=-1h"], "is not a duration"),
+    ],
+)
+def test_wrong_options(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == cli.ERROR
+    assert words in capsys.readouterr().err
+
+
+def test_a_placement_that_does_not_answer(own_desk: Desk) -> None:
+    own_desk.url = "http://127.0.0.1:1"
+    status, out, err = own_desk.audit()
+    assert (status, out) == (cli.ERROR, "")
+    assert "no connection to http://127.0.0.1:1" in err
+
+
+def expected_findings(
+    claims: Mapping[str, Mapping[str, Mapping[str, int]]],
+    lives: Mapping[str, Any],
+    hosts: Mapping[str, str],
+) -> set[tuple[str, str]]:
+    """Compare as plainly as possible: claims are by consumer, by host, by class."""
+    found = {("orphan", consumer) for consumer in claims if consumer not in lives}
+    for consumer, (host, resources) in lives.items():
+        held = claims.get(consumer)
+        if not held:
+            found.add(("missing", consumer))
+            continue
+        if host and {hosts[each] for each in held} != {host}:
+            found.add(("wrong host", consumer))
+            continue
+        total: dict[str, int] = {}
+        for amounts in held.values():
+            for name, amount in amounts.items():
+                total[name] = total.get(name, 0) + amount
+        if resources is not None and total != resources:
+            found.add(("wrong amounts", consumer))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_clouds(desk: Desk, seed: int) -> None:
+    rng = random.Random(seed)
+    names = [f"compute-{number}" for number in range(4)]
+    hosts = {desk.host(name, VCPU=1000, MEMORY_MB=1000): name for name in names}
+    claims, lives = {}, {}
+    for _ in range(40):
+        amounts = {
+            host: {
+                name: rng.randint(1, 2)
+                for name in rng.sample(["VCPU", "MEMORY_MB"], rng.randint(1, 2))
+            }
+            for host in rng.sample(sorted(hosts), rng.choice((1, 1, 1, 2)))
+        }
+        is_missing = rng.random() < 0.2
+        consumer = new_uuid() if is_missing else desk.claim(amounts)
+        if not is_missing:
+            claims[consumer] = amounts
+        if is_missing or rng.random() < 0.7:
+            host = rng.choice((None, *names))
+            if rng.random() < 0.6:
+                host = hosts[next(iter(amounts))]
+            resources = rng.choice((None, {"VCPU": 1}, {"VCPU": 2, "MEMORY_MB": 1}))
+            lives[consumer] = (host, resources)
+            desk.lives(consumer, host=host, resources=resources)
+    wanted = expected_findings(claims, lives, hosts)
+    assert len({kind for kind, _ in wanted}) == 4, seed
+    assert sorted(desk.findings()) == sorted(wanted), seed
