@@ -23,7 +23,7 @@ const TESTS: Record<string, (value: string) => Test> = {
   project: (value) => (host) =>
     host.providers.some(({ allocations }) => allocations.some(({ project }) => matches(project, value))),
 };
-const PARTS: Record<string, Part> = { trait: "traits", project: "allocations" };
+const PARTS: Record<string, Part> = { trait: "traits", project: "consumers" };
 
 /** The whole name, or its beginning if the value ends with a star. */
 function matches(name: string, value: string): boolean {

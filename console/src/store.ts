@@ -20,7 +20,15 @@ export interface Store {
   changed: ReadonlyMap<string, Date>;
 }
 
-const FIELDS: Record<Part, string> = { traits: "traits", allocations: "consumers" };
+/** Return the parts that are to be read for those that are wanted: owners come with their allocations. */
+function needed(): Part[] {
+  return [...wanted].filter((part) => part !== "allocations" || !wanted.has("consumers"));
+}
+
+function isThere(part: Part): boolean {
+  const { parts } = store.value;
+  return parts.has(part) || (part === "allocations" && parts.has("consumers"));
+}
 
 // How often the number of providers that have been read is shown.
 const STEP = 1000;
@@ -40,7 +48,7 @@ export function refresh(): Promise<void> {
     const { fleet, cursor } = await readBase(signal);
     const parts: Part[] = [];
     if (store.value.fleet && !store.value.fleet.isPartial) {
-      for (const part of wanted) {
+      for (const part of needed()) {
         await readPart(part, fleet, signal);
         parts.push(part);
       }
@@ -62,7 +70,7 @@ function mark(roots: Iterable<string>, now: Date): ReadonlyMap<string, Date> {
 export async function patchTrees(roots: ReadonlySet<string>, cursor: string, signal: AbortSignal): Promise<void> {
   const { fleet, parts } = store.value;
   if (!fleet || !roots.size) return store.change({ cursor });
-  const fields = [BASE, ...[...parts].map((part) => FIELDS[part])].join();
+  const fields = [BASE, ...parts].join();
   const pool = new Pool();
   const read: Provider[] = [];
   for (const root of roots) {
@@ -76,7 +84,7 @@ export async function patchTrees(roots: ReadonlySet<string>, cursor: string, sig
   const next = patch(fleet, seen, read, moment);
   // What the feed reports first may be in the picture already.
   const changed = differing(fleet, next);
-  store.change(changed.size || parts.has("allocations") ? { fleet: next, cursor, changed: mark(changed, moment) } : { cursor });
+  store.change(changed.size || isThere("allocations") ? { fleet: next, cursor, changed: mark(changed, moment) } : { cursor });
 }
 
 /** Forget marks that have become old. */
@@ -107,7 +115,7 @@ async function readAfter(begin: (signal: AbortSignal) => Promise<void>): Promise
 }
 
 function missing(): Part | undefined {
-  return [...wanted].find((part) => !store.value.parts.has(part));
+  return needed().find((part) => !isThere(part));
 }
 
 interface Read {
@@ -154,7 +162,7 @@ async function readPart(part: Part, fleet: Fleet, signal: AbortSignal): Promise<
   const pool = new Pool();
   store.change({ reading: 0 });
   await readProviders(
-    FIELDS[part],
+    part,
     (document) => {
       readParts(document, part, fleet.providers, pool);
       if (++read % STEP === 0) store.change({ reading: read });
@@ -179,6 +187,6 @@ export function useFleet(...parts: Part[]): Store & { ready: boolean } {
     if (!fleet && reading === null && !failure) void refresh();
     else if (fleet && reading === null && !failure && missing()) void readAfter(async () => {});
   }, [asked, state.reading === null]);
-  const ready = state.fleet !== null && parts.every((part) => state.parts.has(part));
+  const ready = state.fleet !== null && parts.every(isThere);
   return { ...state, ready };
 }

@@ -2,8 +2,8 @@
 
 import type { Allocation, Provider } from "./fleet.ts";
 
-/** The parts of a fleet that are read only when a view needs them. */
-export type Part = "traits" | "allocations";
+/** The parts of a fleet that are read only when a view needs them; consumers are allocations with their owners. */
+export type Part = "traits" | "allocations" | "consumers";
 
 interface ProviderDocument {
   uuid: string;

@@ -47,5 +47,5 @@ test("what is not understood is said", () => {
 
 test("only what is needed is read", () => {
   assert.deepEqual(parseFind("one").parts, []);
-  assert.deepEqual(parseFind("trait:a or project:b").parts, ["traits", "allocations"]);
+  assert.deepEqual(parseFind("trait:a or project:b").parts, ["traits", "consumers"]);
 });

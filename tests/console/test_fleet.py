@@ -217,3 +217,19 @@ def test_one_host_is_a_tile_with_its_name(visit: Visit, site: Site) -> None:
     assert caption(page) == "1 of 50 hosts"
     page.locator("canvas").hover(position={"x": 100, "y": 20})
     assert "host7" in page.locator(".tip").inner_text()
+
+
+def test_owners_are_read_only_where_they_are_shown(visit: Visit, site: Site) -> None:
+    page = visit(site("demo"), "#/fleet?by=consumers")
+    page.wait_for_selector(".legend")
+    asked = [each for each in page.witness.requests if "/ledger/v1/fleet" in each]
+    assert [each.split("fields=")[1] for each in asked][1:] == ["allocations"]
+    page.keyboard.press("c")
+    page.wait_for_selector("[aria-label='By project'] tbody tr")
+    assert "demo-web" in page.locator("main").inner_text()
+    page.keyboard.press("f")
+    page.get_by_label("Colour by").select_option("consumers")
+    page.wait_for_selector(".legend")
+    asked = [each for each in page.witness.requests if "/ledger/v1/fleet" in each]
+    fields = [each.split("fields=")[1] for each in asked][1:]
+    assert fields == ["allocations", "consumers"]

@@ -42,7 +42,7 @@ function groupOf(consumer: Consumer, by: string, now: Date): string {
 }
 
 function List({ place: { query } }: { place: Place }) {
-  const { fleet, failure, reading, ready } = useFleet("allocations");
+  const { fleet, failure, reading, ready } = useFleet("consumers");
   const by = query.get("by") ?? "project";
   const chosen = query.get("in");
   const find = query.get("find") ?? "";
