@@ -64,6 +64,13 @@ endpoint = {placement}
 token = admin
 [keystone]
 endpoint_override = {keystone}/v3
+[glance]
+endpoint_override = {keystone}
+[neutron]
+auth_type = admin_token
+endpoint = {keystone}
+endpoint_override = {keystone}
+token = admin
 """
 # As docs/placement-reservations.rst says.
 SCHEDULER = """
@@ -77,7 +84,10 @@ HOSTS = {"compute-1": "service-1", "compute-2": "service-2"}
 
 
 def know_projects(environ: Any, start_response: Any) -> list[bytes]:
-    """Answer as Keystone does to Nova: each project exists, but one."""
+    """Answer as Keystone and Neutron do to Nova.
+
+    Each project exists, but one, and no server has a port.
+    """
     path = environ["PATH_INFO"]
     exists = not path.endswith("/nosuch")
     start_response(
@@ -85,7 +95,8 @@ def know_projects(environ: Any, start_response: Any) -> list[bytes]:
     )
     links = [{"rel": "self", "href": f"http://{environ['HTTP_HOST']}/v3/"}]
     version = {"id": "v3.14", "status": "stable", "links": links}
-    return [json.dumps({} if "projects" in path else {"version": version}).encode()]
+    known: dict[str, Any] = {"version": version, "ports": [], "extensions": []}
+    return [json.dumps(known).encode()]
 
 
 def run(work: str, directory: Path, *words: str) -> str:
