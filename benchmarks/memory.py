@@ -94,9 +94,13 @@ def _private(process: int) -> float:
     return _sum(process, "Private_")
 
 
-def proportional(process: int) -> float:
-    """Return the memory of a process, with its part of what it shares, in MiB."""
-    return _sum(process, "Pss:")
+def tree(process: int) -> float:
+    """Return the memory of a process and those that it has started, in MiB.
+
+    What several of them share counts once.
+    """
+    below = sum(tree(child) for child in children(process))
+    return _sum(process, "Pss:") + below
 
 
 def _sum(process: int, beginning: str) -> float:

@@ -158,7 +158,8 @@ def _measure(
             flush=True,
         )
     print(
-        f"{name:14} {processes} processes {_memory(server.process):.0f} MiB", flush=True
+        f"{name:14} {processes} processes {memory.tree(server.process):.0f} MiB",
+        flush=True,
     )
 
 
@@ -187,16 +188,6 @@ async def _ask(port: int, end: float) -> list[float]:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.close()
     return times
-
-
-def _memory(process: int) -> float:
-    """Return the memory of a process and those that it has started, in MiB.
-
-    What several of them share counts once.
-    """
-    return memory.proportional(process) + sum(
-        _memory(child) for child in memory.children(process)
-    )
 
 
 def _hold(name: str, server: Running, count: int) -> None:

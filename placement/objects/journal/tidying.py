@@ -1,6 +1,7 @@
 """Tidying the journal: gaps are said, the inbox is filed, old entries are removed."""
 
 import datetime
+import time
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,6 +16,10 @@ from placement_foundation.database.storage import Database
 EVERY = 60
 # How many entries are removed in one transaction.
 BATCH = 500
+# For how long to rest after each, compared with what it took: requests come first.
+REST = 4.0
+# The longest rest, in seconds.
+LONGEST_REST = 10.0
 
 _entry = models.JOURNAL_ENTRIES.c
 _word = models.JOURNAL_WORDS.c
@@ -47,11 +52,13 @@ def expire(database: Database, days: int) -> int:
     """Remove entries older than some days, in small batches; return how many."""
     before = clock.now() - datetime.timedelta(days=days)
     total = 0
-    while removed := database.write(
-        lambda connection: _expire_some(connection, before)
-    ):
+    while True:
+        begun = time.monotonic()
+        removed = database.write(lambda connection: _expire_some(connection, before))
+        if not removed:
+            return total
         total += removed
-    return total
+        time.sleep(min(REST * (time.monotonic() - begun), LONGEST_REST))
 
 
 def _is_due(connection: sa.Connection) -> bool:
@@ -93,6 +100,8 @@ def _expire_some(connection: sa.Connection, before: datetime.datetime) -> int:
             expired=last.position,
             expired_token=packing.token_of(documents[-1]),
             begins=max(state.begins, last.time),
+            # No other process need begin with the same.
+            tidied=clock.now(),
         )
     return len(rows)
 

@@ -1,0 +1,165 @@
+"""What removing old entries costs claims: ``python -m benchmarks.expiry --help``.
+
+The journal gets many entries that are too old. Clients claim for some time while these
+are left alone, and then while the service removes them. Over HTTP, on PostgreSQL.
+"""
+
+import argparse
+import datetime
+import multiprocessing
+import os
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from benchmarks import client, placing
+from benchmarks.cloud import uuid_of
+from placement.db import models
+from placement.model import entry
+from placement.objects.journal import filing, packing
+from placement_foundation import option
+from placement_foundation.database import storage
+from placement_foundation.database.storage import Database
+
+OLD = datetime.datetime(2020, 1, 1)
+CHUNK = 20_000
+
+
+def main() -> int:
+    """Let clients claim, without expiry and with it, and print both."""
+    asked = _parse()
+    with placing.planted(asked.server, asked.hosts) as url:
+        database = storage.connect(option.DatabaseSettings(url))
+        begun = time.monotonic()
+        size = _fill(database, asked.entries)
+        print(
+            f"{asked.entries} entries in {time.monotonic() - begun:.0f} s, "
+            f"{size / asked.entries:.0f} bytes each",
+            flush=True,
+        )
+        _postpone(database, datetime.timedelta(days=1))
+        with (
+            client.serving(url, asked.workers) as port,
+            multiprocessing.get_context("spawn").Pool(asked.clients) as pool,
+        ):
+            _claim(asked, pool, port, seconds=3)
+            _print("alone", _claim(asked, pool, port, asked.seconds))
+            _postpone(database, -datetime.timedelta(days=1))
+            while (before := _removed(database)) == 0:
+                time.sleep(0.2)
+            _print("expiring", _claim(asked, pool, port, asked.seconds))
+            removed = _removed(database) - before
+            print(f"{removed} entries removed in {asked.seconds} s beside the claims")
+        database.engine.dispose()
+    return 0
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.expiry", description=__doc__
+    )
+    parser.add_argument("--server", default=placing.SERVER, help="%(default)s")
+    for name, default in (
+        ("entries", 1_000_000),
+        ("hosts", 1_000),
+        ("workers", 2),
+        ("clients", 4),
+        ("seconds", 30),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=default, help="%(default)s")
+    return parser.parse_args()
+
+
+def _fill(database: Database, count: int) -> int:
+    """Store old entries of claims; return how many bytes they take."""
+    tables = (models.JOURNAL_ENTRIES, models.JOURNAL_WORDS)
+    with database.engine.begin() as connection:
+        driver: Any = connection.connection.driver_connection
+        for start in range(1, count + 1, CHUNK):
+            filed = [
+                filing.Filed(position, _document(position))
+                for position in range(start, min(start + CHUNK, count + 1))
+            ]
+            _copy(driver, models.JOURNAL_ENTRIES, _rows(filed))
+            words = ((row["word"], row["position"]) for row in filing.word_rows(filed))
+            _copy(driver, models.JOURNAL_WORDS, words)
+        token = packing.token_of(filed[-1].document)
+        filing.set_state(connection, position=count, token=token)
+    with database.engine.connect() as connection:
+        sizes = (sa.func.pg_total_relation_size(table.name) for table in tables)
+        return sum(connection.scalar(sa.select(size)) or 0 for size in sizes)
+
+
+def _document(position: int) -> packing.Document:
+    """Return the entry of a claim."""
+    host = uuid_of(f"host{position % 1000}")
+    amounts = {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20}
+    owner = {"project_id": uuid_of("project"), "user_id": uuid_of("user")}
+    consumer = str(uuid.uuid4())
+    return {
+        "request": f"PUT /allocations/{consumer}",
+        "request_id": f"req-{uuid.uuid4()}",
+        **owner,
+        "id": str(uuid.uuid4()),
+        "type": entry.ALLOCATIONS_CHANGED,
+        "subject": consumer,
+        "before": {},
+        "after": {host: amounts},
+        "generation": 1,
+        "root": host,
+        "names": {host: f"compute-{position % 1000}"},
+        "consumer": {**owner, "consumer_type": "INSTANCE"},
+        "time": packing.render_time(OLD),
+    }
+
+
+def _rows(filed: Sequence[filing.Filed]) -> Iterator[tuple[Any, ...]]:
+    for each in filed:
+        yield each.position, OLD, packing.pack(each.document)
+
+
+def _copy(driver: Any, table: sa.Table, rows: Any) -> None:
+    columns = ", ".join(column.name for column in table.columns)
+    with (
+        driver.cursor() as cursor,
+        cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy,
+    ):
+        for row in rows:
+            copy.write_row(row)
+
+
+def _postpone(database: Database, by: datetime.timedelta) -> None:
+    """Have the service believe that old entries were removed some time from now."""
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    database.write(lambda connection: filing.set_state(connection, tidied=now + by))
+
+
+def _removed(database: Database) -> int:
+    """Return how many entries were removed so far."""
+    return database.read(lambda connection: filing.load_state(connection).expired)
+
+
+def _claim(
+    asked: argparse.Namespace, pool: Any, port: int, seconds: int
+) -> list[dict[str, Any]]:
+    work = [(port, seconds, number, 1, False) for number in range(asked.clients)]
+    done: list[dict[str, Any]] = pool.starmap(placing.claim_candidates, work)
+    return done
+
+
+def _print(when: str, done: list[dict[str, Any]]) -> None:
+    times = sorted(value for each in done for value in each["claiming"])
+    half, most = (times[int(len(times) * part)] * 1000 for part in (0.5, 0.99))
+    print(
+        f"{when}: {len(times)} claims, median {half:.1f} ms, 99th {most:.1f} ms, "
+        f"load {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
