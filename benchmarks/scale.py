@@ -74,8 +74,8 @@ def _measure(asked: argparse.Namespace, url: str, workers: int) -> None:
                         _print(name, _ask(port, path, times))
             done = claiming.get()
         for name in ("asking", "claiming"):
-            times = [value for each in done for value in each[name]]
-            _print(f"{name}, {asked.clients} clients", times)
+            took = [value for each in done for value in each[name]]
+            _print(f"{name}, {asked.clients} clients", took)
         print(f"memory at last: {memory.tree(server):.0f} MiB", flush=True)
 
 
