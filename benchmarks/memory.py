@@ -103,6 +103,13 @@ def tree(process: int) -> float:
     return _sum(process, "Pss:") + below
 
 
+def processor(process: int) -> float:
+    """Return the processor time of a process and those it has started, in seconds."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(processor(child) for child in children(process))
+
+
 def _sum(process: int, beginning: str) -> float:
     rollup = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     listed = [line.split()[1] for line in rollup if line.startswith(beginning)]

@@ -1,8 +1,9 @@
 """What web servers do to small requests: ``python -m benchmarks.servers --help``.
 
 The same service behind ``placement-api``, uWSGI and Granian, with one process, two and
-four: requests a second, how long they take for some numbers of clients, and memory;
-and how long innocent clients wait while others hold connections and send slowly.
+four: requests a second, how long they take for some numbers of clients, how much
+processor time the server spends on each, and memory; and how long innocent clients wait
+while others hold connections and send slowly.
 uWSGI and Granian must be installed: ``pip install uwsgi granian``.
 """
 
@@ -149,12 +150,14 @@ def _measure(
     # The first requests load the forest, in each process.
     asyncio.run(_ask_all(server.port, 8 * processes, 1))
     for clients in asked.clients:
+        before = memory.processor(server.process)
         times = sorted(asyncio.run(_ask_all(server.port, clients, asked.seconds)))
+        used = (memory.processor(server.process) - before) / len(times) * 1000
         half, most = (times[int(len(times) * part)] * 1000 for part in (0.5, 0.99))
         print(
             f"{name:14} {processes} processes {clients:3} clients "
             f"{len(times) / asked.seconds:8.0f} a second  median {half:7.2f} ms  "
-            f"99th {most:7.2f} ms",
+            f"99th {most:7.2f} ms  processor {used:5.2f} ms each",
             flush=True,
         )
     print(
