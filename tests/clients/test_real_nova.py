@@ -287,7 +287,8 @@ def test_what_nova_refuses_is_a_failure(leasing: Cloud) -> None:
 
 
 def test_the_scheduler_finds_the_filter_by_its_name(directory: Path) -> None:
-    (directory / "nova.conf").open("a").write(SCHEDULER)
+    path = directory / "nova.conf"
+    path.write_text(path.read_text() + SCHEDULER)
     printed = run("filter", directory)
     assert json.loads(printed.splitlines()[-1]) == {
         "ordinary": ["service-2"],
