@@ -101,6 +101,8 @@ class Forest:
 
     def root_id(self, provider: Provider) -> int:
         """Return the id of the root of a provider of this forest."""
+        if provider.parent_uuid is None:
+            return provider.id
         return self.uuids.find(provider.uuid) or provider.id
 
     def provider(self, uuid: str) -> Provider | None:
