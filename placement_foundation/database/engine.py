@@ -175,7 +175,8 @@ def _limit_silence(engine: sa.Engine, seconds: float) -> None:
 
     class Connection(psycopg.Connection[Any]):
         def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
-            return super().wait(_hurry(self, gen, seconds), *args, **options)
+            hurried = _hurry(self, gen, seconds, psycopg.OperationalError)
+            return super().wait(hurried, *args, **options)
 
     @sa.event.listens_for(engine, "do_connect")
     def connect_impatiently(
@@ -185,11 +186,15 @@ def _limit_silence(engine: sa.Engine, seconds: float) -> None:
 
 
 def _hurry(
-    connection: Any, waiting: Generator[Any, Any, Any], seconds: float
+    connection: Any,
+    waiting: Generator[Any, Any, Any],
+    seconds: float,
+    error: type[Exception],
 ) -> Generator[Any, Any, Any]:
-    """Pass on what a connection waits for, and close it when that takes too long."""
-    import psycopg
+    """Pass on what a connection waits for, and close it when that takes too long.
 
+    :param error: what is raised then
+    """
     deadline = time.monotonic() + seconds
     try:
         event = next(waiting)
@@ -198,7 +203,7 @@ def _hurry(
             ready = yield event
             if not ready and time.monotonic() > deadline:
                 connection.pgconn.finish()
-                raise psycopg.OperationalError("the server does not answer")
+                raise error("the server does not answer")
             event = waiting.send(ready)
     except StopIteration as end:
         return end.value
