@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from placement.db import migration, models
 from placement.objects import standard_name
+from placement.objects.soundness import checking
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
@@ -92,6 +93,16 @@ def empty_placement(connection: sa.Connection) -> None:
     state = models.JOURNAL_STATE.c
     emptied = {"expired": state.position, "expired_token": state.token}
     connection.execute(sa.update(models.JOURNAL_STATE).values(emptied))
+
+
+def check_is_sound(connection: sa.Connection) -> None:
+    """Check that nothing is damaged. What the API allows is none of that."""
+    damage = {
+        found.rule.name: found.rows
+        for found in checking.check(connection)
+        if found.rule.damage
+    }
+    assert not damage, f"the test leaves damage: {damage}"
 
 
 class Template:

@@ -2,6 +2,9 @@
 
 import dataclasses
 
+# The id of no consumer: who has locked the row with it ends leases.
+BATON = 0
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lease:

@@ -12,7 +12,7 @@ from oslo_log import log
 from placement import errors, measure
 from placement.db import models
 from placement.model import entry
-from placement.model.lease import Lease
+from placement.model.lease import BATON, Lease
 from placement.model.moment import as_text
 from placement.objects import allocation, clock, consumer, lease
 from placement.objects.journal import recording
@@ -27,8 +27,6 @@ LOG = log.getLogger(__name__)
 EVERY = 3
 # How many leases one transaction ends: few enough for others not to wait long.
 BATCH = 100
-# The id of no consumer: who has locked the row with it ends leases.
-BATON = 0
 NEVER = 2**62
 # What the journal says of the writes.
 ENDING = "end of leases"

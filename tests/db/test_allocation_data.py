@@ -53,6 +53,7 @@ def test_a_record_without_allocations_counts_for_generations(
     assert client.get(f"/allocations/{consumer}")["consumer_generation"] == 1
 
 
+@pytest.mark.damage
 def test_a_record_without_allocations_cannot_be_deleted(
     client: Client, database: Database
 ) -> None:

@@ -339,6 +339,7 @@ def test_an_unchanged_answer_costs_nothing_that_grows(
     assert len(hashed) < 600 + 512
 
 
+@pytest.mark.damage
 def test_no_tag_is_given_for_consumers_if_changes_are_not_recorded(
     instances: Instances,
 ) -> None:

@@ -158,6 +158,7 @@ def test_it_is_compressed_for_clients_that_accept_it(
         assert json.loads(unpacked)["providers"] == plain.json["providers"]
 
 
+@pytest.mark.damage
 def test_a_consumer_without_a_record_does_no_harm(
     client: Client, database: Database
 ) -> None:

@@ -199,6 +199,7 @@ def cloud(instances: Instances) -> tuple[Instance, Instance]:
     return one, plain
 
 
+@pytest.mark.damage
 @pytest.mark.parametrize("change", BY_HAND.values(), ids=BY_HAND)
 def test_what_is_written_by_hand_is_noticed_by_reading_alone(
     change: Callable[[sa.Connection], None],

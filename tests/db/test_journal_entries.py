@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
+from placement.model.lease import BATON
 from placement.objects import copying, leasing, online_migration, standard_name
 from placement.objects.journal import filing, packing
 from placement.objects.soundness import checking
@@ -428,7 +429,7 @@ def expire_lease(scene: Scene, database: Database) -> None:
     lease(scene)
     scene.entries()
     with database.engine.begin() as connection:
-        is_it = models.LEASES.c.consumer_id != leasing.BATON
+        is_it = models.LEASES.c.consumer_id != BATON
         connection.execute(sa.update(models.LEASES).where(is_it).values(expires_at=1))
     leasing.run(database)
 

@@ -173,6 +173,7 @@ def associate(connection: sa.Connection) -> None:
     connection.execute(sa.insert(models.ResourceProviderAggregate), rows)
 
 
+@pytest.mark.damage
 @pytest.mark.parametrize("write", [give_back_silently, raise_generation, associate])
 def test_unannounced_writes_of_others_are_noticed_within_seconds(
     write: Callable[[sa.Connection], None],

@@ -11,7 +11,9 @@ import sqlalchemy as sa
 
 from placement import app
 from placement.db import models
+from placement.model.lease import BATON
 from placement.objects import allocation, clock, lease, leasing
+from placement.objects.soundness import checking
 from placement_foundation.database.storage import Database
 from tests import backends
 from tests.client import Client, new_uuid
@@ -56,6 +58,16 @@ def claim(client: Client, provider: str, seconds: int | None = None) -> str:
 def renew(client: Client, consumer: str, seconds: int) -> int:
     path = f"/ledger/v1/leases/{consumer}"
     return client.call("PUT", path, {"seconds": seconds}).status
+
+
+def test_the_row_that_says_who_ends_leases_is_no_damage(
+    client: Client, database: Database, hands: Clock
+) -> None:
+    claim(client, client.make_provider(VCPU=8), 5)
+    hands.ahead = 10
+    assert leasing.end_all_due(database) == 1
+    with database.engine.connect() as connection:
+        assert list(checking.check(connection)) == []
 
 
 def test_the_clock_is_that_of_the_database(database: Database) -> None:
@@ -320,7 +332,7 @@ def test_the_lease_of_a_consumer_that_another_service_has_deleted_goes(
     assert leasing.end_all_due(database) == 0
     rows = sa.select(models.LEASES.c.consumer_id)
     with database.engine.connect() as connection:
-        assert connection.scalars(rows).all() == [leasing.BATON]
+        assert connection.scalars(rows).all() == [BATON]
 
 
 def test_without_the_table_only_leases_are_missing(empty: Database) -> None:

@@ -8,6 +8,8 @@ from placement.objects import online_migration
 from placement_foundation.database.storage import Database
 from tests.db import legacy
 
+pytestmark = pytest.mark.damage
+
 PROJECT, USER = "the project of nobody", "the user of nobody"
 
 

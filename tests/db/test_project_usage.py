@@ -219,6 +219,7 @@ def test_an_answer_is_that_of_a_moment_while_it_was_asked(
     assert used(one) == used(other) == (claims + 1, claims + 1)
 
 
+@pytest.mark.damage
 def test_while_the_forest_is_not_trusted_nothing_is_kept(instances: Instances) -> None:
     one = instances.start()
     host = one.client.make_provider(VCPU=8)
@@ -318,6 +319,7 @@ def forget_consumers(
     connection.execute(sa.delete(models.Consumer).where(condition))
 
 
+@pytest.mark.damage
 @pytest.mark.parametrize("column", ["resource_class_id", "resource_provider_id"])
 def test_what_belongs_to_nothing_counts_as_in_the_database(
     column: str, three: tuple[Instance, Instance, Instance]
@@ -332,6 +334,7 @@ def test_what_belongs_to_nothing_counts_as_in_the_database(
         assert ask(one, USAGES) == ask(plain, USAGES)
 
 
+@pytest.mark.damage
 def test_a_provider_without_a_root_is_left_to_the_database(
     three: tuple[Instance, Instance, Instance],
 ) -> None:

@@ -149,6 +149,7 @@ def test_projects_and_users_are_found_letter_by_letter(client: Client) -> None:
 
 
 # Other databases than SQLite let no reference dangle.
+@pytest.mark.damage
 @pytest.mark.parametrize("root", [None, 12345] if backends.KIND == "sqlite" else [None])
 def test_a_provider_without_a_root_is_not_found(
     client: Client, database: Database, root: int | None

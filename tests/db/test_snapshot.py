@@ -19,6 +19,8 @@ from placement_foundation.database.storage import Database
 from tests.property import forest, oracle
 from tests.property.test_search import as_found
 
+pytestmark = pytest.mark.damage
+
 CUSTOM_CLASS_ID = 10000
 
 

@@ -21,6 +21,8 @@ from tests.client import Client, new_uuid
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
+pytestmark = pytest.mark.damage
+
 Plant = Callable[[sa.Connection], None]
 NOWHERE = 987_654
 
@@ -171,6 +173,14 @@ def end_lease(connection: sa.Connection) -> None:
     )
 
 
+def declare_nothing(connection: sa.Connection) -> None:
+    connection.execute(
+        sa.insert(models.DECLARATIONS).values(
+            provider_uuid=new_uuid(), owner="fleet", document="{}"
+        )
+    )
+
+
 def lose_stamps(connection: sa.Connection) -> None:
     connection.execute(
         sa.delete(models.FOREST_STAMPS).where(models.FOREST_STAMPS.c.shard > 200)
@@ -231,6 +241,7 @@ DAMAGE: dict[str, tuple[Plant, bool]] = {
     "provider-name": (change(models.ResourceProvider, name=None), False),
     "parent-circle": (nest, False),
     "lease": (end_lease, True),
+    "declaration": (declare_nothing, True),
     "rows-of-forest_stamps": (lose_stamps, True),
 }
 

@@ -14,6 +14,7 @@ from sqlalchemy import orm
 
 from placement.db import models
 from placement.model.inventory import LARGEST_AMOUNT
+from placement.model.lease import BATON
 from placement.objects.soundness import tree
 
 Provider = models.ResourceProvider
@@ -205,7 +206,7 @@ _nameless = (
     .where(Provider.name.is_(None) | Provider.generation.is_(None))
     .order_by(Provider.id)
 )
-_has_ended = ~(
+_has_ended = (models.LEASES.c.consumer_id != BATON) & ~(
     sa.select(models.Consumer.id)
     .where(models.Consumer.id == models.LEASES.c.consumer_id)
     .correlate(models.LEASES)
@@ -215,6 +216,18 @@ _ended_leases = (
     sa.select(models.LEASES.c.consumer_id.label("row"))
     .where(_has_ended)
     .order_by(models.LEASES.c.consumer_id)
+)
+_declared = models.DECLARATIONS.c
+_is_of_nothing = ~(
+    sa.select(Provider.id)
+    .where(Provider.uuid == _declared.provider_uuid)
+    .correlate(models.DECLARATIONS)
+    .exists()
+)
+_stale_declarations = (
+    sa.select(_declared.provider_uuid.label("provider"), _declared.owner)
+    .where(_is_of_nothing)
+    .order_by(_declared.provider_uuid, _declared.owner)
 )
 
 
@@ -318,5 +331,11 @@ RULES: Sequence[Rule] = (
         "a lease of a consumer that does not exist",
         _ended_leases,
         repair=_delete(models.LEASES, _has_ended),
+    ),
+    Rule(
+        "declaration",
+        "what an owner declared of a provider that does not exist",
+        _stale_declarations,
+        repair=_delete(models.DECLARATIONS, _is_of_nothing),
     ),
 )
