@@ -476,6 +476,7 @@ def add_standard_names(scene: Scene, database: Database) -> None:
     standard_name.synchronise(database)
 
 
+@pytest.mark.damage
 @pytest.mark.parametrize(
     ("work", "kinds"),
     [

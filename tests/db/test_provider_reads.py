@@ -333,6 +333,7 @@ def test_a_provider_that_another_service_made_or_deleted_is_known_at_once(
     check([one], host, "as before")
 
 
+@pytest.mark.damage
 def test_a_provider_without_a_root_is_not_known_and_does_no_harm(
     instances: Instances,
 ) -> None:
