@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 
 import pytest
 
@@ -34,11 +35,25 @@ def environment(home: Path, connection: str | None = None) -> dict[str, str]:
     return {**inherited, **settings, "HOME": str(home)}
 
 
+class Program(subprocess.Popen[str]):
+    """A program that a test that fails does not wait for."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind:
+            self.terminate()
+        super().__exit__(kind, value, traceback)
+
+
 def start(
     module: str, *arguments: str, home: Path, connection: str | None = None
-) -> subprocess.Popen[str]:
+) -> Program:
     """Start a program in a process of its own."""
-    return subprocess.Popen(
+    return Program(
         [sys.executable, "-m", module, *arguments],
         env=environment(home, connection),
         stdout=subprocess.PIPE,
