@@ -10,7 +10,7 @@ from typing import Self
 from placement_clients.client import Json
 
 # How many rows are written at a time, and how much memory the database may use.
-PORTION = 2000
+PORTION = 500
 CACHE_KIB = 16_384
 
 Row = tuple[str, str, Json]

@@ -162,7 +162,7 @@ def test_nobody_to_ask(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     status, out, err = desk.declare(FLEET)
     assert (status, out) == (cli.ERROR, "")
-    assert "--yes is needed without a terminal" in err
+    assert "--yes is needed where there is no terminal" in err
 
 
 @pytest.mark.parametrize(("reply", "status"), [(b"y\n", 0), (b"\n", 1)])
