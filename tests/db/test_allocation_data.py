@@ -197,7 +197,7 @@ def test_names_that_differ_a_little_are_never_mixed_up(
     answer = client.claim(second, {provider: {"VCPU": 2}}, project=name)
     if answer.status == 409:
         assert KIND == "mysql"
-        assert "cannot tell" in answer.detail
+        assert "cannot distinguish" in answer.detail
         assert client.usages(provider) == {"VCPU": 1}
     else:
         assert answer.status == 204
