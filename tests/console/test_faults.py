@@ -185,7 +185,9 @@ def test_a_reader_is_told_which_rule_and_what_else_there_is(
     assert "placement:ledger:fleet" in text
     assert "the role admin or service" in text
     assert "the roles reader" in text
-    page.wait_for_selector("nav a:text('Ask')", state="detached")
+    # Each is asked for by itself.
+    for view in ("Ask", "History", "Names"):
+        page.wait_for_selector(f"nav a:text('{view}')", state="detached")
     assert page.locator("nav a").all_inner_texts() == ["Project", "Now"]
     check(page)
     page.get_by_role("link", name="show what the project uses").click()
