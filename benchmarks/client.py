@@ -39,13 +39,16 @@ auth_strategy = noauth2
 PATIENCE = 120
 
 
-def in_process(database: Database, *, keeps: bool = True) -> Ask:
+def in_process(
+    database: Database, *, keeps: bool = True, keep_journal_days: int = 30
+) -> Ask:
     """Return a function that asks an application in this process.
 
     :param keeps: whether it keeps the forest between requests
     """
     config = configure()
     config.set_override("keep_forest", keeps, "placement")
+    config.set_override("keep_journal_days", keep_journal_days, "ledger")
     application = app.build(config, database)
     interpreter.settle()
 

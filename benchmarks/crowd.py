@@ -63,6 +63,12 @@ def _parse() -> argparse.Namespace:
         ("seconds", 20),
     ):
         parser.add_argument(f"--{name}", type=int, default=default, help="%(default)s")
+    parser.add_argument(
+        "--pause",
+        type=float,
+        default=0.1,
+        help="seconds after a 503; Retry-After says 2 (%(default)s: impatient clients)",
+    )
     return parser.parse_args()
 
 
@@ -81,9 +87,13 @@ def _run(
     crowd = []
     if others:
         heavy = (
-            others.submit(ask_heavily, port, seconds, n) for n in range(asked.heavy)
+            others.submit(ask_heavily, port, seconds, n, asked.pause)
+            for n in range(asked.heavy)
         )
-        slow = [others.submit(read_slowly, port, seconds) for _ in range(asked.slow)]
+        slow = [
+            others.submit(read_slowly, port, seconds, asked.pause)
+            for _ in range(asked.slow)
+        ]
         crowd = [*heavy, *slow]
     placed = _place(asked, port, pool, seconds)
     return placed, sum((each.result() for each in crowd), Statuses())
@@ -95,7 +105,7 @@ def _place(asked: argparse.Namespace, port: int, pool: Any, seconds: int) -> Pla
     return placed
 
 
-def ask_heavily(port: int, seconds: int, number: int) -> Statuses:
+def ask_heavily(port: int, seconds: int, number: int, pause: float) -> Statuses:
     """Ask what takes long until the time is up; return the statuses."""
     statuses: Statuses = Statuses()
     connection = http.client.HTTPConnection("127.0.0.1", port)
@@ -105,13 +115,12 @@ def ask_heavily(port: int, seconds: int, number: int) -> Statuses:
         status, _ = client.ask_over(connection, "GET", path, None)
         statuses[status] += 1
         if status != 200:
-            # A polite client would wait for as long as ``Retry-After`` says.
-            time.sleep(0.1)
+            time.sleep(pause)
     connection.close()
     return statuses
 
 
-def read_slowly(port: int, seconds: int) -> Statuses:
+def read_slowly(port: int, seconds: int, pause: float) -> Statuses:
     """Read the fleet, line by line, at a few bytes a second; return the statuses."""
     statuses: Statuses = Statuses()
     end = time.monotonic() + seconds
@@ -128,7 +137,7 @@ def read_slowly(port: int, seconds: int) -> Statuses:
             while status == 200 and time.monotonic() < end:
                 reader.recv(SIP)
                 time.sleep(0.1)
-        time.sleep(0.1)
+        time.sleep(pause)
     return statuses
 
 

@@ -1,11 +1,14 @@
 """What removing old entries costs claims: ``python -m benchmarks.expiry --help``.
 
-The journal gets many entries that are too old. Clients claim for some time while these
-are left alone, and then while the service removes them. Over HTTP, on PostgreSQL.
+The journal gets many entries that are too old. Clients search and claim, and one
+follows the feed, for some time while these are left alone, and then while the service
+removes them. Over HTTP, on PostgreSQL.
 """
 
 import argparse
 import datetime
+import http.client
+import json
 import multiprocessing
 import os
 import sys
@@ -30,7 +33,7 @@ CHUNK = 20_000
 
 
 def main() -> int:
-    """Let clients claim, without expiry and with it, and print both."""
+    """Let clients work, without expiry and with it, and print both."""
     asked = _parse()
     with placing.planted(asked.server, asked.hosts) as url:
         database = storage.connect(option.DatabaseSettings(url))
@@ -44,14 +47,14 @@ def main() -> int:
         _postpone(database, datetime.timedelta(days=1))
         with (
             client.serving(url, asked.workers) as port,
-            multiprocessing.get_context("spawn").Pool(asked.clients) as pool,
+            multiprocessing.get_context("spawn").Pool(asked.clients + 1) as pool,
         ):
-            _claim(asked, pool, port, seconds=3)
-            _print("alone", _claim(asked, pool, port, asked.seconds))
+            _work(asked, pool, port, seconds=3)
+            _print("alone", _work(asked, pool, port, asked.seconds))
             _postpone(database, -datetime.timedelta(days=1))
             while (before := _removed(database)) == 0:
                 time.sleep(0.2)
-            _print("expiring", _claim(asked, pool, port, asked.seconds))
+            _print("expiring", _work(asked, pool, port, asked.seconds))
             removed = _removed(database) - before
             print(f"{removed} entries removed in {asked.seconds} s beside the claims")
         database.engine.dispose()
@@ -143,22 +146,47 @@ def _removed(database: Database) -> int:
     return database.read(lambda connection: filing.load_state(connection).expired)
 
 
-def _claim(
+def _work(
     asked: argparse.Namespace, pool: Any, port: int, seconds: int
-) -> list[dict[str, Any]]:
+) -> dict[str, list[float]]:
+    """Return how long each request took, by what it was for, in seconds."""
     work = [(port, seconds, number, 1, False) for number in range(asked.clients)]
+    following = pool.apply_async(_follow, (port, seconds))
     done: list[dict[str, Any]] = pool.starmap(placing.claim_candidates, work)
-    return done
+    times = {
+        what: [value for each in done for value in each[what]]
+        for what in ("asking", "claiming")
+    }
+    return {**times, "following": following.get()}
 
 
-def _print(when: str, done: list[dict[str, Any]]) -> None:
-    times = sorted(value for each in done for value in each["claiming"])
-    half, most = (times[int(len(times) * part)] * 1000 for part in (0.5, 0.99))
-    print(
-        f"{when}: {len(times)} claims, median {half:.1f} ms, 99th {most:.1f} ms, "
-        f"load {os.getloadavg()[0]:.1f}",
-        flush=True,
-    )
+def _follow(port: int, seconds: int) -> list[float]:
+    """Read the feed again and again; return how long each page took."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    times, cursor = [], "now"
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        begun = time.monotonic()
+        path = f"/ledger/v1/changes?since={cursor}"
+        status, document = client.ask_over(connection, "GET", path, None)
+        times.append(time.monotonic() - begun)
+        if status != 200:
+            raise RuntimeError(f"{path}: {status}")
+        cursor = json.loads(document)["cursor"]
+        time.sleep(0.05)
+    return times
+
+
+def _print(when: str, done: dict[str, list[float]]) -> None:
+    for what, unsorted in done.items():
+        times = sorted(unsorted)
+        half, most = (times[int(len(times) * part)] * 1000 for part in (0.5, 0.99))
+        print(
+            f"{when}, {what}: {len(times)} requests, median {half:.1f} ms, 99th "
+            f"{most:.1f} ms, longest {times[-1] * 1000:.1f} ms, "
+            f"load {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def main() -> None:
     database.read(lambda connection: None)
     before, begun = _resident(), time.process_time()
     kept = cache.ForestCache()
-    database.read(kept.load)
+    cache.warm_up(database, kept)
     took = time.process_time() - begun
     gc.collect()
     figures = {"milliseconds": took * 1000, "megabytes": (_resident() - before) / 1e6}

@@ -78,20 +78,24 @@ def children(process: int) -> set[int]:
 
 
 def _watch(server: int, every: int, seconds: int) -> list[dict[int, float]]:
-    """Print the private memory of each worker now and then, in MiB, and return it."""
+    """Print the memory of each worker now and then, in MiB, and return it."""
     sizes = []
     began = time.monotonic()
     while time.monotonic() < began + seconds:
         time.sleep(every)
-        sizes.append({worker: _private(worker) for worker in sorted(children(server))})
+        sizes.append({worker: _resident(worker) for worker in sorted(children(server))})
         listed = "  ".join(f"{size:7.1f}" for size in sizes[-1].values())
         print(f"{time.monotonic() - began:6.0f} s  {listed} MiB", flush=True)
     return sizes
 
 
-def _private(process: int) -> float:
-    """Return the memory of a process that it shares with no other one, in MiB."""
-    return _sum(process, "Private_")
+def _resident(process: int) -> float:
+    """Return the memory of a process, in MiB.
+
+    What it shares with others counts from the beginning: that it gets pages of its own
+    when it first writes to them is no growth.
+    """
+    return _sum(process, "Rss:")
 
 
 def tree(process: int) -> float:

@@ -7,8 +7,7 @@ if everything is still as it was and fits.
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -16,10 +15,11 @@ from placement import errors, measure
 from placement.forest import cache
 from placement.forest.forest import Forest
 from placement.microversion import MAXIMUM
-from placement.model.allocation import Allocation, Claim
+from placement.model.allocation import Allocation, Claim, provider_uuids
 from placement.model.consumer import WantedConsumer
 from placement.objects import allocation, placement
-from placement.objects.placement import Ground, Refused, Written
+from placement.objects.allocation import Names
+from placement.objects.placement import Ground, Known, Refused, Written
 from placement.operation import Context
 from placement.questions import candidate_query, candidates
 from placement.questions.explanation import explanation
@@ -31,12 +31,11 @@ from placement.questions.placement.domain import domains_of
 from placement.questions.placement.filling import Choice
 from placement.schemas import explanation as explanation_wire
 from placement.schemas.placement import Order, Placement, Placements
+from placement_foundation import precedence
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.http.schema import Json, View
 from placement_foundation.observing import telemetry
-
-T = TypeVar("T")
 
 # How long an explanation of why nothing fits may take, in seconds.
 EXPLAIN = 1
@@ -50,11 +49,13 @@ TAKEN = (
 class _Scene:
     """The cloud at one moment, and what consumers of the request have by then.
 
-    ``existing`` has the allocations of its consumers, and of those beside them, by
-    UUID; ``ends`` when the leases of its consumers end.
+    ``names`` are those of the request. ``existing`` has the allocations of its
+    consumers, and of those beside them, by UUID; ``ends`` when the leases of its
+    consumers end.
     """
 
     forest: Forest
+    names: Names
     existing: Mapping[str, Sequence[Allocation]]
     ends: Mapping[str, int]
 
@@ -69,6 +70,12 @@ class Placing:
         self._order = order
         spread = order.wish.spread
         self._beside = spread.beside if spread else ()
+        self._wanted = [
+            WantedConsumer(
+                uuid, order.project_id, order.user_id, type=order.consumer_type
+            )
+            for uuid in order.consumers
+        ]
         self._good: dict[str, Choice] = {}
 
     def run(self) -> Placements:
@@ -84,8 +91,10 @@ class Placing:
 
     def _try(self) -> Placements | None:
         """Choose and write; return None if others were faster."""
-        scene = _unless_overtaken(self._database.read, self._load)
-        if scene is None:
+        try:
+            scene = self._database.read(self._load)
+        except errors.ConcurrentUpdate:
+            # That others were faster says nothing about whether there is room.
             return None
         waiting = self._waiting(scene)
         with telemetry.step("search"):
@@ -94,31 +103,47 @@ class Placing:
         self._check_enough(scene, len(self._order.consumers) - len(waiting), chosen)
         if self._order.dry_run or not placed:
             return self._told(scene, chosen, placed, Written({}, None))
-        claims = [self._claim(uuid, choice) for uuid, choice in placed.items()]
+        try:
+            written = self._write(scene, placed)
+        except errors.ConcurrentUpdate as exc:
+            self._keep(placed, exc.consumers if isinstance(exc, Refused) else ())
+            return None
+        return self._told(scene, chosen, placed, written)
+
+    def _write(self, scene: _Scene, placed: Mapping[str, Choice]) -> Written:
+        claims = [
+            Claim(each, placed[each.uuid].amounts)
+            for each in self._wanted
+            if each.uuid in placed
+        ]
         ground, seconds = self._ground(scene, placed), self._order.lease_seconds
-        written = _unless_overtaken(
-            self._database.write,
-            lambda connection: placement.write(connection, claims, ground, seconds),
-        )
-        if isinstance(written, Written):
-            return self._told(scene, chosen, placed, written)
-        self._keep(placed, written or Refused(frozenset()))
-        return None
+        # Only the first attempt may rely on what was read before: the next one comes
+        # after a lost race.
+        known = [_known(scene, claims)]
+
+        def write(connection: sa.Connection) -> Written:
+            first = known.pop() if known else None
+            return placement.write(connection, claims, ground, seconds, first)
+
+        return self._database.write(write)
 
     def _load(self, connection: sa.Connection) -> _Scene:
         order = self._order
         uuids = {*order.consumers, *self._beside}
         # Taken first: what it reads decides which moment the transaction sees.
         kept = self._cache.load(connection) if self._cache else None
-        existing = allocation.list_by_consumers(connection, uuids)
+        names = allocation.load_names(
+            connection, uuids, order.wish.class_names, self._wanted
+        )
+        existing = allocation.list_by_consumers(connection, uuids & names.consumers)
         own = [uuid for uuid in order.consumers if uuid in existing]
         ends = placement.load_ends(connection, own) if own else {}
         if kept is not None:
-            return _Scene(kept.forest, existing, ends)
+            return _Scene(kept.forest, names, existing, ends)
         part = None
         if not existing and not order.wish.names_all:
             part = candidates.part_of(order.wish.request)
-        return _Scene(cache.load(connection, None, part), existing, ends)
+        return _Scene(cache.load(connection, None, part), names, existing, ends)
 
     def _waiting(self, scene: _Scene) -> list[str]:
         """Return the consumers that are still to be placed.
@@ -193,21 +218,14 @@ class Placing:
         raise errors.NoRoom(detail, None if could else self._explain())
 
     def _explain(self) -> Json:
+        # Nothing is locked any more, and it may take a second.
+        precedence.stand_back()
         forest = self._database.read(
             lambda connection: cache.load(connection, self._cache)
         )
         asked = ExplanationQuery(self._order.wish.request, Wanted(seconds=EXPLAIN))
         answer = explanation.explain(forest, asked)
         return explanation_wire.render(answer, View(MAXIMUM))
-
-    def _claim(self, uuid: str, choice: Choice) -> Claim:
-        order = self._order
-        return Claim(
-            WantedConsumer(
-                uuid, order.project_id, order.user_id, type=order.consumer_type
-            ),
-            choice.amounts,
-        )
 
     def _ground(self, scene: _Scene, placed: Mapping[str, Choice]) -> Ground:
         generations = {
@@ -231,12 +249,10 @@ class Placing:
             frozenset(aggregates),
         )
 
-    def _keep(self, placed: Mapping[str, Choice], refused: Refused) -> None:
+    def _keep(self, placed: Mapping[str, Choice], refused: Collection[str]) -> None:
         """Remember the choices that were good until others changed the ground."""
         self._good = {
-            uuid: choice
-            for uuid, choice in placed.items()
-            if uuid not in refused.consumers
+            uuid: choice for uuid, choice in placed.items() if uuid not in refused
         }
 
     def _told(
@@ -263,18 +279,9 @@ class Placing:
         )
 
 
-def _unless_overtaken(
-    run: Callable[[Callable[[sa.Connection], T]], T],
-    work: Callable[[sa.Connection], T],
-) -> T | None:
-    """Run work in a transaction; return None if it has lost race after race.
-
-    That others were faster says nothing about whether there is room.
-    """
-    try:
-        return run(work)
-    except errors.ConcurrentUpdate:
-        return None
+def _known(scene: _Scene, claims: Iterable[Claim]) -> Known:
+    found = {uuid: scene.forest.provider(uuid) for uuid in provider_uuids(claims)}
+    return Known(scene.names, {uuid: each for uuid, each in found.items() if each})
 
 
 def _existing(uuid: str, scene: _Scene) -> Placement:

@@ -20,6 +20,7 @@ from placement.handlers import (
 )
 from placement.handlers import resource_provider as provider
 from placement.handlers.ledger import (
+    audit,
     capacity,
     declaration,
     explanation,
@@ -34,6 +35,7 @@ from placement.objects import resource_provider
 from placement.schemas import aggregate as aggregate_wire
 from placement.schemas import allocation as allocation_wire
 from placement.schemas import allocation_candidate as candidate_wire
+from placement.schemas import audit as audit_wire
 from placement.schemas import capacity as capacity_wire
 from placement.schemas import declaration as declaration_wire
 from placement.schemas import explanation as explanation_wire
@@ -194,6 +196,40 @@ ROUTES: dict[str, dict[str, Operation]] = {
             reply=always(declaration_wire.render_declared),
             newest_by_default=True,
             heavy=True,
+        ),
+    },
+    "/ledger/v1/names": {
+        "GET": Operation(
+            handler=always(declaration.list_names),
+            policy="placement:ledger:names",
+            query=always(declaration_wire.OWNER_QUERY),
+            reply=always(declaration_wire.render_names),
+            newest_by_default=True,
+        ),
+    },
+    "/ledger/v1/audits": {
+        "GET": Operation(
+            handler=always(audit.list_audits),
+            policy="placement:ledger:audits:list",
+            reply=always(audit_wire.render_list),
+            newest_by_default=True,
+        ),
+    },
+    "/ledger/v1/audits/{name}": {
+        "PUT": Operation(
+            handler=always(audit.record),
+            policy="placement:ledger:audits:update",
+            parse_path=audit_wire.parse_name,
+            body=always(audit_wire.BODY),
+            status=always(204),
+            newest_by_default=True,
+        ),
+        "DELETE": Operation(
+            handler=always(audit.forget),
+            policy="placement:ledger:audits:delete",
+            parse_path=audit_wire.parse_name,
+            status=always(204),
+            newest_by_default=True,
         ),
     },
     "/ledger/v1/fleet": {

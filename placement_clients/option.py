@@ -6,6 +6,28 @@ from oslo_config import cfg
 
 from placement_clients import access
 from placement_clients.client import Client, Misconfigured
+from placement_foundation.serving import completion
+
+
+def parser_of(
+    program: str, description: str, epilog: str, usage: str | None = None
+) -> argparse.ArgumentParser:
+    """Return the parser of a command that works with one Placement.
+
+    It has the options for reaching it, and the one for completion.
+
+    :param usage: the first lines of the help; None means those that argparse makes
+    """
+    parser = argparse.ArgumentParser(
+        prog=program,
+        usage=usage,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[way()],
+    )
+    completion.add(parser)
+    return parser
 
 
 def way() -> argparse.ArgumentParser:

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -20,6 +21,7 @@ from placement.objects.soundness import checking
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
+from placement_foundation.database.trouble import LostRaceError
 
 KIND = os.environ.get("PLACEMENT_TEST_DATABASE", "sqlite")
 SERVERS = {
@@ -35,27 +37,30 @@ SERVERS = {
 
 def connect(url: str) -> Database:
     """Return the database with a URL, which must exist."""
-    # Tests do not wait for a missing server.
+    # Tests do not wait for a missing server, nor for a disk: processes are killed, the
+    # machine is not.
     return storage.connect(
-        option.DatabaseSettings(url, max_retries=1, retry_interval=1)
+        option.DatabaseSettings(
+            url, max_retries=1, retry_interval=1, sqlite_synchronous=False
+        )
     )
 
 
 @contextmanager
-def empty_database(directory: Path) -> Iterator[str]:
+def empty_database(directory: Path, kind: str = KIND) -> Iterator[str]:
     """Give the URL of a new database without any table, and remove it afterwards."""
     name = f"placement_test_{uuid.uuid4().hex}"
-    if KIND == "sqlite":
+    if kind == "sqlite":
         yield f"sqlite:///{directory / name}.db"
         return
-    server = sa.create_engine(SERVERS[KIND], isolation_level="AUTOCOMMIT")
+    server = sa.create_engine(SERVERS[kind], isolation_level="AUTOCOMMIT")
     with server.connect() as connection:
         connection.execute(sa.text(f"CREATE DATABASE {name}"))
-    url = sa.make_url(SERVERS[KIND]).set(database=name)
+    url = sa.make_url(SERVERS[kind]).set(database=name)
     try:
         yield url.render_as_string(hide_password=False)
     finally:
-        force = " WITH (FORCE)" if KIND == "postgresql" else ""
+        force = " WITH (FORCE)" if kind == "postgresql" else ""
         with server.connect() as connection:
             connection.execute(sa.text(f"DROP DATABASE {name}{force}"))
         server.dispose()
@@ -78,6 +83,7 @@ def empty_placement(connection: sa.Connection) -> None:
         if table.name not in ("traits", "resource_classes"):
             connection.execute(sa.delete(table))
     connection.execute(sa.delete(models.DECLARATIONS))
+    connection.execute(sa.delete(models.NOTES))
     connection.execute(
         sa.delete(models.Trait).where(models.Trait.name.startswith("CUSTOM"))
     )
@@ -95,6 +101,15 @@ def empty_placement(connection: sa.Connection) -> None:
     connection.execute(sa.update(models.JOURNAL_STATE).values(emptied))
 
 
+def rows_of(connection: sa.Connection) -> dict[str, list[sa.Row[Any]]]:
+    """Return everything that is stored, by table."""
+    tables = [*models.Base.metadata.sorted_tables, *models.OWN.sorted_tables]
+    return {
+        table.name: list(connection.execute(sa.select(table).order_by(*table.c)))
+        for table in tables
+    }
+
+
 def check_is_sound(connection: sa.Connection) -> None:
     """Check that nothing is damaged. What the API allows is none of that."""
     damage = {
@@ -105,11 +120,31 @@ def check_is_sound(connection: sa.Connection) -> None:
     assert not damage, f"the test leaves damage: {damage}"
 
 
+def check_is_left_sound(url: str) -> None:
+    """Check that nothing is damaged in the database that a service has left."""
+    database = connect(url)
+    try:
+        database.read(check_is_sound)
+    finally:
+        database.engine.dispose()
+
+
+def fail_next_commit(database: Database) -> None:
+    """Make the next commit lose a race, as on a cluster whose nodes disagree."""
+
+    def lose(connection: sa.Connection) -> None:
+        connection.connection.rollback()
+        raise LostRaceError
+
+    sa.event.listen(database.engine, "commit", lose, once=True)
+
+
 class Template:
     """A database to start tests from, for Placement or for another service.
 
     :param make: creates the initial content
     :param empty: removes everything else
+    :param check: fails if something is damaged
     """
 
     def __init__(
@@ -117,36 +152,50 @@ class Template:
         url: str,
         make: Callable[[Database], None] = make_placement,
         empty: Callable[[sa.Connection], None] = empty_placement,
+        check: Callable[[sa.Connection], None] = check_is_sound,
     ) -> None:
         self._url = url
         self._empty = empty
+        self._check = check
         self._database = connect(url)
         make(self._database)
         if KIND == "sqlite":
             # Copied from here on: nothing may stay behind in its log.
             with self._database.engine.connect() as connection:
                 connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)"))
-            self._database.engine.dispose()
+            sa.event.listen(self._database.engine, "do_connect", self._open)
+
+    def _open(
+        self, dialect: sa.Dialect, record: object, arguments: list[str], options: object
+    ) -> None:
+        """Have SQLite open the file that the database has now."""
+        arguments[0] = str(self._database.engine.url.database)
 
     def dispose(self) -> None:
         """Close all connections."""
         self._database.engine.dispose()
 
     @contextmanager
-    def fresh(self, directory: Path) -> Iterator[Database]:
-        """Give a database with its initial content.
+    def fresh(self, directory: Path, *, damaged: bool = False) -> Iterator[Database]:
+        """Give a database with its initial content, and check what becomes of it.
 
-        For SQLite it is a new file; for a server, the database of this process without
+        It is the same engine for all tests, which has compiled its statements. For
+        SQLite, it is a new file; for a server, the database of this process without
         anything that earlier tests have left.
+
+        :param damaged: it is not checked: it is meant to be damaged
         """
+        database, engine = self._database, self._database.engine
+        # What applications of earlier tests have noted there.
+        database.openings.clear()
         if KIND == "sqlite":
-            path = directory / f"{uuid.uuid4().hex}.db"
+            engine.dispose()
+            path = str(directory / f"{uuid.uuid4().hex}.db")
             shutil.copyfile(str(sa.make_url(self._url).database), path)
-            database = connect(f"sqlite:///{path}")
-            yield database
-            database.engine.dispose()
+            engine.url = sa.make_url(f"sqlite:///{path}")
         else:
-            # What applications of earlier tests have noted there.
-            self._database.openings.clear()
-            self._database.write(self._empty)
-            yield self._database
+            database.write(self._empty)
+        yield database
+        if not damaged:
+            with engine.connect() as connection:
+                self._check(connection)

@@ -58,7 +58,12 @@ class Client:
 
     def make_provider(self, **totals: int) -> str:
         """Create a root provider with inventories, and return its UUID."""
-        provider = str(uuid.uuid4())
+        provider = new_uuid()
+        self.make_provider_again(provider, **totals)
+        return provider
+
+    def make_provider_again(self, provider: str, **totals: int) -> None:
+        """Create a root provider that has been deleted, with other inventories."""
         body: Any = {"uuid": provider, "name": provider}
         assert self.call("POST", "/resource_providers", body).status == 200
         body = {
@@ -67,7 +72,6 @@ class Client:
         }
         path = f"/resource_providers/{provider}/inventories"
         assert self.call("PUT", path, body).status == 200
-        return provider
 
     def boot(self, query: str) -> str | None:
         """Claim the first candidate for a new consumer, and return its UUID, if any."""

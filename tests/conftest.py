@@ -9,11 +9,26 @@ import pytest
 from placement import app
 from placement_clients import client
 from placement_foundation.database.storage import Database
-from tests import backends, settings
+from tests import backends, settings, witness
 from tests.serving import Served, serving
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
+
+
+@pytest.fixture(autouse=True, scope="session")
+def watched() -> Iterator[witness.Witness]:
+    """Watch all databases for changes that the journal does not know."""
+    with witness.watching() as watched:
+        yield watched
+
+
+@pytest.fixture(autouse=True)
+def journal_is_complete(watched: witness.Witness) -> Iterator[None]:
+    """Check that what a test has our code change is in the journal."""
+    watched.missing.clear()
+    yield
+    assert not watched.missing, "\n".join(watched.missing)
 
 
 @pytest.fixture(scope="session")
@@ -26,9 +41,15 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[backends.Temp
 
 
 @pytest.fixture
-def database(template: backends.Template, tmp_path: Path) -> Iterator[Database]:
-    """Give an empty, migrated and synchronised database."""
-    with template.fresh(tmp_path) as database:
+def database(
+    template: backends.Template, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Database]:
+    """Give an empty, migrated and synchronised database.
+
+    Whatever a test does, it leaves a sound one, unless it is marked with ``damage``.
+    """
+    damaged = request.node.get_closest_marker("damage") is not None
+    with template.fresh(tmp_path, damaged=damaged) as database:
         yield database
 
 

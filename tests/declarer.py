@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from placement.declaration import applying
 from placement.declaration.plan import Declaration, Outcome, Terms
-from placement.model.declaration import Part
+from placement.model.declaration import DeclaredProvider
 from placement.model.inventory import Inventory
 from placement_foundation.database.storage import Database
 from tests import backends
@@ -32,12 +32,12 @@ def turn(number: int) -> Declaration:
     return Declaration([_host(which, number) for which in range(HOSTS)], Terms("fleet"))
 
 
-def _host(which: int, number: int) -> Sequence[Part]:
+def _host(which: int, number: int) -> Sequence[DeclaredProvider]:
     inventories = {"VCPU": Inventory(number), "CUSTOM_FPGA": Inventory(number)}
     traits = frozenset([f"CUSTOM_TURN_{number % 2}"])
     return (
-        Part(f"host{which}", None, None, inventories, traits),
-        Part(f"host{which}-gpu", None, 0, inventories, traits),
+        DeclaredProvider(f"host{which}", None, None, inventories, traits),
+        DeclaredProvider(f"host{which}-gpu", None, 0, inventories, traits),
     )
 
 

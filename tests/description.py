@@ -100,7 +100,7 @@ def check(
         return
     if told.get("content-encoding") == "gzip":
         body = gzip.decompress(body)
-    if media_type in (JSON, LINES):
+    if media_type in (JSON, LINES) or media_type.endswith("+json"):
         rules = validator(version, path, method, status, media_type)
         for text in body.splitlines() if media_type == LINES else [body]:
             faults = list(rules.iter_errors(json.loads(text)))

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -60,6 +60,14 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def read_until(lines: Iterable[str], *words: str) -> str:
+    """Read lines until one has all of these words, and return that one."""
+    for line in lines:
+        if all(word in line for word in words):
+            return line
+    raise AssertionError(f"the program ended without a line with {words}")
 
 
 def run(

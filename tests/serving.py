@@ -2,7 +2,7 @@
 
 import dataclasses
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
@@ -56,8 +56,8 @@ class _Handler(simple_server.WSGIRequestHandler):
 
 
 @contextmanager
-def serving(application: "WSGIApplication") -> Iterator[Served]:
-    """Serve an application on a free port."""
+def serving(application: "WSGIApplication", port: int = 0) -> Iterator[Served]:
+    """Serve an application, on a free port unless one is given."""
     calls: list[Call] = []
 
     def recording(
@@ -67,7 +67,7 @@ def serving(application: "WSGIApplication") -> Iterator[Served]:
         return application(environ, start_response)
 
     server = simple_server.make_server(
-        "127.0.0.1", 0, recording, server_class=_Server, handler_class=_Handler
+        "127.0.0.1", port, recording, server_class=_Server, handler_class=_Handler
     )
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
@@ -101,3 +101,38 @@ def without_ledger(application: "WSGIApplication") -> "WSGIApplication":
         return application(environ, start_response)
 
     return older
+
+
+class Between:
+    """A network in which something happens before or after some request.
+
+    :param matches: chooses requests by method and path; the first of them counts
+    :param before: whether it happens before the service gets the request
+    """
+
+    def __init__(
+        self,
+        application: "WSGIApplication",
+        matches: Callable[[str, str], bool],
+        happens: Callable[[], Any],
+        *,
+        before: bool = True,
+    ) -> None:
+        self._application = application
+        self._matches = matches
+        self._happens: Callable[[], Any] | None = happens
+        self._before = before
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> "Iterable[bytes]":
+        line = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        happens = self._happens if self._matches(*line) else None
+        if happens:
+            self._happens = None
+        if happens and self._before:
+            happens()
+        answer = list(self._application(environ, start_response))
+        if happens and not self._before:
+            happens()
+        return answer

@@ -9,21 +9,33 @@ from pathlib import Path
 WIDTH = 160
 
 
-def run(arguments: Sequence[str | Path], reply: bytes = b"") -> tuple[int, str]:
+def run(
+    arguments: Sequence[str | Path],
+    reply: bytes = b"",
+    prompt: bytes = b"",
+    /,
+    **environment: str,
+) -> tuple[int, str]:
     """Run a program on a terminal, and return its exit status and what it prints.
 
     :param reply: what the person types
+    :param prompt: at the end of which output it is typed, each time; by default, it is
+        typed once, at the start
     """
+    settings = {"COLUMNS": str(WIDTH), "TERM": "xterm-256color"}
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
         arguments,
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
-        env={**os.environ, "COLUMNS": str(WIDTH), "TERM": "xterm-256color"},
+        env=os.environ | settings | environment,
+        # Not the terminal of whoever runs the tests, where passwords are asked for.
+        start_new_session=True,
     )
     os.close(terminal)
-    os.write(controller, reply)
+    if not prompt:
+        os.write(controller, reply)
     printed = b""
     while True:
         try:
@@ -33,5 +45,7 @@ def run(arguments: Sequence[str | Path], reply: bytes = b"") -> tuple[int, str]:
         if not chunk:
             break
         printed += chunk
+        if prompt and printed.endswith(prompt):
+            os.write(controller, reply)
     os.close(controller)
     return process.wait(), printed.decode()

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,13 +23,25 @@ class Told:
 
 
 def commands(page: Path) -> list[Told]:
-    """Return the commands of a page: lines after ``$``, continued after ``>``."""
+    """Return the commands of a page: lines after ``$``.
+
+    They are continued after ``>``, or after a backslash at the end.
+    """
     blocks = re.findall(r"(?:^(?: {4}.*)?\n)+", page.read_text(), flags=re.MULTILINE)
     return [
         told
         for block in blocks
         for told in _commands(line.removeprefix("    ") for line in block.splitlines())
     ]
+
+
+def files(page: Path) -> dict[str, str]:
+    """Return the files that a page shows, by their name, which is the caption."""
+    found = re.findall(
+        r"\.\. code-block:: \w+\n +:caption: (.+)\n\n((?:    .*\n|\n)+)",
+        page.read_text(),
+    )
+    return {name: textwrap.dedent(text).strip("\n") + "\n" for name, text in found}
 
 
 def _commands(lines: Iterable[str]) -> Iterator[Told]:
@@ -41,6 +54,8 @@ def _commands(lines: Iterable[str]) -> Iterator[Told]:
             command, output = [line[2:]], []
         elif line.startswith("> "):
             command.append(line[2:])
+        elif command and command[-1].endswith("\\"):
+            command.append(line)
         else:
             output.append(line)
 

@@ -35,6 +35,8 @@ interface Asked {
   method?: string;
   body?: unknown;
   accept?: string;
+  /** The tag of an answer that is known: if it is still right, there is no other (304). */
+  tag?: string;
   signal?: AbortSignal;
 }
 
@@ -44,6 +46,7 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
     "OpenStack-API-Version": VERSION,
     "X-Auth-Token": token(),
   };
+  if (asked.tag) headers["If-None-Match"] = asked.tag;
   if (asked.body !== undefined) headers["Content-Type"] = "application/json";
   const response = await insist(path, {
     method: asked.method ?? "GET",
@@ -52,7 +55,7 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
     signal: asked.signal ?? null,
   });
   if (response.status === 401) expire();
-  if (!response.ok) {
+  if (!response.ok && !(asked.tag && response.status === 304)) {
     const failed = await failure(path, response);
     if (failed.rule) deny(failed.rule);
     throw failed;
@@ -107,13 +110,18 @@ export async function failure(path: string, response: Response): Promise<Failure
   return new Failure(path, detail, response.status, id);
 }
 
-/** Read a document by lines, handing over each line as it arrives. */
+/**
+ * Read a document by lines, handing over each line as it arrives.
+ *
+ * Return its tag; null if it is still the one with the given tag, of which nothing is read.
+ */
 export async function readLines(
   path: string,
   take: (document: unknown) => void,
-  signal?: AbortSignal,
-): Promise<void> {
-  const response = await ask(path, { accept: "application/x-ndjson, application/json;q=0.5", signal });
+  asked: { signal?: AbortSignal; tag?: string } = {},
+): Promise<string | null> {
+  const response = await ask(path, { accept: "application/x-ndjson, application/json;q=0.5", ...asked });
+  if (response.status === 304) return null;
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -124,6 +132,7 @@ export async function readLines(
     for (const line of lines) if (line) take(JSON.parse(line));
   }
   if (rest.trim()) take(JSON.parse(rest));
+  return response.headers.get("etag") ?? "";
 }
 
 async function readOn(path: string, reader: ReadableStreamDefaultReader<string>) {

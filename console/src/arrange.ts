@@ -1,10 +1,13 @@
 // Which hosts are shown, in which groups and order, and where on the canvas each is.
 
 import { has, type Host } from "./fleet.ts";
+import { nameOf } from "./name.ts";
 import type { Scale } from "./scale.ts";
 import { natural, short } from "./unit.ts";
 
 export interface Block {
+  /** What its hosts have in common: the UUID of an aggregate, or the label. */
+  id: string;
   label: string;
   hosts: Host[];
 }
@@ -29,10 +32,10 @@ export function arrange(
   }
   const blocks = new Map<string, Block>();
   for (const host of sorted) {
-    for (const label of labels(host, group)) {
-      const block = blocks.get(label);
+    for (const id of groupsOf(host, group)) {
+      const block = blocks.get(id);
       if (block) block.hosts.push(host);
-      else blocks.set(label, { label, hosts: [host] });
+      else blocks.set(id, { id, label: labelOf(id, group), hosts: [host] });
     }
   }
   const bySize = group === "aggregate";
@@ -41,12 +44,18 @@ export function arrange(
   );
 }
 
-function labels(host: Host, group: string): string[] {
+function labelOf(id: string, group: string): string {
+  if (group !== "aggregate" || id === ALONE) return id;
+  return nameOf("aggregates", id) || short(id);
+}
+
+const ALONE = "in no aggregate";
+
+function groupsOf(host: Host, group: string): readonly string[] {
   const end = group.indexOf(":");
   const [kind, of] = end < 0 ? [group, ""] : [group.slice(0, end), group.slice(end + 1)];
   if (kind === "aggregate") {
-    const found = host.root.aggregates.map(short);
-    return found.length ? [...new Set(found)] : ["in no aggregate"];
+    return host.root.aggregates.length ? host.root.aggregates : [ALONE];
   }
   if (kind === "prefix") return [prefix(host.root.name, Number(of) || 1)];
   if (kind === "trait") return [has(host, of) ? of : `without ${of}`];

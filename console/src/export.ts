@@ -14,8 +14,8 @@ export function csv({ columns, rows }: Listing): string {
 /** Spreadsheets run a text that begins like a formula, and names are chosen by others. */
 function cell(value: Value): string {
   if (value === null) return "";
-  if (typeof value === "number") return String(value);
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  if (typeof value === "number") return Number.isFinite(value) ? String(value) : "";
+  const text = /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -2,6 +2,7 @@
 // with and, or, not and parentheses; a blank means and.
 
 import type { Host } from "./fleet.ts";
+import { nameOf, type Named } from "./name.ts";
 import type { Part } from "./wire.ts";
 
 export interface Found {
@@ -19,9 +20,9 @@ const TESTS: Record<string, (value: string) => Test> = {
   uuid: (value) => (host) => host.providers.some(({ uuid }) => uuid.startsWith(value)),
   trait: (value) => (host) => host.providers.some(({ traits }) => traits.some((each) => matches(each, value))),
   class: (value) => (host) => host.providers.some(({ inventories }) => Object.keys(inventories).some((each) => matches(each, value))),
-  aggregate: (value) => (host) => host.providers.some(({ aggregates }) => aggregates.some((each) => each.startsWith(value))),
+  aggregate: (value) => (host) => host.providers.some(({ aggregates }) => aggregates.some((each) => each.startsWith(value) || isNamed("aggregates", each, value))),
   project: (value) => (host) =>
-    host.providers.some(({ allocations }) => allocations.some(({ project }) => matches(project, value))),
+    host.providers.some(({ allocations }) => allocations.some(({ project }) => matches(project, value) || isNamed("projects", project, value))),
 };
 const PARTS: Record<string, Part> = { trait: "traits", project: "consumers" };
 
@@ -29,6 +30,11 @@ const PARTS: Record<string, Part> = { trait: "traits", project: "consumers" };
 function matches(name: string, value: string): boolean {
   const low = name.toLowerCase();
   return value.endsWith("*") ? low.startsWith(value.slice(0, -1)) : low === value;
+}
+
+function isNamed(kind: Named, id: string, value: string): boolean {
+  const name = nameOf(kind, id);
+  return name !== "" && matches(name, value);
 }
 
 const TOKEN = /\s*(?:([()])|((?:[a-z]+:)?)"([^"]*)"|([^\s()"]+))/giy;

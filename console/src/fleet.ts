@@ -31,6 +31,8 @@ export interface Provider {
   usages: Record<string, number>;
   aggregates: readonly string[];
   traits: readonly string[];
+  /** How many consumers have something of its tree. */
+  treeConsumers: number;
   allocations: readonly Allocation[];
 }
 
@@ -213,14 +215,6 @@ const FAMILIAR = ["VCPU", "PCPU", "MEMORY_MB", "DISK_GB"];
 function familiar(name: string): number {
   const place = FAMILIAR.indexOf(name);
   return place < 0 ? FAMILIAR.length : place;
-}
-
-export function consumers(host: Host): Set<string> {
-  const found = new Set<string>();
-  for (const { allocations } of host.providers) {
-    for (const { consumer } of allocations) found.add(consumer);
-  }
-  return found;
 }
 
 export function has(host: Host, trait: string): boolean {

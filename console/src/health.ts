@@ -2,7 +2,8 @@
 
 import { SHARING, type Fleet, type Host } from "./fleet.ts";
 import type { Lease } from "./lease.ts";
-import { amount, percent, plural } from "./unit.ts";
+import { nameOf } from "./name.ts";
+import { amount, count, percent, plural, usedOf } from "./unit.ts";
 
 export interface Finding {
   /** What it is about: a host, or a consumer. */
@@ -61,7 +62,8 @@ const over: Look = (host) => {
       const used = usages[name] ?? 0;
       if (used <= capacity) continue;
       const where = host.providers.length > 1 ? ` on ${provider}` : "";
-      said.push(`${amount(name, used)} of ${amount(name, capacity)} ${name} used${where}`);
+      const what = capacity > 0 ? `${amount(name, used)} of ${amount(name, capacity)} ${name} used` : `${name}: ${usedOf(name, used, capacity, total)}`;
+      said.push(`${what}${where}`);
       most = Math.max(most, capacity > 0 ? used / capacity : Infinity);
     }
   }
@@ -116,7 +118,7 @@ const bare: Look = (host) =>
 export function ending(leases: readonly Lease[], now: Date): Concern {
   const found = leases.map(({ consumer, expires_at: end, project_id: project, consumer_type: type }): Finding => {
     const minutes = Math.max(0, Math.ceil((Date.parse(end) - now.getTime()) / 60_000));
-    const text = `${type ?? "consumer"} of ${project}, ends in ${plural(minutes, "minute")}`;
+    const text = `${type ?? "consumer"} of ${nameOf("projects", project) || project}, ends in ${plural(minutes, "minute")}`;
     return { view: "consumers", uuid: consumer, name: consumer, weight: -minutes, text };
   });
   return { id: "leases", title: "Leases about to end", meaning: "within the next hour, unless they are renewed or confirmed", found };
@@ -153,4 +155,59 @@ function say(value: unknown): string {
   return Object.entries(value)
     .map(([key, each]) => `${key} ${each !== null && typeof each === "object" ? say(each) : String(each)}`)
     .join(", ");
+}
+
+/** What `placement-audit` has recorded, by the name of the audit. */
+export interface Audit {
+  name: string;
+  recorded_at: string;
+  claims: number;
+  living: number;
+  counts: Record<string, number>;
+  findings: AuditFinding[];
+}
+
+interface AuditFinding {
+  kind: string;
+  consumer: string;
+  consumer_type?: string;
+  project_id?: string;
+  host?: string;
+  resources?: string;
+  expected_host?: string;
+  expected_resources?: string;
+  claimed_at?: string;
+  claimed_by?: string;
+}
+
+const AUDITED: [string, string, string][] = [
+  ["orphan", "Orphans", "claims whose consumer no longer lives"],
+  ["missing", "Missing claims", "consumers that live and claim nothing"],
+  ["wrong host", "Claims on the wrong host", "claims on another host than the consumer's"],
+  ["wrong amounts", "Claims of wrong amounts", "claims of other amounts than the consumer's"],
+];
+
+/** What audits have found, by kind. */
+export function audited(audits: readonly Audit[]): Concern[] {
+  return AUDITED.map(([kind, title, meaning]) => {
+    const found = audits.flatMap(({ name, findings }) =>
+      findings.filter((each) => each.kind === kind).map((each) => findingOf(each, audits.length > 1 ? name : "")),
+    );
+    const all = audits.reduce((sum, { counts }) => sum + (counts[kind] ?? 0), 0);
+    const more = all > found.length ? `; ${count(all - found.length)} more are in the report of placement-audit` : "";
+    return { id: `audit-${kind.replace(" ", "-")}`, title, meaning: meaning + more, found };
+  });
+}
+
+function findingOf(found: AuditFinding, audit: string): Finding {
+  const { consumer, host, resources, expected_host: otherHost, expected_resources: others, claimed_at: at, claimed_by: by } = found;
+  const project = found.project_id ? ` of ${nameOf("projects", found.project_id) || found.project_id}` : "";
+  const parts = [
+    `${found.consumer_type ?? "consumer"}${project}`,
+    resources ? `claims ${resources}${host ? ` on ${host}` : ""}` : "claims nothing",
+    others || otherHost ? `should${others ? ` claim ${others}` : " be"}${otherHost ? ` on ${otherHost}` : ""}` : "",
+    at ? `claimed at ${at}${by ? ` by ${by}` : ""}` : "",
+    audit ? `found by ${audit}` : "",
+  ];
+  return { view: "consumers", uuid: consumer, name: consumer, weight: 0, text: parts.filter(Boolean).join(", ") };
 }

@@ -109,15 +109,16 @@ export interface Level {
   used: number;
 }
 
-export interface Past {
-  /** The oldest first; the last one is of now. */
-  levels: Level[];
-  /** Whether changes were not recorded: nothing is known of what was before. */
-  isCut: boolean;
+/** Return the time from which on all changes are recorded. */
+export function knownSince(entries: readonly Entry[], begins: number): number {
+  const gap = entries.find(({ type }) => type === GAP);
+  return gap ? Math.max(begins, Date.parse(gap.time)) : begins;
 }
 
 /**
- * Go back from what there is by undoing entries.
+ * Go back from what there is by undoing entries, until some are missing.
+ *
+ * The oldest level comes first, and that of now last.
  *
  * @param entries the newest first
  * @param counts whether a provider counts; of a part of the cloud, only some do
@@ -127,37 +128,32 @@ export function goBack(
   name: string,
   now: Level,
   counts: (entry: Entry, provider: string) => boolean = () => true,
-): Past {
-  const steps = stepsOf(entries, name, counts);
+): Level[] {
   const levels = [now];
   let { capacity, used } = now;
-  for (const step of steps) {
-    if (step === null) return { levels: levels.reverse(), isCut: true };
+  for (const step of stepsOf(entries, name, counts)) {
     // Before the change there was another level, which the change ended.
     levels.push({ at: step.at, capacity, used });
     capacity -= step.capacity;
     used -= step.used;
     levels.push({ at: step.at, capacity, used });
   }
-  return { levels: levels.reverse(), isCut: false };
+  return levels.reverse();
 }
 
-/** By how much each entry changed the level, the newest first; null for a gap. */
+/** By how much each entry changed the level, the newest first, back to a gap. */
 function stepsOf(
   entries: readonly Entry[],
   name: string,
   counts: (entry: Entry, provider: string) => boolean,
-): (Level | null)[] {
-  const steps: (Level | null)[] = [];
+): Level[] {
+  const steps: Level[] = [];
   // The inventories of a deleted provider are those of the last entry about them.
   const deleted = new Map<string, Level>();
   for (const entry of entries) {
     const { type, subject, before, after } = entry;
     const step: Level = { at: Date.parse(entry.time), capacity: 0, used: 0 };
-    if (type === GAP) {
-      steps.push(null);
-      break;
-    }
+    if (type === GAP) break;
     if (type === "allocations.changed") {
       step.used = sum(entry, after, name, counts) - sum(entry, before, name, counts);
     } else if (subject && counts(entry, subject)) {

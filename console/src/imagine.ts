@@ -1,7 +1,8 @@
 // What providers are imagined to have, as terms of the address: `UUID:TRAIT`,
 // `UUID:in:AGGREGATE`, `UUID:CLASS=TOTAL`, `UUID:CLASS<=MAX_UNIT`.
 
-import type { Provider } from "./fleet.ts";
+import { capacity, type Provider } from "./fleet.ts";
+import { nameOf } from "./name.ts";
 import { amount, short } from "./unit.ts";
 import type { Constraint, Unmet } from "./wire.ts";
 
@@ -42,8 +43,12 @@ export function sayGiven(pair: string, nameOf: (uuid: string) => string): string
     const what = `${amount(name, Number(number))} ${name}`;
     return sign === "=" ? `${nameOf(uuid)} had ${what} in all` : `${nameOf(uuid)} gave up to ${what} to one consumer`;
   }
-  if (term.startsWith("in:")) return `${nameOf(uuid)} were in ${short(term.slice(3))}`;
+  if (term.startsWith("in:")) return `${nameOf(uuid)} were in ${say(term.slice(3))}`;
   return `${nameOf(uuid)} had ${term}`;
+}
+
+function say(aggregate: string): string {
+  return nameOf("aggregates", aggregate) || short(aggregate);
 }
 
 interface Help {
@@ -59,7 +64,7 @@ export function imagine({ kind, value, resource_class: name }: Constraint, unmet
     case "required":
       return first ? { term: first, text: "had it" } : null;
     case "member_of":
-      return first ? { term: `in:${first}`, text: `were in ${short(first)}` } : null;
+      return first ? { term: `in:${first}`, text: `were in ${say(first)}` } : null;
     case "unit":
       return name && needs > (provider?.inventories[name]?.max_unit ?? Infinity)
         ? { term: `${name}<=${needs}`, text: `gave up to ${amount(name, needs)} ${name}` }
@@ -74,6 +79,8 @@ export function imagine({ kind, value, resource_class: name }: Constraint, unmet
 function imagineRoom(name: string, needs: number, { used = 0 }: Unmet, provider: Provider | undefined): Help | null {
   const inventory = provider?.inventories[name];
   if (!inventory || !(needs > 0) || !(inventory.allocation_ratio > 0)) return null;
-  const total = Math.ceil((used + needs) / inventory.allocation_ratio) + inventory.reserved;
+  let total = Math.ceil((used + needs) / inventory.allocation_ratio) + inventory.reserved;
+  // A product of floating-point numbers may be a little less.
+  while (capacity({ ...inventory, total }) < used + needs) total += 1;
   return total > inventory.total ? { term: `${name}=${total}`, text: `had ${amount(name, total)} ${name} in all` } : null;
 }

@@ -1,7 +1,8 @@
 // What the colour of a host means: a number for each host, in bins that the legend counts.
 
-import { consumers, free, has, isIn, type Host, type Sum } from "./fleet.ts";
-import { amount, count, isBinary, percent, plural, short } from "./unit.ts";
+import { free, has, isIn, type Host, type Sum } from "./fleet.ts";
+import { nameOf } from "./name.ts";
+import { amount, count, isBinary, percent, plural, short, usedOf } from "./unit.ts";
 
 export const KINDS = ["used", "free", "reserved", "consumers", "trait", "aggregate", "question"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -43,7 +44,7 @@ export function makeScale(hosts: readonly Host[], choice: Choice): Scale {
     case "trait":
       return makeYesNo(`has ${choice.of || "…"}`, (host) => has(host, choice.of));
     case "aggregate":
-      return makeYesNo(`is in ${short(choice.of) || "…"}`, (host) => isIn(host, choice.of));
+      return makeYesNo(`is in ${nameOf("aggregates", choice.of) || short(choice.of) || "…"}`, (host) => isIn(host, choice.of));
     default:
       return makeAmount(hosts, choice);
   }
@@ -62,15 +63,21 @@ function makeShare(kind: "used" | "reserved", name: string): Scale {
     shade: (n + 0.5) / PARTS,
   }));
   bins.push({ label: `over 100\u202f%`, shade: 1, over: true });
+  const missing = (host: Host) => {
+    const sum = host.sums.get(name);
+    return sum ? usedOf(name, sum.used, sum.capacity, sum.total) : `no ${name}`;
+  };
   return finish(`${name} ${kind}`, bins, `no ${name}`, valueOf, {
     binOf: (value) => (value > 1 ? PARTS : Math.min(PARTS - 1, Math.floor(value * PARTS))),
     isOver: (value) => value > 1,
     shadeOf: (value) => Math.min(1, value),
     tell: (_, host) => {
       const sum = host.sums.get(name)!;
+      if (whole(sum) <= 0) return missing(host);
       const over = sum[kind] > whole(sum) ? `${amount(name, sum[kind])} ${kind}, over capacity: ` : "";
       return `${over}${percent(sum[kind], whole(sum))} of ${amount(name, whole(sum))} ${kind}`;
     },
+    without: missing,
   });
 }
 
@@ -85,7 +92,7 @@ function makeYesNo(title: string, test: (host: Host) => boolean): Scale {
 
 function makeAmount(hosts: readonly Host[], { kind, of, fits }: Choice): Scale {
   const valueOf = (host: Host) => {
-    if (kind === "consumers") return consumers(host).size;
+    if (kind === "consumers") return host.root.treeConsumers;
     if (kind === "question") return fits?.get(host.root.uuid) ?? 0;
     const sum = host.sums.get(of);
     return sum ? free(sum) : null;
@@ -123,6 +130,8 @@ interface Numbers {
   shadeOf: (value: number) => number;
   tell: (value: number, host: Host) => string;
   isOver?: (value: number) => boolean;
+  /** What is said of a host without a value, if it is not the same of all. */
+  without?: (host: Host) => string;
 }
 
 function finish(
@@ -143,7 +152,7 @@ function finish(
     valueOf,
     binOf: (host) => or(host, of.binOf, last),
     shadeOf: (host) => or<number | null>(host, of.shadeOf, null),
-    tell: (host) => or(host, of.tell, missing),
+    tell: (host) => or(host, of.tell, of.without?.(host) ?? missing),
     isOver: (host) => or(host, of.isOver ?? (() => false), false),
   };
 }

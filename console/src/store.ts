@@ -3,8 +3,9 @@
 import { useEffect } from "preact/hooks";
 import { type Failure, get, readLines, wrap } from "./api.ts";
 import { differing, gather, patch, type Fleet, type Provider } from "./fleet.ts";
+import { forgetNames, keepNames, type Named } from "./name.ts";
 import { Source, useSource } from "./source.ts";
-import { Pool, readParts, readProvider, type Part } from "./wire.ts";
+import { readParts, readProvider, Values, type Part } from "./wire.ts";
 
 const BASE = "inventories,usages,aggregates,generation,parent";
 
@@ -20,16 +21,6 @@ export interface Store {
   changed: ReadonlyMap<string, Date>;
 }
 
-/** Return the parts that are to be read for those that are wanted: owners come with their allocations. */
-function needed(): Part[] {
-  return [...wanted].filter((part) => part !== "allocations" || !wanted.has("consumers"));
-}
-
-function isThere(part: Part): boolean {
-  const { parts } = store.value;
-  return parts.has(part) || (part === "allocations" && parts.has("consumers"));
-}
-
 // How often the number of providers that have been read is shown.
 const STEP = 1000;
 const FIRST_PICTURE = 5000;
@@ -40,23 +31,51 @@ const MARKED_SECONDS = 60;
 
 export const store = new Source<Store>(EMPTY);
 let wanted = new Set<Part>();
+/** The tags of answers, by their fields. */
+type Tags = Record<string, string>;
+// Of those that the fleet is made of.
+let tags: Tags = {};
 let running: AbortController | null = null;
 
-/** Read everything again; the old fleet is shown until the new one is complete. */
+/** Read the names; without them, or for those who may not see them, there are UUIDs. */
+export async function readNames(): Promise<void> {
+  try {
+    keepNames(await get<Record<Named, Record<string, string>>>("ledger/v1/names"));
+  } catch {
+    // What was known still is.
+  }
+}
+
+/**
+ * Read everything again; the old fleet is shown until the new one is complete.
+ *
+ * What the service says is still the same is kept.
+ */
 export function refresh(): Promise<void> {
+  void readNames();
   return readAfter(async (signal) => {
-    const { fleet, cursor } = await readBase(signal);
-    const parts: Part[] = [];
-    if (store.value.fleet && !store.value.fleet.isPartial) {
-      for (const part of needed()) {
-        await readPart(part, fleet, signal);
-        parts.push(part);
-      }
+    const before = store.value.fleet?.isPartial ? null : store.value.fleet;
+    const moment = new Date();
+    const known = before ? tags : {};
+    const next: Tags = { ...known };
+    const read = await readBase(signal, known, next);
+    const parts = new Set<Part>(read ? [] : store.value.parts);
+    let fleet = read?.fleet ?? null;
+    // Parts are written into providers, and the old fleet is still shown.
+    const target = () => (fleet ??= copy(before!, moment));
+    for (const part of before ? wanted : []) {
+      await readPart(part, target, signal, !read && parts.has(part) ? known : {}, next);
+      parts.add(part);
     }
-    const before = store.value.fleet;
-    const changed = before && !before.isPartial ? differing(before, fleet) : [];
-    store.change({ fleet, cursor, parts: new Set(parts), changed: mark(changed, fleet.moment) });
+    tags = next;
+    const changed = before && fleet ? differing(before, fleet) : [];
+    const cursor = read ? read.cursor : store.value.cursor;
+    store.change({ fleet: fleet ?? { ...before!, moment }, cursor, parts, changed: mark(changed, moment) });
   });
+}
+
+function copy({ providers }: Fleet, moment: Date): Fleet {
+  return gather([...providers.values()].map((each) => ({ ...each })), moment);
 }
 
 /** Return the marks with those of hosts that have just changed, without those that are old. */
@@ -71,12 +90,12 @@ export async function patchTrees(roots: ReadonlySet<string>, cursor: string, sig
   const { fleet, parts } = store.value;
   if (!fleet || !roots.size) return store.change({ cursor });
   const fields = [BASE, ...parts].join();
-  const pool = new Pool();
+  const values = new Values();
   const read: Provider[] = [];
   for (const root of roots) {
     const path = `ledger/v1/fleet?in_tree=${root}&fields=${fields}`;
     const { providers } = await get<{ providers: unknown[] }>(path, { signal });
-    for (const document of providers) read.push(readProvider(document, pool));
+    for (const document of providers) read.push(readProvider(document, values));
   }
   if (store.value.fleet !== fleet || store.value.reading !== null) return;
   const moment = new Date();
@@ -84,7 +103,11 @@ export async function patchTrees(roots: ReadonlySet<string>, cursor: string, sig
   const next = patch(fleet, seen, read, moment);
   // What the feed reports first may be in the picture already.
   const changed = differing(fleet, next);
-  store.change(changed.size || isThere("allocations") ? { fleet: next, cursor, changed: mark(changed, moment) } : { cursor });
+  // The fleet is no longer what these stand for.
+  tags = {};
+  // Consumers may have changed places, and nothing else.
+  const isOther = changed.size || parts.has("consumer_count") || parts.has("consumers");
+  store.change(isOther ? { fleet: next, cursor, changed: mark(changed, moment) } : { cursor });
 }
 
 /** Forget marks that have become old. */
@@ -102,7 +125,9 @@ async function readAfter(begin: (signal: AbortSignal) => Promise<void>): Promise
     await begin(signal);
     for (let part = missing(); part; part = missing()) {
       const fleet = store.value.fleet!;
-      await readPart(part, fleet, signal);
+      const next: Tags = {};
+      await readPart(part, () => fleet, signal, {}, next);
+      tags = { ...tags, ...next };
       store.change({ fleet: { ...fleet }, parts: new Set([...store.value.parts, part]) });
     }
     store.change({ reading: null });
@@ -115,7 +140,7 @@ async function readAfter(begin: (signal: AbortSignal) => Promise<void>): Promise
 }
 
 function missing(): Part | undefined {
-  return needed().find((part) => !isThere(part));
+  return [...wanted].find((part) => !store.value.parts.has(part));
 }
 
 interface Read {
@@ -123,56 +148,71 @@ interface Read {
   cursor: string | null;
 }
 
-async function readBase(signal: AbortSignal): Promise<Read> {
+/** Read all providers; null if they are still those of the known tag. */
+async function readBase(signal: AbortSignal, known: Tags, next: Tags): Promise<Read | null> {
   const moment = new Date();
   const providers: Provider[] = [];
-  const pool = new Pool();
+  const values = new Values();
   const isFirst = !store.value.fleet || store.value.fleet.isPartial;
-  let next = FIRST_PICTURE;
+  let picture = FIRST_PICTURE;
   const take = (document: unknown) => {
-    providers.push(readProvider(document, pool));
+    providers.push(readProvider(document, values));
     if (providers.length % STEP === 0) store.change({ reading: providers.length });
-    if (isFirst && providers.length === next) {
+    if (isFirst && providers.length === picture) {
       // What is there is drawn; each picture has four times as many hosts as the one before.
       store.change({ fleet: gather(providers, moment, true) });
-      next *= 4;
+      picture *= 4;
     }
   };
-  const cursor = await readProviders(BASE, take, signal);
-  return { fleet: gather(providers, moment), cursor };
+  const { cursor, isSame } = await readProviders(BASE, take, signal, known, next);
+  return isSame ? null : { fleet: gather(providers, moment), cursor };
 }
 
-/** Read all providers; return where the journal goes on after them, as the last line says. */
+interface Answered {
+  /** Where the journal goes on after the providers, as the last line says. */
+  cursor: string | null;
+  isSame: boolean;
+}
+
+/** Read all providers with some fields, unless the answer is known, and note its tag. */
 async function readProviders(
   fields: string,
   take: (document: unknown) => void,
   signal: AbortSignal,
-): Promise<string | null> {
+  known: Tags,
+  next: Tags,
+): Promise<Answered> {
   let cursor: string | null = null;
   const takeProvider = (document: unknown) => {
     if ("cursor" in (document as object)) cursor = (document as { cursor: string }).cursor;
     else take(document);
   };
-  await readLines(`ledger/v1/fleet?fields=${fields}`, takeProvider, signal);
-  return cursor;
+  const tag = await readLines(`ledger/v1/fleet?repeats=number&fields=${fields}`, takeProvider, { signal, tag: known[fields] ?? "" });
+  if (tag !== null) next[fields] = tag;
+  return { cursor, isSame: tag === null };
 }
 
-async function readPart(part: Part, fleet: Fleet, signal: AbortSignal): Promise<void> {
+/** Read a part of all providers into a fleet, unless it is still that of the known tag. */
+async function readPart(part: Part, target: () => Fleet, signal: AbortSignal, known: Tags, next: Tags): Promise<void> {
   let read = 0;
-  const pool = new Pool();
+  const values = new Values();
   store.change({ reading: 0 });
   await readProviders(
     part,
     (document) => {
-      readParts(document, part, fleet.providers, pool);
+      readParts(document, part, target().providers, values);
       if (++read % STEP === 0) store.change({ reading: read });
     },
     signal,
+    known,
+    next,
   );
 }
 
 export function forget(): void {
   running?.abort();
+  forgetNames();
+  tags = {};
   wanted = new Set();
   store.change(EMPTY);
 }
@@ -187,6 +227,6 @@ export function useFleet(...parts: Part[]): Store & { ready: boolean } {
     if (!fleet && reading === null && !failure) void refresh();
     else if (fleet && reading === null && !failure && missing()) void readAfter(async () => {});
   }, [asked, state.reading === null]);
-  const ready = state.fleet !== null && parts.every(isThere);
+  const ready = state.fleet !== null && parts.every((part) => state.parts.has(part));
   return { ...state, ready };
 }

@@ -58,6 +58,13 @@ export function percent(part: number, whole: number): string {
   return `${Math.round(share)}${NARROW}%`;
 }
 
+/** What is used of a capacity: `3 of 8`; and of what, if nothing can be allocated. */
+export function usedOf(resourceClass: string, used: number, capacity: number, total: number): string {
+  const [taken, all] = [amount(resourceClass, used), amount(resourceClass, total)];
+  if (capacity <= 0) return `${taken} used, none of ${all} can be allocated`;
+  return `${taken} of ${amount(resourceClass, capacity)}`;
+}
+
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }

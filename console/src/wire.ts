@@ -3,7 +3,10 @@
 import type { Allocation, Provider } from "./fleet.ts";
 
 /** The parts of a fleet that are read only when a view needs them; consumers are allocations with their owners. */
-export type Part = "traits" | "allocations" | "consumers";
+export type Part = "traits" | "consumer_count" | "consumers";
+
+/** A value, or the number of an equal one in the same answer. */
+type Once<T> = T | number;
 
 interface ProviderDocument {
   uuid: string;
@@ -11,10 +14,11 @@ interface ProviderDocument {
   generation?: number;
   parent_provider_uuid?: string | null;
   root_provider_uuid?: string;
-  inventories?: Provider["inventories"];
+  inventories?: Once<Provider["inventories"]>;
   usages?: Record<string, number>;
-  aggregates?: string[];
-  traits?: string[];
+  aggregates?: Once<string[]>;
+  traits?: Once<string[]>;
+  tree_consumers?: number;
   allocations?: Record<string, AllocationDocument>;
 }
 
@@ -28,35 +32,24 @@ interface AllocationDocument {
 
 const NOTHING: readonly never[] = [];
 
-/** Keeps one of equal values: hosts of a model have the same inventories and traits. */
-export class Pool {
-  private readonly kept = new Map<string, unknown>();
+type Repeated = "inventories" | "traits" | "aggregates";
 
-  same<T>(key: string, value: T): T {
-    const known = this.kept.get(key);
-    if (known !== undefined) return known as T;
-    this.kept.set(key, value);
-    return value;
-  }
+/** The values of one answer that many providers have: each is there once, and afterwards its number. */
+export class Values {
+  private readonly known: { [K in Repeated]: Provider[K][] } = { inventories: [], traits: [], aggregates: [] };
 
-  names(values: readonly string[] | undefined): readonly string[] {
-    return values?.length ? this.same(values.join(), values) : NOTHING;
-  }
-
-  inventories(values: Provider["inventories"] | undefined): Provider["inventories"] {
-    if (!values) return NONE;
-    let key = "";
-    for (const name in values) {
-      const { total, reserved, allocation_ratio: ratio, min_unit: least, max_unit: most, step_size: step } = values[name]!;
-      key += `${name} ${total} ${reserved} ${ratio} ${least} ${most} ${step};`;
-    }
-    return this.same(key, values);
+  of<K extends Repeated>(kind: K, told: Once<Provider[K]> | undefined, none: Provider[K]): Provider[K] {
+    if (told === undefined) return none;
+    const known: Provider[K][] = this.known[kind];
+    if (typeof told === "number") return known[told]!;
+    known.push(told);
+    return told;
   }
 }
 
 const NONE = {};
 
-export function readProvider(document: unknown, pool = new Pool()): Provider {
+export function readProvider(document: unknown, values = new Values()): Provider {
   const told = document as ProviderDocument;
   const { uuid, root_provider_uuid: root = uuid } = told;
   return {
@@ -65,10 +58,11 @@ export function readProvider(document: unknown, pool = new Pool()): Provider {
     generation: told.generation ?? 0,
     parent: told.parent_provider_uuid ?? null,
     root: root === uuid ? uuid : root,
-    inventories: pool.inventories(told.inventories),
+    inventories: values.of("inventories", told.inventories, NONE),
     usages: told.usages ?? NONE,
-    aggregates: pool.names(told.aggregates),
-    traits: pool.names(told.traits),
+    aggregates: values.of("aggregates", told.aggregates, NOTHING),
+    traits: values.of("traits", told.traits, NOTHING),
+    treeConsumers: told.tree_consumers ?? 0,
     allocations: readAllocations(told),
   };
 }
@@ -78,12 +72,15 @@ export function readParts(
   document: unknown,
   part: Part,
   providers: ReadonlyMap<string, Provider>,
-  pool: Pool,
+  values: Values,
 ): void {
   const told = document as ProviderDocument;
+  // Of providers that are new as well: later ones may refer to them.
+  const traits = values.of("traits", told.traits, NOTHING);
   const provider = providers.get(told.uuid);
   if (!provider) return;
-  if (part === "traits") provider.traits = pool.names(told.traits);
+  if (part === "traits") provider.traits = traits;
+  else if (part === "consumer_count") provider.treeConsumers = told.tree_consumers ?? 0;
   else provider.allocations = readAllocations(told);
 }
 
@@ -152,7 +149,8 @@ export interface Asked {
   uuid: string;
   name: string;
   serves: boolean;
-  constraints: { id: string; met: boolean; closest?: Omit<Unmet, "id" | "text"> }[];
+  /** `text` says what it does not meet. */
+  constraints: { id: string; met: boolean; text?: string }[];
 }
 
 export interface Explanation {

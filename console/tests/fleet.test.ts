@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gather, listConsumers } from "../src/fleet.ts";
-import { readProvider } from "../src/wire.ts";
+import { readParts, readProvider, Values } from "../src/wire.ts";
 
 const inventory = (total: number, reserved = 0, ratio = 1) => ({
   total, reserved, allocation_ratio: ratio, min_unit: 1, max_unit: total, step_size: 1,
@@ -34,4 +34,22 @@ test("a consumer is one, wherever its allocations are", () => {
   assert.deepEqual([...only!.resources], [["DISK_GB", 5], ["VCPU", 1]]);
   assert.equal(only!.hosts.size, 1);
   assert.equal(only!.project, "p");
+});
+
+test("a value that was there before is known by its number", () => {
+  const answer = new Values();
+  const [first, second, third] = [
+    { uuid: "a", name: "a", inventories: { VCPU: inventory(4) }, aggregates: [] },
+    { uuid: "b", name: "b", inventories: {}, aggregates: ["x"] },
+    { uuid: "c", name: "c", inventories: 0, aggregates: 1 },
+  ].map((each) => readProvider(each, answer));
+  assert.equal(third!.inventories, first!.inventories);
+  assert.equal(third!.aggregates, second!.aggregates);
+  const parts = new Values();
+  const providers = new Map([first!, second!].map((each) => [each.uuid, each]));
+  readParts({ uuid: "a", name: "a", traits: ["T"] }, "traits", providers, parts);
+  // What is new meanwhile counts as well.
+  readParts({ uuid: "new", name: "new", traits: ["U"] }, "traits", providers, parts);
+  readParts({ uuid: "b", name: "b", traits: 1 }, "traits", providers, parts);
+  assert.deepEqual([first!.traits, second!.traits], [["T"], ["U"]]);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gather, SHARING } from "../src/fleet.ts";
-import { drifting, ending, examine } from "../src/health.ts";
+import { audited, drifting, ending, examine } from "../src/health.ts";
 import { readProvider } from "../src/wire.ts";
 
 const inventory = (total: number, reserved = 0) =>
@@ -32,6 +32,29 @@ test("leases say how long they last", () => {
   const now = new Date("2026-11-21T10:00:00Z");
   const lease = { consumer: "c", expires_at: "2026-11-21T10:04:30Z", project_id: "web", consumer_type: "INSTANCE" };
   assert.equal(ending([lease], now).found[0]!.text, "INSTANCE of web, ends in 5 minutes");
+});
+
+test("audits say what they found and how much more there is", () => {
+  const [orphans, missing] = audited([
+    {
+      name: "nova",
+      recorded_at: "2026-11-21T10:00:00Z",
+      claims: 3,
+      living: 2,
+      counts: { orphan: 5, missing: 1 },
+      findings: [
+        { kind: "orphan", consumer: "c1", consumer_type: "INSTANCE", project_id: "web", host: "h", resources: "VCPU 2", claimed_at: "then", claimed_by: "ann" },
+        { kind: "missing", consumer: "c2", expected_host: "h2", expected_resources: "VCPU 4" },
+        { kind: "of a later release", consumer: "c3" },
+      ],
+    },
+  ]);
+  assert.match(orphans!.meaning, /; 4 more are in the report/);
+  assert.deepEqual(orphans!.found.map(({ uuid, text }) => [uuid, text]), [
+    ["c1", "INSTANCE of web, claims VCPU 2 on h, claimed at then by ann"],
+  ]);
+  assert.equal(missing!.found[0]!.text, "consumer, claims nothing, should claim VCPU 4 on h2");
+  assert.doesNotMatch(missing!.meaning, /more/);
 });
 
 test("drift says what was declared and what is", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { goBack, tell, who, type Entry } from "../src/history.ts";
+import { goBack, knownSince, tell, who, type Entry } from "../src/history.ts";
 
 function entry(type: string, minute: number, more: Partial<Entry>): Entry {
   const time = new Date(Date.UTC(2026, 10, 21, 10, minute)).toISOString();
@@ -37,8 +37,7 @@ test("earlier levels are those that the entries lead back to", () => {
     entry("inventory.changed", 20, { before: inventory(4), after: inventory(10) }),
     entry("allocations.changed", 10, { before: {}, after: { p: { VCPU: 4 }, q: { DISK_GB: 9 } } }),
   ];
-  const { levels, isCut } = goBack(entries, "VCPU", NOW);
-  assert.equal(isCut, false);
+  const levels = goBack(entries, "VCPU", NOW);
   assert.deepEqual([levels[0]!.capacity, levels[0]!.used], [8, 0]);
   assert.deepEqual(
     levels.map(({ used }) => used),
@@ -51,7 +50,7 @@ test("a deleted provider had its inventories until it was deleted", () => {
     entry("provider.deleted", 30, { before: { name: "s" } }),
     entry("inventory.changed", 20, { before: {}, after: inventory(5) }),
   ];
-  const { levels } = goBack(entries, "VCPU", NOW);
+  const levels = goBack(entries, "VCPU", NOW);
   assert.deepEqual(
     levels.map(({ capacity }) => capacity),
     [20, 30, 30, 20, 20],
@@ -64,8 +63,10 @@ test("nothing is said of what was before a gap", () => {
     entry("journal.gap", 20, {}),
     entry("allocations.changed", 10, { before: {}, after: { p: { VCPU: 1 } } }),
   ];
-  const { levels, isCut } = goBack(entries, "VCPU", NOW);
-  assert.equal(isCut, true);
+  const levels = goBack(entries, "VCPU", NOW);
   assert.equal(levels[0]!.used, 0);
   assert.equal(levels.length, 3);
+  const begins = Date.UTC(2026, 10, 21, 9);
+  assert.equal(knownSince(entries, begins), Date.UTC(2026, 10, 21, 10, 20));
+  assert.equal(knownSince(entries.slice(0, 1), begins), begins);
 });

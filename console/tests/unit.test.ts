@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { age, amount, exact, natural, percent } from "../src/unit.ts";
+import { age, amount, exact, natural, percent, usedOf } from "../src/unit.ts";
 
 const plain = (text: string) => text.replaceAll("\u202f", " ");
 
@@ -18,6 +18,12 @@ test("a little is not nothing, and almost all is not all", () => {
   assert.equal(plain(percent(999, 1000)), ">99 %");
   assert.equal(plain(percent(1, 2)), "50 %");
   assert.equal(percent(1, 0), "–");
+});
+
+test("nothing of a capacity is said with what it is nothing of", () => {
+  assert.equal(plain(usedOf("VCPU", 3, 8, 10)), "3 of 8");
+  assert.equal(plain(usedOf("VCPU", 9, 8, 8)), "9 of 8");
+  assert.equal(plain(usedOf("MEMORY_MB", 0, 0, 4096)), "0 MiB used, none of 4 GiB can be allocated");
 });
 
 test("ages are in their largest unit", () => {

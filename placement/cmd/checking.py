@@ -8,11 +8,13 @@ from typing import Any
 from oslo_config import cfg
 
 from placement.objects.soundness import checking
-from placement.objects.soundness.checking import Finding
+from placement.objects.soundness.checking import BrokenRule
 from placement_foundation.database.storage import Database
 
 CATEGORY = "check"
 CLEAN, FOUND, NOT_LOOKED = 0, 1, 2
+# How many of the rows that break a rule are printed for people.
+SHOWN = 20
 
 
 def add(categories: Any) -> None:
@@ -36,7 +38,7 @@ def add(categories: Any) -> None:
 def run(database: Database, config: cfg.ConfigOpts) -> int:
     """Look for rows that break what the service relies on; exit with 1 if any do."""
     asked = config.category
-    found = _look(database)
+    found = _look(database, None if asked.json else SHOWN)
     _print(found, asked.json)
     if not asked.repair or not any(each.rule.repair for each in found):
         return FOUND if found else CLEAN
@@ -45,15 +47,15 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
     mended = database.write(lambda connection: checking.repair(connection, found))
     for name, count in mended.items():
         print(f"{name}: {count} mended", file=sys.stderr)
-    left = _look(database)
+    left = _look(database, SHOWN)
     for each in left:
         print(f"{each.rule.name}: {each.count} left", file=sys.stderr)
     return FOUND if left else CLEAN
 
 
-def _look(database: Database) -> Sequence[Finding]:
+def _look(database: Database, most: int | None) -> Sequence[BrokenRule]:
     with database.patient() as patient:
-        return patient.look(lambda connection: list(checking.check(connection)))
+        return patient.look(lambda connection: list(checking.check(connection, most)))
 
 
 def _agrees() -> bool:
@@ -62,7 +64,7 @@ def _agrees() -> bool:
     return input("Mend what can be mended? [y/N] ").strip().lower() in ("y", "yes")
 
 
-def _print(found: Sequence[Finding], as_json: bool) -> None:
+def _print(found: Sequence[BrokenRule], as_json: bool) -> None:
     if as_json:
         print(json.dumps([_document(each) for each in found], indent=2, default=str))
         return
@@ -71,11 +73,13 @@ def _print(found: Sequence[Finding], as_json: bool) -> None:
         print(f"{each.rule.name} ({kind}): {each.rule.meaning}: {each.count}")
         for row in each.rows:
             print("    " + ", ".join(f"{key} {value}" for key, value in row.items()))
+        if len(each.rows) == SHOWN < each.count:
+            print(f"    and {each.count - SHOWN} more: --json lists all")
     if not found:
         print("nothing was found")
 
 
-def _document(found: Finding) -> dict[str, Any]:
+def _document(found: BrokenRule) -> dict[str, Any]:
     return {
         "rule": found.rule.name,
         "meaning": found.rule.meaning,

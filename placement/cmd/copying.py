@@ -61,6 +61,7 @@ def import_(database: Database, config: cfg.ConfigOpts) -> int:
                 lambda connection: copying.write(connection, load(path), report),
                 attempts=1,
             )
+            patient.write(copying.analyse)
     print(f"{copied.total} rows were imported")
     return 0
 

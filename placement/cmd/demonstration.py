@@ -37,7 +37,7 @@ def add(categories: Any) -> None:
         action="store_true",
         help="Take the cloud away again, with all that was claimed of it.",
     )
-    parser.set_defaults(action=CATEGORY, run=run, code_of_trouble=1)
+    parser.set_defaults(action="", run=run, code_of_trouble=1)
 
 
 def _hosts(text: str) -> int:

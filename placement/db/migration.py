@@ -6,7 +6,7 @@ from placement_foundation.database.migration import History
 # Our own tables are recorded separately: either service can migrate the shared ones.
 OWN = History(
     "placement.db:own",
-    head="c41f7d0b92e6",
+    head="2d9e6b13f7a8",
     version_table="placement_server_version",
     content=content.CONTENT,
 )

@@ -297,3 +297,13 @@ DECLARATIONS = sa.Table(
     sa.Column("document", _LONG_TEXT, nullable=False),
     sa.Index("declarations_owner_idx", "owner"),
 )
+
+# What operators and their programs say of the cloud, as JSON: see
+# placement/objects/note.py.
+NOTES = sa.Table(
+    "notes",
+    OWN,
+    sa.Column("kind", sa.String(16), primary_key=True),
+    sa.Column("owner", sa.String(64), primary_key=True),
+    sa.Column("document", _LONG_TEXT, nullable=False),
+)

@@ -13,12 +13,19 @@ from typing import TypeAlias
 import sqlalchemy as sa
 
 from placement import errors
+from placement.declaration import naming, reading
 from placement.declaration import plan as planning
-from placement.declaration import reading
-from placement.declaration.plan import Declaration, Goal, Outcome, Plan, Result, Terms
-from placement.declaration.world import World
+from placement.declaration.plan import (
+    Declaration,
+    Goal,
+    Outcome,
+    Result,
+    Terms,
+    TreePlan,
+)
+from placement.declaration.world import StoredTrees
 from placement.forest.cache import ForestCache
-from placement.model.declaration import Declared, Parts
+from placement.model.declaration import Declared, DeclaredTree
 from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.resource_provider import ResourceProvider
 from placement.model.trait import CUSTOM_PREFIX, UNKNOWN_TRAIT
@@ -32,6 +39,7 @@ from placement.objects import (
     trait,
 )
 from placement.objects.resource_provider import KnownProvider
+from placement.questions.name import refuse_unknown
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
@@ -42,7 +50,7 @@ TREES = 100
 ATTEMPTS = 8
 
 # What to write: a declared tree, or the root of one that is no longer declared.
-Job: TypeAlias = Parts | str
+Job: TypeAlias = DeclaredTree | str
 
 
 def foresee(
@@ -63,13 +71,12 @@ def foresee(
         (asked.traits, world.trait_names, UNKNOWN_TRAIT),
         (asked.resource_classes, world.class_names, UNKNOWN_CLASS),
     ):
-        for name in _standard(listed):
-            if name not in known:
-                raise errors.BadRequest(complaint.format(name=name))
+        refuse_unknown(_standard(listed), known, complaint)
     return Outcome(
         planning.plan(asked.trees, world, asked.terms),
         sorted(traits - set(_standard(traits)) - set(world.trait_names)),
         sorted(classes - set(_standard(classes)) - set(world.class_names)),
+        naming.foresee(connection, asked),
     )
 
 
@@ -85,6 +92,8 @@ def apply(database: Database, asked: Declaration, foreseen: Outcome) -> Outcome:
     """
     if foreseen.traits or foreseen.resource_classes:
         database.write(lambda connection: _ensure_names(connection, foreseen))
+    if foreseen.names:
+        database.write(lambda connection: naming.store(connection, asked))
     plans = list(foreseen.plans)
     jobs: list[tuple[int, Job]] = [
         (number, asked.trees[number] if number < len(asked.trees) else each.uuid)
@@ -104,7 +113,7 @@ def _ensure_names(connection: sa.Connection, foreseen: Outcome) -> None:
     resource_class.ensure(connection, foreseen.resource_classes)
 
 
-def _write(database: Database, jobs: Sequence[Job], terms: Terms) -> list[Plan]:
+def _write(database: Database, jobs: Sequence[Job], terms: Terms) -> list[TreePlan]:
     """Write trees in one transaction; if one of them prevents that, one by one."""
     try:
         return database.write(
@@ -116,12 +125,12 @@ def _write(database: Database, jobs: Sequence[Job], terms: Terms) -> list[Plan]:
         if len(jobs) > 1:
             return [each for job in jobs for each in _write(database, [job], terms)]
         name = jobs[0] if isinstance(jobs[0], str) else jobs[0][0].name
-        return [Plan(Result.REFUSED, name, planning.NO_UUID, reason=str(exc))]
+        return [TreePlan(Result.REFUSED, name, planning.NO_UUID, reason=str(exc))]
 
 
 def _write_once(
     connection: sa.Connection, jobs: Sequence[Job], terms: Terms
-) -> list[Plan]:
+) -> list[TreePlan]:
     declared.check_table(connection)
     trees = [job for job in jobs if not isinstance(job, str)]
     roots = [job for job in jobs if isinstance(job, str)]
@@ -140,15 +149,15 @@ def _write_once(
     return plans
 
 
-def _prune(root_uuid: str, world: World, terms: Terms) -> Plan:
+def _prune(root_uuid: str, world: StoredTrees, terms: Terms) -> TreePlan:
     plans = planning.prune([root_uuid], world, terms)
-    gone = Plan(Result.UNCHANGED, root_uuid, root_uuid)
+    gone = TreePlan(Result.UNCHANGED, root_uuid, root_uuid)
     return plans[0] if plans else gone
 
 
 def _carry_out(
     connection: sa.Connection,
-    plans: Iterable[Plan],
+    plans: Iterable[TreePlan],
     locked: Mapping[str, ResourceProvider],
 ) -> None:
     """Write what trees become, with a number of statements for all of them."""

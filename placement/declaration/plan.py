@@ -25,8 +25,16 @@ from typing import NamedTuple
 
 from placement.declaration import unit
 from placement.declaration.unit import Owners
-from placement.declaration.world import Refused, World, check_names, find
-from placement.model.declaration import Change, Declared, Part, Parts, is_same
+from placement.declaration.world import StoredTrees, Undeclarable, check_names, find
+from placement.model.declaration import (
+    NO_NAMES,
+    Change,
+    Declared,
+    DeclaredProvider,
+    DeclaredTree,
+    Names,
+    is_same,
+)
 from placement.model.inventory import Inventory
 from placement.model.tree import Provider
 
@@ -89,7 +97,7 @@ class Goal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class TreePlan:
     """What becomes of one tree, and what has to be written for that.
 
     ``goals`` has parents before their children, ``removed`` children before their
@@ -125,7 +133,9 @@ class _Piece(NamedTuple):
     removed: Provider | None = None
 
 
-def plan(trees: Iterable[Parts], world: World, terms: Terms) -> list[Plan]:
+def plan(
+    trees: Iterable[DeclaredTree], world: StoredTrees, terms: Terms
+) -> list[TreePlan]:
     """Return what becomes of declared trees, in their order.
 
     Those of trees that are no longer declared follow, if they are to be pruned.
@@ -141,7 +151,9 @@ def plan(trees: Iterable[Parts], world: World, terms: Terms) -> list[Plan]:
     return plans
 
 
-def prune(root_uuids: Iterable[str], world: World, terms: Terms) -> list[Plan]:
+def prune(
+    root_uuids: Iterable[str], world: StoredTrees, terms: Terms
+) -> list[TreePlan]:
     """Return what becomes of trees that are no longer declared.
 
     Those that no longer exist are left out.
@@ -151,7 +163,9 @@ def prune(root_uuids: Iterable[str], world: World, terms: Terms) -> list[Plan]:
     ]
 
 
-def list_undeclared(trees: Iterable[Parts], world: World, owner: str) -> list[str]:
+def list_undeclared(
+    trees: Iterable[DeclaredTree], world: StoredTrees, owner: str
+) -> list[str]:
     """Return the UUIDs of the roots of trees that an owner declares no longer."""
     parts = [part for tree in trees for part in tree]
     mentioned = {
@@ -171,7 +185,9 @@ def list_undeclared(trees: Iterable[Parts], world: World, owner: str) -> list[st
     return sorted(roots - mentioned, key=lambda uuid: world.by_uuid[uuid].id)
 
 
-def _plan_tree(parts: Parts, world: World, terms: Terms, claimed: set[str]) -> Plan:
+def _plan_tree(
+    parts: DeclaredTree, world: StoredTrees, terms: Terms, claimed: set[str]
+) -> TreePlan:
     name, uuid = parts[0].name, parts[0].uuid or NO_UUID
     try:
         check_names(parts, world)
@@ -179,8 +195,8 @@ def _plan_tree(parts: Parts, world: World, terms: Terms, claimed: set[str]) -> P
         uuid = found[0].uuid if found[0] else uuid
         _claim(found, claimed)
         pieces = _pieces_of(parts, found, world, terms)
-    except Refused as exc:
-        return Plan(Result.REFUSED, name, uuid, reason=str(exc))
+    except Undeclarable as exc:
+        return TreePlan(Result.REFUSED, name, uuid, reason=str(exc))
     result = Result.CHANGED if found[0] else Result.CREATED
     return _assemble(result, name, uuid, pieces, terms)
 
@@ -189,16 +205,16 @@ def _claim(found: Iterable[Provider | None], claimed: set[str]) -> None:
     """Check that no other tree of the file is about the same providers."""
     uuids = {provider.uuid for provider in found if provider}
     if uuids & claimed:
-        raise Refused("Another tree of the file declares the same provider.")
+        raise Undeclarable("Another tree of the file declares the same provider.")
     claimed |= uuids
 
 
-def _prune_tree(root_uuid: str, world: World, terms: Terms) -> Plan:
+def _prune_tree(root_uuid: str, world: StoredTrees, terms: Terms) -> TreePlan:
     root = world.trees[root_uuid].root
     try:
         pieces = _undeclared(root, {}, world, terms)
-    except Refused as exc:
-        return Plan(Result.REFUSED, root.name, root_uuid, reason=str(exc))
+    except Undeclarable as exc:
+        return TreePlan(Result.REFUSED, root.name, root_uuid, reason=str(exc))
     is_gone = any(piece.removed is root for piece in pieces)
     result = Result.REMOVED if is_gone else Result.CHANGED
     return _assemble(result, root.name, root_uuid, pieces, terms)
@@ -206,12 +222,12 @@ def _prune_tree(root_uuid: str, world: World, terms: Terms) -> Plan:
 
 def _assemble(
     result: Result, name: str, uuid: str, pieces: list[_Piece], terms: Terms
-) -> Plan:
+) -> TreePlan:
     changes = tuple(change for piece in pieces for change in piece.changes)
     drift = tuple(change for piece in pieces for change in piece.drift)
     if not terms.force and any(change.owner for change in changes):
-        return Plan(Result.CONFLICT, name, uuid, changes, drift)
-    return Plan(
+        return TreePlan(Result.CONFLICT, name, uuid, changes, drift)
+    return TreePlan(
         result if changes else Result.UNCHANGED,
         name,
         next((piece.goal.uuid for piece in pieces[:1] if piece.goal), uuid),
@@ -226,7 +242,7 @@ def _assemble(
 
 
 def _pieces_of(
-    parts: Parts, found: list[Provider | None], world: World, terms: Terms
+    parts: DeclaredTree, found: list[Provider | None], world: StoredTrees, terms: Terms
 ) -> list[_Piece]:
     uuids = [
         provider.uuid if provider else part.uuid or terms.make_uuid()
@@ -248,11 +264,11 @@ def _pieces_of(
 
 
 def _create(
-    part: Part,
+    part: DeclaredProvider,
     uuid: str,
     parent_uuid: str | None,
     parent: str | None,
-    world: World,
+    world: StoredTrees,
     terms: Terms,
 ) -> _Piece:
     inventories = {
@@ -283,7 +299,9 @@ def _create(
     )
 
 
-def _remember(part: Part, parent_uuid: str | None, *, created: bool) -> Declared:
+def _remember(
+    part: DeclaredProvider, parent_uuid: str | None, *, created: bool
+) -> Declared:
     return Declared(
         part.name,
         parent_uuid,
@@ -295,11 +313,11 @@ def _remember(part: Part, parent_uuid: str | None, *, created: bool) -> Declared
 
 
 def _change(
-    part: Part,
+    part: DeclaredProvider,
     provider: Provider,
     parent_uuid: str | None,
     parent: str | None,
-    world: World,
+    world: StoredTrees,
     terms: Terms,
 ) -> _Piece:
     owners = _owners_of(provider, world, terms)
@@ -319,18 +337,18 @@ def _change(
     )
 
 
-def _owners_of(provider: Provider, world: World, terms: Terms) -> Owners:
+def _owners_of(provider: Provider, world: StoredTrees, terms: Terms) -> Owners:
     others = dict(world.declared.get(provider.uuid, {}))
     prior = others.pop(terms.owner, Declared())
     return Owners(prior, others, terms.force)
 
 
 def _compare_place(
-    part: Part,
+    part: DeclaredProvider,
     provider: Provider,
     parent_uuid: str | None,
     parent: str | None,
-    world: World,
+    world: StoredTrees,
     owners: Owners,
 ) -> list[Change]:
     """Return how the name or the parent of a provider changes."""
@@ -351,7 +369,7 @@ def _compare_place(
 
 
 def _compare(
-    part: Part, provider: Provider, parent_uuid: str | None, owners: Owners
+    part: DeclaredProvider, provider: Provider, parent_uuid: str | None, owners: Owners
 ) -> tuple[Goal, tuple[Change, ...], tuple[Change, ...]]:
     kinds = [
         unit.compare_inventories(part, provider, owners),
@@ -365,7 +383,7 @@ def _compare(
 
 
 def _undeclared(
-    root: Provider, parents: Mapping[str, str | None], world: World, terms: Terms
+    root: Provider, parents: Mapping[str, str | None], world: StoredTrees, terms: Terms
 ) -> list[_Piece]:
     """Return what becomes of the members that this owner declares no longer.
 
@@ -387,7 +405,9 @@ def _undeclared(
     return pieces
 
 
-def _leave(member: Provider, has_children: bool, world: World, terms: Terms) -> _Piece:
+def _leave(
+    member: Provider, has_children: bool, world: StoredTrees, terms: Terms
+) -> _Piece:
     """Return what becomes of a provider that this owner does not declare."""
     owners = _owners_of(member, world, terms)
     if owners.prior.is_empty:
@@ -397,7 +417,7 @@ def _leave(member: Provider, has_children: bool, world: World, terms: Terms) -> 
         return _Piece(
             changes=(Change(member.name, {"name": member.name}, None),), removed=member
         )
-    nothing = Part(member.name)
+    nothing = DeclaredProvider(member.name)
     goal, changes, drift = _compare(nothing, member, member.parent_uuid, owners)
     rest = Declared(created=owners.prior.created)
     left = Change(member.name, None, {"name": member.name})
@@ -412,19 +432,19 @@ def _leave(member: Provider, has_children: bool, world: World, terms: Terms) -> 
 def _is_as_declared(member: Provider, prior: Declared) -> bool:
     """Return whether a provider has nothing that the owner has not declared.
 
-    :raises Refused: it has, but some of it is in use
+    :raises Undeclarable: it has, but some of it is in use
     """
     is_so = (
         member.traits <= prior.traits
         and member.aggregates <= prior.aggregates
         and all(
             is_same(unit.stored_of(stock), prior.inventories.get(name))
-            for name, stock in member.stocks.items()
+            for name, stock in member.inventories.items()
         )
     )
-    for name, stock in sorted(member.stocks.items()):
+    for name, stock in sorted(member.inventories.items()):
         if is_so and stock.used:
-            raise Refused(
+            raise Undeclarable(
                 f"{stock.used} {name} of {member.name} are in use, so it cannot be "
                 "removed."
             )
@@ -433,21 +453,27 @@ def _is_as_declared(member: Provider, prior: Declared) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Declaration:
-    """What an owner declares: trees, and the names of traits and resource classes."""
+    """What an owner declares: trees, and the names of traits and resource classes.
 
-    trees: Sequence[Parts]
+    ``names`` are those of aggregates and projects.
+    """
+
+    trees: Sequence[DeclaredTree]
     terms: Terms
     traits: frozenset[str] = frozenset()
     resource_classes: frozenset[str] = frozenset()
+    names: Names = NO_NAMES
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
     """What becomes of the trees of a declaration, in its order, and of pruned ones.
 
-    ``traits`` and ``resource_classes`` are the names that are new.
+    ``traits`` and ``resource_classes`` are the names that are new, ``names`` what
+    becomes of those of aggregates and projects.
     """
 
-    plans: Sequence[Plan]
+    plans: Sequence[TreePlan]
     traits: Sequence[str]
     resource_classes: Sequence[str]
+    names: Sequence[Change] = ()

@@ -8,12 +8,12 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.declaration.plan import Terms
-from placement.declaration.world import World, world_of
+from placement.declaration.world import StoredTrees, world_of
 from placement.forest import loading, reading
 from placement.forest.cache import ForestCache
 from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
-from placement.model.declaration import Declarations, Parts
+from placement.model.declaration import Declarations, DeclaredTree
 from placement.model.tree import Tree
 from placement.objects import declared, exact_match
 from placement_foundation.database import storage
@@ -24,12 +24,12 @@ _PLACES = sa.select(_row.root_provider_id, _row.uuid, _row.name).order_by(_row.i
 
 def load(
     connection: sa.Connection,
-    trees: Collection[Parts],
+    trees: Collection[DeclaredTree],
     terms: Terms,
     *,
     further: Iterable[str] = (),
     cache: ForestCache | None = None,
-) -> World:
+) -> StoredTrees:
     """Return what is stored of the trees that a declaration mentions.
 
     If trees that are no longer declared are to be pruned, these are read as well.
@@ -56,7 +56,9 @@ def load(
     )
 
 
-def list_members(connection: sa.Connection, trees: Collection[Parts]) -> list[str]:
+def list_members(
+    connection: sa.Connection, trees: Collection[DeclaredTree]
+) -> list[str]:
     """Return the UUIDs of the stored providers that a declaration mentions."""
     names = {part.name for parts in trees for part in parts}
     uuids = {part.uuid for parts in trees for part in parts if part.uuid}
@@ -65,7 +67,7 @@ def list_members(connection: sa.Connection, trees: Collection[Parts]) -> list[st
 
 def load_declared(
     connection: sa.Connection, owner: str | None, cache: ForestCache | None = None
-) -> World:
+) -> StoredTrees:
     """Return everything that was declared, by one owner or by all, and its trees."""
     everything: Declarations = declared.load_all(connection, owner)
     forest = _kept(connection, cache)

@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from placement.declaration.world import Refused
-from placement.model.declaration import Change, Declared, Part, is_same
+from placement.declaration.world import Undeclarable
+from placement.model.declaration import Change, Declared, DeclaredProvider, is_same
 from placement.model.inventory import FIELDS, Inventory, InventoryUsage
 from placement.model.tree import Provider
 
@@ -36,12 +36,14 @@ class Compared(NamedTuple):
     drift: list[Change]
 
 
-def compare_inventories(part: Part, provider: Provider, owners: Owners) -> Compared:
+def compare_inventories(
+    part: DeclaredProvider, provider: Provider, owners: Owners
+) -> Compared:
     """Compare the inventories of a provider.
 
-    :raises Refused: an inventory in use would go, or become too small
+    :raises Undeclarable: an inventory in use would go, or become too small
     """
-    known = {name: stored_of(stock) for name, stock in provider.stocks.items()}
+    known = {name: stored_of(stock) for name, stock in provider.inventories.items()}
     wanted, changes, drift = dict(known), [], []
     for name, value in sorted(part.inventories.items()):
         holder = _holder(name, value, owners)
@@ -90,22 +92,24 @@ def _set(inventories: dict[str, Inventory], name: str, value: Inventory | None) 
 def _check_use(provider: Provider, name: str, wanted: Inventory | None) -> None:
     """Check that an inventory can be changed, given what is used of it.
 
-    :raises Refused: it cannot
+    :raises Undeclarable: it cannot
     """
-    stock: InventoryUsage = provider.stocks[name]
+    stock: InventoryUsage = provider.inventories[name]
     if wanted is None and stock.used:
-        raise Refused(
+        raise Undeclarable(
             f"{stock.used} {name} of {provider.name} are in use, so the inventory "
             "cannot be removed."
         )
     if wanted and wanted.capacity < min(stock.used, stock.capacity):
-        raise Refused(
+        raise Undeclarable(
             f"{stock.used} {name} of {provider.name} are in use: a capacity of "
             f"{wanted.capacity} is too small."
         )
 
 
-def compare_traits(part: Part, provider: Provider, owners: Owners) -> Compared:
+def compare_traits(
+    part: DeclaredProvider, provider: Provider, owners: Owners
+) -> Compared:
     """Compare the traits of a provider."""
     return _compare_names(
         f"{part.name}/traits",
@@ -116,7 +120,9 @@ def compare_traits(part: Part, provider: Provider, owners: Owners) -> Compared:
     )
 
 
-def compare_aggregates(part: Part, provider: Provider, owners: Owners) -> Compared:
+def compare_aggregates(
+    part: DeclaredProvider, provider: Provider, owners: Owners
+) -> Compared:
     """Compare the aggregates that a provider is in."""
     return _compare_names(
         f"{part.name}/aggregates",
@@ -144,7 +150,9 @@ def _compare_names(
     return Compared((known | added) - gone if changes else None, changes, [])
 
 
-def yielded(other: Declared, part: Part, parent_uuid: str | None) -> Declared:
+def yielded(
+    other: Declared, part: DeclaredProvider, parent_uuid: str | None
+) -> Declared:
     """Return what another owner declares, without what is taken over."""
     kept = {
         name: value
@@ -157,7 +165,9 @@ def yielded(other: Declared, part: Part, parent_uuid: str | None) -> Declared:
     return other
 
 
-def is_elsewhere(other: Declared, part: Part, parent_uuid: str | None) -> bool:
+def is_elsewhere(
+    other: Declared, part: DeclaredProvider, parent_uuid: str | None
+) -> bool:
     """Return whether an owner declares a provider with another name or parent."""
     declared = (other.name, other.parent_uuid)
     return other.name is not None and declared != (part.name, parent_uuid)
@@ -180,7 +190,7 @@ def drift_of(declared: Declared, provider: Provider | None, name: str) -> list[C
             Change(f"{name}/parent", declared.parent_uuid, provider.parent_uuid)
         )
     for resource_class, value in sorted(declared.inventories.items()):
-        stock = provider.stocks.get(resource_class)
+        stock = provider.inventories.get(resource_class)
         known = stored_of(stock) if stock else None
         if not is_same(known, value):
             drift.append(Change(f"{name}/inventories/{resource_class}", value, known))

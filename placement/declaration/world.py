@@ -3,18 +3,19 @@
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 
-from placement.model.declaration import Declarations, Part, Parts
+from placement.model.declaration import Declarations, DeclaredProvider, DeclaredTree
 from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.trait import CUSTOM_PREFIX, UNKNOWN_TRAIT
 from placement.model.tree import Provider, Tree
+from placement.questions.name import complain
 
 
-class Refused(Exception):
+class Undeclarable(Exception):
     """A tree cannot be as it is declared. The message says why."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class World:
+class StoredTrees:
     """What is stored, as far as a declaration can matter to it.
 
     ``trees`` are by UUID of the root, providers by UUID and by name. ``taken`` are
@@ -36,11 +37,11 @@ def world_of(
     class_names: Collection[str],
     trait_names: Collection[str],
     taken: Collection[str] = frozenset(),
-) -> World:
+) -> StoredTrees:
     """Return the world of some trees."""
     known = {tree.root.uuid: tree for tree in trees}
     members = [member for tree in known.values() for member in tree.members]
-    return World(
+    return StoredTrees(
         known,
         {member.uuid: member for member in members},
         {member.name: member for member in members},
@@ -51,10 +52,10 @@ def world_of(
     )
 
 
-def find(parts: Parts, world: World) -> list[Provider | None]:
+def find(parts: DeclaredTree, world: StoredTrees) -> list[Provider | None]:
     """Return the providers that a declared tree is about, None for new ones.
 
-    :raises Refused: what is declared is elsewhere, or a name is taken
+    :raises Undeclarable: what is declared is elsewhere, or a name is taken
     """
     root = _find_root(parts[0], world)
     members = world.trees[root.uuid].members if root else ()
@@ -62,20 +63,20 @@ def find(parts: Parts, world: World) -> list[Provider | None]:
     found = [root, *(_find_child(part, root, below, world) for part in parts[1:])]
     known = [provider.uuid for provider in found if provider]
     if len(set(known)) < len(known):
-        raise Refused("A provider is declared twice, by name and by UUID.")
+        raise Undeclarable("A provider is declared twice, by name and by UUID.")
     for part, provider in zip(parts, found, strict=True):
         if provider is None or provider.name != part.name:
             _check_is_free(part.name, world)
     return found
 
 
-def _find_root(part: Part, world: World) -> Provider | None:
+def _find_root(part: DeclaredProvider, world: StoredTrees) -> Provider | None:
     if part.uuid is None:
         known = world.by_name.get(part.name)
         return known if known and known.parent_uuid is None else None
     known = world.by_uuid.get(part.uuid)
     if known and known.parent_uuid is not None:
-        raise Refused(
+        raise Undeclarable(
             f"Resource provider {part.uuid} is not a root: it is in the tree of "
             f"{known.root_uuid}."
         )
@@ -83,41 +84,49 @@ def _find_root(part: Part, world: World) -> Provider | None:
 
 
 def _find_child(
-    part: Part, root: Provider | None, below: Mapping[str, Provider], world: World
+    part: DeclaredProvider,
+    root: Provider | None,
+    below: Mapping[str, Provider],
+    world: StoredTrees,
 ) -> Provider | None:
     if part.uuid is None:
         return below.get(part.name)
     known = world.by_uuid.get(part.uuid)
     if known and (root is None or known.root_uuid != root.uuid):
-        raise Refused(
+        raise Undeclarable(
             f"Resource provider {part.uuid} is in another tree, that of "
             f"{known.root_uuid}."
         )
     if known and known is root:
-        raise Refused(f"Resource provider {part.uuid} is the root of the tree.")
+        raise Undeclarable(f"Resource provider {part.uuid} is the root of the tree.")
     return known
 
 
-def _check_is_free(name: str, world: World) -> None:
+def _check_is_free(name: str, world: StoredTrees) -> None:
     holder = world.by_name.get(name)
     if holder:
-        raise Refused(f"The name {name} is taken by resource provider {holder.uuid}.")
+        raise Undeclarable(
+            f"The name {name} is taken by resource provider {holder.uuid}."
+        )
     if name in world.taken:
-        raise Refused(f"The name {name} is taken: the database knows it as another's.")
+        raise Undeclarable(
+            f"The name {name} is taken: the database knows it as another's."
+        )
 
 
-def check_names(parts: Parts, world: World) -> None:
+def check_names(parts: DeclaredTree, world: StoredTrees) -> None:
     """Check that standard traits and resource classes exist.
 
-    :raises Refused: one does not
+    :raises Undeclarable: one does not
     """
     for part in parts:
-        for name in sorted(part.traits):
-            if not _may_exist(name, world.trait_names):
-                raise Refused(UNKNOWN_TRAIT.format(name=name))
-        for name in sorted(part.inventories):
-            if not _may_exist(name, world.class_names):
-                raise Refused(UNKNOWN_CLASS.format(name=name))
+        for names, known, complaint in (
+            (part.traits, world.trait_names, UNKNOWN_TRAIT),
+            (part.inventories, world.class_names, UNKNOWN_CLASS),
+        ):
+            for name in sorted(names):
+                if not _may_exist(name, known):
+                    raise Undeclarable(complain(name, known, complaint))
 
 
 def _may_exist(name: str, known: Collection[str]) -> bool:

@@ -55,11 +55,11 @@ class PlannedInventory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlannedProvider:
-    """A provider; ``stocks`` are keyed by resource class, aggregates are names."""
+    """A provider; ``inventories`` are keyed by resource class, aggregates are names."""
 
     name: str
     parent: str | None
-    stocks: Mapping[str, PlannedInventory]
+    inventories: Mapping[str, PlannedInventory]
     traits: tuple[str, ...] = ()
     aggregates: tuple[str, ...] = ()
 
@@ -152,11 +152,11 @@ class _Host:
         return self._kind(self)
 
     def provider(
-        self, stocks: Mapping[str, PlannedInventory], *traits: str
+        self, inventories: Mapping[str, PlannedInventory], *traits: str
     ) -> PlannedProvider:
         """Return the root of the host."""
         return PlannedProvider(
-            self.name, None, stocks, (*self._traits, *traits), self._aggregates
+            self.name, None, inventories, (*self._traits, *traits), self._aggregates
         )
 
     @property
@@ -187,12 +187,12 @@ class _Host:
         return Consumer(name, project, kind, days, claims)
 
     def fill(
-        self, provider: str, stocks: Mapping[str, PlannedInventory], disk: str
+        self, provider: str, inventories: Mapping[str, PlannedInventory], disk: str
     ) -> list[Consumer]:
         """Return servers of the usual kind, more of them on a busier host."""
         room = {
             name: int((stock.total - stock.reserved) * stock.ratio * self._busy)
-            for name, stock in stocks.items()
+            for name, stock in inventories.items()
         }
         found: list[Consumer] = []
         while True:
@@ -210,24 +210,26 @@ class _Host:
 
 def _compute(host: _Host) -> CloudPart:
     """Make a host that uses the disk of its zone."""
-    stocks = {
+    inventories = {
         "VCPU": PlannedInventory(64, reserved=2, ratio=4.0),
         "MEMORY_MB": PlannedInventory(262_144, reserved=8_192),
     }
     return CloudPart(
-        (host.provider(stocks),), tuple(host.fill(host.name, stocks, host.storage))
+        (host.provider(inventories),),
+        tuple(host.fill(host.name, inventories, host.storage)),
     )
 
 
 def _local(host: _Host) -> CloudPart:
     """Make a host with its own disks."""
-    stocks = {
+    inventories = {
         "VCPU": PlannedInventory(96, reserved=4, ratio=2.0),
         "MEMORY_MB": PlannedInventory(393_216, reserved=16_384),
         "DISK_GB": PlannedInventory(7_200, reserved=200),
     }
     return CloudPart(
-        (host.provider(stocks, SSD),), tuple(host.fill(host.name, stocks, host.name))
+        (host.provider(inventories, SSD),),
+        tuple(host.fill(host.name, inventories, host.name)),
     )
 
 
@@ -237,11 +239,13 @@ def _numa(host: _Host) -> CloudPart:
     consumers = []
     for node in range(2):
         numa = f"{host.name}-numa{node}"
-        stocks = {
+        inventories = {
             "PCPU": PlannedInventory(32),
             "MEMORY_MB": PlannedInventory(196_608, reserved=8_192),
         }
-        providers.append(PlannedProvider(numa, host.name, stocks, ("HW_NUMA_ROOT",)))
+        providers.append(
+            PlannedProvider(numa, host.name, inventories, ("HW_NUMA_ROOT",))
+        )
         card = f"{numa}-nic"
         providers.append(PlannedProvider(card, numa, {}, ("HW_NIC_SRIOV",)))
         ports = [f"{card}-port{port}" for port in range(2)]
@@ -263,12 +267,12 @@ def _numa(host: _Host) -> CloudPart:
 
 def _gpu(host: _Host) -> CloudPart:
     """Make a host with GPU cards, each of which is allocated as a whole."""
-    stocks = {
+    inventories = {
         "VCPU": PlannedInventory(128, reserved=4),
         "MEMORY_MB": PlannedInventory(1_048_576, reserved=16_384),
         "DISK_GB": PlannedInventory(7_200, reserved=200),
     }
-    providers = [host.provider(stocks, SSD)]
+    providers = [host.provider(inventories, SSD)]
     consumers = []
     for number in range(8):
         card = f"{host.name}-gpu{number}"

@@ -118,7 +118,7 @@ class _Planter:
         if resource_class.find_by_name(self._connection, cloud.UNUSED_CLASS) is None:
             resource_class.create(self._connection, cloud.UNUSED_CLASS)
         class_ids = self._class_ids()
-        self._begin("inventories", (each.stocks for each in self.providers))
+        self._begin("inventories", (each.inventories for each in self.providers))
         self._insert(
             models.Inventory,
             (
@@ -133,7 +133,7 @@ class _Planter:
                     "allocation_ratio": stock.ratio,
                 }
                 for provider in self.providers
-                for name, stock in provider.stocks.items()
+                for name, stock in provider.inventories.items()
             ),
         )
 
@@ -141,7 +141,7 @@ class _Planter:
         self._report.begin(f"storing {what}", sum(map(len, rows)))
 
     def _class_ids(self) -> dict[str, int]:
-        names = {name for each in self.providers for name in each.stocks}
+        names = {name for each in self.providers for name in each.inventories}
         return resource_class.ids_by_name(self._connection, names)
 
     def _plant_traits(self) -> None:

@@ -48,9 +48,15 @@ class Block:
     sharing: tuple[Provider, ...]
     sums: checksum.Sums
 
-    def select(self, needs: Needs) -> Iterator[Tree]:
-        """Yield the trees that may meet all needs, according to the index."""
-        bits = (1 << len(self.trees)) - 1
+    def select(
+        self, needs: Needs, first: int = 0, end: int | None = None
+    ) -> Iterator[Tree]:
+        """Yield the trees that may meet all needs, according to the index.
+
+        :param first: the position of the first one to look at
+        :param end: the position after the last one; None means all
+        """
+        bits = (1 << (len(self.trees) if end is None else end)) - (1 << first)
         for names, helped in needs.traits:
             bits &= _any(self.traits, names) | _any(self.aggregates, helped)
         for names, helped in needs.aggregates:
@@ -155,7 +161,7 @@ def _rooms_of(tree: Tree) -> dict[str, int]:
     """Return the most that a member has room for, by resource class."""
     rooms: dict[str, int] = {}
     for member in tree.members:
-        for name, stock in member.stocks.items():
+        for name, stock in member.inventories.items():
             room = max(stock.room, NO_ROOM)
             if room > rooms.get(name, NO_ROOM - 1):
                 rooms[name] = room
@@ -167,7 +173,7 @@ def _are_indexed_alike(one: Tree, other: Tree) -> bool:
     return len(one.members) == len(other.members) and all(
         before.traits == after.traits
         and before.aggregates == after.aggregates
-        and before.stocks.keys() == after.stocks.keys()
+        and before.inventories.keys() == after.inventories.keys()
         for before, after in zip(one.members, other.members, strict=True)
     )
 

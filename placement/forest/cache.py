@@ -15,9 +15,11 @@ from placement.forest.forest import Forest
 from placement.forest.kept import Kept
 from placement.forest.part import Part
 from placement.objects import change_log, exact_match
+from placement.objects.change_log import Nearby
 from placement.objects.journal import keeping
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
+from placement_foundation.serving import interpreter
 
 LOG = log.getLogger(__name__)
 
@@ -25,6 +27,13 @@ LOG = log.getLogger(__name__)
 # between two checks, as a multiple of the time that a check takes.
 LOOK_EVERY = 3
 REST = 50
+# From how many seconds on a check is too long for a request: it is made beside them,
+# this much earlier, as a multiple of the interval above.
+LONG = 0.05
+AHEAD = 2
+# For how long the trees that are not asked for may wait until they are followed, in
+# seconds. It is much shorter than it takes to make a list of changes too long.
+FOLLOW_EVERY = 1
 # For how long all changes must have been recorded before the forest is kept again, in
 # seconds.
 QUIET = 300
@@ -54,8 +63,8 @@ def load(
     :param part: what the forest is about, and all that one that is read afresh has;
         None means the whole cloud
     """
-    current = cache.load(connection, part) if cache else None
-    return current.forest if current else loading.load(connection, part)
+    current = cache.load_forest(connection, part) if cache else None
+    return current or loading.load(connection, part)
 
 
 def warm_up(database: Database, cache: "ForestCache") -> None:
@@ -64,7 +73,8 @@ def warm_up(database: Database, cache: "ForestCache") -> None:
     Processes that fork afterwards share the memory.
     """
     try:
-        database.read(cache.load)
+        with interpreter.without_collecting():
+            database.read(cache.load)
     except Exception as exc:
         LOG.warning("the forest is not loaded before the first request: %s", exc)
 
@@ -90,6 +100,9 @@ class ForestCache:
         self._distrusted_since: float | None = None
         self._has_complained = False
         self._next_look = clock() + LOOK_EVERY
+        # How long a check takes, or at most.
+        self._look_takes = 0.0
+        self._next_follow = clock() + FOLLOW_EVERY
         # From which id on the trees are to be examined.
         self._next_root = 0
         self._replacing = threading.Lock()
@@ -100,50 +113,77 @@ class ForestCache:
         """Whether there is a forest, and it is trusted."""
         return self._kept is not None
 
-    def load(self, connection: sa.Connection, part: Part | None = None) -> Kept | None:
-        """Return what is kept, as the transaction sees it; None if nothing is.
+    def load(self, connection: sa.Connection) -> Kept | None:
+        """Return what is kept, as the transaction sees it; None if nothing is."""
+        # Taken before the transaction reads anything, so its snapshot is a later one.
+        return self._load(connection, self._kept)
 
-        :param part: what it is needed for. If that is one provider, its generation is
-            the one in the database, whoever changed it
+    def load_forest(
+        self, connection: sa.Connection, part: Part | None
+    ) -> Forest | None:
+        """Return the forest that is kept; None if nothing is.
+
+        It is as the transaction sees it, or if it is needed for the tree of one
+        provider, at least that tree is. The generation of this provider is the one in
+        the database, whoever changed it.
+
+        :param part: what it is needed for; None means the whole cloud
         """
+        base, only = self._kept, part.only if part else None
+        if base is None or part is None or only is None:
+            current = self._load(connection, base)
+            return current.forest if current else None
+        nearby = self._load_nearby(connection, *only)
+        generation = nearby.generation if nearby else None
+        is_same = generation == _generation(base, *only)
+        if nearby and is_same and self._is_enough(base, part, nearby):
+            return base.forest
+        current = self._load(connection, base)
+        if nearby and current and generation != _generation(current, *only):
+            current = self._look(connection, current)
+        return current.forest if current else None
+
+    def _is_enough(self, base: Kept, part: Part, nearby: Nearby) -> bool:
+        """Return whether a part of what is kept is as a transaction sees it.
+
+        If not, or if there is more to do, all of it has to be brought up to date.
+        """
+        return (
+            self._clock() < min(self._next_follow, self._next_look)
+            and part.is_one_tree(base.forest.vocabulary)
+            and base.seen.has_same(nearby)
+        )
+
+    def _load(self, connection: sa.Connection, base: Kept | None) -> Kept | None:
         if self._distrusted_since is not None:
             return None
-        # Taken before the transaction reads anything, so its snapshot is a later one.
-        base = self._kept
-        uuid = part.only_uuid if part else None
-        if uuid is None or not exact_match.is_searchable(uuid):
-            current = self._bring(connection, base, self._load_heads(connection))
-            is_wrong = False
-        else:
-            heads, generation = self._load_heads_with(connection, uuid)
-            current = self._bring(connection, base, heads)
-            is_wrong = current is not None and generation != _generation(current, uuid)
-        if current and (is_wrong or self._clock() >= self._next_look):
+        current = self._bring(connection, base)
+        if current and self._clock() >= self._next_look:
             return self._look(connection, current)
         return current
 
-    def _load_current(self, connection: sa.Connection) -> Kept | None:
-        base = self._kept
-        return self._bring(connection, base, self._load_heads(connection))
-
-    def _bring(
-        self, connection: sa.Connection, base: Kept | None, heads: str | None
-    ) -> Kept | None:
+    def _bring(self, connection: sa.Connection, base: Kept | None) -> Kept | None:
         """Return what is kept, brought up to date, and keep that.
 
         :param base: what was kept before the transaction read anything
         """
-        if heads is None:
-            # Changes from now on are not recorded, so it would be wrong later.
-            self._replace(None)
-            return None
         if base is None:
             with self._loading:
                 base = self._kept
                 if base is None:
-                    base = kept.read_all(connection, heads)
+                    before = self._clock()
+                    base = self._read_all(connection)
                     self._replace(base)
-        current = kept.follow(connection, base, heads)
+                    # It has just been compared.
+                    after = self._clock()
+                    self._look_takes = after - before
+                    self._next_look = after + max(LOOK_EVERY, after - before)
+        current = self._follow(connection, base) if base else None
+        if base is None or current is None:
+            # Changes from now on are not recorded, so it would be wrong later.
+            self._replace(None)
+            return None
+        self._next_follow = self._clock() + FOLLOW_EVERY
         with self._replacing:
             # A thread whose transaction began earlier must not take it back in time;
             # if that did not, the database was restored.
@@ -151,6 +191,39 @@ class ForestCache:
             if self._kept is base and not is_older:
                 self._keep(current)
         return current
+
+    def _read_all(self, connection: sa.Connection) -> Kept | None:
+        """Return the forest read afresh; None if changes are not recorded."""
+        if not change_log.is_usable(connection):
+            return None
+        seen = change_log.load_seen(connection)
+        self._complain(seen is None)
+        return kept.read_all(connection, seen) if seen else None
+
+    def _follow(self, connection: sa.Connection, base: Kept) -> Kept | None:
+        """Return a forest brought up to date; None if changes are not recorded."""
+        if not change_log.is_usable(connection):
+            return None
+        changes = change_log.load_differing(connection, base.seen)
+        self._complain(changes is None)
+        return None if changes is None else kept.follow(connection, base, changes)
+
+    def _load_nearby(
+        self, connection: sa.Connection, key: str, value: str
+    ) -> Nearby | None:
+        """Return what the database has of a provider, if it can be known."""
+        if not exact_match.is_searchable(value) or not change_log.is_usable(connection):
+            return None
+        return change_log.load_nearby(connection, key, value)
+
+    def _complain(self, are_missing: bool) -> None:
+        """Log once that rows are missing."""
+        if are_missing and not self._has_complained:
+            self._has_complained = True
+            LOG.warning(
+                "the table %s lacks rows, so nothing is kept between requests",
+                models.FOREST_STAMPS.name,
+            )
 
     def _keep(self, current: Kept | None) -> None:
         self._kept = current
@@ -162,30 +235,6 @@ class ForestCache:
         with self._replacing:
             self._keep(current)
 
-    def _load_heads(self, connection: sa.Connection) -> str | None:
-        """Return the newest tokens of changes; None if changes are not recorded."""
-        if not change_log.is_usable(connection):
-            return None
-        return self._checked(change_log.load_heads(connection))
-
-    def _load_heads_with(
-        self, connection: sa.Connection, uuid: str
-    ) -> tuple[str | None, int | None]:
-        """Return the newest tokens, and the generation of a provider."""
-        if not change_log.is_usable(connection):
-            return None, None
-        heads, generation = change_log.load_heads_with(connection, uuid)
-        return self._checked(heads), generation
-
-    def _checked(self, heads: str | None) -> str | None:
-        if heads is None and not self._has_complained:
-            self._has_complained = True
-            LOG.warning(
-                "the table %s lacks rows, so nothing is kept between requests",
-                models.FOREST_STAMPS.name,
-            )
-        return heads
-
     def _look(self, connection: sa.Connection, current: Kept) -> Kept | None:
         """Return the forest if it has all changes in the database, else None.
 
@@ -194,10 +243,11 @@ class ForestCache:
         """
         before = self._clock()
         # Other threads need not check at the same time.
-        self._next_look = before + LOOK_EVERY
+        self._next_look = before + LOOK_EVERY + 2 * self._look_takes
         checked = kept.check(connection, current)
         after = self._clock()
-        self._next_look = after + max(LOOK_EVERY, REST * (after - before))
+        self._look_takes = after - before
+        self._next_look = after + max(LOOK_EVERY, REST * self._look_takes)
         if kept.are_alike(checked, current):
             if checked is not current:
                 self._replace(checked)
@@ -225,24 +275,36 @@ class ForestCache:
         if self._distrusted_since is not None:
             self._observe(connection, self._distrusted_since)
             return
-        current = self._load_current(connection) if self._kept else None
+        current = self._bring(connection, self._kept) if self._kept else None
         if current is None:
             return
         root_ids, self._next_root = _list_part(connection, current, self._next_root)
         if not kept.is_exact(connection, current, root_ids):
-            self._replace(kept.read_all(connection, current.heads))
+            self._replace(kept.read_all(connection, current.seen))
             _count(connection, "reading")
             LOG.warning(
                 "the database was changed without a record of it, by another service "
                 "or by hand: everything was read again"
             )
 
-    def _observe(self, connection: sa.Connection, since: float) -> None:
-        heads, observed = self._load_heads(connection), self._observed
-        if heads is None or observed is None:
-            self._distrust(kept.read_all(connection, heads) if heads else None)
+    def look_ahead(self, connection: sa.Connection) -> None:
+        """Check for unrecorded changes, if that would soon hold up a request."""
+        if (
+            self._distrusted_since is not None
+            or self._look_takes < LONG
+            or self._clock() < self._next_look - AHEAD * LOOK_EVERY
+        ):
             return
-        current = kept.follow(connection, observed, heads)
+        current = self._bring(connection, self._kept) if self._kept else None
+        if current:
+            self._look(connection, current)
+
+    def _observe(self, connection: sa.Connection, since: float) -> None:
+        observed = self._observed
+        current = self._follow(connection, observed) if observed else None
+        if current is None:
+            self._distrust(self._read_all(connection))
+            return
         checked = kept.check(connection, current)
         if not kept.are_alike(checked, current):
             self._distrust(checked)
@@ -255,8 +317,14 @@ class ForestCache:
             LOG.info("no other service writes to this database: the forest is kept")
 
 
-def _generation(current: Kept, uuid: str) -> int | None:
-    provider = current.forest.provider(uuid)
+def _generation(current: Kept, key: str, value: str) -> int | None:
+    """Return the generation of a provider, by its UUID or name; None if there is none.
+
+    :param key: ``uuid`` or ``name``
+    """
+    grown = current.forest
+    find = grown.provider if key == "uuid" else grown.provider_named
+    provider = find(value)
     return provider.generation if provider else None
 
 

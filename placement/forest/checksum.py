@@ -6,6 +6,7 @@ are only products of two numbers below 2**31, and remainders.
 """
 
 import functools
+import operator
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
@@ -27,14 +28,21 @@ FIELD_FACTORS = {
     "max_unit": 48_611,
     "step_size": 65_537,
 }
-# Of how many names the digests are remembered.
+# Of how many names, and of how many sets of them, the digests are remembered.
 MOST_NAMES = 10_000
 
 # Sums of providers, inventories, usages, traits and aggregates.
 Sums: TypeAlias = tuple[int, ...]
 NO_SUMS: Sums = (0,) * 5
 
+_fields_of = operator.attrgetter(*FIELD_FACTORS)
+_FACTORS = tuple(FIELD_FACTORS.values())
 _digest_of_name = functools.lru_cache(MOST_NAMES)(digest_of)
+
+
+@functools.lru_cache(MOST_NAMES)
+def _digest_of_names(names: frozenset[str]) -> int:
+    return sum(map(_digest_of_name, names))
 
 
 def weight(number: int) -> int:
@@ -48,6 +56,8 @@ def weight(number: int) -> int:
 def of_tree(tree: Tree) -> Sums:
     """Return the sums of a tree."""
     ids = {member.uuid: member.id for member in tree.members}
+    if tree.root.is_alone:
+        return _of_provider(tree.root, ids)
     return add_up([_of_provider(member, ids) for member in tree.members])
 
 
@@ -58,11 +68,9 @@ def _of_provider(provider: Provider, ids: Mapping[str, int]) -> Sums:
     """
     own = weight(provider.id)
     inventories = used = 0
-    for name, stock in provider.stocks.items():
+    for name, stock in provider.inventories.items():
         kind = _digest_of_name(name)
-        fields = sum(
-            [getattr(stock, field) * by for field, by in FIELD_FACTORS.items()]
-        )
+        fields = sum(map(operator.mul, _fields_of(stock), _FACTORS))
         inventories += kind * (fields % MODULUS)
         used += kind * stock.used
     row = (
@@ -77,8 +85,8 @@ def _of_provider(provider: Provider, ids: Mapping[str, int]) -> Sums:
         digest_of(",".join(map(str, row))),
         own * inventories % MODULUS,
         own * used % MODULUS,
-        own * sum(map(_digest_of_name, provider.traits)) % MODULUS,
-        own * sum(map(_digest_of_name, provider.aggregates)) % MODULUS,
+        own * _digest_of_names(provider.traits) % MODULUS,
+        own * _digest_of_names(provider.aggregates) % MODULUS,
     )
 
 

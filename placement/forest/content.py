@@ -45,7 +45,7 @@ def _list_provider(provider: Provider) -> tuple[object, ...]:
         provider.parent_uuid,
         provider.root_uuid,
         provider.generation,
-        [(name, *_list_stock(stock)) for name, stock in provider.stocks.items()],
+        [(name, *_list_stock(stock)) for name, stock in provider.inventories.items()],
         provider.trait_names,
         sorted(provider.aggregates),
     )

@@ -111,6 +111,12 @@ class Forest:
         members = tree.members if tree else ()
         return next((each for each in members if each.uuid == uuid), None)
 
+    def provider_named(self, name: str) -> Provider | None:
+        """Return a provider, by its name."""
+        tree = self.tree_named(name)
+        members = tree.members if tree else ()
+        return next((each for each in members if each.name == name), None)
+
     def replace(
         self,
         vocabulary: Vocabulary,
@@ -230,12 +236,16 @@ class Trees(Sequence[Tree]):
             return
         which, part = divmod(self._start * len(self._blocks), 1)
         at = min(int(which), len(self._blocks) - 1)
-        first = list(self._of(self._blocks[at : at + 1]))
-        split = int(part * len(first))
-        yield from first[split:]
+        split = int(part * len(self._blocks[at].trees))
+        yield from self._within(self._blocks[at], split, None)
         yield from self._of(self._blocks[at + 1 :])
         yield from self._of(self._blocks[:at])
-        yield from first[:split]
+        yield from self._within(self._blocks[at], 0, split)
+
+    def _within(self, block: Block, first: int, end: int | None) -> Iterator[Tree]:
+        if self._needs:
+            return block.select(self._needs, first, end)
+        return iter(block.trees[first:end])
 
     def _of(self, blocks: Sequence[Block]) -> Iterator[Tree]:
         for each in blocks:
@@ -321,7 +331,7 @@ def _least_amounts(groups: Sequence[Group]) -> dict[str, int]:
 
 
 def _has(provider: Provider, name: str, amount: int) -> bool:
-    stock = provider.stocks.get(name)
+    stock = provider.inventories.get(name)
     return stock is not None and stock.room >= amount
 
 

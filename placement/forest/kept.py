@@ -3,7 +3,7 @@
 import dataclasses
 import operator
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 
@@ -20,7 +20,7 @@ from placement_foundation.observing import telemetry
 
 
 class Kept:
-    """A forest, with the lists of changes that it has seen and their newest tokens.
+    """A forest, with the lists of changes that it has seen.
 
     ``difference`` is by how much the fingerprint of the database exceeds the forest's.
     ``origin`` is the same for all that come from one reading of the whole database:
@@ -28,18 +28,16 @@ class Kept:
     is when it was made, by the clock of transactions.
     """
 
-    __slots__ = ("difference", "forest", "heads", "made", "origin", "seen")
+    __slots__ = ("difference", "forest", "made", "origin", "seen")
 
     def __init__(
         self,
         grown: Forest,
-        heads: str,
         seen: Seen,
         difference: Fingerprint,
         origin: object,
     ) -> None:
         self.forest = grown
-        self.heads = heads
         self.seen = seen
         self.difference = difference
         self.origin = origin
@@ -50,35 +48,37 @@ class Kept:
         return self.made >= storage.began(connection)
 
 
-def read_all(connection: sa.Connection, heads: str) -> Kept:
-    """Return the whole forest, read afresh."""
+def read_all(connection: sa.Connection, seen: Seen) -> Kept:
+    """Return the whole forest, read afresh.
+
+    :param seen: the lists of changes at the moment of the transaction
+    """
     telemetry.record(measure.FOREST_REFRESHES, extent="all")
-    seen = change_log.seen_of(change_log.load_changes(connection))
     grown = loading.load(connection)
-    return Kept(grown, heads, seen, _excess(connection, grown), object())
+    return Kept(grown, seen, _excess(connection, grown), object())
 
 
-def follow(connection: sa.Connection, base: Kept, heads: str) -> Kept:
+def follow(connection: sa.Connection, base: Kept, changes: Mapping[int, str]) -> Kept:
     """Return a forest with everything that has changed read again.
 
-    :param heads: the newest tokens at the moment of the transaction
+    :param changes: the lists of changes that are other ones at the moment of the
+        transaction, by shard
     """
-    if base.heads == heads:
+    if not changes:
         return base
-    shards = base.seen.differing(heads.split(","))
-    seen = base.seen.replace(change_log.load_changes(connection, shards))
+    seen = base.seen.replace(changes)
     words = base.forest.vocabulary
-    if change_log.NAMES in shards:
+    if change_log.NAMES in changes:
         words = loading.load_vocabulary(connection)
     changed = base.seen.changed_roots(seen, reading.MOST_LISTED_ROOTS)
     if changed is None or _are_renamed(base.forest.vocabulary, words):
-        return read_all(connection, heads)
+        return read_all(connection, seen)
     telemetry.record(measure.FOREST_REFRESHES, extent="changes")
     trees = reading.load(connection, words, changed, base.forest.provider)
     grown = base.forest.replace(words, changed, trees)
     is_restored = seen.is_older(base.seen) and not base.is_newer(connection)
     origin = object() if is_restored else base.origin
-    return Kept(grown, heads, seen, base.difference, origin)
+    return Kept(grown, seen, base.difference, origin)
 
 
 def check(connection: sa.Connection, current: Kept) -> Kept:
@@ -89,7 +89,7 @@ def check(connection: sa.Connection, current: Kept) -> Kept:
     """
     if _excess(connection, current.forest) == current.difference:
         return current
-    return read_all(connection, current.heads)
+    return read_all(connection, current.seen)
 
 
 def are_alike(one: Kept, other: Kept) -> bool:

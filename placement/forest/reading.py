@@ -3,7 +3,14 @@
 import dataclasses
 import datetime
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
@@ -17,6 +24,8 @@ from placement.objects import inventory
 
 # Ids, or UUIDs, that the database has joined into one string.
 SEPARATOR = ","
+# How many rows are in memory at a time while all providers are read.
+_STREAMED: Any = {"yield_per": 5_000}
 # If there are more trees to load, they are not listed in a query: all are loaded.
 MOST_LISTED_ROOTS = 500
 
@@ -24,8 +33,8 @@ MOST_LISTED_ROOTS = 500
 _Names: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
 _NO_NAMES: _Names = ((), frozenset())
 # Inventories by resource class, and the times of their changes in the same order.
-_Stocks: TypeAlias = tuple[dict[str, InventoryUsage], tuple[Any, ...]]
-_NO_STOCKS: _Stocks = ({}, ())
+_Inventories: TypeAlias = tuple[dict[str, InventoryUsage], tuple[Any, ...]]
+_NO_INVENTORIES: _Inventories = ({}, ())
 
 # Finds the former state of a provider, by UUID; None if it did not exist.
 Former: TypeAlias = Callable[[str], Provider | None]
@@ -45,6 +54,7 @@ class _Row(NamedTuple):
 
 _provider, _inventory = models.ResourceProvider, models.Inventory
 _trait, _aggregate = models.ResourceProviderTrait, models.ResourceProviderAggregate
+_allocation = models.Allocation
 # The queries for all providers.
 _PROVIDERS = (
     sa.select(
@@ -59,14 +69,33 @@ _PROVIDERS = (
     .where(_provider.root_provider_id.is_not(None))
     .order_by(_provider.id)
 )
-_STOCK_COLUMNS = (
+_INVENTORY_COLUMNS = (
     _inventory.resource_class_id,
     sa.func.coalesce(_inventory.updated_at, _inventory.created_at),
     *[getattr(_inventory, name) for name in FIELDS],
-    inventory.USED,
 )
-_STOCKS = sa.select(_inventory.resource_provider_id, *_STOCK_COLUMNS).order_by(
-    _inventory.resource_provider_id, _inventory.resource_class_id
+_KEY = (_allocation.resource_provider_id, _allocation.resource_class_id)
+_USAGES = (
+    sa.select(*_KEY, sa.func.sum(_allocation.used).label("used"))
+    .group_by(*_KEY)
+    .subquery()
+)
+# All usages are added up at once: a query for those of each inventory takes twice as
+# long.
+_INVENTORIES = (
+    sa.select(
+        _inventory.resource_provider_id,
+        *_INVENTORY_COLUMNS,
+        sa.func.coalesce(_USAGES.c.used, 0),
+    )
+    .outerjoin(
+        _USAGES,
+        sa.and_(
+            _USAGES.c.resource_provider_id == _inventory.resource_provider_id,
+            _USAGES.c.resource_class_id == _inventory.resource_class_id,
+        ),
+    )
+    .order_by(_inventory.resource_provider_id, _inventory.resource_class_id)
 )
 # What providers are associated with, joined into one string for each: with one row for
 # each association there would be many times as many rows.
@@ -114,7 +143,8 @@ _TOGETHER = (
     _PROVIDERS.add_columns(
         _of_one(_TRAITS, _trait.resource_provider_id),
         _of_one(_AGGREGATES, _aggregate.resource_provider_id),
-        *_STOCK_COLUMNS,
+        *_INVENTORY_COLUMNS,
+        inventory.USED,
     )
     .outerjoin(_inventory, _inventory.resource_provider_id == _provider.id)
     .order_by(_inventory.resource_class_id)
@@ -130,13 +160,13 @@ _WIDTH = len(_Row._fields)
 class _Found(NamedTuple):
     """Rows of providers, of their inventories, and of what they are associated with.
 
-    They are keyed by the ids of the providers, or begin with them.
+    They begin with the ids of the providers.
     """
 
     providers: Mapping[int, _Row]
-    stocks: Iterable[Sequence[Any]]
-    traits: Mapping[int, str | None]
-    aggregates: Mapping[int, str | None]
+    traits: Iterable[Sequence[Any]]
+    aggregates: Iterable[Sequence[Any]]
+    inventories: Iterable[Sequence[Any]]
 
 
 def load(
@@ -164,15 +194,19 @@ def load(
 def _read_all(connection: sa.Connection) -> _Found:
     """Read the rows of all providers."""
     return _Found(
-        {row[0]: _Row._make(row) for row in connection.execute(_PROVIDERS)},
-        connection.execute(_STOCKS).all(),
-        _by_id(connection.execute(_TRAITS_OF_EACH).all()),
-        _by_id(connection.execute(_AGGREGATES_OF_EACH).all()),
+        {row[0]: _Row._make(row) for row in _stream(connection, _PROVIDERS)},
+        _stream(connection, _TRAITS_OF_EACH),
+        _stream(connection, _AGGREGATES_OF_EACH),
+        _stream(connection, _INVENTORIES),
     )
 
 
-def _by_id(rows: Iterable[Any]) -> dict[int, str | None]:
-    return dict(rows)
+def _stream(connection: sa.Connection, query: sa.Executable) -> Iterator[sa.Row[Any]]:
+    """Yield rows, of which few are in memory at a time.
+
+    They are to be read to the end before the next query.
+    """
+    yield from connection.execute(query, execution_options=_STREAMED)
 
 
 def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
@@ -183,9 +217,9 @@ def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
         rows = connection.execute(_OF_SOME, {"root_ids": sorted(root_ids)}).all()
     return _Found(
         {row[0]: _Row._make(row[:_WIDTH]) for row in rows},
+        [(row[0], row[_WIDTH]) for row in rows],
+        [(row[0], row[_WIDTH + 1]) for row in rows],
         [(row[0], *row[_WIDTH + 2 :]) for row in rows if row[_WIDTH + 2] is not None],
-        {row[0]: row[_WIDTH] for row in rows},
-        {row[0]: row[_WIDTH + 1] for row in rows},
     )
 
 
@@ -205,7 +239,7 @@ class _Loader:
         # Many providers have the same, and share the values to save memory.
         traits = _parsed(self._found.traits, self._parse_traits)
         aggregates = _parsed(self._found.aggregates, _parse_aggregates)
-        every_stock = self._stocks()
+        held = self._inventories()
         trees = {}
         for members in walk({key: row.parent_id for key, row in rows.items()}):
             root = rows[members[0][0]]
@@ -217,12 +251,12 @@ class _Loader:
                 )
                 names, having = traits.get(provider_id, _NO_NAMES)
                 uuids, within = aggregates.get(provider_id, _NO_NAMES)
-                stocks, times = every_stock.get(provider_id, _NO_STOCKS)
+                inventories, times = held.get(provider_id, _NO_INVENTORIES)
                 provider = Provider(
                     row.uuid,
                     parent_uuid,
                     root.uuid,
-                    stocks,
+                    inventories,
                     names,
                     having,
                     within,
@@ -239,13 +273,13 @@ class _Loader:
             trees[root.id] = tree_of(providers)
         return trees
 
-    def _stocks(self) -> dict[int, _Stocks]:
+    def _inventories(self) -> dict[int, _Inventories]:
         """Return the inventories, and what is used of them, by id of the provider."""
         classes = self._vocabulary.classes
         known: dict[tuple[Any, ...], InventoryUsage] = {}
-        stocks: dict[int, dict[str, InventoryUsage]] = {}
+        inventories: dict[int, dict[str, InventoryUsage]] = {}
         times: dict[int, list[Any]] = {}
-        for provider_id, class_id, modified, *fields, used in self._found.stocks:
+        for provider_id, class_id, modified, *fields, used in self._found.inventories:
             if class_id not in classes:
                 continue
             # Sums are decimal numbers on some databases.
@@ -253,11 +287,11 @@ class _Loader:
             stock = known.get(values)
             if stock is None:
                 stock = known[values] = InventoryUsage(*values)
-            stocks.setdefault(provider_id, {})[classes[class_id]] = stock
+            inventories.setdefault(provider_id, {})[classes[class_id]] = stock
             times.setdefault(provider_id, []).append(modified)
         shared: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         return {
-            key: (stocks[key], shared.setdefault(tuple(each), tuple(each)))
+            key: (inventories[key], shared.setdefault(tuple(each), tuple(each)))
             for key, each in times.items()
         }
 
@@ -267,11 +301,11 @@ class _Loader:
 
 
 def _parsed(
-    texts: Mapping[int, str | None], parse: Callable[[str], _Names]
+    texts: Iterable[Sequence[Any]], parse: Callable[[str], _Names]
 ) -> dict[int, _Names]:
     """Return what joined texts say, by the ids of the providers that have one."""
     remembered = functools.cache(parse)
-    return {key: remembered(text) for key, text in texts.items() if text}
+    return {key: remembered(text) for key, text in texts if text}
 
 
 def _parse_aggregates(joined: str) -> _Names:
@@ -292,15 +326,15 @@ def _like(provider: Provider, former: Provider | None) -> Provider:
         uuid=former.uuid,
         parent_uuid=_same(former.parent_uuid, provider.parent_uuid),
         root_uuid=_same(former.root_uuid, provider.root_uuid),
-        stocks={
-            name: _same(former.stocks.get(name), stock)
-            for name, stock in provider.stocks.items()
+        inventories={
+            name: _same(former.inventories.get(name), stock)
+            for name, stock in provider.inventories.items()
         },
         trait_names=former.trait_names if same_traits else provider.trait_names,
         traits=former.traits if same_traits else provider.traits,
         aggregates=_same(former.aggregates, provider.aggregates),
         name=_same(former.name, provider.name),
-        stock_times=_same(former.stock_times, provider.stock_times),
+        inventory_times=_same(former.inventory_times, provider.inventory_times),
         aggregate_uuids=_same(former.aggregate_uuids, provider.aggregate_uuids),
     )
 

@@ -16,8 +16,8 @@ OUT_OF_DATE = "resource provider generation conflict"
 def list_inventories(call: Call[None]) -> Reply:
     """List all inventories of a provider."""
     _, provider = call.named_provider()
-    value = wire.ProviderInventories(provider.generation, provider.stocks)
-    times = provider.stock_times
+    value = wire.ProviderInventories(provider.generation, provider.inventories)
+    times = provider.inventory_times
     return Reply(value, modified=clock.newest(times) if times else None)
 
 
@@ -28,10 +28,10 @@ def show_inventory(call: Call[None]) -> Reply:
     """
     _, provider = call.named_provider()
     name = call.path["resource_class"]
-    if name not in provider.stocks:
+    if name not in provider.inventories:
         raise errors.NotFound(f"No inventory of class {name} for {provider.uuid}")
-    value = wire.ProviderInventory(provider.generation, provider.stocks[name])
-    times = dict(zip(provider.stocks, provider.stock_times, strict=True))
+    value = wire.ProviderInventory(provider.generation, provider.inventories[name])
+    times = dict(zip(provider.inventories, provider.inventory_times, strict=True))
     return Reply(value, modified=clock.newest([times[name]]))
 
 

@@ -12,7 +12,7 @@ RATIO_TOLERANCE = 1e-5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class DeclaredProvider:
     """A provider of a declared tree.
 
     ``parent`` is the position of its parent in the tree, None for the root. An
@@ -30,7 +30,7 @@ class Part:
 
 
 # A declared tree: the root first, and each provider after its parent.
-Parts: TypeAlias = Sequence[Part]
+DeclaredTree: TypeAlias = Sequence[DeclaredProvider]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,6 +55,16 @@ class Declared:
         """Whether nothing is declared any more, nor needs to be remembered."""
         return self == Declared()
 
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Names:
+    """The names that people have for aggregates, by UUID, and for projects, by id."""
+
+    aggregates: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    projects: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+NO_NAMES = Names()
 
 # What all owners declared, by UUID of the provider and by owner.
 Declarations: TypeAlias = Mapping[str, Mapping[str, Declared]]

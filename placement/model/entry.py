@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from placement.model.inventory import Inventory
+from placement.model.member import members_of
 
 # Amounts by resource class name, by provider UUID.
 Amounts: TypeAlias = Mapping[str, Mapping[str, int]]
@@ -99,11 +100,14 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Node:
-    """The place of a provider: its name, its parent and its root, by UUID."""
+    """The place of a provider: its name, its parent and its root, by UUID.
+
+    Only where the database is damaged, the root is not known.
+    """
 
     name: str
     parent: str | None
-    root: str
+    root: str | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ def of_provider(uuid: str, before: Node | None, after: Node | None) -> Entry:
         kind = PROVIDER_CREATED
     elif after is None:
         kind = PROVIDER_DELETED
-    roots = dict.fromkeys(node.root for node in (before, after) if node)
+    roots = dict.fromkeys(node.root for node in (before, after) if node and node.root)
     return Entry(kind, uuid, _plain(before), _plain(after), tuple(roots))
 
 
@@ -207,4 +211,4 @@ def of_allocations(
 
 
 def _plain(value: Node | Inventory | Ownership | None) -> dict[str, Any] | None:
-    return None if value is None else dataclasses.asdict(value)
+    return None if value is None else members_of(value)

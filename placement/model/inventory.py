@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from placement.model.member import members_of
+
 # The largest amount that an inventory can have.
 LARGEST_AMOUNT = 0x7FFFFFFF
 
@@ -41,7 +43,7 @@ class InventoryUsage(Inventory):
     @classmethod
     def of(cls, inventory: Inventory, used: int) -> "InventoryUsage":
         """Return the usage of an inventory of which some is used."""
-        return cls(**dataclasses.asdict(inventory), used=used)
+        return cls(**members_of(inventory), used=used)
 
     @property
     def free(self) -> int:

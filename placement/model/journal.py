@@ -1,6 +1,7 @@
 """Places in the journal, and pages of it."""
 
 import dataclasses
+import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -23,15 +24,17 @@ class Cursor:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Page:
+class EntryPage:
     """Some entries, where to go on, and whether there is more.
 
-    Each entry has the cursor of the place after it.
+    Each entry has the cursor of the place after it. What was before the journal
+    ``begins`` is not known.
     """
 
     entries: Sequence[Mapping[str, Any]]
     cursor: Cursor
     more: bool
+    begins: datetime.datetime
 
 
 Since: TypeAlias = Cursor | Literal["now", "oldest"]

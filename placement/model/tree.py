@@ -17,18 +17,18 @@ SHARING = "MISC_SHARES_VIA_AGGREGATE"
 class Provider:
     """A resource provider, as it was at one moment.
 
-    ``stocks`` are its inventories by resource class. ``trait_names`` has its traits
-    in the order of their creation. ``position`` counts the members of its tree, each
-    before its children and these before its next sibling, and ``end`` is the position
-    after its last descendant. The rest does not matter to a search: ``stock_times`` are
-    the times of change of the inventories, in their order, and ``aggregate_uuids`` are
-    the aggregates, the oldest first.
+    ``inventories`` are by resource class. ``trait_names`` has its traits in the order
+    of their creation. ``position`` counts the members of its tree, each before its
+    children and these before its next sibling, and ``end`` is the position after its
+    last descendant. The rest does not matter to a search: ``inventory_times`` are when
+    the inventories were changed, in their order, and ``aggregate_uuids`` are the
+    aggregates, the oldest first.
     """
 
     uuid: str
     parent_uuid: str | None
     root_uuid: str
-    stocks: Mapping[str, InventoryUsage]
+    inventories: Mapping[str, InventoryUsage]
     trait_names: tuple[str, ...]
     traits: frozenset[str]
     aggregates: frozenset[str]
@@ -38,7 +38,7 @@ class Provider:
     name: str = ""
     generation: int = 0
     modified: datetime.datetime | None = None
-    stock_times: tuple[datetime.datetime | None, ...] = ()
+    inventory_times: tuple[datetime.datetime | None, ...] = ()
     aggregate_uuids: tuple[str, ...] = ()
 
     @property

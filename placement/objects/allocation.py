@@ -20,7 +20,7 @@ from placement.model.allocation import (
     class_names,
     provider_uuids,
 )
-from placement.model.consumer import Consumer
+from placement.model.consumer import Consumer, WantedConsumer
 from placement.model.entry import Entry, Ownership
 from placement.model.inventory import Inventory, InventoryUsage
 from placement.objects import (
@@ -196,32 +196,45 @@ def list_by_provider(connection: sa.Connection, provider_id: int) -> Allocations
 
 
 def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
-    """Return what is known about the names in claims, with one statement.
+    """Return what is known about the names in claims, with one statement."""
+    looks_up_providers = connection.dialect.name in ("mysql", "mariadb")
+    return load_names(
+        connection,
+        {each.consumer.uuid for each in claims},
+        class_names(claims),
+        [each.consumer for each in claims if each.amounts],
+        provider_uuids(claims) if looks_up_providers else (),
+    )
+
+
+def load_names(
+    connection: sa.Connection,
+    consumers: Collection[str],
+    classes: Collection[str],
+    wanted: Sequence[WantedConsumer],
+    providers: Collection[str] = (),
+) -> Names:
+    """Return what is known about some names, with one statement.
 
     Of the consumers, only the result that one does not exist can be relied on: creating
     one that another request is creating, too, is a lost race.
+
+    :param consumers: UUIDs
+    :param wanted: consumers whose owners are to be found
+    :param providers: UUIDs
     """
-    consumers = [each.consumer for each in claims]
-    uuids = {each.uuid for each in consumers}
-    looks_up_providers = connection.dialect.name in ("mysql", "mariadb")
     recorded, using, class_ids, provider_ids, *owners = exact_match.ids_of_all(
         connection,
         [
-            WantedStrings(models.Consumer.id, models.Consumer.uuid, uuids),
-            WantedStrings(models.Allocation.id, models.Allocation.consumer_id, uuids),
+            WantedStrings(models.Consumer.id, models.Consumer.uuid, consumers),
             WantedStrings(
-                models.ResourceClass.id,
-                models.ResourceClass.name,
-                class_names(claims),
+                models.Allocation.id, models.Allocation.consumer_id, consumers
             ),
+            WantedStrings(models.ResourceClass.id, models.ResourceClass.name, classes),
             WantedStrings(
-                models.ResourceProvider.id,
-                models.ResourceProvider.uuid,
-                provider_uuids(claims) if looks_up_providers else (),
+                models.ResourceProvider.id, models.ResourceProvider.uuid, providers
             ),
-            *consumer.list_owner_names(
-                [each.consumer for each in claims if each.amounts]
-            ),
+            *consumer.list_owner_names(wanted),
         ],
     )
     return Names(frozenset({*recorded, *using}), class_ids, provider_ids, owners)
@@ -234,6 +247,7 @@ def hold(
     *,
     ids: Mapping[str, int] = exact_match.NONE,
     bump: bool = False,
+    beside: Collection[str] = (),
 ) -> Held:
     """Lock everything that a write of allocations touches.
 
@@ -246,11 +260,12 @@ def hold(
     :param ids: the ids that are known of providers, by UUID
     :param bump: whether the write, if it is not refused, gives all these providers new
         generations. They get them at once, unless some others are locked as well.
+    :param beside: the UUIDs of other providers to lock
     """
     records = consumer.lock(connection, consumers)
     rows = _list_rows(connection, consumers, records)
     used = {row.provider_uuid for row in rows}
-    wanted = used.union(providers)
+    wanted = used.union(providers, beside)
     if bump and len(wanted) == len(set(providers)):
         locked = resource_provider.lock_and_bump(connection, wanted, ids)
         return Held(records, locked, rows, bumped=True)
@@ -324,13 +339,13 @@ def replace_held(
     staying = [each for each in claims if each.amounts]
     wanted = [each.consumer for each in staying]
     new = consumer.store(connection, wanted, held.consumers, names.owners)
-    stocks = claim.load_stocks(connection, held.providers.values(), class_ids)
-    for (uuid, name), stored in inventories.items():
+    found = claim.load_inventories(connection, held.providers.values(), class_ids)
+    for (uuid, name), given in inventories.items():
         if name in class_ids:
-            known = stocks.get((uuid, name))
-            stocks[uuid, name] = InventoryUsage.of(stored, known.used if known else 0)
+            known = found.get((uuid, name))
+            found[uuid, name] = InventoryUsage.of(given, known.used if known else 0)
     try:
-        claim.check_room(staying, stocks, sum_up(held.rows))
+        claim.check_room(staying, found, sum_up(held.rows))
     except errors.Conflict:
         # The loser of a race to create the same consumer gets an error about the race,
         # not about room that the winner has taken.

@@ -8,10 +8,11 @@ what has changed since, and notices if the database was restored.
 import collections
 import dataclasses
 import secrets
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy import orm
 
 from placement.db import models
 from placement.objects import own_table
@@ -32,32 +33,38 @@ ALL = "*"
 _row = models.FOREST_STAMPS.c
 # The key of the changes to record, among the notes on a transaction.
 _CHANGES = "changes"
-_newest = (
-    sa.select(sa.func.substr(_row.changes, 1, TOKEN_LENGTH).label("token"))
-    .order_by(_row.shard)
-    .subquery()
-)
-# Part of the SQL of the statement: as a parameter it would be put there each time.
+# Parts of the SQL of a statement: as parameters they would be put there each time.
 _comma: Any = sa.literal_column("','")
+_slash: Any = sa.literal_column("'/'")
+_colon: Any = sa.literal_column("':'")
+_one: Any = sa.literal_column("1")
+_length: Any = sa.literal_column(str(TOKEN_LENGTH))
+_names: Any = sa.literal_column(str(NAMES))
+_shards: Any = sa.literal_column(str(SHARDS))
+_token = sa.func.substr(_row.changes, _one, _length)
+_newest = sa.select(_token.label("token")).order_by(_row.shard).subquery()
 _HEADS = sa.select(sa.func.aggregate_strings(_newest.c.token, _comma))
-_provider = models.ResourceProvider
-_tokens = _HEADS.subquery()
-# Rows without a root are not in the API.
-_HEADS_AND_GENERATION = sa.select(
-    *_tokens.c, _provider.uuid, _provider.generation
-).outerjoin_from(
-    _tokens,
-    _provider,
-    (_provider.uuid == sa.bindparam("uuid")) & _provider.root_provider_id.is_not(None),
-)
 # How long the tokens of all shards are together, with the commas between them.
 _HEADS_LENGTH = ROWS * (TOKEN_LENGTH + 1) - 1
-_CHANGES_OF_ALL = sa.select(_row.shard, _row.changes).order_by(_row.shard)
-_CHANGES_OF_SOME = _CHANGES_OF_ALL.where(
-    _row.shard.in_(sa.bindparam("shards", expanding=True))
+_SEEN = sa.select(_row.shard, _row.changes).order_by(_row.shard)
+# Of bytes, the database finds the part that belongs to a shard without counting
+# characters.
+_known = sa.func.substr(
+    sa.bindparam("heads", type_=sa.LargeBinary), _row.shard * _length + _one, _length
 )
-# Most often one shard has changed. A list of parameters takes longer.
-_CHANGES_OF_ONE = _CHANGES_OF_ALL.where(_row.shard == sa.bindparam("of_shard"))
+_DIFFERING = sa.select(
+    sa.func.count(),
+    sa.func.aggregate_strings(
+        sa.case(
+            (
+                sa.cast(_token, sa.LargeBinary) != _known,
+                sa.cast(_row.shard, sa.String(4)) + _colon + _row.changes,
+            )
+        ),
+        _slash,
+    ),
+).select_from(models.FOREST_STAMPS)
+_provider = models.ResourceProvider
 UPDATE = (
     sa.update(models.FOREST_STAMPS)
     .where(_row.shard == sa.bindparam("of_shard"))
@@ -67,6 +74,32 @@ UPDATE = (
         )
     )
 )
+
+
+def _about(key: orm.InstrumentedAttribute[Any]) -> sa.Select[Any]:
+    """Select what ``Nearby`` has, of the provider that has the parameter as its key."""
+    of_names = models.FOREST_STAMPS.alias()
+    itself: Any = key == sa.bindparam("key")
+    changes = sa.select(_row.changes).where(
+        _row.shard == _provider.root_provider_id % _shards
+    )
+    # Rows without a root are not in the API.
+    return (
+        sa.select(
+            of_names.c.changes,
+            key,
+            _provider.root_provider_id,
+            _provider.generation,
+            changes.scalar_subquery(),
+        )
+        .outerjoin_from(
+            of_names, _provider, itself & _provider.root_provider_id.is_not(None)
+        )
+        .where(of_names.c.shard == _names)
+    )
+
+
+_ABOUT = {key: _about(getattr(_provider, key)) for key in ("uuid", "name")}
 
 
 def note_trees(connection: sa.Connection, root_ids: Iterable[int]) -> None:
@@ -125,23 +158,32 @@ def is_usable(connection: sa.Connection) -> bool:
     return own_table.is_writable(connection, models.FOREST_STAMPS)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """The lists of changes at one moment.
+class Nearby(NamedTuple):
+    """What a database has of a provider, and whether its tree or names have changed.
 
-    ``changes`` has the list of each shard, ``shards`` each shard by its newest token.
+    If there is no such provider, ``root_id`` and ``generation`` are None. ``changes``
+    has the lists of the shards of its tree and of names.
     """
 
+    root_id: int | None
+    generation: int | None
     changes: Mapping[int, str]
-    shards: Mapping[str, int]
 
-    def differing(self, tokens: Iterable[str]) -> set[int]:
-        """Return the shards that have changed.
 
-        :param tokens: the newest tokens at another moment, in any order
-        """
-        gone = self.shards.keys() - tokens
-        return {self.shards[token] for token in gone}
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """The lists of changes at one moment, by shard.
+
+    ``heads`` are their newest tokens.
+    """
+
+    changes: Sequence[str]
+    heads: bytes
+
+    def differing(self, other: "Seen") -> list[int]:
+        """Return the shards whose lists differ."""
+        pairs = zip(self.changes, other.changes, strict=True)
+        return [shard for shard, (one, two) in enumerate(pairs) if one != two]
 
     def changed_roots(self, other: "Seen", most: int) -> set[int] | None:
         """Return the roots of the trees that differ; None if they cannot be listed.
@@ -151,35 +193,44 @@ class Seen:
         :param most: how many can be listed
         """
         roots: set[int] = set()
-        for shard in self.differing(other.shards) - {NAMES}:
+        for shard in self.differing(other):
+            if shard == NAMES:
+                continue
             changed = changed_between(self.changes[shard], other.changes[shard])
             if changed is None:
                 return None
             roots |= changed
         return roots if len(roots) <= most else None
 
+    def has_same(self, nearby: Nearby) -> bool:
+        """Return whether neither the tree of a provider nor any name has changed.
+
+        Either moment may be the earlier one.
+        """
+        for shard, changes in nearby.changes.items():
+            if changes == self.changes[shard]:
+                continue
+            # Names are never listed, so any change of them is one of everything.
+            changed = changed_between(self.changes[shard], changes)
+            if changed is None or nearby.root_id in changed:
+                return False
+        return True
+
     def replace(self, changes: Mapping[int, str]) -> "Seen":
         """Return the lists with some of them replaced, by shard."""
-        shards = dict(self.shards)
-        for shard in changes:
-            shards.pop(self.changes[shard][:TOKEN_LENGTH], None)
-        return Seen({**self.changes, **changes}, {**shards, **_by_token(changes)})
+        lists, heads = list(self.changes), bytearray(self.heads)
+        for shard, listed in changes.items():
+            lists[shard] = listed
+            start = shard * TOKEN_LENGTH
+            heads[start : start + TOKEN_LENGTH] = listed[:TOKEN_LENGTH].encode()
+        return Seen(lists, bytes(heads))
 
     def is_older(self, other: "Seen") -> bool:
         """Return whether a list of the other one goes back to this one's."""
         return any(
             self.changes[shard][:TOKEN_LENGTH] in other.changes[shard][TOKEN_LENGTH:]
-            for shard in self.differing(other.shards)
+            for shard in self.differing(other)
         )
-
-
-def seen_of(changes: Mapping[int, str]) -> Seen:
-    """Return what is known of the lists of all shards, given by shard."""
-    return Seen(changes, _by_token(changes))
-
-
-def _by_token(changes: Mapping[int, str]) -> dict[str, int]:
-    return {listed[:TOKEN_LENGTH]: shard for shard, listed in changes.items()}
 
 
 def load_heads(connection: sa.Connection) -> str | None:
@@ -188,39 +239,53 @@ def load_heads(connection: sa.Connection) -> str | None:
     None means that rows are missing: the changes of their shards are not recorded.
     """
     heads = own_table.execute(connection, models.FOREST_STAMPS, _HEADS).scalar()
-    return _complete(heads)
-
-
-def load_heads_with(
-    connection: sa.Connection, uuid: str
-) -> tuple[str | None, int | None]:
-    """Return what ``load_heads`` does, and the generation of a provider.
-
-    The generation is None if there is no such provider.
-    """
-    row: Any = own_table.execute(
-        connection, models.FOREST_STAMPS, _HEADS_AND_GENERATION, {"uuid": uuid}
-    ).one()
-    heads, found, generation = row
-    # The database may be lax about case.
-    return _complete(heads), generation if found == uuid else None
-
-
-def _complete(heads: str | None) -> str | None:
     return heads if heads and len(heads) == _HEADS_LENGTH else None
 
 
-def load_changes(
-    connection: sa.Connection, shards: Collection[int] | None = None
-) -> dict[int, str]:
-    """Return the listed changes of some shards, or of all."""
-    query, listed = _CHANGES_OF_ALL, dict[str, Any]()
-    if shards is not None and len(shards) == 1:
-        query, listed = _CHANGES_OF_ONE, {"of_shard": next(iter(shards))}
-    elif shards is not None:
-        query, listed = _CHANGES_OF_SOME, {"shards": sorted(shards)}
-    rows = own_table.execute(connection, models.FOREST_STAMPS, query, listed).all()
-    return {row.shard: row.changes for row in rows}
+def load_seen(connection: sa.Connection) -> Seen | None:
+    """Return the lists of all shards; None if rows are missing."""
+    rows: Sequence[Any] = own_table.execute(
+        connection, models.FOREST_STAMPS, _SEEN
+    ).all()
+    changes = [listed for _, listed in rows]
+    heads = "".join([listed[:TOKEN_LENGTH] for listed in changes]).encode()
+    is_complete = len(rows) == ROWS and len(heads) == ROWS * TOKEN_LENGTH
+    return Seen(changes, heads) if is_complete else None
+
+
+def load_differing(connection: sa.Connection, seen: Seen) -> dict[int, str] | None:
+    """Return the lists that are other ones now, by shard; None if rows are missing."""
+    row: Any = own_table.execute(
+        connection, models.FOREST_STAMPS, _DIFFERING, {"heads": seen.heads}
+    ).one()
+    count, joined = row
+    changes = {}
+    for each in joined.split("/") if joined else ():
+        shard, _, listed = each.partition(":")
+        changes[int(shard)] = listed
+    is_complete = count == ROWS and all(
+        len(listed) >= TOKEN_LENGTH for listed in changes.values()
+    )
+    return changes if is_complete else None
+
+
+def load_nearby(connection: sa.Connection, key: str, value: str) -> Nearby | None:
+    """Return what there is of a provider; None if rows are missing.
+
+    :param key: ``uuid`` or ``name``
+    """
+    row: Any = own_table.execute(
+        connection, models.FOREST_STAMPS, _ABOUT[key], {"key": value}
+    ).first()
+    if row is None:
+        return None
+    names, found, root_id, generation, changes = row
+    # The database may be lax about case.
+    if found != value:
+        return Nearby(None, None, {NAMES: names})
+    if changes is None:
+        return None
+    return Nearby(root_id, generation, {root_id % SHARDS: changes, NAMES: names})
 
 
 def changed_between(one: str, other: str) -> set[int] | None:

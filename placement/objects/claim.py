@@ -15,7 +15,7 @@ from placement.objects.resource_provider import KnownProvider
 from placement_foundation.database import storage
 
 _stored = models.Inventory
-_STOCKS = (
+_INVENTORIES = (
     sa.select(
         _stored.resource_provider_id,
         _stored.resource_class_id,
@@ -30,41 +30,42 @@ _STOCKS = (
 )
 
 
-def load_stocks(
+def load_inventories(
     connection: sa.Connection,
     providers: Iterable[KnownProvider],
     class_ids: Mapping[str, int],
 ) -> dict[Place, InventoryUsage]:
-    """Return the stocks that providers have of some resource classes.
+    """Return the inventories that providers have of some resource classes.
 
     :param class_ids: ids of the classes, keyed by name
     """
     uuids = {provider.id: provider.uuid for provider in providers}
     names = {class_id: name for name, class_id in class_ids.items()}
-    stocks: dict[Place, InventoryUsage] = {}
+    inventories: dict[Place, InventoryUsage] = {}
     for chunk in storage.chunks(uuids):
         parameters = {"providers": chunk, "classes": list(names)}
-        rows: Iterable[Any] = connection.execute(_STOCKS, parameters)
+        rows: Iterable[Any] = connection.execute(_INVENTORIES, parameters)
         for provider_id, class_id, amount, *fields in rows:
             place = uuids[provider_id], names[class_id]
-            stocks[place] = InventoryUsage.of(Inventory(*fields), int(amount))
-    return stocks
+            inventories[place] = InventoryUsage.of(Inventory(*fields), int(amount))
+    return inventories
 
 
 def check_room(
     claims: Collection[Claim],
-    stocks: Mapping[Place, InventoryUsage],
+    inventories: Mapping[Place, InventoryUsage],
     freed: Mapping[Place, int],
 ) -> None:
     """Check that each amount fits, given what others use and the claims before it.
 
-    :param stocks: the inventories, with everything that is used of them
+    :param inventories: the inventories, with everything that is used of them
     :param freed: how much of that the consumers of the claims give back
     :raises Conflict: an amount does not fit; it names the first such
     """
-    _check_inventories(claims, stocks)
+    _check_inventories(claims, inventories)
     left = {
-        place: _take(stock, -freed.get(place, 0)) for place, stock in stocks.items()
+        place: _take(stock, -freed.get(place, 0))
+        for place, stock in inventories.items()
     }
     for claim in claims:
         for uuid, amounts in claim.amounts.items():
@@ -72,13 +73,13 @@ def check_room(
                 place = uuid, name
                 if place not in left:
                     raise _no_inventory([name], [uuid])
-                _check_amount(place, amount, left[place], stocks[place].used)
+                _check_amount(place, amount, left[place], inventories[place].used)
                 left[place] = _take(left[place], amount)
 
 
 def list_refused(
     claims: Iterable[Claim],
-    stocks: Mapping[Place, InventoryUsage],
+    inventories: Mapping[Place, InventoryUsage],
     freed: Mapping[Place, int],
 ) -> list[Claim]:
     """Return the claims that do not fit, given those before them that do.
@@ -86,7 +87,8 @@ def list_refused(
     The parameters are those of ``check_room``.
     """
     left = {
-        place: _take(stock, -freed.get(place, 0)) for place, stock in stocks.items()
+        place: _take(stock, -freed.get(place, 0))
+        for place, stock in inventories.items()
     }
     refused = []
     for claim in claims:
@@ -106,12 +108,12 @@ def list_refused(
     return refused
 
 
-def _check_inventories(claims: Collection[Claim], stocks: Iterable[Place]) -> None:
+def _check_inventories(claims: Collection[Claim], inventories: Iterable[Place]) -> None:
     """Check that each provider has an inventory of every class that is claimed from it.
 
     :raises Conflict: some providers have none
     """
-    known = {uuid for uuid, _ in stocks}
+    known = {uuid for uuid, _ in inventories}
     empty = [uuid for uuid in provider_uuids(claims) if uuid not in known]
     if empty:
         raise _no_inventory(class_names(claims), empty)

@@ -158,6 +158,11 @@ def write(
     return Copied(copied)
 
 
+def analyse(connection: sa.Connection) -> None:
+    """Let the database count what was imported. This may commit."""
+    storage.analyse(connection, _tables())
+
+
 def _fill(
     connection: sa.Connection,
     lines: Iterator[Line],

@@ -1,6 +1,5 @@
 """What owners declared of providers, as it is remembered between two declarations."""
 
-import dataclasses
 import functools
 import json
 from collections.abc import Iterable, Mapping
@@ -8,10 +7,10 @@ from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
-from placement import errors
 from placement.db import models
 from placement.model.declaration import Declared
 from placement.model.inventory import Inventory
+from placement.model.member import members_of
 from placement.objects import own_table
 from placement_foundation.database import storage
 
@@ -30,9 +29,7 @@ def check_table(connection: sa.Connection) -> None:
 
     :raises UnusableTable: it cannot
     """
-    fault = own_table.find_fault(connection, _table)
-    if fault:
-        raise errors.UnusableTable(f"The table {_table.name} {fault.value}.")
+    own_table.check(connection, _table)
 
 
 def load(
@@ -97,7 +94,10 @@ def forget(connection: sa.Connection, provider_uuids: Iterable[str]) -> None:
 
 
 def _render(what: Declared) -> str:
-    document = dataclasses.asdict(what)
+    document = members_of(what)
+    document["inventories"] = {
+        name: value and members_of(value) for name, value in what.inventories.items()
+    }
     document["traits"] = sorted(what.traits)
     document["aggregates"] = sorted(what.aggregates)
     return json.dumps({name: value for name, value in document.items() if value})

@@ -46,6 +46,35 @@ _OWNED = _HOLDINGS.add_columns(
     _consumer.created_at,
 ).outerjoin(_consumer, _consumer.uuid == _held.consumer_id)
 
+_pairs = (
+    sa.select(_provider.root_provider_id, _held.consumer_id)
+    .distinct()
+    .join(_held, _held.resource_provider_id == _provider.id)
+    .where(_provider.root_provider_id.is_not(None))
+)
+
+
+def count_consumers(
+    connection: sa.Connection, root_ids: Collection[int] | None = None
+) -> dict[int, int]:
+    """Return how many consumers use something of each tree, by the id of its root.
+
+    :param root_ids: of trees that are enough; None means all
+    """
+    pairs = _of(_pairs, root_ids).subquery()
+    root_id = pairs.c.root_provider_id
+    query = sa.select(root_id, sa.func.count()).group_by(root_id).order_by(root_id)
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _of(
+    query: sa.Select[*tuple[Any, ...]], root_ids: Collection[int] | None
+) -> sa.Select[*tuple[Any, ...]]:
+    """Restrict a query to some trees, if they are few."""
+    if root_ids is None or len(root_ids) > storage.CHUNK:
+        return query
+    return query.where(_provider.root_provider_id.in_(sorted(root_ids)))
+
 
 def read(
     connection: sa.Connection,
@@ -65,9 +94,7 @@ def read(
     :param owners: whether to read the owners of the consumers as well
     """
     names = [_load_names(connection, each) for each in _OWNERS] if owners else []
-    query = _OWNED if owners else _HOLDINGS
-    if root_ids is not None and len(root_ids) <= storage.CHUNK:
-        query = query.where(_provider.root_provider_id.in_(sorted(root_ids)))
+    query = _of(_OWNED if owners else _HOLDINGS, root_ids)
     rows = connection.execute(query, execution_options={"yield_per": BATCH})
     with contextlib.closing(rows):
         yield from _holdings(rows, classes, names)

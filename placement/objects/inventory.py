@@ -11,6 +11,7 @@ from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry
 from placement.model.inventory import FIELDS, Inventory
+from placement.model.member import members_of
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import resource_class, resource_provider
 from placement.objects.resource_provider import KnownProvider
@@ -305,7 +306,7 @@ def _insert(connection: sa.Connection, inventories: Mapping[Key, Inventory]) -> 
         {
             "resource_provider_id": provider_id,
             "resource_class_id": class_id,
-            **dataclasses.asdict(inventory),
+            **members_of(inventory),
         }
         for (provider_id, class_id), inventory in sorted(inventories.items())
     ]
@@ -322,7 +323,7 @@ def _update(connection: sa.Connection, inventories: Mapping[Key, Inventory]) -> 
         {
             "provider_id": provider_id,
             "class_id": class_id,
-            **dataclasses.asdict(inventory),
+            **members_of(inventory),
         }
         for (provider_id, class_id), inventory in sorted(inventories.items())
     ]

@@ -4,6 +4,7 @@ Everything is done under the lock of the consumer, which renewals, confirmations
 deletions and the end of a lease all take. So whichever commits first wins.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -203,9 +204,16 @@ def _end_some(connection: sa.Connection) -> list[str] | None:
         ends_at = as_text(end)
         recording.note_lease(connection, entry.LEASE_EXPIRED, uuid, ends_at, None)
     allocation.delete_held(connection, allocation.narrow(held, ended.keys()))
-    # Another service has deleted these consumers, and knows nothing of leases.
-    lease.remove(connection, [row.consumer_id for row in due if row.uuid is None])
+    _forget_orphans(connection, due)
     return sorted(ended)
+
+
+def _forget_orphans(connection: sa.Connection, due: Iterable[Any]) -> None:
+    """Remove leases of consumers that another service has deleted.
+
+    It knows nothing of leases.
+    """
+    lease.remove(connection, [row.consumer_id for row in due if row.uuid is None])
 
 
 def _take_baton(connection: sa.Connection) -> bool:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 from oslo_log import log
 
+from placement import errors
 from placement_foundation.database import trouble
 
 LOG = log.getLogger(__name__)
@@ -46,6 +47,16 @@ def is_writable(connection: sa.Connection, table: sa.Table) -> bool:
     It may be asked in a transaction that only reads, too.
     """
     return find_fault(connection, table) is None
+
+
+def check(connection: sa.Connection, table: sa.Table) -> None:
+    """Check that rows of a table of ours can be read, added, changed and removed.
+
+    :raises UnusableTable: they cannot
+    """
+    fault = find_fault(connection, table)
+    if fault:
+        raise errors.UnusableTable(f"The table {table.name} {fault.value}.")
 
 
 def find_fault(connection: sa.Connection, table: sa.Table) -> Fault | None:

@@ -5,9 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from placement.model.allocation import Claim, provider_uuids
+from placement import errors
+from placement.model.allocation import Claim, Place, provider_uuids
+from placement.model.inventory import InventoryUsage
+from placement.model.tree import Provider
 from placement.objects import aggregate, allocation, claim, consumer, lease
-from placement.objects.allocation import Held
+from placement.objects.allocation import Held, Names
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,6 +30,19 @@ class Ground:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Known:
+    """What was read of the names in claims, and of their providers, by UUID.
+
+    Whatever adds to what is used of a provider, or changes its inventories, gives it
+    a new generation. So what is known of one that has the same generation when it is
+    locked is still right, or a consumer has gone since, and there is more room.
+    """
+
+    names: Names
+    providers: Mapping[str, Provider]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Written:
     """The generations of consumers by UUID, and when their leases end, if they do."""
 
@@ -34,11 +50,12 @@ class Written:
     expires_at: int | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Refused:
-    """Nothing was written: the ground has moved, or some consumers have no room."""
+class Refused(errors.ConcurrentUpdate):
+    """Nothing is written: the ground has moved, or some consumers have no room."""
 
-    consumers: frozenset[str]
+    def __init__(self, consumers: Collection[str] = ()) -> None:
+        super().__init__("The choice is no longer good.")
+        self.consumers = frozenset(consumers)
 
 
 def write(
@@ -46,34 +63,46 @@ def write(
     claims: Collection[Claim],
     ground: Ground,
     lease_seconds: int | None,
-) -> Written | Refused:
-    """Write all claims, or none if there is no longer room for each of them.
+    known: Known | None = None,
+) -> Written:
+    """Write all claims.
 
+    :param known: what is known already; None to read it
+    :raises Refused: there is no longer room for each of them
     :raises NoLeases: a lease is wanted, and there is no table for it
     :raises Conflict: the database considers two different names equal
     """
     if lease_seconds is not None:
         lease.check_kept(connection)
-    names = allocation.look_up(connection, claims)
+    if connection.dialect.name == "sqlite":
+        # It gives the ids of deleted rows to new ones.
+        known = None
+    names = known.names if known else allocation.look_up(connection, claims)
+    ids = {uuid: each.id for uuid, each in known.providers.items()} if known else {}
     placed = {each.consumer.uuid for each in claims}
     others = {*ground.consumers, *ground.beside} - placed
-    providers = {*provider_uuids(claims), *ground.locked_roots}
     held = allocation.hold(
         connection,
         others | names.consumers,
-        sorted(providers),
-        ids=names.provider_ids,
+        provider_uuids(claims),
+        ids={**names.provider_ids, **ids},
+        bump=True,
+        beside=ground.locked_roots,
     )
     aggregate.lock(connection, sorted(ground.locked_aggregates))
     if not _stands(connection, ground, held):
-        return Refused(frozenset())
+        raise Refused
     own = dataclasses.replace(
         held, rows=[row for row in held.rows if row.consumer_uuid in placed]
     )
-    stocks = claim.load_stocks(connection, own.providers.values(), names.class_ids)
-    refused = claim.list_refused(claims, stocks, allocation.sum_up(own.rows))
+    inventories = _known_inventories(known, held)
+    if inventories is None:
+        inventories = claim.load_inventories(
+            connection, own.providers.values(), names.class_ids
+        )
+    refused = claim.list_refused(claims, inventories, allocation.sum_up(own.rows))
     if refused:
-        return Refused(frozenset(each.consumer.uuid for each in refused))
+        raise Refused([each.consumer.uuid for each in refused])
     wanted = [each.consumer for each in claims]
     new = consumer.store(connection, wanted, own.consumers, names.owners)
     allocation.write_held(connection, claims, names, own, new)
@@ -83,6 +112,24 @@ def write(
         consumers = {key: uuid for uuid, key in ids.items()}
         end = lease.replace(connection, consumers, lease_seconds)
     return Written({uuid: _next(own, uuid) for uuid in placed}, end)
+
+
+def _known_inventories(
+    known: Known | None, held: Held
+) -> dict[Place, InventoryUsage] | None:
+    """Return the known inventories of locked providers; None if some have changed."""
+    if known is None:
+        return None
+    inventories: dict[Place, InventoryUsage] = {}
+    for uuid, provider in known.providers.items():
+        locked = held.providers.get(uuid)
+        before = (provider.id, provider.generation + held.bumped)
+        if locked is None or (locked.id, locked.generation) != before:
+            return None
+        inventories.update(
+            ((uuid, name), each) for name, each in provider.inventories.items()
+        )
+    return inventories
 
 
 def _stands(connection: sa.Connection, ground: Ground, held: Held) -> bool:

@@ -18,7 +18,7 @@ class CandidateQuery:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Order:
+class CandidateOrder:
     """The order of candidates, and how many are generated: None means all.
 
     ``limits`` bound the work that may be done for them.
@@ -42,10 +42,10 @@ class Candidates:
 NOTHING = Candidates((), (), frozenset())
 
 
-def order_of(settings: conf.Settings) -> Order:
+def order_of(settings: conf.Settings) -> CandidateOrder:
     """Return the order that the options set."""
     most = settings.max_allocation_candidates
-    return Order(
+    return CandidateOrder(
         settings.allocation_candidates_generation_strategy == "depth-first",
         settings.randomize_allocation_candidates,
         None if most < 0 else max(most, 1),

@@ -14,9 +14,9 @@ from placement.model.tree import Provider, Snapshot
 from placement.questions import name
 from placement.questions.candidate_query import (
     NOTHING,
+    CandidateOrder,
     CandidateQuery,
     Candidates,
-    Order,
 )
 from placement.search import engine
 from placement.search.engine import Candidate
@@ -51,7 +51,9 @@ def part_of(request: Request) -> Part | None:
 
 
 @telemetry.timed("search")
-def answer(forest: Forest, question: CandidateQuery, order: Order) -> Candidates:
+def answer(
+    forest: Forest, question: CandidateQuery, order: CandidateOrder
+) -> Candidates:
     """Return ways to serve all request groups together, and the providers in them.
 
     :raises BadRequest: a trait or resource class does not exist, unless the answer is
@@ -73,7 +75,9 @@ def answer(forest: Forest, question: CandidateQuery, order: Order) -> Candidates
     )
 
 
-def find(snapshot: Snapshot, question: CandidateQuery, order: Order) -> list[Candidate]:
+def find(
+    snapshot: Snapshot, question: CandidateQuery, order: CandidateOrder
+) -> list[Candidate]:
     """Return as many candidates as the question asks for, in the given order.
 
     :raises SearchExhausted: nothing was found, but not everything was searched

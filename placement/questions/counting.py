@@ -147,11 +147,13 @@ class _Counter:
 
     def _take(self, amounts: Mapping[Provider, Mapping[str, int]], times: int) -> None:
         for provider, resources in amounts.items():
-            stocks = dict(provider.stocks)
+            inventories = dict(provider.inventories)
             for name, amount in resources.items():
-                used = stocks[name].used + times * amount
-                stocks[name] = dataclasses.replace(stocks[name], used=used)
-            self._taken[provider.uuid] = dataclasses.replace(provider, stocks=stocks)
+                used = inventories[name].used + times * amount
+                inventories[name] = dataclasses.replace(inventories[name], used=used)
+            self._taken[provider.uuid] = dataclasses.replace(
+                provider, inventories=inventories
+            )
 
 
 def _share(domains: Iterable[Sequence[Provider]]) -> bool:
@@ -160,7 +162,7 @@ def _share(domains: Iterable[Sequence[Provider]]) -> bool:
 
 def _times(provider: Provider, amounts: Mapping[str, int]) -> int:
     """Return how many times a provider has these amounts, which is at least once."""
-    return min(provider.stocks[name].free // n for name, n in amounts.items())
+    return min(provider.inventories[name].free // n for name, n in amounts.items())
 
 
 def _times_of(amounts: Mapping[Provider, Mapping[str, int]]) -> int:

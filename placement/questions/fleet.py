@@ -2,7 +2,8 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TypeAlias
 
 from placement.forest.forest import Forest
@@ -11,14 +12,16 @@ from placement.model.tree import Provider
 
 Holdings: TypeAlias = Generator[Holding, None, None]
 NO_HOLDINGS: tuple[Holding, ...] = ()
+NO_COUNTS: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Member:
-    """A provider, and the allocations of it by UUID of the consumer."""
+    """A provider, the allocations of it, and how many consumers its tree has."""
 
     provider: Provider
     holdings: tuple[Holding, ...]
+    tree_consumers: int = 0
 
 
 def no_holdings() -> Holdings:
@@ -27,7 +30,10 @@ def no_holdings() -> Holdings:
 
 
 def list_members(
-    forest: Forest, found: Iterable[Provider] | None, holdings: Holdings
+    forest: Forest,
+    found: Iterable[Provider] | None,
+    holdings: Holdings,
+    counts: Mapping[int, int] = NO_COUNTS,
 ) -> Generator[Member, None, None]:
     """Yield providers, each before those below it, with their holdings.
 
@@ -36,16 +42,20 @@ def list_members(
     :param found: the providers, by tree; None means all
     :param holdings: by the ids of the roots of their providers; some may be of other
         providers; closed with the members
+    :param counts: how many consumers trees have, by the ids of their roots
     """
     if found is None:
         trees = forest.everything.trees
         found = (member for tree in trees for member in tree.members)
     with contextlib.closing(holdings):
-        yield from _join(forest, found, holdings)
+        yield from _join(forest, found, holdings, counts)
 
 
 def _join(
-    forest: Forest, found: Iterable[Provider], holdings: Iterator[Holding]
+    forest: Forest,
+    found: Iterable[Provider],
+    holdings: Iterator[Holding],
+    counts: Mapping[int, int],
 ) -> Iterator[Member]:
     of_tree: dict[int, list[Holding]] = {}
     known, following = None, next(holdings, None)
@@ -57,4 +67,5 @@ def _join(
             if following.root_id == root_id:
                 of_tree.setdefault(following.provider_id, []).append(following)
             following = next(holdings, None)
-        yield Member(provider, tuple(of_tree.get(provider.id, NO_HOLDINGS)))
+        held = tuple(of_tree.get(provider.id, NO_HOLDINGS))
+        yield Member(provider, held, counts.get(root_id, 0))

@@ -7,6 +7,7 @@ from placement import errors
 from placement.forest.vocabulary import Vocabulary
 from placement.model.request import Request
 from placement.model.resource_class import UNKNOWN_CLASS
+from placement.model.resource_provider import ProviderFilters
 from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Snapshot
 from placement.search import engine, rules
@@ -72,12 +73,21 @@ def check_all(request: Request, vocabulary: Vocabulary) -> None:
     check_traits(mentioned(request)[1], vocabulary)
 
 
+def check_filters(filters: ProviderFilters, vocabulary: Vocabulary) -> None:
+    """Refuse a name in filters that does not exist, and suggest the nearest one.
+
+    :raises BadRequest: a name does not exist
+    """
+    check_classes(filters.resources, vocabulary)
+    check_traits(filters.forbidden_traits.union(*filters.traits), vocabulary)
+
+
 def check_classes(names: Iterable[str], vocabulary: Vocabulary) -> None:
     """Refuse a resource class that does not exist.
 
     :raises BadRequest: with the nearest name that exists
     """
-    _suggest(names, vocabulary.class_ids, UNKNOWN_CLASS)
+    refuse_unknown(names, vocabulary.class_ids, UNKNOWN_CLASS)
 
 
 def check_traits(names: Iterable[str], vocabulary: Vocabulary) -> None:
@@ -85,15 +95,25 @@ def check_traits(names: Iterable[str], vocabulary: Vocabulary) -> None:
 
     :raises BadRequest: with the nearest name that exists
     """
-    _suggest(names, vocabulary.trait_ids, UNKNOWN_TRAIT)
+    refuse_unknown(names, vocabulary.trait_ids, UNKNOWN_TRAIT)
 
 
-def _suggest(names: Iterable[str], known: Iterable[str], complaint: str) -> None:
+def refuse_unknown(names: Iterable[str], known: Iterable[str], complaint: str) -> None:
+    """Refuse names that are not known.
+
+    :param complaint: what to say of a name
+    :raises BadRequest: about the first of them, with the nearest that is known
+    """
     unknown = sorted(set(names).difference(known))
     if unknown:
-        nearest = difflib.get_close_matches(unknown[0], known, n=1)
-        suggestion = f" Did you mean {nearest[0]}?" if nearest else ""
-        raise errors.BadRequest(complaint.format(name=unknown[0]) + suggestion)
+        raise errors.BadRequest(complain(unknown[0], known, complaint))
+
+
+def complain(unknown: str, known: Iterable[str], complaint: str) -> str:
+    """Return what to say of a name that is not known, with the nearest that is."""
+    nearest = difflib.get_close_matches(unknown, known, n=1)
+    suggestion = f" Did you mean {nearest[0]}?" if nearest else ""
+    return complaint.format(name=unknown) + suggestion
 
 
 def _check_traits(names: frozenset[str], vocabulary: Vocabulary) -> None:

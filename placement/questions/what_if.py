@@ -99,26 +99,30 @@ def _imagine_tree(tree: Tree, words: Vocabulary, world: World, freed: Freed) -> 
 def _imagine_provider(
     provider: Provider, words: Vocabulary, change: CloudChange | None, freed: Freed
 ) -> Provider:
-    stocks = {
+    inventories = {
         name: dataclasses.replace(
             stock, used=stock.used - freed.get((provider.uuid, name), 0)
         )
-        for name, stock in provider.stocks.items()
+        for name, stock in provider.inventories.items()
     }
     if change is None:
-        return dataclasses.replace(provider, stocks=stocks)
+        return dataclasses.replace(provider, inventories=inventories)
     for name, fields in change.inventories.items():
         if fields is None:
-            stocks.pop(name, None)
+            inventories.pop(name, None)
         else:
-            stocks[name] = _imagine_stock(provider, name, stocks.get(name), fields)
+            inventories[name] = _imagine_stock(
+                provider, name, inventories.get(name), fields
+            )
     # In the same order as when they are loaded.
     ids = words.class_ids
-    stocks = {name: stocks[name] for name in sorted(stocks, key=ids.__getitem__)}
+    inventories = {
+        name: inventories[name] for name in sorted(inventories, key=ids.__getitem__)
+    }
     traits = change.traits.of(provider.traits)
     return dataclasses.replace(
         provider,
-        stocks=stocks,
+        inventories=inventories,
         traits=traits,
         trait_names=words.in_order(words.trait_ids[name] for name in traits),
         aggregates=change.aggregates.of(provider.aggregates),

@@ -37,9 +37,13 @@ from placement_foundation.http.version import ByVersion, Version
 
 LIMIT = {"type": "string", "pattern": "^[1-9][0-9]*$"}
 POLICY = {"type": "string", "enum": ["none", "isolate"]}
-# How many summaries, and how many sets of traits, are remembered in their encoded form:
-# those of a few large answers, not those of a whole cloud.
-MOST_REMEMBERED = 4_096
+# How many summaries are remembered in their encoded form: those of the largest answers
+# that are usual, a thousand candidates whose hosts have 16 providers each. Fewer would
+# all be forgotten before such an answer is given again. They are not those of a whole
+# cloud: each takes a kilobyte.
+MOST_REMEMBERED = 16_384
+# The same for sets of traits, which hosts of a kind share.
+MOST_TRAITS = 4_096
 # Marks their place in a summary: encoded JSON never contains a NUL.
 TRAITS_GO_HERE = b"\0"
 # The place of a UUID in the form of a candidate: no name in it has such characters.
@@ -370,7 +374,7 @@ def _mapped(mappings: Mapping[str, list[Provider]]) -> Json:
 def _list_resources(provider: Provider) -> dict[str, Json]:
     return {
         name: {"capacity": stock.capacity, "used": stock.used}
-        for name, stock in provider.stocks.items()
+        for name, stock in provider.inventories.items()
     }
 
 
@@ -505,7 +509,7 @@ def _write_summary(provider: Provider, names: tuple[str, ...]) -> Sequence[bytes
     return before, _write_traits(provider.trait_names), after
 
 
-@functools.lru_cache(maxsize=MOST_REMEMBERED)
+@functools.lru_cache(maxsize=MOST_TRAITS)
 def _write_traits(names: tuple[str, ...]) -> bytes:
     # A copy: what the encoder returns keeps the whole of its buffer, some kilobytes.
     return bytes(memoryview(json_text.encode(names)))

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from placement import errors
-from placement.declaration.plan import Declaration, Outcome, Plan, Result, Terms
-from placement.model.declaration import Change, Part, Remembered
+from placement.declaration.plan import Declaration, Outcome, Result, Terms, TreePlan
+from placement.model.declaration import Change, DeclaredProvider, Names, Remembered
 from placement.model.inventory import Inventory
 from placement.schemas import inventory
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
@@ -52,6 +52,7 @@ INVENTORY = {
     "anyOf": [RECORD, inventory.AMOUNT, {"type": "null"}],
 }
 AGGREGATE = {"type": "string", "minLength": 1, "maxLength": 255}
+PROJECT = {"type": "string", "minLength": 1, "maxLength": 255}
 PART = {
     "type": "object",
     "properties": {
@@ -87,6 +88,10 @@ BODY = Schema(
                 "type": "object",
                 "additionalProperties": UUID,
             },
+            "projects": {
+                "type": "object",
+                "additionalProperties": PROJECT,
+            },
             "traits": listed(TRAIT),
             "resource_classes": listed(CLASS_NAME),
         },
@@ -100,6 +105,14 @@ QUERY_SCHEMA = Schema(
             "owner": OWNER,
             "drift": {"type": "string", "enum": ["true", "false"]},
         },
+        "additionalProperties": False,
+    },
+    query_string.FORMATS,
+)
+OWNER_SCHEMA = Schema(
+    {
+        "type": "object",
+        "properties": {"owner": OWNER},
         "additionalProperties": False,
     },
     query_string.FORMATS,
@@ -147,7 +160,14 @@ def parse(body: Json) -> Declaration:
         terms,
         frozenset(body.get("traits", ())),
         frozenset(body.get("resource_classes", ())),
+        Names(_by_id(body, "aggregates"), _by_id(body, "projects")),
     )
+
+
+def _by_id(body: Json, kind: str) -> dict[str, str]:
+    """Return the names in a body by what they stand for; of two, the first one."""
+    given = reversed(body.get(kind, {}).items())
+    return {each: name for name, each in given}
 
 
 class _Reader:
@@ -159,9 +179,9 @@ class _Reader:
         # Many providers have the same: it is checked once, and the values are shared.
         self._known: dict[str, _Belongings] = {}
 
-    def read_tree(self, tree: Json, place: str) -> tuple[Part, ...]:
+    def read_tree(self, tree: Json, place: str) -> tuple[DeclaredProvider, ...]:
         """Return a tree, parents before their children."""
-        parts: list[Part] = []
+        parts: list[DeclaredProvider] = []
         waiting: list[_Sent] = [(tree, place, None)]
         while waiting:
             sent, where, parent = waiting.pop()
@@ -173,7 +193,9 @@ class _Reader:
             ]
         return tuple(parts)
 
-    def _read_part(self, sent: Json, where: str, parent: int | None) -> Part:
+    def _read_part(
+        self, sent: Json, where: str, parent: int | None
+    ) -> DeclaredProvider:
         having = repr([sent.get(kind) for kind in KINDS])
         if having not in self._known or not _is_plain(sent):
             PART_SCHEMA.check(sent, f"{COMPLAINT}{where}: ")
@@ -182,7 +204,7 @@ class _Reader:
         self._note(f"name {sent['name']}", where)
         if given:
             self._note(f"UUID {given}", where)
-        return Part(sent["name"], given, parent, *self._known[having])
+        return DeclaredProvider(sent["name"], given, parent, *self._known[having])
 
     def _parse_belongings(self, sent: Json, where: str) -> _Belongings:
         return (
@@ -272,6 +294,7 @@ def _describe_outcome(version: Version) -> Json:
         trees=listed(tree),
         traits=listed(TEXT),
         resource_classes=listed(TEXT),
+        names=listed(CHANGE),
         summary=keyed(INTEGER),
     )
 
@@ -284,11 +307,12 @@ def render_outcome(value: Outcome, view: View) -> Json:
         "trees": [_render_plan(each) for each in value.plans],
         "traits": list(value.traits),
         "resource_classes": list(value.resource_classes),
+        "names": [_render_change(change) for change in value.names],
         "summary": {str(each): results[each] for each in Result},
     }
 
 
-def _render_plan(plan: Plan) -> Json:
+def _render_plan(plan: TreePlan) -> Json:
     return {
         "name": plan.name,
         "uuid": plan.uuid or None,
@@ -351,3 +375,25 @@ def _render_remembered(each: Remembered) -> Json:
         "aggregates": sorted(each.declared.aggregates),
         "drift": [_render_change(change) for change in each.drift],
     }
+
+
+def parse_owner(pairs: Pairs) -> str | None:
+    """Return whose names to list.
+
+    :raises BadRequest: a parameter is unknown or malformed
+    """
+    query_string.check(pairs, OWNER_SCHEMA)
+    return query_string.last(pairs, "owner")
+
+
+OWNER_QUERY = Parser(parse_owner, OWNER_SCHEMA)
+
+
+def _describe_names(version: Version) -> Json:
+    return closed_object(aggregates=keyed(TEXT), projects=keyed(TEXT))
+
+
+@described(_describe_names)
+def render_names(value: Names, view: View) -> Json:
+    """Render the names of aggregates, by UUID, and those of projects, by id."""
+    return {"aggregates": dict(value.aggregates), "projects": dict(value.projects)}

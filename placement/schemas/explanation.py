@@ -112,7 +112,7 @@ FINDING = extend(
 NEAR = extend(NAME, properties={"unmet": listed(FINDING)}, required=("unmet",))
 VERDICT = extend(
     closed_object(id=TEXT, met=TRUE_OR_FALSE, providers=listed(TEXT)),
-    properties={"closest": CLOSEST},
+    properties={"closest": CLOSEST, "text": TEXT},
 )
 HOST = extend(
     NAME,
@@ -251,6 +251,8 @@ def _render_verdict(verdict: Verdict, met: bool, explanation: Explanation) -> Js
         "met": met,
         "providers": [provider.uuid for provider in verdict.meeting],
     }
+    if not met:
+        document["text"] = sentence.unmet(verdict)
     if verdict.closest and verdict.closest.provider:
         closest = _render_finding(verdict.closest, explanation)
         document["closest"] = {

@@ -2,11 +2,13 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
+from operator import attrgetter
 from typing import NamedTuple
 
 from placement import errors
 from placement.model.allocation import Owner
+from placement.model.inventory import FIELDS as INVENTORY_FIELDS
 from placement.model.resource_provider import ProviderFilters
 from placement.questions.fleet import Member
 from placement.schemas import inventory, query, resource_provider
@@ -28,7 +30,13 @@ from placement_foundation.http.schema import (
 from placement_foundation.http.version import Version
 
 QUERY = Schema(
-    extend(resource_provider.LIST_V1_18, properties={"fields": TEXT}),
+    extend(
+        resource_provider.LIST_V1_18,
+        properties={
+            "fields": TEXT,
+            "repeats": {"type": "string", "enum": ["value", "number"]},
+        },
+    ),
     query_string.FORMATS,
 )
 
@@ -52,14 +60,28 @@ def _render_owner(owner: Owner | None) -> Json:
     }
 
 
-class Part(NamedTuple):
-    """A member of a document: its schema, and its value for a provider."""
+class Property(NamedTuple):
+    """A member of a document: its schema, and its value for a provider.
+
+    If many providers have the same value, ``key`` is equal for those that do.
+    """
 
     schema: Json
     render: Callable[[Member], Json]
+    key: Callable[[Member], Hashable] | None = None
 
 
-ALLOCATIONS = Part(
+_stock = attrgetter(*INVENTORY_FIELDS)
+
+
+def _key_of_inventories(member: Member) -> Hashable:
+    """Return the inventories without what is used of them."""
+    return tuple(
+        (name, _stock(each)) for name, each in member.provider.inventories.items()
+    )
+
+
+ALLOCATIONS = Property(
     keyed(
         extend(
             closed_object(resources=keyed(INTEGER)),
@@ -71,46 +93,58 @@ ALLOCATIONS = Part(
     _render_allocations,
 )
 # The members of a document for each field, in addition to the UUID and the name.
-FIELDS: Mapping[str, Mapping[str, Part]] = {
+FIELDS: Mapping[str, Mapping[str, Property]] = {
     "generation": {
-        "generation": Part(INTEGER, lambda member: member.provider.generation)
+        "generation": Property(INTEGER, lambda member: member.provider.generation)
     },
     "parent": {
-        "parent_provider_uuid": Part(
+        "parent_provider_uuid": Property(
             TEXT_OR_NULL, lambda member: member.provider.parent_uuid
         ),
-        "root_provider_uuid": Part(TEXT, lambda member: member.provider.root_uuid),
+        "root_provider_uuid": Property(TEXT, lambda member: member.provider.root_uuid),
     },
     "inventories": {
-        "inventories": Part(
+        "inventories": Property(
             keyed(inventory.describe_record()),
             lambda member: {
                 name: inventory.render_record(each)
-                for name, each in member.provider.stocks.items()
+                for name, each in member.provider.inventories.items()
             },
+            _key_of_inventories,
         )
     },
     "usages": {
-        "usages": Part(
+        "usages": Property(
             keyed(INTEGER),
             lambda member: {
-                name: each.used for name, each in member.provider.stocks.items()
+                name: each.used for name, each in member.provider.inventories.items()
             },
         )
     },
     "traits": {
-        "traits": Part(listed(TEXT), lambda member: member.provider.trait_names)
+        "traits": Property(
+            listed(TEXT),
+            lambda member: member.provider.trait_names,
+            lambda member: member.provider.trait_names,
+        )
     },
     "aggregates": {
-        "aggregates": Part(
-            listed(TEXT), lambda member: sorted(member.provider.aggregates)
+        "aggregates": Property(
+            listed(TEXT),
+            lambda member: sorted(member.provider.aggregates),
+            lambda member: member.provider.aggregates,
         )
     },
     "allocations": {"allocations": ALLOCATIONS},
     # Allocations together with their consumers.
     "consumers": {"allocations": ALLOCATIONS},
+    "consumer_count": {
+        "tree_consumers": Property(INTEGER, lambda member: member.tree_consumers)
+    },
 }
-BY_DEFAULT = frozenset(FIELDS) - {"allocations", "consumers"}
+# How many values of a member have numbers; those that come later have none.
+MOST_NUMBERED = 10_000
+BY_DEFAULT = frozenset(FIELDS) - {"allocations", "consumers", "consumer_count"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,6 +153,12 @@ class FleetQuery:
 
     filters: ProviderFilters
     fields: frozenset[str]
+    numbers_repeats: bool = False
+
+    @property
+    def wants_counts(self) -> bool:
+        """Whether the consumers of trees have to be counted."""
+        return "consumer_count" in self.fields
 
     @property
     def wants_allocations(self) -> bool:
@@ -135,13 +175,15 @@ class FleetQuery:
 class Fleet:
     """Providers as of one moment, in UTC, read while they are iterated over.
 
-    The feed of changes goes on from ``cursor``; it is None if there is no feed.
+    The feed of changes goes on from ``cursor``; it is None if there is no feed. If it
+    ``numbers_repeats``, a value that was there before is written as its number.
     """
 
     members: Generator[Member, None, None]
     fields: frozenset[str]
     moment: datetime.datetime
     cursor: str | None = None
+    numbers_repeats: bool = False
 
     def close(self) -> None:
         """Stop reading."""
@@ -154,7 +196,11 @@ def parse(pairs: Pairs) -> FleetQuery:
     :raises BadRequest: a filter is malformed, or a field or parameter is unknown
     """
     filters = resource_provider.parse_filters(pairs, schema=QUERY, grammar=query.V1_39)
-    return FleetQuery(filters, _parse_fields(query_string.last(pairs, "fields")))
+    return FleetQuery(
+        filters,
+        _parse_fields(query_string.last(pairs, "fields")),
+        query_string.last(pairs, "repeats") == "number",
+    )
 
 
 PARSER = Parser(parse, QUERY)
@@ -176,7 +222,7 @@ def _parse_fields(value: str | None) -> frozenset[str]:
 def describe_provider(version: Version) -> Json:
     """Describe the document of a provider; the query decides which fields it has."""
     parts = {
-        name: part.schema
+        name: {"anyOf": [part.schema, INTEGER]} if part.key else part.schema
         for of_document in FIELDS.values()
         for name, part in of_document.items()
     }
@@ -212,14 +258,37 @@ def render_lines(fleet: Fleet, view: View) -> Iterator[Json]:
 
 def _render_members(fleet: Fleet) -> Iterator[Json]:
     fields = [
-        rendered
+        (
+            name,
+            _once(part, part.key)
+            if fleet.numbers_repeats and part.key
+            else part.render,
+        )
         for field, of_document in FIELDS.items()
         if field in fleet.fields
-        for rendered in of_document.items()
+        for name, part in of_document.items()
     ]
     for member in fleet.members:
         yield {
             "uuid": member.provider.uuid,
             "name": member.provider.name,
-            **{name: part.render(member) for name, part in fields},
+            **{name: render(member) for name, render in fields},
         }
+
+
+def _once(
+    part: Property, key_of: Callable[[Member], Hashable]
+) -> Callable[[Member], Json]:
+    """Return what renders a value the first time, and afterwards its number."""
+    numbers: dict[Hashable, int] = {}
+
+    def render(member: Member) -> Json:
+        key = key_of(member)
+        number = numbers.get(key)
+        if number is not None:
+            return number
+        if len(numbers) < MOST_NUMBERED:
+            numbers[key] = len(numbers)
+        return part.render(member)
+
+    return render

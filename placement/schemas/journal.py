@@ -8,7 +8,7 @@ from typing import Any
 
 from placement import errors
 from placement.model.entry import TYPES, Amounts
-from placement.model.journal import NOW, OLDEST, Cursor, Page, Since
+from placement.model.journal import NOW, OLDEST, Cursor, EntryPage, Since
 from placement.model.journal_filter import EntryFilters
 from placement.objects.journal import packing
 from placement_foundation.http import query_string
@@ -258,7 +258,7 @@ def _describe_feed(version: Version) -> Json:
 
 
 @described(_describe_feed)
-def render_feed(page: Page, view: View) -> Json:
+def render_feed(page: EntryPage, view: View) -> Json:
     """Render a page of the feed."""
     return {"changes": page.entries, "cursor": str(page.cursor), "more": page.more}
 
@@ -269,7 +269,7 @@ def _describe_line(version: Version) -> Json:
 
 
 @described(_describe_line)
-def render_feed_lines(page: Page, view: View) -> Iterator[Json]:
+def render_feed_lines(page: EntryPage, view: View) -> Iterator[Json]:
     """Render a document for each entry, and a last one with the cursor."""
     yield from page.entries
     yield {"cursor": str(page.cursor), "more": page.more}
@@ -290,7 +290,7 @@ def _describe_events(version: Version) -> Json:
 
 
 @described(_describe_events)
-def render_events(page: Page, view: View) -> Json:
+def render_events(page: EntryPage, view: View) -> Json:
     """Render a page of the feed as a batch of CloudEvents."""
     return [_event(each, view.base) for each in page.entries]
 
@@ -312,14 +312,15 @@ def _event(document: packing.Document, source: str) -> Json:
 
 
 def _describe_history(version: Version) -> Json:
-    history = closed_object(history=listed(describe_entry(version)))
+    history = closed_object(history=listed(describe_entry(version)), begins=TEXT)
     return extend(history, properties={"marker": TEXT})
 
 
 @described(_describe_history)
-def render_history(page: Page, view: View) -> Json:
+def render_history(page: EntryPage, view: View) -> Json:
     """Render a page of history, with the marker of the next one if there may be any."""
-    document: dict[str, Json] = {"history": page.entries}
+    begins = packing.render_time(page.begins)
+    document: dict[str, Json] = {"history": page.entries, "begins": begins}
     if page.more:
         document["marker"] = str(page.cursor)
     return document

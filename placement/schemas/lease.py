@@ -52,7 +52,7 @@ class LeaseQuery:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Page:
+class LeasePage:
     """Some leases, and whether there may be more."""
 
     leases: Sequence[Lease]
@@ -102,7 +102,7 @@ def _describe_list(version: Version) -> Json:
 
 
 @described(_describe_list)
-def render_list(page: Page, view: View) -> Json:
+def render_list(page: LeasePage, view: View) -> Json:
     """Render leases, and the marker of the next page if there may be one."""
     last = page.leases[-1] if page.leases and page.may_go_on else None
     return {

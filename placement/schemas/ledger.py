@@ -25,6 +25,8 @@ SENTENCES = {
     "history/allocations": "What a consumer or a provider had at a moment.",
     "apply": "Make the hardware what a file declares.",
     "declared": "What was declared, and where the ledger differs now.",
+    "audits": "What was found when claims were last compared with what lives.",
+    "names": "The names that owners gave to aggregates and projects.",
 }
 
 

@@ -17,7 +17,7 @@ FREE = "free "
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class RelaxedAmount:
     """An amount of a class in a relaxed group, and what still matters about it."""
 
     resource_class: str
@@ -42,7 +42,7 @@ class Want:
     not_member_of: frozenset[str]
     root_uuid: str | None
     spreads: bool
-    parts: tuple[Part, ...] = ()
+    parts: tuple[RelaxedAmount, ...] = ()
 
     @property
     def taken(self) -> tuple[tuple[str, int], ...]:
@@ -92,7 +92,7 @@ class Plan:
         name = self.contended[which]
         if name == ISOLATION:
             return 1
-        stock = provider.stocks.get(name.removeprefix(FREE))
+        stock = provider.inventories.get(name.removeprefix(FREE))
         if stock is None:
             return 0
         return stock.free if name.startswith(FREE) else stock.room
@@ -206,7 +206,7 @@ def wants_of(group: Group, snapshot: Snapshot) -> Iterator[Want]:
 
 def _divide(
     resources: tuple[tuple[str, int], ...], group: Group
-) -> tuple[tuple[tuple[str, int], ...], tuple[Part, ...]]:
+) -> tuple[tuple[tuple[str, int], ...], tuple[RelaxedAmount, ...]]:
     """Return the amounts that matter in full, and those that are relaxed."""
     relaxed = group.any_unit | group.no_room
     if relaxed.isdisjoint(name for name, _ in resources):
@@ -214,7 +214,9 @@ def _divide(
     return (
         tuple((name, amount) for name, amount in resources if name not in relaxed),
         tuple(
-            Part(name, amount, name not in group.any_unit, name not in group.no_room)
+            RelaxedAmount(
+                name, amount, name not in group.any_unit, name not in group.no_room
+            )
             for name, amount in resources
             if name in relaxed
         ),

@@ -19,7 +19,7 @@ PickRule: TypeAlias = Callable[[State, Slot, Provider], bool]
 def fits(provider: Provider, want: Want) -> bool:
     """``resources``: one provider has inventory and room for each amount."""
     for resource_class, amount in want.resources:
-        stock = provider.stocks.get(resource_class)
+        stock = provider.inventories.get(resource_class)
         if stock is None or not stock.fits(amount):
             return False
     return True
@@ -28,7 +28,7 @@ def fits(provider: Provider, want: Want) -> bool:
 def fits_in_part(provider: Provider, want: Want) -> bool:
     """``resources``, as far as they still matter in a relaxed group."""
     for part in want.parts:
-        stock = provider.stocks.get(part.resource_class)
+        stock = provider.inventories.get(part.resource_class)
         if stock is None:
             return False
         if part.unit and not stock.suits(part.amount):

@@ -15,7 +15,7 @@ from placement_clients.apply.declaration import Declaration
 from placement_clients.apply.fault import Fault
 from placement_clients.client import Client, Json, NotFound
 from placement_clients.console_script import NO_ANSWER
-from placement_clients.option import placement_of, way
+from placement_clients.option import parser_of, placement_of
 from placement_clients.output import (
     PIPE_WIDTH,
     Unusable,
@@ -25,7 +25,6 @@ from placement_clients.output import (
     run,
     show_json,
 )
-from placement_foundation.serving import completion
 
 PROGRAM = "placement-apply"
 NOTHING, ERROR, SOMETHING = range(3)
@@ -99,14 +98,12 @@ def _texts(files: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def plan(placement: Client, declared: Declaration, asked: argparse.Namespace) -> int:
     """Show what applying files would change."""
-    trees = _Applier(placement, declared, asked).send(dry_run=True)
-    if asked.json:
-        show_json({"trees": trees})
-    else:
-        _show(trees, drawing.PLANNED)
+    applier = _Applier(placement, declared, asked)
+    trees = applier.send(dry_run=True)
+    applier.show(trees, drawing.PLANNED)
     if _have_failed(trees):
         return ERROR
-    return SOMETHING if _differ(trees) else NOTHING
+    return SOMETHING if applier.differ(trees) else NOTHING
 
 
 def apply(placement: Client, declared: Declaration, asked: argparse.Namespace) -> int:
@@ -116,21 +113,18 @@ def apply(placement: Client, declared: Declaration, asked: argparse.Namespace) -
     applier = _Applier(placement, declared, asked)
     if not asked.yes:
         planned = applier.send(dry_run=True)
-        _show(planned, drawing.PLANNED)
-        if not _differ(planned):
+        applier.show(planned, drawing.PLANNED, as_json=False)
+        if not applier.differ(planned):
             # What is declared is remembered, even if nothing differs.
-            return ERROR if _have_failed(planned) else _done(applier, asked)
+            return ERROR if _have_failed(planned) else _done(applier)
         if not agrees("Apply this?"):
             raise Unusable("nothing was changed")
-    return _done(applier, asked)
+    return _done(applier)
 
 
-def _done(applier: "_Applier", asked: argparse.Namespace) -> int:
+def _done(applier: "_Applier") -> int:
     trees = applier.send(dry_run=False)
-    if asked.json:
-        show_json({"trees": trees})
-    else:
-        _show(trees, drawing.DONE)
+    applier.show(trees, drawing.DONE)
     return ERROR if _have_failed(trees) else NOTHING
 
 
@@ -185,9 +179,30 @@ class _Applier:
     declared: Declaration
     asked: argparse.Namespace
     is_ordinary: bool = False
+    # What becomes of the names of aggregates and projects, by path.
+    names: dict[str, Json] = dataclasses.field(default_factory=dict)
+
+    def show(
+        self, trees: Sequence[Json], words: Mapping[str, str], *, as_json: bool = True
+    ) -> None:
+        """Show what becomes of trees and names."""
+        names = list(self.names.values())
+        if self.asked.json and as_json:
+            show_json({"trees": trees, "names": names})
+            return
+        console = _console(sys.stdout)
+        drawing.draw_trees(console, trees)
+        drawing.draw_names(console, names)
+        drawing.draw_summary(console, trees, words)
+
+    def differ(self, trees: Sequence[Json]) -> bool:
+        """Return whether anything is not as it is to be."""
+        made = ("created", "changed", "removed")
+        return bool(self.names) or any(tree["result"] in made for tree in trees)
 
     def send(self, *, dry_run: bool) -> list[Json]:
         """Send all trees, and return what becomes of each."""
+        self.names = {}
         if dry_run:
             return self._in_portions(dry_run=True)
         with _progress() as progress:
@@ -228,8 +243,10 @@ class _Applier:
             members |= {"prune": True, "complete": True}
         body = self.declared.body(trees, **members)
         try:
-            answer: list[Json] = self._ask(body)["trees"]
-            return answer
+            answer = self._ask(body)
+            self.names |= {each["path"]: each for each in answer.get("names", ())}
+            done: list[Json] = answer["trees"]
+            return done
         except NotFound:
             self._become_ordinary()
             return self._post_ordinary(trees, dry_run=dry_run)
@@ -257,7 +274,7 @@ class _Applier:
             [
                 "this Placement has no /ledger/v1: ordinary calls are used, one "
                 "provider after the other, without owners;",
-                "what is no longer in a file stays as it is",
+                "what is no longer in a file stays as it is, and names are not kept",
             ],
         )
         self.is_ordinary = True
@@ -295,30 +312,12 @@ def _console(stream: object) -> Console:
     )
 
 
-def _show(trees: Sequence[Json], words: Mapping[str, str]) -> None:
-    console = _console(sys.stdout)
-    drawing.draw_trees(console, trees)
-    drawing.draw_summary(console, trees, words)
-
-
-def _differ(trees: Sequence[Json]) -> bool:
-    return any(tree["result"] in ("created", "changed", "removed") for tree in trees)
-
-
 def _have_failed(trees: Sequence[Json]) -> bool:
     return any(tree["result"] in ("conflict", "refused") for tree in trees)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM,
-        usage=USAGE,
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[way()],
-    )
-    completion.add(parser)
+    parser = parser_of(PROGRAM, DESCRIPTION, EPILOG, USAGE)
     parser.add_argument(
         "what", nargs="+", metavar="FILE", help="a file, or a command and its files"
     )

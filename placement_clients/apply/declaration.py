@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import yaml
+
 from placement_clients.apply import reading, yaml12
 from placement_clients.apply.fault import Fault, Place
 from placement_clients.apply.reading import MOST_IN_RANGE, Document, Text, Tree
@@ -25,6 +27,8 @@ class Declaration:
     trees: Sequence[Json]
     traits: Sequence[str]
     resource_classes: Sequence[str]
+    aggregates: Mapping[str, str]
+    projects: Mapping[str, str]
 
     def body(self, trees: Sequence[Json], **members: Json) -> Json:
         """Return the body of a request about some of the trees."""
@@ -32,6 +36,9 @@ class Declaration:
             "trees": list(trees),
             "traits": list(self.traits),
             "resource_classes": list(self.resource_classes),
+            "aggregates": dict(self.aggregates),
+            # Older services know no names of projects.
+            **({"projects": dict(self.projects)} if self.projects else {}),
             **members,
         }
 
@@ -44,25 +51,31 @@ def load(texts: Iterable[tuple[str, str]]) -> Declaration:
     """
     documents = []
     for file, text in texts:
-        nodes = yaml12.compose(text, file)
-        yaml12.check_size(nodes, file)
-        several = len(nodes) > 1
-        for number, node in enumerate(nodes):
-            path = f"document {number + 1}" if several else ""
-            place = Place(file, yaml12.line_of(node), path)
-            if node.tag != f"{yaml12.CORE}null":
-                documents.append(reading.read_document(node, place))
+        placed = list(_places(yaml12.compose(text, file), file))
+        yaml12.check_size(placed)
+        documents += [
+            reading.read_document(node, place)
+            for node, place in placed
+            if node.tag != f"{yaml12.CORE}null"
+        ]
     return _combine(documents)
+
+
+def _places(nodes: Sequence[yaml.Node], file: str) -> Iterator[tuple[yaml.Node, Place]]:
+    for number, node in enumerate(nodes):
+        path = f"document {number + 1}" if len(nodes) > 1 else ""
+        yield node, Place(file, yaml12.line_of(node), path)
 
 
 def _combine(documents: Iterable[Document]) -> Declaration:
     documents = list(documents)
-    aggregates: dict[str, str] = {}
-    for document in documents:
-        for name, given in document.aggregates.items():
-            _check_uuid(given)
-            if aggregates.setdefault(name, given) != given:
-                raise Fault(name.place, f"the aggregate {name} has two UUIDs")
+    aggregates = _join((each.aggregates for each in documents), "aggregate", "UUIDs")
+    for given in aggregates.values():
+        _check_uuid(given)
+    projects = _join((each.projects for each in documents), "project", "ids")
+    for given in projects.values():
+        if not 0 < len(given) <= LONGEST_WORD:
+            raise Fault(given.place, f"an id has 1 to {LONGEST_WORD} characters")
     checker = _Checker(aggregates)
     trees = [
         checker.render(tree)
@@ -74,7 +87,19 @@ def _combine(documents: Iterable[Document]) -> Declaration:
         trees,
         _words(text for document in documents for text in document.traits),
         _words(text for document in documents for text in document.resource_classes),
+        {str(name): str(given) for name, given in aggregates.items()},
+        {str(name): str(given) for name, given in projects.items()},
     )
+
+
+def _join(maps: Iterable[Mapping[Text, Text]], what: str, ids: str) -> dict[Text, Text]:
+    """Return what names stand for, in all documents."""
+    joined: dict[Text, Text] = {}
+    for each in maps:
+        for name, given in each.items():
+            if joined.setdefault(name, given) != given:
+                raise Fault(name.place, f"the {what} {name} has two {ids}")
+    return joined
 
 
 def _words(texts: Iterable[Text]) -> list[str]:
@@ -114,11 +139,17 @@ def _substitute(tree: Tree, known: Mapping[str, str]) -> Tree:
 
         return Text.of(VARIABLE.sub(value, given), given.place)
 
+    inventories: dict[Text, Any] = {}
+    for name, record in tree.inventories.items():
+        key = text(name)
+        if key in inventories:
+            raise Fault(key.place, f"the key `{key}` occurs twice")
+        inventories[key] = record
     return Tree(
         tree.place,
         text(tree.name),
         tree.uuid and text(tree.uuid),
-        {text(name): value for name, value in tree.inventories.items()},
+        inventories,
         [text(each) for each in tree.traits],
         [text(each) for each in tree.aggregates],
         [each for child in tree.children for each in _spell_out(child, known)],
@@ -129,7 +160,7 @@ def _substitute(tree: Tree, known: Mapping[str, str]) -> Tree:
 class _Checker:
     """Checks trees, in which every name and UUID occurs once, and renders them."""
 
-    def __init__(self, aggregates: Mapping[str, str]) -> None:
+    def __init__(self, aggregates: Mapping[Text, Text]) -> None:
         self._aggregates = aggregates
         self._seen: dict[tuple[str, str], Place] = {}
 

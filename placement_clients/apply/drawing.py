@@ -1,7 +1,7 @@
 """Draws plans, what was done, and drift: one line for each difference."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -51,6 +51,14 @@ def draw_trees(console: Console, trees: Iterable[Json]) -> None:
             _draw_change(console, change)
         for change in tree["drift"]:
             _print(console, f"    ? {_left(change)}", "?")
+
+
+def draw_names(console: Console, changes: Sequence[Json]) -> None:
+    """Draw how the names of aggregates and projects differ."""
+    if changes:
+        _print(console, "~ names", "~")
+    for change in changes:
+        _draw_change(console, change)
 
 
 def draw_summary(

@@ -1,9 +1,16 @@
 """Writes what there is as a file that declares it."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
-from placement_clients.client import Client, Json, NotFound, path_of
+from placement_clients.client import Client, Json, NotFound, Unavailable, path_of
 
 CUSTOM = "CUSTOM_"
 # What members of an inventory are if a file does not say.
@@ -15,6 +22,8 @@ DEFAULTS = {
     "allocation_ratio": 1.0,
 }
 FIELDS = ("total", *DEFAULTS)
+# The end of the code of a service that has no table for names.
+NO_TABLE = "table_unusable"
 
 # Whether to write the inventory of a class, or a trait, of a provider.
 Wanted = Callable[[str, str], bool]
@@ -46,7 +55,35 @@ def export(
     for host in hosts:
         if host not in found:
             raise NotFound(f"There is no host {host}.", status=404)
-    return {"trees": chosen}
+    return {**_names(placement, chosen, version, everywhere=not hosts), "trees": chosen}
+
+
+def _names(
+    placement: Client, trees: Sequence[Json], version: str, *, everywhere: bool
+) -> dict[str, Json]:
+    """Return the maps of names that aggregates of some trees, or all things, have."""
+    try:
+        known = placement.get("/ledger/v1/names", version=version)
+    except NotFound:
+        return {}
+    except Unavailable as exc:
+        if exc.code.endswith(NO_TABLE):
+            return {}
+        raise
+    used = set(_aggregates(trees))
+    maps: dict[str, Json] = {"aggregates": {}, "projects": {}}
+    for kind, given in maps.items():
+        for uuid, name in sorted(known[kind].items()):
+            if everywhere or uuid in used:
+                # Owners may give one name to two things; a file may not.
+                given.setdefault(name, uuid)
+    return {kind: given for kind, given in maps.items() if given}
+
+
+def _aggregates(trees: Iterable[Json]) -> Iterator[str]:
+    for tree in trees:
+        yield from tree.get("aggregates", ())
+        yield from _aggregates(tree.get("children", ()))
 
 
 def _declared(placement: Client, version: str) -> set[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """Reads what a file may say, and where it says it: values that know their places."""
 
 import dataclasses
-import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -51,6 +50,7 @@ class Document:
 
     trees: list[Tree]
     aggregates: Mapping[Text, Text]
+    projects: Mapping[Text, Text]
     traits: list[Text]
     resource_classes: list[Text]
 
@@ -61,11 +61,11 @@ def read_document(node: yaml.Node, place: Place) -> Document:
     :raises Fault: it says what it may not
     """
     if isinstance(node, yaml.SequenceNode):
-        return Document(_list(node, place, read_tree), {}, [], [])
+        return Document(_list(node, place, read_tree), {}, {}, [], [])
     known = members(
         node,
         place,
-        ("trees", "pattern", "aggregates", "traits", "resource_classes"),
+        ("trees", "pattern", "aggregates", "projects", "traits", "resource_classes"),
     )
     nothing: list[Tree] = []
     trees = known.get("trees", place, _read_trees, nothing)
@@ -73,6 +73,7 @@ def read_document(node: yaml.Node, place: Place) -> Document:
     return Document(
         [*trees, *patterns],
         known.get("aggregates", place, _read_map, {}),
+        known.get("projects", place, _read_map, {}),
         known.get("traits", place, read_texts, []),
         known.get("resource_classes", place, read_texts, []),
     )
@@ -109,9 +110,10 @@ def read_tree(node: yaml.Node, place: Place) -> Tree:
     )
     if "name" not in known.nodes:
         raise Fault(place, "`name` is missing")
+    name = known.nodes["name"]
     return Tree(
         place,
-        known.get("name", place, read_text, Text()),
+        read_text(name, place.at("name", yaml12.line_of(name))),
         known.get("uuid", place, read_text, None),
         known.get("inventories", place, _read_inventories, {}),
         known.get("traits", place, read_texts, []),
@@ -190,7 +192,8 @@ def read_text(node: yaml.Node, place: Place) -> Text:
     :raises Fault: it is something else, or has characters that nothing can store
     """
     if node.tag != f"{yaml12.CORE}str":
-        quoted = f': write "{node.value}"' if isinstance(node.value, str) else ""
+        is_word = isinstance(node.value, str) and node.tag != f"{yaml12.CORE}null"
+        quoted = f': write "{node.value}"' if is_word else ""
         raise Fault(place, f"this must be a string, not {yaml12.kind_of(node)}{quoted}")
     try:
         # JSON writes characters beyond 65535 as two.
@@ -227,10 +230,12 @@ def _read_inventory(node: yaml.Node, place: Place) -> Any:
             record[str(key)] = _read_amount(value, where, AMOUNTS[key])
         else:
             record[str(key)] = _read_ratio(value, where)
-    if (record["total"] - record.get("reserved", 0)) * record.get(
-        "allocation_ratio", 1
-    ) < 0:
-        raise Fault(place, "`reserved` is greater than `total`")
+    free = record["total"] - record.get("reserved", 0)
+    capacity = int(free * record.get("allocation_ratio", 1))
+    if capacity < 0:
+        raise Fault(
+            place, f"(total - reserved) * allocation_ratio is {capacity}: less than 0"
+        )
     return record
 
 
@@ -244,6 +249,8 @@ def _read_amount(node: yaml.Node, place: Place, least: int) -> int:
 
 
 def _integer(text: str, place: Place) -> int:
+    if not yaml12.PLAIN["int"].match(text):
+        raise Fault(place, f"{text!r} is not an integer")
     if len(text) > 20:
         raise Fault(place, f"{text[:20]}... is too large")
     return int(text, 0) if text.startswith(("0o", "0x")) else int(text)
@@ -252,10 +259,13 @@ def _integer(text: str, place: Place) -> int:
 def _read_ratio(node: yaml.Node, place: Place) -> float:
     if node.tag not in (f"{yaml12.CORE}int", f"{yaml12.CORE}float"):
         raise Fault(place, f"this must be a number, not {yaml12.kind_of(node)}")
-    text = node.value.replace(".inf", "inf").replace(".nan", "nan").lower()
-    value = float(int(text, 0)) if text.startswith(("0o", "0x")) else float(text)
-    if not math.isfinite(value) or abs(value) > LARGEST_RATIO:
-        raise Fault(place, f"{json.dumps(node.value)} is not a ratio")
+    text = node.value
+    try:
+        value = float(int(text, 0) if text.startswith(("0o", "0x")) else text)
+    except (ValueError, OverflowError):
+        value = math.nan
+    if not abs(value) <= LARGEST_RATIO:
+        raise Fault(place, f"{text[:20]!r} is not a ratio")
     return value
 
 

@@ -5,9 +5,10 @@ plain scalar means is decided here by the expressions of YAML 1.2 instead. JSON 
 1.2, but for tabs, which are replaced.
 """
 
+import functools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, ClassVar
 
 import yaml
@@ -17,7 +18,10 @@ from placement_clients.apply.fault import Fault, Place
 # An alias may stand for many values: no file needs more than this.
 MOST_VALUES = 5_000_000
 DEEPEST = 100
+# Composing recurses in C, where too deep a recursion ends the process.
+DEEPEST_TO_COMPOSE = 1_000
 CORE = "tag:yaml.org,2002:"
+TOO_DEEP = "nested too deeply"
 # The plain scalars of the core schema, by what they mean.
 PLAIN = {
     "null": re.compile(r"(?:~|null|Null|NULL|)\Z"),
@@ -60,10 +64,15 @@ def compose(text: str, file: str) -> list[yaml.Node]:
     """
     if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") and _is_json(text):
         text = PAIR.sub(_join, text.replace("\t", " "))
+    text = text.removeprefix("\ufeff")
     loader = None
     try:
-        loader = _Loader(text.removeprefix("\ufeff"))
+        _check_depth(text, file)
+        loader = _Loader(text)
         return list(_documents(loader))
+    except yaml.reader.ReaderError as exc:
+        place = Place(file, text.count("\n", 0, exc.position) + 1)
+        raise Fault(place, f"not YAML: the character {exc.character:#x}") from exc
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
         # What is missing at the end is reported after it.
@@ -73,11 +82,24 @@ def compose(text: str, file: str) -> list[yaml.Node]:
         raise Fault(place, f"not YAML: {words}") from exc
     except (yaml.YAMLError, ValueError) as exc:
         raise Fault(Place(file, 1), f"not YAML: {exc}") from exc
-    except RecursionError as exc:
-        raise Fault(Place(file, 1), "nested too deeply") from exc
     finally:
         if loader:
             loader.dispose()
+
+
+def _check_depth(text: str, file: str) -> None:
+    """Check that a file can be composed.
+
+    :raises Fault: it is nested too deeply
+    """
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST_TO_COMPOSE:
+            raise Fault(Place(file, event.start_mark.line + 1), TOO_DEEP)
 
 
 def _join(found: re.Match[str]) -> str:
@@ -117,30 +139,46 @@ def kind_of(node: yaml.Node) -> str:
     return words.get(node.tag.removeprefix(CORE), f"of the unknown kind {node.tag}")
 
 
-def check_size(nodes: Sequence[yaml.Node], file: str) -> None:
+def check_size(documents: Iterable[tuple[yaml.Node, Place]]) -> None:
     """Check that what aliases stand for ends, and is not too much.
 
     :raises Fault: it does not, or it is
     """
     count = 0
-    waiting = [(node, 0, frozenset[int]()) for node in nodes]
+    no_steps: tuple[str | int, ...] = ()
+    waiting = [(node, place, no_steps, frozenset[int]()) for node, place in documents]
     while waiting:
-        node, depth, above = waiting.pop()
+        node, place, steps, above = waiting.pop()
         count += 1
-        place = Place(file, line_of(node))
-        if id(node) in above:
-            raise Fault(place, "this contains itself")
-        if depth > DEEPEST:
-            raise Fault(place, "nested too deeply")
-        if count > MOST_VALUES:
-            raise Fault(place, f"more than {MOST_VALUES} values")
-        if isinstance(node, yaml.ScalarNode):
-            continue
+        reason = _find_excess(node, len(steps), above, count)
+        if reason:
+            place = functools.reduce(Place.at, steps, place)
+            raise Fault(Place(place.file, line_of(node), place.path), reason)
         inside = above | {id(node)}
-        below = node.value
-        if isinstance(node, yaml.MappingNode):
-            below = [each for pair in node.value for each in pair]
-        waiting += [(each, depth + 1, inside) for each in below]
+        waiting += [
+            (each, place, (*steps, step), inside) for each, step in _steps(node)
+        ]
+
+
+def _find_excess(
+    node: yaml.Node, depth: int, above: Collection[int], count: int
+) -> str | None:
+    if id(node) in above:
+        return "this contains itself"
+    if depth > DEEPEST:
+        return TOO_DEEP
+    return f"more than {MOST_VALUES} values" if count > MOST_VALUES else None
+
+
+def _steps(node: yaml.Node) -> Iterator[tuple[yaml.Node, str | int]]:
+    """Yield what is directly inside a node, and the steps that lead there."""
+    if isinstance(node, yaml.SequenceNode):
+        yield from ((each, number) for number, each in enumerate(node.value))
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+            yield key, name
+            yield value, name
 
 
 def dump(document: Any) -> str:

@@ -47,7 +47,7 @@ class Audit:
         self, placement: Client, sources: Sequence[Source], progress: Progress
     ) -> None:
         self._placement = placement
-        self._sources = sources
+        self.sources = sources
         self._progress = progress
         self.counts = Counts()
 
@@ -79,12 +79,12 @@ class Audit:
 
         :raises NotAnswered: a source does not say
         """
-        if any(source.find(claim.consumer) for source in self._sources):
+        if any(source.find(claim.consumer) for source in self.sources):
             return False
-        return is_dead(claim, self._sources)
+        return is_dead(claim, self.sources)
 
     def _living(self) -> Iterator[Living]:
-        for source in self._sources:
+        for source in self.sources:
             self._progress.begin(f"reading who lives: {source.name}")
             for each in source.living():
                 yield each
@@ -97,7 +97,7 @@ class Audit:
             lives = [unpack_living(consumer, d) for kind, d in rows if kind == LIVING]
             lived = any(kind == LIVED for kind, _ in rows)
             self._count(claim, lives)
-            for finding in judge(claim, lives, self._sources, lived=lived):
+            for finding in judge(claim, lives, self.sources, lived=lived):
                 if again := self._look_again(finding):
                     yield again
 
@@ -105,7 +105,7 @@ class Audit:
         self._progress.advance()
         if claim.parts:
             self.counts.claims += 1
-            known = any(source.knows(claim) for source in self._sources)
+            known = any(source.knows(claim) for source in self.sources)
             self.counts.not_judged += not lives and not known
 
     def _look_again(self, finding: Finding) -> Finding | None:
@@ -134,9 +134,9 @@ class Audit:
 
     def _is_settled(self, consumer: str) -> bool:
         """Return whether a consumer lives and is neither built nor moved."""
-        found = [source.find(consumer) for source in self._sources]
+        found = [source.find(consumer) for source in self.sources]
         lives = [each for each in found if each]
-        is_listed = not all(source.can_look for source in self._sources)
+        is_listed = not all(source.can_look for source in self.sources)
         return bool(lives or is_listed) and all(each.expected for each in lives)
 
     def _document(self, finding: Finding) -> Json:

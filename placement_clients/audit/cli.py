@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from placement_clients import access
-from placement_clients.audit import drawing, release, undo
+from placement_clients.audit import drawing, recording, release, undo
 from placement_clients.audit.alive import AliveFile
 from placement_clients.audit.audit import Audit, Counts, count_kinds
 from placement_clients.audit.judging import ORPHAN
@@ -18,10 +18,9 @@ from placement_clients.audit.reserved import Reservations
 from placement_clients.audit.spool import Spool
 from placement_clients.client import Client
 from placement_clients.console_script import NO_ANSWER
-from placement_clients.option import placement_of, way
+from placement_clients.option import parser_of, placement_of
 from placement_clients.output import Unusable, agrees, check_can_ask, complain, run
 from placement_foundation.observing import progress
-from placement_foundation.serving import completion
 
 PROGRAM = "placement-audit"
 NOTHING, FOUND, ERROR = range(3)
@@ -44,6 +43,7 @@ exit status:
 examples:
   placement-audit --nova
   placement-audit --nova --ironic --format csv > audit.csv
+  placement-audit --nova --record nova
   placement-audit --alive alive.ndjson --release --older-than 1d
   placement-audit --undo placement-audit-undo-20261122T100000Z.ndjson
 """
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     named = asked.nova or asked.ironic or asked.reservations or asked.alive
     if not (named or asked.undo):
         parser.error("who lives? --nova, --ironic, --reservations or --alive is needed")
-    if asked.undo and (named or asked.release):
+    if asked.undo and (named or asked.release or asked.record):
         parser.error("--undo goes with nothing else")
     status = run(PROGRAM, partial(_run, asked))
     return ERROR if status == NO_ANSWER else status
@@ -83,23 +83,35 @@ def audit(
         with progress.shown(PROGRAM) as shown:
             work = Audit(placement, sources, shown)
             work.run(found, twice=asked.release)
-        show = FORMATS[asked.format]
-        orphans = found.count(ORPHAN)
-        if not (asked.release and orphans):
-            show(found, work.counts)
-            return FOUND if any(count_kinds(found).values()) else NOTHING
-        if asked.format == "table":
-            show(found, work.counts)
-        _check_may_release(sources, work.counts)
-        older_than = f" older than {asked.older_than[0]}" if asked.older_than[1] else ""
-        what = f"{orphans} orphan{'s' if orphans > 1 else ''}{older_than}"
-        if not (asked.yes or agrees(f"Release {what}?")):
-            raise Unusable("nothing was released")
-        left = _release(Releaser(placement, work, asked.older_than[1]), found, asked)
-        if asked.format != "table":
-            show(found, work.counts)
-        others = sum(count_kinds(found).values()) - orphans
-        return FOUND if left or others else NOTHING
+        try:
+            return _report(placement, work, found, asked)
+        finally:
+            # What was found is true even if it was not to be released.
+            if asked.record:
+                recording.record(placement, asked.record, found, work.counts)
+
+
+def _report(
+    placement: Client, work: Audit, found: Spool, asked: argparse.Namespace
+) -> int:
+    """Print what was found, release it if that is asked for, and return the status."""
+    show = FORMATS[asked.format]
+    orphans = found.count(ORPHAN)
+    if not (asked.release and orphans):
+        show(found, work.counts)
+        return FOUND if any(count_kinds(found).values()) else NOTHING
+    if asked.format == "table":
+        show(found, work.counts)
+    _check_may_release(work.sources, work.counts)
+    older_than = f" older than {asked.older_than[0]}" if asked.older_than[1] else ""
+    what = f"{orphans} orphan{'s' if orphans > 1 else ''}{older_than}"
+    if not (asked.yes or agrees(f"Release {what}?")):
+        raise Unusable("nothing was released")
+    left = _release(Releaser(placement, work, asked.older_than[1]), found, asked)
+    if asked.format != "table":
+        show(found, work.counts)
+    others = sum(count_kinds(found).values()) - orphans
+    return FOUND if left or others else NOTHING
 
 
 def _check_may_release(sources: Sequence[Source], counts: Counts) -> None:
@@ -114,8 +126,10 @@ def _check_may_release(sources: Sequence[Source], counts: Counts) -> None:
 def _release(releaser: Releaser, found: Spool, asked: argparse.Namespace) -> int:
     path = asked.undo_file or undo.default_path()
     complain(PROGRAM, [f"--undo {path} claims again what is released now"])
-    tell: Callable[[str, str], None] = _say if asked.format == "table" else _say_nothing
-    return releaser.release(found, path, tell)
+    report: Callable[[str, str], None] = (
+        _say if asked.format == "table" else _say_nothing
+    )
+    return releaser.release(found, path, report)
 
 
 def restore(placement: Client, path: Path) -> int:
@@ -183,6 +197,15 @@ def _others(asked: argparse.Namespace) -> Iterator[Source]:
         yield AliveFile(path)
 
 
+def _name(text: str) -> str:
+    """Return the name of an audit, as the ledger API takes it."""
+    if not re.fullmatch("[a-z0-9][a-z0-9._-]{0,63}", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a name of small letters, digits, '.', '_' and '-'"
+        )
+    return text
+
+
 def _duration(text: str) -> tuple[str, datetime.timedelta]:
     """Return a duration such as ``90s``, ``1h`` or ``2d``, and how it was written."""
     found = re.fullmatch(r"([0-9]{1,6})([smhdw])|0", text)
@@ -197,15 +220,7 @@ def _duration(text: str) -> tuple[str, datetime.timedelta]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM,
-        usage=USAGE,
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[way()],
-    )
-    completion.add(parser)
+    parser = parser_of(PROGRAM, DESCRIPTION, EPILOG, USAGE)
     lives = parser.add_argument_group("who lives")
     lives.add_argument(
         "--nova",
@@ -251,6 +266,15 @@ def _parser() -> argparse.ArgumentParser:
         const="json",
         dest="format",
         help="the same as --format json",
+    )
+    parser.add_argument(
+        "--record",
+        nargs="?",
+        const="audit",
+        type=_name,
+        metavar="NAME",
+        help="let Placement keep what is found, which the console shows, by the name "
+        "of this audit (%(const)s)",
     )
     parser.add_argument(
         "--release",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from placement_clients.audit.audit import Counts, count_kinds
 from placement_clients.audit.judging import AMOUNTS, HOST, KINDS, MISSING, ORPHAN
 from placement_clients.audit.life import UNKNOWN, add_up
-from placement_clients.audit.release import RESULT
+from placement_clients.audit.release import RELEASED, RESULT
 from placement_clients.audit.spool import Spool
 from placement_clients.client import Json
 from placement_clients.output import show_table
@@ -102,6 +102,13 @@ def _documents(found: Spool) -> Iterator[tuple[Json, str]]:
             if kind != RESULT:
                 result = results[0] if results and kind == ORPHAN else ""
                 yield document, result
+
+
+def list_left(found: Spool) -> Iterator[dict[str, str]]:
+    """Yield each finding as strings, but for those that were released."""
+    for document, result in _documents(found):
+        if result != RELEASED:
+            yield _row(document)
 
 
 def print_json(found: Spool, counts: Counts) -> None:

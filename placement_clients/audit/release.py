@@ -31,12 +31,12 @@ class Releaser:
     older_than: datetime.timedelta
 
     def release(
-        self, found: Spool, path: Path, tell: Callable[[str, str], None]
+        self, found: Spool, path: Path, report: Callable[[str, str], None]
     ) -> int:
         """Release the orphans that were found; return how many are left.
 
         :param path: where to write what is released, before it is
-        :param tell: takes a consumer, and what became of its claim
+        :param report: takes a consumer, and what became of its claim
         :raises NotAnswered: a source does not say any more who lives
         :raises Unusable: the file cannot be written
         """
@@ -46,7 +46,7 @@ class Releaser:
                 claim = claim_of(document)
                 result = self.reason_to_leave(claim) or self._release(claim, file)
                 found.add([(claim.consumer, RESULT, result)])
-                tell(claim.consumer, result)
+                report(claim.consumer, result)
                 left += result != RELEASED
         return left
 

@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 from placement_clients.client import BadRequest, Client, Json, NotFound
 from placement_clients.explain import drawing, history
-from placement_clients.option import placement_of, way
+from placement_clients.option import parser_of, placement_of
 from placement_clients.output import complain, run, show_json
 from placement_foundation.observing import progress
-from placement_foundation.serving import completion
 
 PROGRAM = "placement-explain"
 SERVES, NONE_SERVES, BAD_QUERY = range(3)
@@ -142,15 +141,7 @@ def _divide(what: Sequence[str], refuse: Callable[[str], NoReturn]) -> tuple[str
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM,
-        usage=USAGE,
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[way()],
-    )
-    completion.add(parser)
+    parser = parser_of(PROGRAM, DESCRIPTION, EPILOG, USAGE)
     parser.add_argument("what", nargs="+", metavar="QUERY", help="the request")
     parser.add_argument(
         "--host",

@@ -10,9 +10,8 @@ from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
 from placement_clients.feed.notification import Notifications
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Lines, Refused, Target, Webhook
-from placement_clients.option import placement_of, way
+from placement_clients.option import parser_of, placement_of
 from placement_clients.output import complain, run
-from placement_foundation.serving import completion
 
 PROGRAM = "placement-feed"
 DONE, GONE, BAD_CALL, REFUSED = range(4)
@@ -81,14 +80,7 @@ def _target(asked: argparse.Namespace) -> Target:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM,
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[way()],
-    )
-    completion.add(parser)
+    parser = parser_of(PROGRAM, DESCRIPTION, EPILOG)
     parser.add_argument(
         "--state",
         type=Path,

@@ -34,22 +34,26 @@ JOINED_LENGTH = 2**30
 # when each statement starts: what is read under a lock is current.
 READ, WRITE = "read", "write"
 DEFERRED = "BEGIN"
-# What is executed before the first statement. PostgreSQL needs nothing: its drivers say
-# how a transaction begins in the BEGIN that they send anyway.
+# What is executed before the first statement. Writers on MySQL need nothing, since its
+# sessions are theirs, and PostgreSQL never does: its drivers say how a transaction
+# begins in the BEGIN that they send anyway.
 PREAMBLE = {
     ("sqlite", READ): DEFERRED,
     ("sqlite", WRITE): "BEGIN IMMEDIATE",
     ("mysql", READ): "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-    ("mysql", WRITE): "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
 }
+# For sessions of MySQL.
+WRITERS = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE"
+# For drivers of PostgreSQL: the isolation, and whether a transaction only reads.
 BEGINNINGS = {
-    READ: {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
-    WRITE: {"isolation_level": "READ COMMITTED", "postgresql_readonly": False},
+    READ: ("REPEATABLE READ", True),
+    WRITE: ("READ COMMITTED", False),
 }
 # How long after its last use a connection is trusted without asking the server, in
 # seconds. Should it be lost nevertheless, the transaction begins again.
 TRUSTED = 1.0
-# The option of a connection that says what begins its transaction.
+# The option of a connection that says what begins its transaction. On PostgreSQL, the
+# connection to the server remembers by this key what its driver was told last.
 OPENING = "opening"
 # How much longer than the server's own limit a client waits before it hangs up, in
 # seconds.
@@ -141,6 +145,8 @@ def _limit_sessions(engine: sa.Engine, settings: DatabaseSettings) -> None:
             )
         with contextlib.closing(connection.cursor()) as cursor:
             cursor.execute(statement)
+            if engine.dialect.name != "postgresql":
+                cursor.execute(WRITERS)
         # A rollback would undo the settings.
         connection.commit()
 
@@ -259,23 +265,38 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
     return engine
 
 
-def with_beginning(engine: sa.Engine, kind: str) -> sa.Engine:
-    """Return the engine whose transactions begin as ``opening`` says.
-
-    On PostgreSQL each transaction begins as a reader or as a writer, without that.
-    """
-    if engine.dialect.name == "postgresql":
-        return engine.execution_options(**BEGINNINGS[kind])
-    # An engine derived from this one would look for listeners in two places each time.
-    if not sa.event.contains(engine, "begin", _begin):
-        sa.event.listen(engine, "begin", _begin)
-    return engine
+def listen(engine: sa.Engine) -> None:
+    """Let the transactions of an engine begin as ``opening`` says."""
+    begin = _begin_postgresql if engine.dialect.name == "postgresql" else _begin
+    if not sa.event.contains(engine, "begin", begin):
+        sa.event.listen(engine, "begin", begin)
 
 
-def opening(engine: sa.Engine, kind: str) -> dict[str, str]:
+def opening(engine: sa.Engine, kind: str) -> dict[str, str | None]:
     """Return the options of a connection for a transaction of a reader or a writer."""
     name = engine.dialect.name.replace("mariadb", "mysql")
-    return {} if name == "postgresql" else {OPENING: PREAMBLE[name, kind]}
+    return {OPENING: kind if name == "postgresql" else PREAMBLE.get((name, kind))}
+
+
+def _begin_postgresql(connection: sa.Connection) -> None:
+    """Tell the driver how to begin, if the last transaction began in another way.
+
+    SQLAlchemy would tell it before each transaction, and tell it otherwise afterwards.
+    """
+    kind = connection.get_execution_options().get(OPENING)
+    proxied = connection.connection
+    if proxied.info.get(OPENING) == kind:
+        return
+    dialect: Any = connection.dialect
+    driven = proxied.dbapi_connection
+    if kind is None:
+        dialect.reset_isolation_level(driven)
+        dialect.set_readonly(driven, False)
+    else:
+        isolation, reads_only = BEGINNINGS[kind]
+        dialect.set_isolation_level(driven, isolation)
+        dialect.set_readonly(driven, reads_only)
+    proxied.info[OPENING] = kind
 
 
 def _begin(connection: sa.Connection) -> None:

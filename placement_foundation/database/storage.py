@@ -21,7 +21,7 @@ from oslo_log import log
 from sqlalchemy import orm
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
-from placement_foundation import errors
+from placement_foundation import errors, precedence
 from placement_foundation.database import engine, trouble
 from placement_foundation.observing import telemetry
 from placement_foundation.option import DatabaseSettings
@@ -40,6 +40,8 @@ PATIENCE = 30
 UNHURRIED = 3600
 # The key of what is to be done at the end, among the notes on a transaction.
 AT_END = "at end"
+# The key of what is to be done once it has committed, among the notes on a transaction.
+AFTERWARDS = "afterwards"
 # The option of a connection that has the notes on its transaction.
 NOTES = "notes"
 # The key of the moment before a transaction began, among the notes on it.
@@ -53,6 +55,20 @@ def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
     listed = list(values)
     for start in range(0, len(listed), size):
         yield listed[start : start + size]
+
+
+def analyse(connection: sa.Connection, tables: Iterable[sa.Table]) -> None:
+    """Let a server count what is in tables that were just filled.
+
+    Until it has, which may take minutes, it may take any index for the right one.
+    """
+    dialect = connection.dialect
+    keyword = {"postgresql": "ANALYZE", "sqlite": None}.get(
+        dialect.name, "ANALYZE TABLE"
+    )
+    for table in tables if keyword else ():
+        name = dialect.identifier_preparer.format_table(table)
+        connection.exec_driver_sql(f"{keyword} {name}").close()
 
 
 def count_on(connection: sa.Connection, tables: Iterable[sa.Table]) -> None:
@@ -174,6 +190,14 @@ def at_end(connection: sa.Connection, work: Callable[[sa.Connection], None]) -> 
     notes(connection).setdefault(AT_END, []).append(work)
 
 
+def afterwards(connection: sa.Connection, work: Callable[[], None]) -> None:
+    """Do something once the transaction of a write has committed, and only then.
+
+    It must not raise: what was written is there.
+    """
+    notes(connection).setdefault(AFTERWARDS, []).append(work)
+
+
 class Database:
     """The database: runs a function of a connection in a transaction.
 
@@ -185,10 +209,7 @@ class Database:
         # Otherwise the first queries do it, perhaps in two threads at once.
         orm.configure_mappers()
         self.openings: dict[str, Callable[[sa.Connection], None]] = {}
-        self._engines = {
-            kind: engine.with_beginning(connected, kind)
-            for kind in (engine.READ, engine.WRITE)
-        }
+        engine.listen(connected)
         self.engine = connected
         self._settings = settings
         most = settings.max_transactions
@@ -271,7 +292,7 @@ class Database:
         reconnected = False
         for attempt in range(1, attempts + 1):
             try:
-                with telemetry.step("transaction"), self._turn():
+                with telemetry.step("transaction"), self._turn(), precedence.hurry():
                     return run_once(work)
             except errors.ServiceError:
                 raise
@@ -344,6 +365,8 @@ class Database:
                     # It may have been committed, so it is not run again.
                     raise _unavailable() from exc
                 raise
+            for each in notes(connection).get(AFTERWARDS, ()):
+                each()
             return result
 
     def _connect(self, kind: str) -> sa.Connection:
@@ -356,7 +379,7 @@ class Database:
             NOTES: {BEGAN: time.monotonic()},
             **engine.opening(self.engine, kind),
         }
-        connection = self._engines[kind].connect().execution_options(**options)
+        connection = self.engine.connect().execution_options(**options)
         for opening in self.openings.values():
             opening(connection)
         return connection

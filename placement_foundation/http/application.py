@@ -15,7 +15,7 @@ import webob
 from oslo_log import log
 from webob import datetime_utils
 
-from placement_foundation import context, errors
+from placement_foundation import context, errors, precedence
 from placement_foundation.context import RequestContext
 from placement_foundation.database import origin, trouble
 from placement_foundation.database.origin import Origin
@@ -159,6 +159,12 @@ class Application:
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Serve a request."""
+        with precedence.request():
+            return self._answer(environment, start_response)
+
+    def _answer(
+        self, environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
         occupied: list[Callable[[], None]] = []
         try:
             response = self._respond(webob.Request(environment), occupied)
@@ -261,6 +267,7 @@ class Application:
         asked = _Asked(request, operation, version)
         if asked.is_heavy:
             occupied.append(self._heavy.take(TOO_HEAVY))
+            precedence.stand_back()
 
         asking = request.environ.get(context.ENVIRONMENT_KEY)
 
@@ -287,11 +294,17 @@ class Application:
             return handler(call, **_flags(operation.flags, version))
 
         if operation.lines:
-            return self._database.read(
-                lambda connection: self._render_stored(
-                    request, operation, _done(work(connection)), version, tags
-                )
-            )
+
+            def render(reply: Reply) -> webob.Response:
+                return self._render_stored(request, operation, reply, version, tags)
+
+            def read(connection: sa.Connection) -> webob.Response | Later:
+                reply = work(connection)
+                # It may still be read from the database while it is rendered.
+                return render(reply) if isinstance(reply, Reply) else reply
+
+            done = self._database.read(read)
+            return done if isinstance(done, webob.Response) else render(done())
         # A request that is sure to fail needs no lock.
         reading = request.method == READING or operation.changes_nothing or asked.fault
         run = self._database.read if reading else self._writing(request, asking)

@@ -52,5 +52,5 @@ class Tags:
         request = self._request
         form: Sequence[str] = [request.headers.get(name, "") for name in FORM]
         asked = (basis, self._release, str(self._version), request.url, *form)
-        told = repr(asked).encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(told, digest_size=TAG_BYTES).hexdigest()
+        seen = repr(asked).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(seen, digest_size=TAG_BYTES).hexdigest()

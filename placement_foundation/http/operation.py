@@ -120,8 +120,9 @@ class Operation:
     ``lines`` renders the handler's value in a second way, as a sequence of documents,
     for callers that want lines of JSON. Such a reply may be large: it is rendered bit
     by bit in the transaction, so the value may be an iterator that still reads, and so
-    may be members of the document that ``reply`` renders. It is stored on disk, and
-    sent after the transaction has ended; compressed for callers that accept that.
+    may be members of the document that ``reply`` renders; if the handler leaves it for
+    later, after the transaction. It is stored on disk, and sent after the transaction
+    has ended; compressed for callers that accept that.
 
     ``formats`` renders it for other media types, a sequence of documents for
     ``application/x-ndjson``; unlike ``lines``, after the transaction has ended. Since

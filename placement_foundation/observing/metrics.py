@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -19,6 +20,7 @@ from placement_foundation.observing import telemetry
 from placement_foundation.observing.telemetry import Kind, Measure
 
 if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
     from prometheus_client.registry import Collector
 
 # prometheus_client reads it when it is imported, so import that only when needed.
@@ -154,16 +156,39 @@ def watch_connections(engine: sa.Engine) -> None:
         sa.event.listen(engine, event, lambda *_, record=record: record())
 
 
+class _Shared:
+    """Collects the numbers of all processes."""
+
+    def collect(self) -> Iterable["Metric"]:
+        """Return the metrics, summed."""
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        found = Path(directory()).glob("*.db")
+        files = [str(each) for each in found if _has_begun(each)]
+        metrics: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+        return metrics
+
+
+def _has_begun(file: Path) -> bool:
+    """Return whether a file has numbers.
+
+    It is empty for a moment when a process makes it, and for good if the process ends
+    in that moment; it is gone when a process is forgotten.
+    """
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
 def render(more: Iterable["Collector"] = ()) -> bytes:
     """Return all metrics as Prometheus reads them.
 
     :param more: collectors of metrics that are computed when asked for
     """
     import prometheus_client
-    from prometheus_client import multiprocess
 
     registry = prometheus_client.CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry, directory())  # type: ignore[no-untyped-call]
-    for collector in more:
+    for collector in (_Shared(), *more):
         registry.register(collector)
     return prometheus_client.generate_latest(registry)

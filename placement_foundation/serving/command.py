@@ -22,7 +22,7 @@ TROUBLE = (
     OSError,
     sa.exc.SQLAlchemyError,
     db_exc.DBError,
-    errors.DatabaseUnavailable,
+    errors.ServiceError,
     alembic.CommandError,
     # A port that is not a number, an option that has no such value.
     ValueError,
@@ -32,7 +32,7 @@ TROUBLE = (
 def describe(exc: BaseException) -> str:
     """Return what went wrong in one line."""
     # The message of a failed transaction is for callers of the API.
-    cause = exc if not isinstance(exc, errors.DatabaseUnavailable) else exc.__cause__
+    cause = exc.__cause__ if isinstance(exc, errors.ServiceError) else exc
     text = trouble.describe(cause or exc)
     # The location of an option is for programmers.
     return re.sub(r"LocationInfo\(location=.*?, detail='(.*?)'\)", r"\1", text)

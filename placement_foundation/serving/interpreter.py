@@ -1,7 +1,9 @@
 """Settings of the Python interpreter, in a process that does nothing but serve."""
 
+import contextlib
 import gc
 import sys
+from collections.abc import Iterator
 
 # How many objects are created before the youngest are collected, and how many
 # collections run before those of each older generation.
@@ -26,3 +28,18 @@ def settle() -> None:
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
     sys.setswitchinterval(SWITCH_SECONDS)
+
+
+@contextlib.contextmanager
+def without_collecting() -> Iterator[None]:
+    """Create many objects that stay, without examining them again and again.
+
+    This affects the whole interpreter, so it is for the start of a program.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -161,7 +161,7 @@ def _lease(source: Source, row: Row) -> Lease:
         Interval(row["start_date"], row["end_date"]),
         state.Lease(row["status"]),
         tuple(
-            _reservation(each, source.wishes[each["id"]])
+            _reservation(each, source.wishes[each["resource_id"]])
             for each in source.reservations[row["id"]]
         ),
         tuple(
@@ -184,12 +184,11 @@ def _lease(source: Source, row: Row) -> Lease:
 
 def _reservation(row: Row, wish: Row) -> Reservation:
     size = Size(wish["vcpus"], wish["memory_mb"], wish["disk_gb"])
-    properties = wish["resource_properties"] or ""
     return Reservation(
         row["id"],
         row["lease_id"],
         row["resource_id"],
-        Wish(size, wish["amount"], wish["affinity"], properties),
+        Wish(size, wish["amount"], wish["affinity"], judging.requirement_of(wish)),
         state.Reservation(row["status"]),
         row["missing_resources"],
         row["resources_changed"],
@@ -201,7 +200,7 @@ def _reservation(row: Row, wish: Row) -> Reservation:
 def _list_left(source: Source, carried: Sequence[Lease]) -> Iterator[str]:
     for lease in carried:
         for each in lease.reservations:
-            wish = source.wishes[each.id]
+            wish = source.wishes[each.resource_id]
             made = {
                 "host aggregate": wish["aggregate_id"],
                 "server group": wish["server_group_id"],
@@ -238,7 +237,7 @@ def store(
     load: Load,
     *,
     with_flavors: bool,
-    told: Progress = SILENT,
+    progress: Progress = SILENT,
 ) -> None:
     """Store what is carried.
 
@@ -247,14 +246,14 @@ def store(
 
     :param with_flavors: whether this service has the flavors, and not Nova
     """
-    told.begin("storing hosts", len(load.hosts))
+    progress.begin("storing hosts", len(load.hosts))
     for host in load.hosts:
         hosts.insert(connection, host.details, host.capabilities, known=host)
         debts.insert(connection, [Debt(hosts.subject(host.name), None, host.name)])
-        told.advance()
+        progress.advance()
     hosts.number_after(connection)
     _set_private(connection, load)
-    told.begin("storing leases", len(load.leases))
+    progress.begin("storing leases", len(load.leases))
     for lease in load.leases:
         leases.insert(connection, lease)
         events.insert_all(connection, lease.events)
@@ -269,7 +268,7 @@ def store(
                 flavors.put(connection, plan.flavor_of(each))
                 if each.status == state.Reservation.ACTIVE:
                     flavors.set_project(connection, each.id, lease.project_id)
-        told.advance()
+        progress.advance()
 
 
 def _set_private(connection: sa.Connection, load: Load) -> None:

@@ -1,18 +1,46 @@
 """What of Blazar's cannot be carried, by name. Pure functions on what was read."""
 
 import dataclasses
+import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from placement_reservations import requirement, state
 from placement_reservations.blazar.reading import Row, Source
 from placement_reservations.db.models import LONGEST_NAME
+from placement_reservations.store.host import RESERVED
 from placement_reservations.store.lease import RESOURCE_TYPE
 
 # What can be left out, besides hosts and leases by their ids.
 ENDED, FLOATING_IPS = "ended", "floatingips"
 EVENTS = frozenset(state.EventType)
 SETTLED = {state.Event.UNDONE, state.Event.DONE, state.Event.ERROR}
+# What the start, the end and the reservations of a lease are in each of its states. A
+# lease in error that could still start would neither start nor end.
+PARTS: Mapping[str, tuple[Collection[str], Collection[str], Collection[str]]] = {
+    state.Lease.PENDING: (
+        {state.Event.UNDONE},
+        {state.Event.UNDONE},
+        {state.Reservation.PENDING},
+    ),
+    state.Lease.ACTIVE: (
+        {state.Event.DONE},
+        {state.Event.UNDONE},
+        {state.Reservation.ACTIVE},
+    ),
+    state.Lease.TERMINATED: (
+        {state.Event.DONE},
+        {state.Event.DONE},
+        {state.Reservation.DELETED},
+    ),
+    state.Lease.ERROR: (
+        {state.Event.DONE, state.Event.ERROR},
+        {state.Event.UNDONE, state.Event.ERROR},
+        set(state.Reservation),
+    ),
+}
+# The least that a reservation can ask for.
+LEAST = {"vcpus": 1, "memory_mb": 1, "disk_gb": 0, "amount": 1}
 # Slots of reservations in these states are promised.
 PROMISED = {state.Reservation.PENDING, state.Reservation.ACTIVE}
 
@@ -32,6 +60,25 @@ def is_wanted(lease: Row, left_out: Collection[str]) -> bool:
     """Return whether a lease is not left out."""
     ended = lease["status"] == state.Lease.TERMINATED
     return lease["id"] not in left_out and not (ended and ENDED in left_out)
+
+
+def requirement_of(wish: Row) -> str:
+    """Return what a reservation requires of its hosts, as it is written here.
+
+    In Blazar, an empty list requires nothing, and one condition may follow ``and``.
+    """
+    text: str = wish["resource_properties"] or ""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    match document:
+        case []:
+            return ""
+        case ["and", condition]:
+            return json.dumps(condition)
+        case _:
+            return text
 
 
 def list_refusals(
@@ -88,6 +135,8 @@ def _faults_of_host(
         if row["computehost_id"] == host["id"]
     )
     for capability, count in mine.items():
+        if capability in RESERVED:
+            yield f"its capability {capability} has the name of something else here"
         if count > 1:
             yield f"it has the capability {capability} more than once"
 
@@ -107,6 +156,7 @@ def _faults_of_lease(
     if not lease["start_date"] < lease["end_date"]:
         yield "it does not end after its start"
     yield from _faults_of_events(source, lease)
+    yield from _faults_of_parts(source, lease)
     reservations = source.reservations.get(lease["id"], ())
     if not reservations:
         yield "it has no reservation"
@@ -115,7 +165,27 @@ def _faults_of_lease(
         yield from (f"reservation {reservation['id']}: {why}" for why in faults)
 
 
+def _faults_of_parts(source: Source, lease: Row) -> Iterator[str]:
+    """Yield which parts of a lease are not in the state that belongs to its own."""
+    if lease["status"] not in PARTS:
+        return
+    start, end, reservations = PARTS[lease["status"]]
+    wanted = {state.EventType.START: start, state.EventType.END: end}
+    for each in source.events.get(lease["id"], ()):
+        kind, status = each["event_type"], each["status"]
+        if status not in wanted.get(kind, {status}):
+            yield f"it is {lease['status']}, but its event {kind} is {status}"
+    for each in source.reservations.get(lease["id"], ()):
+        key, status = each["id"], each["status"]
+        if status not in reservations:
+            yield f"it is {lease['status']}, but its reservation {key} is {status}"
+
+
 def _faults_of_events(source: Source, lease: Row) -> Iterator[str]:
+    times = {
+        state.EventType.START: lease["start_date"],
+        state.EventType.END: lease["end_date"],
+    }
     events = source.events.get(lease["id"], ())
     types = Counter(event["event_type"] for event in events)
     for event_type in (state.EventType.START, state.EventType.END):
@@ -131,27 +201,34 @@ def _faults_of_events(source: Source, lease: Row) -> Iterator[str]:
             yield f"its event {event['event_type']} is {event['status']}"
         if event["time"] is None:
             yield f"its event {event['event_type']} has no time"
+        elif event["time"] != (time := times.get(event["event_type"], event["time"])):
+            yield (
+                f"its event {event['event_type']} is at {event['time']}, not at {time}"
+            )
 
 
 def _faults_of_reservation(
     source: Source, reservation: Row, hosts: Mapping[str, Row]
 ) -> Iterator[str]:
     kind, status = reservation["resource_type"], reservation["status"]
-    wish = source.wishes.get(reservation["id"])
+    wish = source.wishes.get(reservation["resource_id"])
     if kind != RESOURCE_TYPE:
         yield f"its type is {kind}, and only {RESOURCE_TYPE} can be carried"
         return
-    if wish is None or not reservation["resource_id"]:
+    if wish is None or wish["reservation_id"] != reservation["id"]:
         yield "what it reserves is not in instance_reservations"
         return
     if status not in frozenset(state.Reservation):
         yield f"its status {status} means nothing here"
     if status == state.Reservation.DELETED:
         return
+    for column, least in LEAST.items():
+        if wish[column] < least:
+            yield f"its {column} is {wish[column]}"
     if wish["flavor_id"] not in (None, reservation["id"]):
         yield f"its flavor has another id: {wish['flavor_id']}"
     try:
-        requirement.parse(wish["resource_properties"] or "")
+        requirement.parse(requirement_of(wish))
     except requirement.Malformed as exc:
         yield str(exc)
     slots = source.slots.get(reservation["id"], {})

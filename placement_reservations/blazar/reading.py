@@ -71,8 +71,9 @@ class Source:
 
     ``capabilities`` are rows with the columns ``computehost_id``, ``name`` and
     ``value``; ``private`` names those for administrators only. ``wishes`` are the rows
-    of instance reservations, keyed by the id of the reservation; ``slots`` how many a
-    reservation has on each host, keyed by its id, then by that of the host.
+    of instance reservations, keyed by their id, which reservations have as their
+    ``resource_id``; ``slots`` how many a reservation has on each host, keyed by its id,
+    then by that of the host.
     """
 
     hosts: Sequence[Row]
@@ -113,10 +114,7 @@ def read(connection: sa.Connection) -> Source:
         ),
         leases=_read(connection, "leases"),
         reservations=_by(_read(connection, "reservations"), "lease_id"),
-        wishes={
-            row["reservation_id"]: row
-            for row in _read(connection, "instance_reservations")
-        },
+        wishes={row["id"]: row for row in _read(connection, "instance_reservations")},
         events=_by(_read(connection, "events"), "lease_id"),
         slots=slots,
         floating_ips=len(_read(connection, "floatingips")),

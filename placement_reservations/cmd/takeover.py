@@ -1,6 +1,7 @@
 """``placement-reservations import``: hosts and leases from a database of Blazar."""
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -52,16 +53,17 @@ def add(commands: Any, of: Program) -> None:
 
 def _run(of: Program, config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
     program.prepare_database(of, config)
-    with progress.shown(of.name) as told:
-        told.begin("reading Blazar's database")
-        source = _read(asked.from_blazar)
-        try:
-            load = _carry(config, source, asked.skip, write=asked.write, told=told)
-        except carrying.Refused as exc:
-            lines = "\n".join(f"  {each}" for each in exc.refusals)
-            raise Unusable(f"nothing is carried, because of:\n{lines}") from exc
-        except command.TROUBLE as exc:
-            raise Unusable(command.describe(exc)) from exc
+    try:
+        with progress.shown(of.name) as bar:
+            bar.begin("reading Blazar's database")
+            source = _read(asked.from_blazar)
+            load = _carry(config, source, asked.skip, write=asked.write, bar=bar)
+    except carrying.Refused as exc:
+        for each in exc.refusals:
+            print(each, file=sys.stderr)
+        raise Unusable(f"nothing is carried: {exc}") from exc
+    except command.TROUBLE as exc:
+        raise Unusable(command.describe(exc)) from exc
     for line in _describe(load):
         print(line)
     if not asked.write:
@@ -93,7 +95,7 @@ def _carry(
     left_out: Collection[str],
     *,
     write: bool,
-    told: Progress,
+    bar: Progress,
 ) -> Load:
     """Return what there is to carry, after storing it if that is wanted.
 
@@ -107,7 +109,7 @@ def _carry(
             hosts.lock_hosts(connection)
         load = carrying.plan_load(connection, source, left_out)
         if write:
-            carrying.store(connection, load, with_flavors=with_flavors, told=told)
+            carrying.store(connection, load, with_flavors=with_flavors, progress=bar)
         return load
 
     database = storage.connect(option.database_settings(config.database))

@@ -110,13 +110,16 @@ def load(
 
 def openings(room: Room, window: Interval) -> Iterator[Opening]:
     """Yield the times within a window at which a lease could start, in order."""
-    changes = room.list_changes(window)[:MOST_CHANGES]
+    changes = room.list_changes(window)
+    # Nothing is known of what follows the last change that is looked at.
+    more = changes[MOST_CHANGES:]
+    end = more[0] - STEP if more else window.end
     begun: datetime.datetime | None = None
-    for change in changes:
+    for change in changes[:MOST_CHANGES]:
         if room.is_free(change):
             begun = begun or change
         elif begun:
             yield Opening(begun, change - STEP)
             begun = None
     if begun:
-        yield Opening(begun, window.end)
+        yield Opening(begun, end)

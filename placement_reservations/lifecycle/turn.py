@@ -46,11 +46,17 @@ class Loop:
 
 
 def run_due(world: World) -> None:
-    """Run all events whose time has come, however long ago."""
+    """Run all events whose time has come, however long ago.
+
+    What follows from an event may come before all others that are due: after an outage,
+    a lease whose notice was missed ends before another one starts.
+    """
     done: set[str] = set()
     while due := [event for event in _list_due(world) if event.id not in done]:
-        done.update(event.id for event in due)
-        _run_all(world, due)
+        first = due[0].event_type, due[0].time
+        now = [event for event in due if (event.event_type, event.time) == first]
+        done.update(event.id for event in now)
+        _run_all(world, now)
 
 
 def _list_due(world: World) -> list[Event]:

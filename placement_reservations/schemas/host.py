@@ -8,7 +8,7 @@ from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import Json, Schema, View
 from placement_reservations.schemas import moment
-from placement_reservations.store.host import COLUMNS, Host, Property
+from placement_reservations.store.host import RESERVED, Host, Property
 
 VALUE_TYPES = ["string", "number", "boolean"]
 VALUE = {"type": VALUE_TYPES, "maxLength": 4096}
@@ -17,17 +17,6 @@ CAPABILITY = {
     "minLength": 1,
     "maxLength": 255,
     "pattern": r"^[^\s/]+$",
-}
-# Names that no capability may have: the other members of a host, and "name", which
-# selects the host to add.
-RESERVED = {
-    *COLUMNS,
-    "name",
-    "status",
-    "reservable",
-    "trust_id",
-    "created_at",
-    "updated_at",
 }
 # "blazar_" and the host name make the name of a resource provider.
 HOST_NAME = {"type": "string", "minLength": 1, "maxLength": 193}

@@ -80,6 +80,17 @@ COLUMNS: Mapping[str, Callable[[Host], object]] = {
     "hypervisor_version": lambda host: host.details.hypervisor_version,
     "availability_zone": lambda host: host.details.availability_zone,
 }
+# Names that no capability may have: the other members of a host, and "name", which
+# selects the host to add.
+RESERVED = {
+    *COLUMNS,
+    "name",
+    "status",
+    "reservable",
+    "trust_id",
+    "created_at",
+    "updated_at",
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,23 +1,23 @@
 """The service behind a real Keystone, both served by gunicorn: ``tox -e keystone``."""
 
-import grp
 import importlib.util
-import os
-import pwd
-import socket
-import subprocess
-import sys
-import time
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from keystoneauth1 import adapter, session
-from keystoneauth1.identity import v3
+
+from tests.clients.keystone_process import (
+    PASSWORD,
+    REGION,
+    free_port,
+    keystone_in,
+    log_in,
+    serving,
+)
 
 pytestmark = [
     pytest.mark.client,
@@ -27,27 +27,6 @@ pytestmark = [
     ),
 ]
 
-PROGRAMS = Path(sys.executable).parent
-PASSWORD = "secret"
-PATIENCE_SECONDS = 60
-SERVER = """
-bind = "127.0.0.1:{port}"
-threads = 2
-wsgi_app = "{application}"
-control_socket_disable = True
-# Longer than a client may be idle between two tests.
-keepalive = 300
-"""
-KEYSTONE = """
-[DEFAULT]
-log_file = {directory}/keystone.log
-[database]
-connection = sqlite:///{directory}/keystone.db
-[fernet_tokens]
-key_repository = {directory}/fernet
-[credential]
-key_repository = {directory}/credential
-"""
 PLACEMENT = """
 [placement_database]
 connection = sqlite:///{directory}/placement.db
@@ -64,55 +43,6 @@ project_domain_name = Default
 """
 
 
-def free_port() -> int:
-    with closing(socket.socket()) as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-@contextmanager
-def serving(
-    application: str, port: int, directory: Path, **environment: str
-) -> Iterator[str]:
-    """Run a WSGI application, and give its URL once it answers."""
-    url = f"http://127.0.0.1:{port}"
-    home = directory / application.split(".")[0]
-    home.mkdir()
-    # Keystone parses the arguments of its process, so gunicorn gets none.
-    (home / "gunicorn.conf.py").write_text(
-        SERVER.format(port=port, application=application)
-    )
-    with (home / "output").open("w") as output:
-        process = subprocess.Popen(
-            [PROGRAMS / "gunicorn"],
-            cwd=home,
-            env={**os.environ, **environment},
-            stdout=output,
-            stderr=output,
-        )
-        try:
-            wait_for(url, process)
-            yield url
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS):
-                return
-        except urllib.error.HTTPError as answer:
-            # Keystone offers its versions with status 300.
-            with answer:
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise TimeoutError(f"{url} does not answer")
-
-
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("keystone")
@@ -120,31 +50,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def keystone(directory: Path) -> Iterator[str]:
-    """Run Keystone with its administrator, and give the URL of its API."""
-    port = free_port()
-    path = directory / "keystone.conf"
-    path.write_text(KEYSTONE.format(directory=directory))
-    url = f"http://127.0.0.1:{port}/v3"
-    urls = [f"--bootstrap-{kind}-url={url}" for kind in ("admin", "internal", "public")]
-    names = [f"--bootstrap-password={PASSWORD}", "--bootstrap-region-id=one"]
-    (directory / "fernet").mkdir(mode=0o700)
-    owner = [
-        f"--keystone-user={pwd.getpwuid(os.getuid()).pw_name}",
-        f"--keystone-group={grp.getgrgid(os.getgid()).gr_name}",
-    ]
-    for arguments in (
-        ["db_sync"],
-        ["fernet_setup", *owner],
-        ["bootstrap", *names, *urls],
-    ):
-        command = [str(PROGRAMS / "keystone-manage"), f"--config-file={path}"]
-        subprocess.run([*command, *arguments], check=True, capture_output=True)
-    with serving(
-        "keystone.wsgi.api:application",
-        port,
-        directory,
-        OS_KEYSTONE_CONFIG_DIR=str(directory),
-    ):
+    """Run Keystone, and give the URL of its API."""
+    with keystone_in(directory) as url:
         yield url
 
 
@@ -160,21 +67,6 @@ def placement(keystone: str, directory: Path) -> Iterator[str]:
         OS_PLACEMENT_CONFIG_DIR=str(directory),
     ) as url:
         yield url
-
-
-def log_in(keystone: str, user: str, **scope: Any) -> session.Session:
-    """Return a session of a user, for the project ``project_name`` or another scope."""
-    if "project_name" in scope:
-        scope["project_domain_name"] = "Default"
-    return session.Session(
-        v3.Password(
-            keystone,
-            username=user,
-            password=PASSWORD,
-            user_domain_name="Default",
-            **scope,
-        )
-    )
 
 
 class Cloud:
@@ -195,7 +87,7 @@ class Cloud:
             service_id=service,
             interface="public",
             url=placement,
-            region_id="one",
+            region_id=REGION,
         )
         self.add_user("placement", "service", "service")
 

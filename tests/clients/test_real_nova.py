@@ -20,9 +20,10 @@ import pytest
 
 from placement_foundation.database.storage import Database
 from placement_reservations.compute import ComputeError
-from tests.clients.test_real_keystone import free_port, wait_for
+from tests.clients.keystone_process import free_port, wait_for
 from tests.reservations.cloud import HOUR, TODAY, Cloud, make_cloud
 from tests.reservations.conftest import books, books_url, bugs, migrated_url
+from tests.reservations.nova import REFUSED
 from tests.reservations.test_nova import FLAVOR
 from tests.serving import serving
 
@@ -272,6 +273,8 @@ def test_every_operation_can_be_repeated(leasing: Cloud, nova: Any) -> None:
         operation()
     assert members(nova) == {"freepool": []}
     assert compute.find_host("nosuch") is None
+    # So servers are deleted before their flavor.
+    assert compute.list_servers_of(FLAVOR.id, "any", list(HOSTS)) == []
 
 
 def test_what_nova_refuses_is_a_failure(leasing: Cloud) -> None:
@@ -284,6 +287,20 @@ def test_what_nova_refuses_is_a_failure(leasing: Cloud) -> None:
     compute.take_access(FLAVOR.id, "nosuch")
     with pytest.raises(ComputeError):
         compute.join_pool("nosuch")
+
+
+def test_it_refuses_what_the_stand_in_refuses(url: str) -> None:
+    from keystoneauth1 import session, token_endpoint
+
+    known = session.Session(token_endpoint.Token(url, "any"))
+    found = []
+    for method, path, version, body, _ in REFUSED:
+        headers = {"OpenStack-API-Version": f"compute {version}"}
+        answer = known.request(
+            f"{url}/{path}", method, json=body, headers=headers, raise_exc=False
+        )
+        found.append((method, path, version, body, answer.status_code))
+    assert found == REFUSED
 
 
 def test_the_scheduler_finds_the_filter_by_its_name(directory: Path) -> None:

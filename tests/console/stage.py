@@ -2,8 +2,9 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import waitress
@@ -31,6 +32,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 PREFIX = "/placement"
+NO_OPTIONS: Mapping[tuple[str, str], Any] = MappingProxyType({})
 
 
 @contextlib.contextmanager
@@ -45,10 +47,12 @@ def filled(directory: Path, fill: Callable[[Database], Any]) -> Iterator[Databas
     database.engine.dispose()
 
 
-def build(database: Database) -> "WSGIApplication":
+def build(
+    database: Database, options: Mapping[tuple[str, str], Any] = NO_OPTIONS
+) -> "WSGIApplication":
     """Return the service with its console, without authentication."""
-    options = {("console", "enabled"): True, ("metrics", "enabled"): True}
-    return app.build(make_config(options), database)
+    usual = {("console", "enabled"): True, ("metrics", "enabled"): True}
+    return app.build(make_config({**usual, **options}), database)
 
 
 def beneath(application: "WSGIApplication") -> "WSGIApplication":

@@ -4,6 +4,8 @@ import json
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import pytest
+
 from tests.console import stage
 from tests.console.conftest import Site, Visit
 from tests.console.test_views import check
@@ -49,6 +51,38 @@ def test_the_hosts_the_count_and_the_first_candidates(visit: Visit, site: Site) 
     assert columns.count() > 1
     page.go_back()
     answered(page)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_count_that_is_not_exact_is_a_lower_bound(
+    visit: Visit, site: Site, exact: bool
+) -> None:
+    page = visit(site("demo"), "#/nowhere")
+    page.route(
+        "**/ledger/v1/capacity*",
+        lambda route: route.fulfill(
+            json={"total": 7, "exact": exact, "complete": True, "hosts": []}
+        ),
+    )
+    page.goto(f"{site('demo')}/console/#/ask?{urlencode({'q': SERVED})}")
+    answered(page)
+    text = page.locator(".number-line").inner_text()
+    assert ("fits at least 7 times" if not exact else "fits 7 times") in text
+
+
+def test_another_question_does_not_have_the_old_answer(
+    visit: Visit, site: Site
+) -> None:
+    page = ask(visit, site("demo"), SERVED)
+    waiting: list[Any] = []
+    page.route("**/ledger/v1/explanation*", lambda route: waiting.append(route))
+    page.goto(f"{site('demo')}/console/#/ask?{urlencode({'q': TOO_MUCH})}")
+    while not waiting:
+        page.wait_for_timeout(50)
+    assert page.locator(".verdict").count() == 0
+    assert "Asking" in page.locator(".answer").inner_text()
+    waiting[0].continue_()
+    page.wait_for_selector("strong:has-text('No host')")
 
 
 def test_why_no_host_serves_and_what_would_help(visit: Visit, site: Site) -> None:
@@ -188,7 +222,9 @@ def test_one_host_is_explained(visit: Visit, site: Site) -> None:
     answered(page)
     told = page.locator(".judged")
     assert f"{name} does not serve it" in told.locator("h2").inner_text()
-    assert "the closest provider has" in told.locator(".unmet").first.inner_text()
+    unmet = told.locator(".unmet").first.inner_text()
+    assert "has less than 125 VCPU free on one provider" in unmet
+    assert "total 128, reserved 4, allocation_ratio 1, used" in unmet
     assert told.locator(".met").count() > 0
     check(page)
     told.get_by_role("button", name="All hosts only").click()

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from benchmarks.cloud import uuid_of
+from placement.demonstration import cloud as demonstration
 from tests.client import Client
 from tests.console import stage
 from tests.console.conftest import Site, Visit
@@ -47,8 +48,8 @@ def test_few_hosts_in_groups_are_drawn(
 def test_a_fault_of_a_view_is_a_sentence_and_a_way_on(visit: Visit, site: Site) -> None:
     page = visit(site("flat"), "#/nowhere")
     page.witness.expects_failures = True
-    # A document that no service sends: an aggregate without a UUID.
-    broken = '{"uuid": "u", "name": "u", "aggregates": [null], "inventories": {}}'
+    # A document that no service sends: an aggregate that is a number.
+    broken = '{"uuid": "u", "name": "u", "aggregates": [17], "inventories": {}}'
     page.route(
         "**/ledger/v1/fleet*",
         lambda route: route.fulfill(
@@ -74,43 +75,69 @@ def test_an_answer_that_is_not_understood_is_reported(visit: Visit, site: Site) 
     page.wait_for_selector(".failed:has-text('could not be understood')")
 
 
-NONE_SERVES = [
-    "resources=VCPU:2000",
-    "resources=VCPU:125,PGPU:1&required=CUSTOM_DEMO_TRUSTED",
-    "resources=VCPU:1,PGPU:1&required=CUSTOM_DEMO_RETIRED",
-    "resources=VCPU:1&root_required=CUSTOM_DEMO_RETIRED",
-    f"resources=VCPU:1&member_of={uuid_of('no aggregate')}",
-    f"resources=VCPU:1&in_tree={uuid_of('no provider')}",
+GPU_HOST = demonstration.uuid_of("demo-r04-gpu00")
+ZONES = [demonstration.uuid_of(f"demo-zone{zone}") for zone in range(3)]
+# What is asked in vain, and the kinds of constraints of which changes are offered.
+NONE_SERVES = {
+    "resources=VCPU:2000": {"inventory"},
+    "resources=VCPU:3000,MEMORY_MB:99999999": {"inventory"},
+    "resources=PCPU:1,PGPU:1": {"inventory"},
+    "resources=VCPU:125,PGPU:1&required=CUSTOM_DEMO_TRUSTED": {"room"},
+    "resources=VCPU:1,PGPU:1&required=CUSTOM_DEMO_RETIRED": {"required"},
+    "resources=VCPU:1&root_required=CUSTOM_DEMO_RETIRED": {"root_required"},
+    "resources=PGPU:1&root_required=!CUSTOM_DEMO_TRUSTED": {"root_forbidden"},
+    f"resources=VCPU:1&in_tree={GPU_HOST}&required=!CUSTOM_DEMO_TRUSTED": {
+        "in_tree",
+        "forbidden",
+    },
+    f"resources=VCPU:1&in_tree={uuid_of('no provider')}": {"in_tree"},
+    f"resources=VCPU:1&member_of={uuid_of('no aggregate')}": {"member_of"},
+    f"resources=PCPU:1&in_tree={demonstration.uuid_of('demo-r02-numa03')}"
+    f"&member_of=!in:{','.join(ZONES)}": {"not_member_of"},
     "resources1=PGPU:1&resources2=PGPU:1&required1=CUSTOM_DEMO_RETIRED"
-    "&group_policy=isolate",
-    "resources=VCPU:3000,MEMORY_MB:99999999",
-]
+    "&group_policy=isolate": {"required1"},
+    "resources1=PCPU:1&resources2=PCPU:1&group_policy=isolate&same_subtree=1,2": {
+        "isolate",
+        "same_subtree",
+    },
+}
 SAYS = re.compile(r"(?:; for (\d+))?: (\d+) hosts? serves?")
 
 
 @pytest.mark.parametrize("query", NONE_SERVES)
 def test_each_offer_asks_what_it_says(visit: Visit, site: Site, query: str) -> None:
-    page = ask(visit, site("demo"), query)
+    page = visit(site("demo"), "#/nowhere")
+    path = "**/ledger/v1/explanation?**"
+    with page.expect_response(path) as answer:
+        page.goto(f"{site('demo')}/console/#/ask?{urlencode({'q': query})}")
+    changes = answer.value.json()["changes"]
+    kinds = {each["text"]: each["drop"] for each in changes}
+    answered(page)
     assert verdict(page) == "No host serves it"
     buttons = page.locator(".remedies button")
-    tried = 0
+    tried: set[str] = set()
+    promises: set[tuple[str, str]] = set()
+    done: set[tuple[str, str]] = set()
     for number in range(buttons.count()):
         button = buttons.nth(number)
         said = str(button.get_attribute("aria-label"))
         promised = {amount: int(hosts) for amount, hosts in SAYS.findall(said)}
-        which = said.removeprefix("Try ").split(":")[0]
-        expected = promised["" if which == "it" else which]
+        which, text = said.removeprefix("Try ").split(": ", 1)
+        which = "" if which == "it" else which
+        expected = promised[which]
+        promises |= {(text, amount) for amount in promised}
         button.click()
         page.wait_for_selector(".what-if")
         page.wait_for_selector("strong:has-text('serve')")
         answered(page)
         assert verdict(page).split(" of ")[0] == str(expected), said
-        tried += 1
+        tried |= {each.split(":")[0] for each in kinds[text]}
+        done.add((text, which))
         page.go_back()
         page.wait_for_selector("strong:has-text('No host')")
         answered(page)
-    if "root_required" not in query:
-        assert tried
+    assert tried >= NONE_SERVES[query]
+    assert done == promises
 
 
 def test_what_cannot_be_asked_is_not_offered(visit: Visit, site: Site) -> None:
@@ -139,6 +166,8 @@ def test_the_explanation_does_not_wait_for_the_count(visit: Visit, site: Site) -
     page.goto(f"{site('demo')}/console/#/ask?{query}")
     page.wait_for_selector(".funnel")
     page.wait_for_selector("text=counting how often it fits")
+    while not waiting:
+        page.wait_for_timeout(50)
     waiting[0].continue_()
     answered(page)
     assert "fits" in page.locator(".number-line").inner_text()
@@ -169,6 +198,23 @@ def test_a_failed_refresh_of_a_host_keeps_it(visit: Visit, site: Site) -> None:
     page.get_by_role("button", name="Read again").click()
     page.wait_for_selector(".stale:has-text('This is how the host was at')")
     assert page.locator(".title").inner_text() == "host3"
+
+
+def test_names_that_cannot_be_read_again_stay(visit: Visit, site: Site) -> None:
+    page = visit(site("flat"), "#/nowhere")
+    page.witness.expects_failures = True
+    page.clock.install()
+    page.goto(f"{site('flat')}/console/#/names")
+    page.wait_for_selector("tbody tr")
+    page.route("**/traits", lambda route: route.fulfill(status=500))
+    page.clock.fast_forward(61_000)
+    page.get_by_role("button", name="Refresh").click()
+    old = page.locator(".stale:has-text('This is how the list of names was at')")
+    old.wait_for()
+    assert page.locator("tbody tr").count() > 0
+    page.unroute("**/traits")
+    old.get_by_role("button", name="Try again").click()
+    old.wait_for(state="detached")
 
 
 def test_a_reader_is_told_which_rule_and_what_else_there_is(
@@ -287,13 +333,32 @@ def test_the_keys_go_on_after_a_host(visit: Visit, site: Site) -> None:
 
 
 def test_the_place_in_a_table_is_kept(visit: Visit, site: Site) -> None:
-    page = visit(site("flat"), "#/fleet?as=table")
+    size = {"width": 1400, "height": 500}
+    page = visit(site("flat"), "#/fleet?as=table", viewport=size)
     stage.settled(page)
     page.get_by_role("link", name="host31", exact=True).click()
     page.wait_for_selector(".title:has-text('host31')")
+    # What follows is read from its beginning.
+    assert stage.run(page, "scrollY") == 0
     page.go_back()
     page.wait_for_selector("tbody tr")
     page.wait_for_function("document.activeElement.textContent === 'host31'")
+    assert stage.run(page, "scrollY") > 0
+
+
+# How much of the map has the colour of what is wrong.
+MARKED = """(() => {
+    const canvas = document.querySelector("canvas");
+    const bad = getComputedStyle(canvas).getPropertyValue("--bad").trim();
+    const wanted = [1, 3, 5].map((each) => parseInt(bad.slice(each, each + 2), 16));
+    const { data } = canvas.getContext("2d")
+        .getImageData(0, 0, canvas.width, canvas.height);
+    let found = 0;
+    for (let at = 0; at < data.length; at += 4) {
+        if (wanted.every((value, part) => data[at + part] === value)) found += 1;
+    }
+    return found;
+})()"""
 
 
 def test_more_used_than_there_is_is_seen(visit: Visit, tmp_path: Path) -> None:
@@ -312,11 +377,51 @@ def test_more_used_than_there_is_is_seen(visit: Visit, tmp_path: Path) -> None:
             page.wait_for_selector("canvas")
             over = page.locator(".legend button", has_text="over 100")
             assert over.locator(".bin-count").inner_text() == "1"
+            page.wait_for_selector(".total .bar-over")
+            assert stage.run(page, MARKED) > 20
             page.goto(f"{url}/console/#/fleet?by=used&of=VCPU&as=table")
             page.wait_for_selector("td:has-text('over capacity')")
             page.goto(f"{url}/console/#/host/{hosts[0]}")
             page.wait_for_selector("text=4 over capacity")
             check(page)
+
+
+def test_what_cannot_be_allocated_is_not_zero_of_zero(
+    visit: Visit, tmp_path: Path
+) -> None:
+    with stage.filled(tmp_path, lambda each: None) as filled:
+        application = stage.build(filled)
+        client = Client(application)
+        host = client.make_provider(MEMORY_MB=4096, VCPU=8)
+        assert client.claim(str(uuid.uuid4()), {host: {"VCPU": 3}}).status == 204
+        for name, total, reserved, ratio in (
+            ("MEMORY_MB", 4096, 4096, 1.5),
+            ("VCPU", 8, 8, 1),
+        ):
+            body = {
+                "resource_provider_generation": client.generation(host),
+                "total": total,
+                "reserved": reserved,
+                "allocation_ratio": ratio,
+            }
+            path = f"/resource_providers/{host}/inventories/{name}"
+            assert client.call("PUT", path, body).status == 200
+        with stage.serving(application) as url:
+            page = visit(url, f"#/host/{host}")
+            stage.settled(page)
+            text = page.locator(".box").inner_text().replace("\u202f", " ")
+            assert "0 MiB used, none of 4 GiB can be allocated" in text
+            assert "0 MiB free · total 4 GiB · reserved 4 GiB · ratio 1.5" in text
+            assert "3 used, none of 8 can be allocated" in text
+            assert "3 over capacity · total 8 · reserved 8 · ratio 1" in text
+            check(page)
+            for name in ("VCPU", "MEMORY_MB"):
+                page.goto(f"{url}/console/#/fleet?as=table&by=used&of={name}")
+                page.wait_for_selector("tbody td:has-text('can be allocated')")
+                text = page.locator("main").inner_text()
+                assert not re.search(r"\b0(\s\w+)? of 0\b|of 0 used", text)
+            page.goto(f"{url}/console/#/health")
+            page.wait_for_selector("text=VCPU: 3 used, none of 8 can be allocated")
 
 
 def test_a_count_that_was_stopped_says_so(visit: Visit, site: Site) -> None:

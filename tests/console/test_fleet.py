@@ -1,6 +1,10 @@
 """Fleet: how hosts are drawn, filtered and reached by keys; the view in the address."""
 
+import json
 import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +12,7 @@ import pytest
 from benchmarks.cloud import uuid_of
 from tests.console import stage
 from tests.console.conftest import Site, Visit
+from tests.console.test_views import check
 
 
 def cells(page: Any) -> str:
@@ -186,6 +191,25 @@ def test_hosts_are_found_and_sorted(visit: Visit, site: Site) -> None:
     page.wait_for_selector("text=No host matches.")
 
 
+def test_a_search_is_saved_by_name_and_forgotten(visit: Visit, site: Site) -> None:
+    page = visit(site("flat"), "#/fleet?find=host1")
+    page.once("dialog", lambda dialog: dialog.accept("<b>mine</b> ü"))
+    page.get_by_role("button", name="Save search").click()
+    saved = page.get_by_label("Saved searches")
+    saved.wait_for()
+    # It is kept by the browser, and one that is chosen is an address as well.
+    page.goto(f"{site('flat')}/console/#/fleet?find=host2")
+    page.reload()
+    saved.select_option(label="<b>mine</b> ü")
+    page.wait_for_url("**find=host1")
+    check(page)
+    page.get_by_role("button", name="Forget search").click()
+    saved.wait_for(state="detached")
+    page.reload()
+    page.wait_for_selector("canvas")
+    assert saved.count() == 0
+
+
 def test_the_choice_is_an_address(visit: Visit, site: Site) -> None:
     page = visit(site("demo"), "#/fleet?by=free&of=DISK_GB&group=prefix:2&sort=least")
     stage.settled(page)
@@ -221,9 +245,9 @@ def test_one_host_is_a_tile_with_its_name(visit: Visit, site: Site) -> None:
 
 def test_owners_are_read_only_where_they_are_shown(visit: Visit, site: Site) -> None:
     page = visit(site("demo"), "#/fleet?by=consumers")
-    page.wait_for_selector(".legend")
+    page.wait_for_selector(".legend button:has-text('up to')")
     asked = [each for each in page.witness.requests if "/ledger/v1/fleet" in each]
-    assert [each.split("fields=")[1] for each in asked][1:] == ["allocations"]
+    assert [each.split("fields=")[1] for each in asked][1:] == ["consumer_count"]
     page.keyboard.press("c")
     page.wait_for_selector("[aria-label='By project'] tbody tr")
     assert "demo-web" in page.locator("main").inner_text()
@@ -232,4 +256,62 @@ def test_owners_are_read_only_where_they_are_shown(visit: Visit, site: Site) -> 
     page.wait_for_selector(".legend")
     asked = [each for each in page.witness.requests if "/ledger/v1/fleet" in each]
     fields = [each.split("fields=")[1] for each in asked][1:]
-    assert fields == ["allocations", "consumers"]
+    assert fields == ["consumer_count", "consumers"]
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[tuple[str, list[Callable[[], None]]]]:
+    """Serve a fleet that ends only once it is allowed to, or breaks off."""
+    goes_on = threading.Event()
+    endings: list[Callable[[], None]] = [goes_on.set]
+
+    def lines() -> Iterator[bytes]:
+        for number in range(8000):
+            if number == 7000:
+                assert goes_on.wait(60)
+                endings[-1]()
+            line = {"uuid": str(number), "name": f"host{number}", "inventories": {}}
+            yield json.dumps(line).encode() + b"\n"
+
+    with stage.filled(tmp_path, lambda each: None) as filled:
+        application = stage.build(filled)
+
+        def serve(environment: Any, start_response: Any) -> Any:
+            if not environment["PATH_INFO"].startswith("/ledger/v1/fleet"):
+                return application(environment, start_response)
+            start_response("200 OK", [("content-type", "application/x-ndjson")])
+            return lines()
+
+        with stage.serving(serve) as url:
+            yield url, endings
+        goes_on.set()
+
+
+def test_it_is_drawn_while_it_is_read(
+    visit: Visit, slow: tuple[str, list[Callable[[], None]]]
+) -> None:
+    url, [go_on] = slow
+    page = visit(url)
+    page.wait_for_selector("canvas")
+    assert caption(page) == "5 000 hosts"
+    assert "so far" in page.locator(".caption").inner_text()
+    go_on()
+    page.wait_for_selector(".caption strong:text-is('8\u202f000 hosts')")
+    assert page.locator(".partial").count() == 0
+
+
+def test_a_part_of_a_fleet_is_no_fleet(
+    visit: Visit, slow: tuple[str, list[Callable[[], None]]]
+) -> None:
+    url, endings = slow
+    page = visit(url)
+    page.witness.expects_failures = True
+    page.wait_for_selector("canvas")
+
+    def break_off() -> None:
+        raise RuntimeError
+
+    endings.append(break_off)
+    endings[0]()
+    page.wait_for_selector(".failed:has-text('ended before it was complete')")
+    assert page.locator("canvas").count() == 0

@@ -145,3 +145,38 @@ def test_without_a_journal_the_reason_is_shown(
     page.goto(f"{url}/console/#/history")
     page.wait_for_selector("p.state:has-text('The journal is off.')")
     check(page)
+
+
+def test_a_history_that_cannot_be_read_again_stays(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/history")
+    assert len(rows(page)) == 5
+    page.wait_for_selector("text=live, as of")
+    page.witness.expects_failures = True
+    page.route("**/ledger/v1/history*", lambda route: route.fulfill(status=500))
+    assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 2}}).status == 204
+    old = page.locator(".stale:has-text('This is how the history was at')")
+    old.wait_for()
+    assert len(rows(page)) == 5
+    check(page)
+    page.unroute("**/ledger/v1/history*")
+    old.get_by_role("button", name="Try again").click()
+    old.wait_for(state="detached")
+    page.wait_for_selector(f"{ROWS}:has-text('VCPU 0 \u2192 2')")
+
+
+def test_levels_that_could_not_be_read_are_read_again(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, _, _ = cloud
+    page = visit(url, "#/nowhere")
+    page.witness.expects_failures = True
+    page.route("**/ledger/v1/history*", lambda route: route.fulfill(status=500))
+    page.goto(f"{url}/console/#/history")
+    levels = page.get_by_label("Levels")
+    levels.locator(".failed").wait_for()
+    page.unroute("**/ledger/v1/history*")
+    levels.get_by_role("button", name="Try again").click()
+    levels.locator(".plot").wait_for()

@@ -52,6 +52,10 @@ def test_a_claim_is_seen_at_once_and_marked(
     assert read
     assert all(f"in_tree={hosts[1]}" in each for each in read)
     check(page)
+    # The mark of one stays when another changes.
+    assert client.claim(str(uuid.uuid4()), {hosts[2]: {"VCPU": 1}}).status == 204
+    page.wait_for_selector(".total:has-text('6 of 24')")
+    assert page.locator("tbody tr:has-text('changed at')").count() == 2
 
 
 def test_new_and_deleted_hosts_come_and_go(
@@ -133,6 +137,113 @@ def test_without_a_journal_it_is_read_again(
     page.wait_for_selector(CHANGED)
     assert "5 of 24" in used(page)
     assert not [each for each in page.witness.requests if "changes" in each]
+
+
+@pytest.fixture
+def silent(tmp_path: Path) -> Iterator[tuple[str, Client, list[str]]]:
+    """Serve three hosts without a journal."""
+    with stage.filled(tmp_path, lambda each: None) as filled:
+        application = stage.build(filled, {("ledger", "keep_journal_days"): 0})
+        client = Client(application)
+        hosts = [client.make_provider(VCPU=8) for _ in range(3)]
+        with stage.serving(application) as url:
+            yield url, client, hosts
+
+
+def answers(page: Any) -> list[tuple[str, int]]:
+    """Return a list of what is read of the fleet from now on, with the status."""
+    read: list[tuple[str, int]] = []
+
+    def note(response: Any) -> None:
+        if "/ledger/v1/fleet" in response.url:
+            read.append((response.url.partition("fields=")[2], response.status))
+
+    page.on("response", note)
+    return read
+
+
+def read_again(page: Any) -> None:
+    page.get_by_role("button", name="Refresh").click()
+    stage.settled(page)
+    page.get_by_role("button", name="Refresh", disabled=False).wait_for()
+
+
+def test_what_has_not_changed_is_not_read_again(
+    visit: Visit, silent: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = silent
+    page = visit(url, "#/nowhere")
+    page.clock.install()
+    page.goto(f"{url}/console/#/fleet?by=consumers&as=table")
+    page.wait_for_selector("[aria-label=Hosts] tbody tr")
+    page.clock.run_for(1_000)
+    page.wait_for_selector("text=read again every 30 seconds")
+    before = page.locator(".moment").inner_text()
+    read = answers(page)
+    page.clock.run_for(31_000)
+    page.wait_for_function(
+        "said => document.querySelector('.moment').innerText !== said"
+        " && document.querySelector('.moment').innerText.includes('as of')",
+        arg=before,
+    )
+    assert [status for _, status in read] == [304, 304]
+    assert page.locator("[aria-label=Hosts] tbody tr").count() == 3
+    assert "0 consumers" in page.locator("[aria-label=Hosts]").inner_text()
+    # What does change is read, once.
+    for used in (5, 6):
+        read.clear()
+        claimed = client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 1}})
+        assert claimed.status == 204
+        page.clock.run_for(31_000)
+        page.wait_for_selector(f"[aria-label=Hosts] :text('{used - 4} consumer')")
+        assert [status for _, status in read] == [200, 200]
+        page.wait_for_selector(CHANGED)
+    read.clear()
+    page.clock.run_for(31_000)
+    page.wait_for_timeout(100)
+    page.wait_for_selector("text=read again every 30 seconds")
+    assert "2 consumers" in page.locator("[aria-label=Hosts]").inner_text()
+    check(page)
+
+
+def test_a_part_that_changed_by_itself_is_read(
+    visit: Visit, silent: tuple[str, Client, list[str]]
+) -> None:
+    url, _, hosts = silent
+    page = visit(url, "#/fleet?by=trait&of=CUSTOM_A&as=table")
+    page.wait_for_selector("[aria-label=Hosts] tbody tr")
+    line = {"uuid": hosts[0], "name": hosts[0], "traits": ["CUSTOM_A"]}
+    page.route(
+        "**/ledger/v1/fleet?*fields=traits",
+        lambda route: route.fulfill(
+            body=json.dumps(line), content_type="application/x-ndjson"
+        ),
+    )
+    assert page.locator("td:text-is('has CUSTOM_A')").count() == 0
+    read = answers(page)
+    read_again(page)
+    page.wait_for_selector("td:text-is('has CUSTOM_A')")
+    assert [status for _, status in read] == [304, 200]
+
+
+def test_a_refresh_that_fails_does_not_pass_for_a_fleet(
+    visit: Visit, silent: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = silent
+    page = visit(url, "#/fleet?by=trait&of=CUSTOM_A")
+    page.witness.expects_failures = True
+    page.wait_for_selector("canvas")
+    page.wait_for_selector(".total:has-text('0 of 24')")
+    assert client.claim(str(uuid.uuid4()), {hosts[0]: {"VCPU": 5}}).status == 204
+    # The providers are read, but not their traits.
+    traits = "**/ledger/v1/fleet?*fields=traits"
+    page.route(traits, lambda route: route.fulfill(status=500))
+    page.get_by_role("button", name="Refresh").click()
+    page.wait_for_selector(".stale")
+    assert "0 of 24" in used(page)
+    page.unroute(traits)
+    page.locator(".stale button").click()
+    page.wait_for_selector(".total:has-text('5 of 24')")
 
 
 @pytest.mark.parametrize("status", [410, 404, 500])

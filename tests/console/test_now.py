@@ -63,6 +63,28 @@ def test_rates_and_times_are_those_since_the_last_reading(
     assert len(times) >= 3
 
 
+def test_readings_that_fail_leave_what_was_read(visit: Visit, site: Site) -> None:
+    times: list[int] = []
+
+    def tell(route: Any) -> None:
+        times.append(1)
+        if len(times) > 2:
+            route.fulfill(status=500)
+            return
+        body = READING.format(many=1000 + 50 * len(times), few=10)
+        route.fulfill(body=body, content_type="text/plain")
+
+    page = look(visit, site("flat"), tell)
+    page.witness.expects_failures = True
+    page.wait_for_selector(".plot")
+    page.clock.run_for(5_000)
+    page.wait_for_selector(".plot dd:not(.earlier):not(:text-is('\u2013'))")
+    page.clock.run_for(5_000)
+    page.wait_for_selector(".stale:has-text('This is how the service was at')")
+    assert page.locator(".plot").count() > 0
+    check(page)
+
+
 def test_unknown_metrics_are_not_an_error(visit: Visit, site: Site) -> None:
     page = look(
         visit,

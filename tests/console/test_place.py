@@ -134,6 +134,41 @@ def test_the_leases_of_a_host_and_those_that_end_soon(
     assert page.locator("h2:has-text('Leases about to end')").count() == 0
 
 
+def test_what_health_could_not_read_is_said_and_what_it_knew_stays(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    assert client.claim(CONSUMER, {hosts[0]: {"VCPU": 3}}, project="web").status == 204
+    lease = f"/ledger/v1/leases/{CONSUMER}"
+    assert client.call("PUT", lease, {"seconds": 1800}).status == 200
+    page = visit(url, "#/nowhere")
+    page.witness.expects_failures = True
+    for name in ("leases", "declared", "audits"):
+        page.route(
+            f"**/ledger/v1/{name}*", lambda route: route.fulfill(status=500, body="")
+        )
+    page.clock.install()
+    page.goto(f"{url}/console/#/health")
+    for what in ("leases", "drift from the declared file", "audits"):
+        page.wait_for_selector(f".stale:has-text('Not looked at: {what}.')")
+    # Nothing is claimed of what was not read.
+    text = page.locator("main").inner_text()
+    assert "placement-audit" not in text
+    assert "leases about to end" not in text
+    check(page)
+    for name in ("leases", "declared", "audits"):
+        page.unroute(f"**/ledger/v1/{name}*")
+        page.locator(".stale button").first.click()
+    page.wait_for_selector("h2:has-text('Leases about to end')")
+    page.wait_for_selector("p:has-text('with --record it shows them here')")
+    page.wait_for_selector(".stale", state="detached")
+    page.route("**/ledger/v1/leases*", lambda route: route.fulfill(status=500, body=""))
+    page.clock.fast_forward(61_000)
+    page.get_by_role("button", name="Refresh").click()
+    page.wait_for_selector(".stale:has-text('This is how the list of leases was at')")
+    assert page.locator("h2:has-text('Leases about to end')").count() == 1
+
+
 def test_drift_from_what_was_declared_is_found(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:
@@ -158,6 +193,34 @@ def test_drift_from_what_was_declared_is_found(
     text = page.locator("[aria-label='Drift from the declared file']").inner_text()
     assert "declared-1/inventories/VCPU: declared total 8" in text
     assert "is total 4" in text
+    check(page)
+
+
+def test_what_audits_found_is_shown(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, _ = cloud
+    page = visit(url, "#/health")
+    page.wait_for_selector("p:has-text('with --record it shows them here')")
+    audit = {"claims": 7, "living": 6, "not_judged": 0}
+    hostile = "<img src=x onerror=alert(1)>"
+    finding = {"kind": "orphan", "consumer": CONSUMER, "host": hostile}
+    found = {**audit, "counts": {"orphan": 3}, "findings": [finding]}
+    nothing = {**audit, "counts": {"orphan": 0}, "findings": []}
+    for name, body in (("nova", found), ("ironic", nothing)):
+        path = f"/ledger/v1/audits/{name}"
+        assert client.call("PUT", path, body).status == 204
+    page.reload()
+    page.wait_for_selector("h2:has-text('Orphans')")
+    said = page.locator("main").inner_text()
+    assert f"claims nothing on {hostile}" not in said
+    assert "2 more are in the report of placement-audit" in said
+    assert "nova: last run" in said
+    assert "7 claims compared with 6 consumers that live; found 3" in said
+    assert "ironic: last run" in said
+    assert "found nothing" in said
+    assert "found by nova" in said
+    assert page.locator(f"[aria-label=Orphans] a[href$='{CONSUMER}']").count() == 1
     check(page)
 
 

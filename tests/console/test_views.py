@@ -1,12 +1,14 @@
 """Host, Consumers, Names, Now, and the common parts of all views."""
 
 import json
+import re
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.cloud import uuid_of
+from benchmarks.cloud import KINDS, uuid_of
 from placement.demonstration import cloud
 from tests.console import stage
 from tests.console.conftest import Site, Visit
@@ -76,15 +78,36 @@ def test_a_host_shows_reserved_ratio_and_consumers(visit: Visit, site: Site) -> 
     fragment = f"#/host/{cloud.uuid_of('demo-r00-compute03')}"
     page = open_view(visit, site("demo"), fragment)
     text = page.locator(".box").first.inner_text().replace("\u202f", " ")
-    assert "2 of 64 reserved" in text
-    assert "64 \u00d7 4" in text
+    assert "total 64 · reserved 2 · ratio 4" in text
+    # The exact values are shown on hover.
+    titles = [
+        str(each.get_attribute("title")).replace("\u202f", " ")
+        for each in page.locator(".stock-line [title]").all()
+    ]
+    assert any(re.fullmatch(r"[\d ]+ MEMORY_MB of [\d ]+", each) for each in titles)
     rows = page.locator("[aria-label=Consumers] tbody tr")
     assert rows.count() > 1
     assert "demo-" in rows.first.inner_text()
-    rows.first.locator("a").click()
+    rows.first.locator("a").first.click()
     page.wait_for_selector(".title:has-text('Consumer')")
     page.get_by_role("link", name="demo-r00-compute03").click()
     page.wait_for_selector(".title:has-text('demo-r00-compute03')")
+
+
+def test_a_host_is_not_shown_as_another(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("flat"), f"#/host/{uuid_of('host3')}")
+    waiting: list[Any] = []
+    page.route(
+        f"**/ledger/v1/fleet?in_tree={uuid_of('host4')}*",
+        lambda route: waiting.append(route),
+    )
+    page.goto(f"{site('flat')}/console/#/host/{uuid_of('host4')}")
+    page.wait_for_selector("text=Reading the host")
+    assert "host3" not in page.locator("main").inner_text()
+    while not waiting:
+        page.wait_for_timeout(50)
+    waiting[0].continue_()
+    page.wait_for_selector(".title:has-text('host4')")
 
 
 def test_commands_can_be_copied(visit: Visit, site: Site) -> None:
@@ -198,6 +221,31 @@ def test_it_is_as_wide_as_the_window(
     page.witness.expects_failures = view in ("now", "no consumer")
     stage.settled(page)
     assert stage.run(page, "document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_cloud_is_shown(visit: Visit, site: Site, kind: str) -> None:
+    [host, *_] = site_hosts(site(kind))
+    for view in (
+        *("fleet", "fleet?by=consumers&group=trait:HW_CPU_X86_AVX2&as=table"),
+        *("health", "history", "consumers", "names", f"host/{host}"),
+        *("ask?q=resources=VCPU:1", "ask?q=resources=VCPU:100000"),
+    ):
+        page = open_view(visit, site(kind), f"#/{view}")
+        page.wait_for_selector(".answer:not(.busy), main:not(:has(.answer))")
+        text = page.locator("main").inner_text()
+        assert len(text) > 30, view
+        assert page.locator(".failed").count() == 0, (view, text)
+
+
+def site_hosts(url: str) -> list[str]:
+    """Return the UUIDs of the roots that a service knows."""
+    request = urllib.request.Request(
+        f"{url}/ledger/v1/fleet?fields=parent", headers={"X-Auth-Token": "admin"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        providers = json.load(answer)["providers"]
+    return [each["uuid"] for each in providers if each["parent_provider_uuid"] is None]
 
 
 def test_a_fresh_database_says_what_to_do(visit: Visit, site: Site) -> None:

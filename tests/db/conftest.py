@@ -12,22 +12,6 @@ from tests.instances import Instances
 
 
 @pytest.fixture
-def database(
-    template: backends.Template, tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[Database]:
-    """Give an empty, migrated and synchronised database.
-
-    Whatever a test does, it leaves a sound one, unless it is marked with ``damage``.
-    """
-    with template.fresh(tmp_path) as database:
-        yield database
-        damaged = request.node.get_closest_marker("damage") is not None
-        if backends.KIND == "sqlite" and not damaged:
-            with database.engine.connect() as connection:
-                backends.check_is_sound(connection)
-
-
-@pytest.fixture
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the queries that are sent every few seconds, whatever the request."""
     monkeypatch.setattr(cache, "LOOK_EVERY", 1e9)

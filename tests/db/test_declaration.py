@@ -12,10 +12,10 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.declaration import applying, remembered
+from placement.declaration import applying, naming, remembered
 from placement.declaration.plan import Declaration, Outcome, Terms
 from placement.forest import loading, reading
-from placement.model.declaration import Part
+from placement.model.declaration import Change, DeclaredProvider, Names
 from placement.model.inventory import Inventory
 from placement.model.tree import Provider
 from placement.objects import (
@@ -26,8 +26,7 @@ from placement.objects import (
     trait,
 )
 from placement_foundation.database.storage import Database
-from tests import declarer
-from tests.backends import KIND
+from tests import backends, declarer
 from tests.client import Client, new_uuid
 from tests.declarer import apply, foresee
 from tests.property import declaring
@@ -53,7 +52,7 @@ def providers_of(database: Database) -> dict[str, Provider]:
 def there(database: Database) -> dict[Unit, Any]:
     units: dict[Unit, Any] = {}
     for name, each in providers_of(database).items():
-        for kind, stock in each.stocks.items():
+        for kind, stock in each.inventories.items():
             units[name, "inventories", kind] = Inventory(
                 stock.total,
                 stock.reserved,
@@ -126,15 +125,19 @@ def test_two_owners_and_an_agent_never_undo_each_other_silently(
         assert providers_of(database).keys() == slow.providers.keys()
 
 
-def fleet(count: int, width: int = 20) -> list[tuple[Part, ...]]:
+def fleet(count: int, width: int = 20) -> list[tuple[DeclaredProvider, ...]]:
     """Return hosts with a child each, of 3 classes and 20 traits."""
     inventories = {"VCPU": Inventory(64), "MEMORY_MB": Inventory(2**18)}
     traits = frozenset(f"CUSTOM_RACK_{number}" for number in range(width))
     aggregates = frozenset(declaring.AGGREGATES)
     return [
         (
-            Part(f"host{number}", None, None, inventories, traits, aggregates),
-            Part(f"host{number}-gpu", None, 0, {"CUSTOM_GPU": Inventory(8)}),
+            DeclaredProvider(
+                f"host{number}", None, None, inventories, traits, aggregates
+            ),
+            DeclaredProvider(
+                f"host{number}-gpu", None, 0, {"CUSTOM_GPU": Inventory(8)}
+            ),
         )
         for number in range(count)
     ]
@@ -168,7 +171,7 @@ def test_statements_do_not_grow_with_the_number_of_trees(database: Database) -> 
 
 
 def one_host(total: int = 8) -> Declaration:
-    part = Part("host", inventories={"VCPU": Inventory(total)})
+    part = DeclaredProvider("host", inventories={"VCPU": Inventory(total)})
     return Declaration([(part,)], Terms("fleet"))
 
 
@@ -192,38 +195,232 @@ def test_what_is_in_use_is_refused_and_the_tree_untouched(
     apply(database, one_host())
     client.claim(new_uuid(), {host_uuid(database): {"VCPU": 5}})
     before = providers_of(database)["host"]
-    smaller = Part(
+    smaller = DeclaredProvider(
         "host", inventories={"VCPU": Inventory(4)}, traits=frozenset(["CUSTOM_A"])
     )
     for parts, reason in (
         ((smaller,), "5 VCPU of host are in use: a capacity of 4 is too small."),
-        ((Part("host", traits=smaller.traits),), "the inventory cannot be removed"),
-        ((Part("host", inventories={"VCPU": None}),), "5 VCPU of host are in use"),
+        (
+            (DeclaredProvider("host", traits=smaller.traits),),
+            "the inventory cannot be removed",
+        ),
+        (
+            (DeclaredProvider("host", inventories={"VCPU": None}),),
+            "5 VCPU of host are in use",
+        ),
     ):
         outcome = apply(database, Declaration([parts], Terms("fleet")))
         result, why = result_of(outcome)
         assert result == "refused"
         assert reason in str(why)
-    terms = Terms("fleet", prune=True, complete=True)
-    assert result_of(apply(database, Declaration([], terms)))[0] == "refused"
+    for terms, trees in (
+        (Terms("fleet", prune=True, complete=True), []),
+        (Terms("gpu-team", force=True), [(smaller,)]),
+    ):
+        assert result_of(apply(database, Declaration(trees, terms)))[0] == "refused"
     after = providers_of(database)["host"]
     assert (after.generation, after.traits) == (before.generation, before.traits)
     assert result_of(apply(database, one_host(16))) == ("changed", None)
+
+
+def post(client: Client, *trees: Any, **terms: Any) -> Any:
+    """Apply trees; return what became of each of them."""
+    answer = client.call("POST", "/ledger/v1/apply", {"trees": trees, **terms})
+    assert answer.status == 200, answer
+    return answer.document["trees"]
+
+
+def host_with(kind: str, *keys: str, total: int = 4) -> dict[str, Any]:
+    """Return a declared host with some units of a kind."""
+    if kind == "inventories":
+        return {"name": "host", kind: {key: {"total": total} for key in keys}}
+    return {"name": "host", kind: list(keys)}
+
+
+UNITS = pytest.mark.parametrize(
+    ("kind", "key", "other"),
+    [
+        ("inventories", "CUSTOM_FPGA", "VCPU"),
+        ("traits", "CUSTOM_RACK", "HW_CPU_X86_VMX"),
+        ("aggregates", *declaring.AGGREGATES),
+    ],
+)
+
+
+@UNITS
+def test_what_is_declared_is_set_and_goes_when_it_no_longer_is(
+    client: Client, database: Database, kind: str, key: str, other: str
+) -> None:
+    value = Inventory(9) if kind == "inventories" else True
+    [tree] = post(client, host_with(kind, key))
+    assert tree["result"] == "created"
+    touch(database, Touch(("host", kind, other), value))
+    assert there(database).keys() == {("host", kind, key), ("host", kind, other)}
+    [tree] = post(client, {"name": "host"})
+    assert [change["path"] for change in tree["changes"]] == [f"host/{kind}/{key}"]
+    assert tree["drift"] == []
+    # What an agent has added is left alone.
+    assert there(database) == {("host", kind, other): value}
+
+
+@UNITS
+def test_what_two_owners_declare_alike_is_shared(
+    client: Client, database: Database, kind: str, key: str, other: str
+) -> None:
+    post(client, host_with(kind, key))
+    [tree] = post(client, host_with(kind, key), owner="gpu-team")
+    assert (tree["result"], tree["changes"]) == ("unchanged", [])
+    [tree] = post(client, {"name": "host"})
+    assert tree["result"] == "unchanged"
+    assert there(database).keys() == {("host", kind, key)}
+    post(client, {"name": "host"}, owner="gpu-team")
+    assert there(database) == {}
+
+
+def test_what_another_owner_declares_otherwise_is_taken_over_by_force(
+    client: Client, database: Database
+) -> None:
+    unit = ("host", "inventories", "CUSTOM_FPGA")
+    ours = host_with(*unit[1:])
+    post(client, ours)
+    theirs = host_with(*unit[1:], total=8)
+    for dry_run in (True, False):
+        terms = {"owner": "gpu-team", "dry_run": dry_run}
+        [tree] = post(client, {**theirs, "traits": ["CUSTOM_A"]}, **terms)
+        assert tree["result"] == "conflict"
+        assert [each["owner"] for each in tree["changes"]] == ["fleet", None]
+        assert there(database) == {unit: Inventory(4)}
+    [tree] = post(client, theirs, owner="gpu-team", force=True)
+    assert tree["result"] == "changed"
+    assert there(database) == {unit: Inventory(8)}
+    [tree] = post(client, ours)
+    assert (tree["result"], tree["changes"][0]["owner"]) == ("conflict", "gpu-team")
+
+
+def test_what_is_declared_absent_is_removed_and_drifts_if_it_comes_back(
+    client: Client, database: Database
+) -> None:
+    unit = ("host", "inventories", "VCPU")
+    client.call("POST", "/resource_providers", {"name": "host"})
+    touch(database, Touch(unit, Inventory(8)))
+    absent = {"name": "host", "inventories": {"VCPU": None}}
+    [tree] = post(client, absent)
+    assert (tree["result"], tree["changes"][0]["after"]) == ("changed", None)
+    assert there(database) == {}
+    assert client.get("/ledger/v1/declared?drift=true") == {"declared": []}
+    touch(database, Touch(unit, Inventory(8)))
+    [declared] = client.get("/ledger/v1/declared?drift=true&owner=fleet")["declared"]
+    [drift] = declared["drift"]
+    assert (drift["path"], drift["before"]) == ("host/inventories/VCPU", None)
+    assert drift["after"]["total"] == 8
+    assert client.get("/ledger/v1/declared?owner=gpu-team") == {"declared": []}
+    assert [tree["result"] for tree in post(client, absent)] == ["changed"]
+
+
+def test_a_dry_run_answers_as_the_request_and_writes_nothing(
+    client: Client, database: Database
+) -> None:
+    stock = {"inventories": {"CUSTOM_FPGA": 4}}
+    names = ("unchanged", "changed", "conflict", "refused", "removed")
+    post(client, *({"name": name, **stock} for name in names))
+    host = providers_of(database)["refused"].uuid
+    assert client.claim(new_uuid(), {host: {"CUSTOM_FPGA": 3}}).status == 204
+    more = {"name": "conflict", "inventories": {"CUSTOM_FPGA": 8}}
+    post(client, more, owner="gpu-team", force=True)
+    asked: dict[str, Any] = {
+        "trees": [
+            {"name": "unchanged", **stock},
+            {"name": "changed", "traits": ["CUSTOM_NEW"]},
+            {"name": "conflict", **stock},
+            {"name": "refused", "inventories": {"CUSTOM_FPGA": 2}},
+            {"name": "created", **stock, "children": [{"name": "gpu"}]},
+        ],
+        "resource_classes": ["CUSTOM_SPARE"],
+        "aggregates": {"rack-17": declaring.AGGREGATES[0]},
+        "projects": {"web": "9f31"},
+        "prune": True,
+        "complete": True,
+    }
+    before = database.read(backends.rows_of)
+    dry = client.call("POST", "/ledger/v1/apply", {**asked, "dry_run": True})
+    assert database.read(backends.rows_of) == before
+    done = client.call("POST", "/ledger/v1/apply", asked)
+    assert dry.status == done.status == 200
+    assert database.read(backends.rows_of) != before
+    for answer in (dry, done):
+        results = {each["name"]: each["result"] for each in answer.document["trees"]}
+        assert results == {name: name for name in (*names, "created")}
+        [created] = [e for e in answer.document["trees"] if e["name"] == "created"]
+        del created["uuid"]
+    assert dry.document == done.document
+
+
+COMPLETE = Terms("fleet", prune=True, complete=True)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Declaration([], COMPLETE),
+        one_host(4),
+        Declaration([(DeclaredProvider("host"),)], Terms("fleet")),
+    ],
+    ids=["prune", "shrink", "remove"],
+)
+def test_a_claim_between_the_plan_and_the_writing_counts(
+    client: Client, database: Database, asked: Declaration
+) -> None:
+    apply(database, one_host())
+    foreseen = foresee(database, asked)
+    assert result_of(foreseen)[0] in ("changed", "removed")
+    host, consumer = host_uuid(database), new_uuid()
+    assert client.claim(consumer, {host: {"VCPU": 6}}).status == 204
+    result, reason = result_of(applying.apply(database, asked, foreseen))
+    assert result == "refused"
+    assert "6 VCPU of host are in use" in str(reason)
+    assert client.usages(host) == {"VCPU": 6}
+    assert providers_of(database)["host"].inventories["VCPU"].total == 8
+
+
+@pytest.mark.parametrize("what", ["child", "trait", "inventory", "aggregate"])
+def test_what_an_agent_adds_before_a_host_is_pruned_stays(
+    client: Client, database: Database, what: str
+) -> None:
+    apply(database, one_host())
+    asked = Declaration([], COMPLETE)
+    foreseen = foresee(database, asked)
+    assert result_of(foreseen)[0] == "removed"
+    nic = {"name": "nic", "parent_provider_uuid": host_uuid(database)}
+    if what == "child":
+        assert client.call("POST", "/resource_providers", nic).status == 200
+    else:
+        units: dict[str, tuple[str, str, Any]] = {
+            "trait": ("traits", "HW_CPU_X86_VMX", True),
+            "inventory": ("inventories", "MEMORY_MB", Inventory(64)),
+            "aggregate": ("aggregates", declaring.AGGREGATES[0], True),
+        }
+        kind, key, value = units[what]
+        touch(database, Touch(("host", kind, key), value))
+    assert result_of(applying.apply(database, asked, foreseen))[0] == "changed"
+    left = there(database)
+    assert len(left) == (what != "child")
+    assert ("host", "inventories", "VCPU") not in left
+    assert providers_of(database).keys() >= {"host"}
 
 
 def test_a_host_is_renamed_and_its_parts_are_moved(database: Database) -> None:
     terms = Terms("fleet")
     uuids = [new_uuid() for _ in range(3)]
     before = (
-        Part("host", uuids[0]),
-        Part("numa0", uuids[1], 0),
-        Part("gpu", uuids[2], 1),
+        DeclaredProvider("host", uuids[0]),
+        DeclaredProvider("numa0", uuids[1], 0),
+        DeclaredProvider("gpu", uuids[2], 1),
     )
     apply(database, Declaration([before], terms))
     after = (
-        Part("HOST", uuids[0]),
-        Part("gpu", uuids[2], 0),
-        Part("numa1", uuids[1], 1),
+        DeclaredProvider("HOST", uuids[0]),
+        DeclaredProvider("gpu", uuids[2], 0),
+        DeclaredProvider("numa1", uuids[1], 1),
     )
     outcome = apply(database, Declaration([after], terms))
     assert result_of(outcome) == ("changed", None)
@@ -234,24 +431,92 @@ def test_a_host_is_renamed_and_its_parts_are_moved(database: Database) -> None:
     assert not apply(database, Declaration([after], terms)).plans[0].writes
 
 
+def test_owners_who_name_a_provider_otherwise_are_in_conflict(
+    client: Client, database: Database
+) -> None:
+    uuid = new_uuid()
+    ours = Declaration([(DeclaredProvider("host", uuid),)], Terms("fleet"))
+    theirs = Declaration([(DeclaredProvider("gpus", uuid),)], Terms("gpu-team"))
+
+    def conflicts(asked: Declaration) -> list[str | None]:
+        [plan] = apply(database, asked).plans
+        assert plan.result == "conflict"
+        return [change.owner for change in plan.changes]
+
+    apply(database, ours)
+    assert conflicts(theirs) == ["fleet"]
+    # Even if a person has given it that name.
+    client.call("PUT", f"/resource_providers/{uuid}", {"name": "gpus"})
+    assert conflicts(theirs) == ["fleet"]
+    forced = dataclasses.replace(theirs, terms=Terms("gpu-team", force=True))
+    assert result_of(apply(database, forced))[0] == "unchanged"
+    assert conflicts(ours) == ["gpu-team"]
+
+
+def test_what_is_declared_no_longer_and_has_changed_is_left_and_reported_once(
+    client: Client, database: Database
+) -> None:
+    apply(database, one_host(8))
+    touch(database, Touch(("host", "inventories", "VCPU"), Inventory(16)))
+    child = {"name": "nic", "parent_provider_uuid": host_uuid(database)}
+    client.call("POST", "/resource_providers", child)
+    bare = Declaration([(DeclaredProvider("host"),)], Terms("fleet"))
+    [plan] = apply(database, bare).plans
+    assert plan.result == "unchanged"
+    [drift] = plan.drift
+    assert drift == Change("host/inventories/VCPU", Inventory(8), Inventory(16))
+    assert providers_of(database)["host"].inventories["VCPU"].total == 16
+    assert apply(database, bare).plans[0].drift == ()
+
+
+def test_a_class_that_does_not_exist_prevents_its_tree_only(database: Database) -> None:
+    parts = DeclaredProvider("bad", inventories={"NOWHERE": Inventory(1)})
+    trees = [(parts,), (DeclaredProvider("good"),)]
+    outcome = apply(database, Declaration(trees, Terms("fleet")))
+    assert result_of(outcome) == ("refused", "No such resource class NOWHERE.")
+    assert result_of(outcome, 1) == ("created", None)
+
+
+def test_what_was_renamed_and_moved_has_drifted(
+    client: Client, database: Database
+) -> None:
+    parts = (
+        DeclaredProvider("host"),
+        DeclaredProvider("numa", None, 0),
+        DeclaredProvider("gpu", None, 1),
+    )
+    apply(database, Declaration([parts], Terms("fleet")))
+    host, gpu = (providers_of(database)[name].uuid for name in ("host", "gpu"))
+    body = {"name": "card", "parent_provider_uuid": host}
+    assert client.call("PUT", f"/resource_providers/{gpu}", body).status == 200
+    [declared] = client.get("/ledger/v1/declared?drift=true")["declared"]
+    assert [(each["path"], each["after"]) for each in declared["drift"]] == [
+        ("card/name", "card"),
+        ("card/parent", host),
+    ]
+    assert client.get("/ledger/v1/declared?drift=true&owner=gpu-team") == {
+        "declared": []
+    }
+
+
 def test_names_that_the_database_does_not_distinguish(database: Database) -> None:
     terms = Terms("fleet")
-    apply(database, Declaration([(Part("host"),)], terms))
-    alike = [(Part("Host"),), (Part("other"),)]
+    apply(database, Declaration([(DeclaredProvider("host"),)], terms))
+    alike = [(DeclaredProvider("Host"),), (DeclaredProvider("other"),)]
     asked = Declaration(alike, terms)
     foreseen = [str(each.result) for each in foresee(database, asked).plans]
     done = [str(each.result) for each in apply(database, asked).plans]
-    expected = "refused" if KIND == "mysql" else "created"
+    expected = "refused" if backends.KIND == "mysql" else "created"
     assert foreseen == done == [expected, "created"]
 
 
 def test_what_the_database_cannot_store_prevents_its_tree_only(
     database: Database,
 ) -> None:
-    trees = [(Part("good"),), (Part("bad\0name"),)]
+    trees = [(DeclaredProvider("good"),), (DeclaredProvider("bad\0name"),)]
     done = apply(database, Declaration(trees, Terms("fleet"))).plans
     assert str(done[0].result) == "created"
-    if KIND == "postgresql":
+    if backends.KIND == "postgresql":
         assert str(done[1].result) == "refused"
 
 
@@ -270,7 +535,7 @@ def test_claims_go_on_beside_applying(client: Client, database: Database) -> Non
     results = at_once(calls)
     assert results[:8] == ["204"] * 8
     assert set(results[8:]) <= {"changed", "unchanged"}
-    stock = providers_of(database)["host"].stocks["VCPU"]
+    stock = providers_of(database)["host"].inventories["VCPU"]
     assert (stock.used, stock.total // 8) == (8, 250)
 
 
@@ -298,7 +563,7 @@ def test_every_tree_is_done_or_untouched_when_the_process_is_killed(
         found = providers_of(database)
         for which in range(declarer.HOSTS):
             host, gpu = found[f"host{which}"], found[f"host{which}-gpu"]
-            totals = {s.total for p in (host, gpu) for s in p.stocks.values()}
+            totals = {s.total for p in (host, gpu) for s in p.inventories.values()}
             assert len(totals) == 1
             assert host.traits == gpu.traits == {f"CUSTOM_TURN_{totals.pop() % 2}"}
         drift = database.read(
@@ -345,6 +610,53 @@ def test_without_the_table_the_placement_api_goes_on(
     assert client.call("POST", "/ledger/v1/apply", DECLARED).status == 200
 
 
+def test_without_the_table_for_names_hardware_is_declared(
+    client: Client, database: Database
+) -> None:
+    with database.engine.begin() as connection:
+        models.NOTES.drop(connection)
+    try:
+        assert client.call("POST", "/ledger/v1/apply", DECLARED).status == 200
+        # Those of aggregates are for people: what is declared is the same without.
+        aggregate = new_uuid()
+        [tree] = DECLARED["trees"]
+        grouped = {
+            **DECLARED,
+            "aggregates": {"rack-17": aggregate},
+            "trees": [{**tree, "aggregates": [aggregate]}],
+            "complete": True,
+            "prune": True,
+        }
+        assert client.call("POST", "/ledger/v1/apply", grouped).status == 200
+        [host] = client.get("/ledger/v1/fleet?fields=aggregates")["providers"]
+        assert host["aggregates"] == [aggregate]
+        named = {**DECLARED, "projects": {"web": "9f31"}}
+        for answer in (
+            client.call("POST", "/ledger/v1/apply", named),
+            client.call("GET", "/ledger/v1/names"),
+        ):
+            assert (answer.status, answer.code) == (503, "placement.table_unusable")
+            assert "table notes is missing: run placement-manage db" in answer.detail
+    finally:
+        with database.engine.begin() as connection:
+            models.NOTES.create(connection)
+    assert client.call("POST", "/ledger/v1/apply", named).status == 200
+    assert client.get("/ledger/v1/names")["projects"] == {"9f31": "web"}
+
+
+def test_names_given_at_the_same_time_are_all_kept(database: Database) -> None:
+    def name(owner: str, number: int) -> None:
+        names = Names({}, {f"{owner}-{number}": f"project {owner}-{number}"})
+        apply(database, Declaration([], Terms(owner), names=names))
+
+    owners = [f"owner{number}" for number in range(6)]
+    for owner in owners:
+        at_once([partial(name, owner, number) for number in range(6)])
+    kept = database.read(naming.list_names).projects
+    each = [f"{owner}-{number}" for owner in owners for number in range(6)]
+    assert kept == {identifier: f"project {identifier}" for identifier in each}
+
+
 def test_what_was_declared_of_a_deleted_provider_is_forgotten(
     client: Client, database: Database
 ) -> None:
@@ -358,8 +670,80 @@ def test_what_was_declared_of_a_deleted_provider_is_forgotten(
     assert list(apply(database, Declaration([], terms)).plans) == []
 
 
+def test_what_an_agent_created_is_never_removed(
+    client: Client, database: Database
+) -> None:
+    client.call("POST", "/resource_providers", {"name": "host"})
+    assert result_of(apply(database, one_host())) == ("changed", None)
+    terms = Terms("fleet", prune=True, complete=True)
+    assert result_of(apply(database, Declaration([], terms))) == ("changed", None)
+    assert providers_of(database)["host"].inventories == {}
+
+
+def test_a_host_with_what_an_agent_reports_is_not_removed(
+    client: Client, database: Database
+) -> None:
+    apply(database, one_host())
+    touch(database, Touch(("host", "inventories", "MEMORY_MB"), Inventory(64)))
+    client.claim(new_uuid(), {host_uuid(database): {"MEMORY_MB": 8}})
+    terms = Terms("fleet", prune=True, complete=True)
+    assert result_of(apply(database, Declaration([], terms))) == ("changed", None)
+    assert providers_of(database)["host"].inventories.keys() == {"MEMORY_MB"}
+
+
+@pytest.mark.parametrize("parent", ["host", "host-gpu"])
+def test_a_host_with_a_child_of_an_agent_is_not_removed(
+    client: Client, database: Database, parent: str
+) -> None:
+    parts = [
+        {"name": f"host-{each}", "inventories": {"VGPU": 1}} for each in ("gpu", "fpga")
+    ]
+    declared = {"trees": [{"name": "host", "children": parts}]}
+    assert client.call("POST", "/ledger/v1/apply", declared).status == 200
+    known = providers_of(database)[parent].uuid
+    nic = {"name": "nic", "uuid": new_uuid(), "parent_provider_uuid": known}
+    assert client.call("POST", "/resource_providers", nic).status == 200
+    complete = {"trees": [], "prune": True, "complete": True}
+
+    def prune() -> list[str]:
+        answer = client.call("POST", "/ledger/v1/apply", complete).document
+        return [tree["result"] for tree in answer["trees"]]
+
+    assert prune() == ["changed"]
+    left = providers_of(database)
+    assert left.keys() == {"host", parent, "nic"}
+    assert not any(each.inventories for each in left.values())
+    # What stays is still this owner's, and goes after the child.
+    path = f"/resource_providers/{nic['uuid']}"
+    assert client.call("DELETE", path).status == 204
+    assert prune() == ["removed"]
+    assert providers_of(database) == {}
+
+
+@pytest.mark.damage
+def test_what_another_program_deleted_has_drifted(
+    client: Client, database: Database
+) -> None:
+    apply(database, one_host())
+    uuid = host_uuid(database)
+    with database.engine.begin() as connection:
+        connection.execute(sa.delete(models.Inventory))
+        connection.execute(
+            sa.update(models.ResourceProvider).values(root_provider_id=None)
+        )
+        connection.execute(sa.delete(models.ResourceProvider))
+    [declared] = client.get("/ledger/v1/declared?drift=true")["declared"]
+    [drift] = declared["drift"]
+    assert (declared["uuid"], drift["path"], drift["after"]) == (uuid, "host", None)
+    terms = Terms("fleet", prune=True, complete=True)
+    assert list(apply(database, Declaration([], terms)).plans) == []
+    assert result_of(apply(database, one_host())) == ("created", None)
+
+
 def test_ratios_that_a_database_rounds_are_no_change(database: Database) -> None:
-    part = Part("host", inventories={"VCPU": Inventory(8, allocation_ratio=1.23456789)})
+    part = DeclaredProvider(
+        "host", inventories={"VCPU": Inventory(8, allocation_ratio=1.23456789)}
+    )
     asked = Declaration([(part,)], Terms("fleet"))
     apply(database, asked)
     assert not apply(database, asked).plans[0].writes

@@ -64,7 +64,9 @@ def test_the_cloud_is_what_a_service_sees(
 def test_the_cloud_is_the_same_each_time_and_nothing_in_it_is_overfull() -> None:
     parts = list(cloud.make(HOSTS))
     assert parts == list(cloud.make(HOSTS))
-    stocks = {each.name: each.stocks for part in parts for each in part.providers}
+    inventories = {
+        each.name: each.inventories for part in parts for each in part.providers
+    }
     used: dict[tuple[str, str], int] = {}
     for part in parts:
         for consumer in part.consumers:
@@ -73,16 +75,42 @@ def test_the_cloud_is_the_same_each_time_and_nothing_in_it_is_overfull() -> None
                     key = (provider, name)
                     used[key] = used.get(key, 0) + amount
     for (provider, name), amount in used.items():
-        stock = stocks[provider][name]
+        stock = inventories[provider][name]
         assert amount <= (stock.total - stock.reserved) * stock.ratio
     # Some are busy, and some have room.
     shares = [
-        amount / stocks[provider][name].total
+        amount / inventories[provider][name].total
         for (provider, name), amount in used.items()
         if name == "MEMORY_MB"
     ]
     assert min(shares) < 0.3
     assert max(shares) > 0.8
+
+
+def test_its_explanation_names_what_hosts_lack_that_came_furthest(
+    application: "WSGIApplication", database: Database
+) -> None:
+    plant(database, 1000)
+    told = Client(application).get(
+        "/ledger/v1/explanation?resources=VCPU:120,PGPU:1"
+        "&required=CUSTOM_DEMO_TRUSTED,!COMPUTE_STATUS_DISABLED"
+    )
+    assert told["summary"] == (
+        "None of 1003 hosts serves this request. The 155 that came furthest have less "
+        "than 120 VCPU free on one provider (109 at most). Before, 163 have no VCPU; "
+        "of the 840 others, 680 have no PGPU; of the 160 others, 5 have "
+        "COMPUTE_STATUS_DISABLED, which is forbidden."
+    )
+    [change] = told["changes"]
+    assert change["text"] == (
+        "ask for 109 VCPU instead of 120: 1 host serves; for 19: 139 hosts serve"
+    )
+    nearest = told["near"][0]
+    assert nearest["name"] == "demo-r46-gpu02"
+    assert [each["text"] for each in nearest["unmet"]] == [
+        "has less than 120 VCPU free on one provider "
+        "(109 free: total 128, reserved 4, allocation_ratio 1, used 15)"
+    ]
 
 
 def test_claims_can_be_made_of_it(
@@ -237,3 +265,21 @@ def test_other_commands_need_a_configured_database(
     assert manage.main(["db", "version"]) == 1
     assert "connection" in capsys.readouterr().err
     assert not embedded.exists()
+
+
+def test_the_hosts_that_come_furthest_are_named_first(
+    application: "WSGIApplication", database: Database
+) -> None:
+    plant(database, 3 * HOSTS)
+    required = "CUSTOM_DEMO_TRUSTED,!COMPUTE_STATUS_DISABLED"
+    query = f"resources=VCPU:120,PGPU:1&required={required}"
+    told = Client(application).get(f"/ledger/v1/explanation?{query}")
+    furthest = told["constraints"][-2]
+    assert furthest["id"] == "room:VCPU"
+    assert furthest["before"] > 1
+    assert told["summary"].startswith(
+        f"None of {told['hosts']} hosts serves this request. "
+        f"The {furthest['before']} that came furthest have less than 120 VCPU free on "
+        f"one provider ({furthest['largest']} at most"
+    )
+    assert [each["unmet"][0]["id"] for each in told["near"]] == ["room:VCPU"] * 5

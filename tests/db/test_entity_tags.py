@@ -33,6 +33,7 @@ QUESTIONS = (
     FLEET,
     EVERYTHING,
     f"{FLEET}?fields=allocations",
+    f"{FLEET}?fields=consumer_count",
     f"{FLEET}?resources=VCPU:1&fields=usages",
     f"{FLEET}?required=!CUSTOM_T1",
     CAPACITY,

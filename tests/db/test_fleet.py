@@ -18,6 +18,7 @@ from placement.db import models
 from placement.forest import loading
 from placement.objects import holding
 from placement.questions import fleet
+from placement.schemas import fleet as wire
 from placement_foundation.database.storage import Database
 from placement_foundation.http import spool
 from tests import settings
@@ -117,6 +118,70 @@ def test_parents_come_first_even_if_they_are_younger(client: Client) -> None:
     ]
 
 
+@pytest.mark.parametrize("most", [0, 1, 10_000])
+@pytest.mark.parametrize("kind", cloud.KINDS)
+def test_repeats_are_the_numbers_of_their_values(
+    kind: str,
+    most: int,
+    client: Client,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wire, "MOST_NUMBERED", most)
+    cloud.plant(database, cloud.KINDS[kind](9))
+    question = f"/ledger/v1/fleet?fields={EVERYTHING}"
+    numbered = client.get(f"{question}&repeats=number")["providers"]
+    values: dict[str, list[Any]] = {"inventories": [], "traits": [], "aggregates": []}
+    numbers = 0
+    for told in numbered:
+        for name, known in values.items():
+            if isinstance(told[name], int):
+                numbers += 1
+                told[name] = known[told[name]]
+            else:
+                known.append(told[name])
+    assert numbered == client.get(question)["providers"]
+    assert bool(numbers) == bool(most)
+
+
+@pytest.mark.damage
+@pytest.mark.parametrize("chunk", [2, 1_000])
+@pytest.mark.parametrize("kind", ["flat", "shared", "nested", "wide"])
+def test_consumers_are_counted_once_in_each_tree(
+    kind: str,
+    chunk: int,
+    client: Client,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cloud.plant(database, cloud.KINDS[kind](3))
+    held = models.Allocation.consumer_id
+    with database.engine.begin() as connection:
+        ids = connection.execute(sa.select(held).distinct().order_by(held)).scalars()
+        first, *others = ids
+        same = held.in_(others[::2])
+        connection.execute(
+            sa.update(models.Allocation).where(same).values(consumer_id=first)
+        )
+    consumers: dict[str, set[str]] = {}
+    listed = client.get("/ledger/v1/fleet?fields=parent,allocations")["providers"]
+    for each in listed:
+        consumers.setdefault(each["root_provider_uuid"], set()).update(
+            each["allocations"]
+        )
+    expected = {
+        each["uuid"]: len(consumers[each["root_provider_uuid"]]) for each in listed
+    }
+    assert max(expected.values()) > 1
+    monkeypatch.setattr("placement_foundation.database.storage.CHUNK", chunk)
+    question = "/ledger/v1/fleet?fields=consumer_count"
+    for filters in ("", "&resources=VCPU:1"):
+        found = client.get(question + filters)["providers"]
+        assert found
+        for each in found:
+            assert each["tree_consumers"] == expected[each["uuid"]]
+
+
 def test_many_filtered_providers_are_as_good_as_few(
     client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +253,7 @@ def test_the_number_of_statements_is_the_same_for_few_and_for_many(
         f"/ledger/v1/fleet?fields={EVERYTHING}",
         "/ledger/v1/fleet?required=HW_NUMA_ROOT",
         "/ledger/v1/fleet?fields=consumers",
+        "/ledger/v1/fleet?fields=consumer_count",
     ]
     cloud.plant(database, cloud.nested(1))
     # The first request finds out which tables of ours can be used.
@@ -202,7 +268,7 @@ def test_the_number_of_statements_is_the_same_for_few_and_for_many(
             counts.append(len(executed))
         for _ in range(20):
             client.make_provider(VCPU=8)
-    assert counts[:3] == counts[3:]
+    assert counts[:4] == counts[4:]
     assert counts[0] <= 5
 
 
@@ -239,7 +305,7 @@ def test_what_is_written_meanwhile_is_not_seen(
         return list(fleet.list_members(grown, None, holdings))
 
     [member] = database.read(look)
-    assert member.provider.stocks["VCPU"].used == 0
+    assert member.provider.inventories["VCPU"].used == 0
     assert member.holdings == ()
     assert client.usages(last)["VCPU"] == 1
 

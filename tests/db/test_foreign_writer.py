@@ -66,6 +66,9 @@ def test_every_write_of_another_service_is_noticed_within_seconds(
     writer, foreign = Writer(rng, [one.client]), ForeignWriter(rng, plain.database)
     for _ in range(25):
         writer.write()
+    # There is enough for most acts to change something.
+    for _ in range(6):
+        writer.add_provider()
     noticed = set()
     for _ in range(40):
         writer.write()

@@ -1,21 +1,31 @@
 """Each operation that changes something leaves entries, and these say what it was."""
 
+import datetime
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
+import webob
 
 from placement.db import models
+from placement.demonstration import planting
 from placement.model.lease import BATON
-from placement.objects import copying, leasing, online_migration, standard_name
-from placement.objects.journal import filing, packing
+from placement.objects import (
+    clock,
+    copying,
+    leasing,
+    online_migration,
+    standard_name,
+)
+from placement.objects.journal import filing, packing, recording
 from placement.objects.soundness import checking
 from placement.routes import ROUTES
 from placement_foundation.database.storage import Database
 from tests import backends
 from tests.client import Client, new_uuid, wants
+from tests.witness import Witness
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -348,6 +358,12 @@ STORIES: dict[tuple[str, str], list[Story]] = {
     ("PUT", "/traits/{name}"): [create_trait],
     ("DELETE", "/traits/{name}"): [delete_trait],
 }
+# Operations that change nothing that the journal is about.
+BESIDE = {
+    # What an audit has found is a note about the ledger.
+    ("PUT", "/ledger/v1/audits/{name}"),
+    ("DELETE", "/ledger/v1/audits/{name}"),
+}
 
 
 def test_every_operation_that_writes_has_a_story() -> None:
@@ -357,7 +373,7 @@ def test_every_operation_that_writes_has_a_story() -> None:
         for method, operation in methods.items()
         if method != "GET" and not operation.changes_nothing
     }
-    assert writing == STORIES.keys()
+    assert writing == STORIES.keys() | BESIDE
 
 
 @pytest.mark.parametrize(
@@ -389,6 +405,51 @@ def test_an_entry_says_everything_about_a_claim(scene: Scene) -> None:
     assert entry["consumer"]["project_id"] == "team-blue"
     assert entry["request"] == f"PUT /allocations/{scene.consumer}"
     assert packing.unpack(packing.pack(entry)) == json.loads(json.dumps(entry))
+
+
+def test_an_entry_says_who_has_asked_and_names_what_it_mentions(
+    application: "WSGIApplication", scene: Scene
+) -> None:
+    host, consumer = new_uuid(), new_uuid()
+    below = {"name": "compute-7", "uuid": host, "inventories": {"VCPU": {"total": 4}}}
+    scene.ok("POST", "/ledger/v1/apply", {"trees": [below]})
+    scene.entries()
+    known = f"req-{new_uuid()}"
+    request = webob.Request.blank(f"/allocations/{consumer}", method="PUT")
+    request.headers.update(
+        {
+            "x-auth-token": "admin:ops",
+            "x-user-name": "Ann",
+            "x-project-name": "operations",
+            "x-openstack-request-id": known,
+            "openstack-api-version": "placement latest",
+        }
+    )
+    request.content_type = "application/json"
+    request.json = wants({host: {"VCPU": 2}}, project="blue")
+    answer = request.get_response(application)
+    assert answer.status_int == 204
+    [entry] = scene.entries()
+    assert entry["names"] == {host: "compute-7"}
+    assert entry["root"] == host
+    assert (entry["user_id"], entry["user_name"]) == ("admin", "Ann")
+    assert (entry["project_id"], entry["project_name"]) == ("ops", "operations")
+    assert entry["consumer"]["project_id"] == "blue"
+    assert entry["global_request_id"] == known
+    assert entry["request_id"] == answer.headers["x-openstack-request-id"] != known
+
+
+def test_the_time_is_that_of_the_database(
+    scene: Scene, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if backends.KIND == "sqlite":
+        pytest.skip("its clock is that of this process")
+    long_ago = datetime.datetime(2001, 1, 1)
+    monkeypatch.setattr(clock, "now", lambda: long_ago)
+    claim(scene)
+    [entry] = scene.entries()
+    told = datetime.datetime.fromisoformat(entry["time"]).timestamp()
+    assert abs(told - database.read(clock.load_milliseconds) / 1000) < 60
 
 
 def test_what_changes_nothing_leaves_no_entry(scene: Scene) -> None:
@@ -437,14 +498,34 @@ def expire_lease(scene: Scene, database: Database) -> None:
 def repair(scene: Scene, database: Database) -> None:
     with database.engine.begin() as connection:
         connection.execute(
+            sa.update(models.ResourceProvider).values(root_provider_id=None)
+        )
+        connection.execute(
             sa.update(models.Allocation).values(consumer_id=new_uuid().upper())
         )
         connection.execute(sa.delete(models.FOREST_STAMPS))
 
-    def mend(connection: sa.Connection) -> None:
-        assert checking.repair(connection, list(checking.check(connection)))
-
     database.write(mend)
+
+
+def mend(connection: sa.Connection) -> None:
+    assert checking.repair(connection, list(checking.check(connection)))
+
+
+@pytest.mark.damage
+def test_a_repair_says_which_roots_it_has_set(scene: Scene, database: Database) -> None:
+    lost = sa.update(models.ResourceProvider).values(root_provider_id=None)
+    with database.engine.begin() as connection:
+        connection.execute(lost)
+    database.write(mend)
+    *mended, gap = scene.entries()
+    assert gap["type"] == "journal.gap"
+    assert [each["type"] for each in mended] == ["provider.updated"] * 2
+    for each, provider in zip(mended, (scene.provider, scene.other), strict=True):
+        after = {"name": provider, "parent": None, "root": provider}
+        assert each["subject"] == each["root"] == provider
+        assert (each["before"], each["after"]) == ({**after, "root": None}, after)
+        assert each["generation"] == scene.client.generation(provider)
 
 
 def set_roots(scene: Scene, database: Database) -> None:
@@ -476,15 +557,34 @@ def add_standard_names(scene: Scene, database: Database) -> None:
     standard_name.synchronise(database)
 
 
+def plant(scene: Scene, database: Database) -> None:
+    database.write(backends.empty_placement)
+    database.write(lambda connection: planting.plant(connection, 1))
+
+
+def uproot(scene: Scene, database: Database) -> None:
+    plant(scene, database)
+    scene.entries()
+    database.write(planting.remove)
+
+
+def copy(scene: Scene, database: Database) -> None:
+    lines = database.look(lambda connection: list(copying.read(connection)))
+    database.write(backends.empty_placement)
+    database.write(lambda connection: copying.write(connection, iter(lines)))
+
+
 @pytest.mark.damage
 @pytest.mark.parametrize(
     ("work", "kinds"),
     [
         (expire_lease, ["allocations.changed", "lease.expired"]),
-        (repair, ["journal.gap"]),
+        (repair, ["journal.gap", "provider.updated", "provider.updated"]),
         (set_roots, ["journal.gap"]),
         (create_consumers, ["journal.gap"]),
         (add_standard_names, ["resource_class.created", "trait.created"]),
+        (plant, ["journal.gap", "resource_class.created"]),
+        (uproot, ["journal.gap"]),
     ],
 )
 def test_work_without_a_request_leaves_entries_as_well(
@@ -493,6 +593,35 @@ def test_work_without_a_request_leaves_entries_as_well(
     scene.claim(VCPU=2)
     work(scene, database)
     assert sorted(each["type"] for each in scene.entries()) == kinds
+
+
+@pytest.mark.damage
+@pytest.mark.parametrize(
+    ("work", "writer"),
+    [
+        (expire_lease, "leasing._end_some"),
+        (repair, "checking.repair"),
+        (set_roots, "online_migration.set_root_provider_ids"),
+        (create_consumers, "online_migration.create_incomplete_consumers"),
+        (add_standard_names, "standard_name."),
+        (plant, "planting.plant"),
+        (uproot, "planting.remove"),
+        (copy, "copying.write"),
+    ],
+)
+def test_work_that_forgets_its_entries_is_noticed(
+    work: Work,
+    writer: str,
+    scene: Scene,
+    database: Database,
+    watched: Witness,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene.claim(VCPU=2)
+    monkeypatch.setattr(recording, "_note", lambda *unused: None)
+    work(scene, database)
+    found, watched.missing = watched.missing, []
+    assert any(writer in each for each in found), found
 
 
 def test_an_imported_copy_is_another_journal(scene: Scene, database: Database) -> None:

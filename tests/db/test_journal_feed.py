@@ -267,6 +267,36 @@ def test_what_was_not_recorded_is_a_gap(database: Database) -> None:
     assert found == ["journal.gap", "allocations.changed"]
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_gap_is_said_once_even_if_the_commit_is_lost(
+    lost: bool, database: Database
+) -> None:
+    client = Client(app.build(settings.make_config(), database))
+    provider, cursor = client.make_provider(VCPU=10), now(client)
+    database.write(keeping.miss)
+    if lost:
+        backends.fail_next_commit(database)
+    claim(client, provider)
+    claim(client, provider)
+    found = [each["type"] for each in follow(client, cursor)]
+    assert found == ["journal.gap", "allocations.changed", "allocations.changed"]
+
+
+def test_what_is_missed_meanwhile_is_another_gap(database: Database) -> None:
+    client = Client(app.build(settings.make_config(), database))
+    provider, cursor = client.make_provider(VCPU=10), now(client)
+    database.write(keeping.miss)
+
+    def miss_more(connection: sa.Connection) -> None:
+        keeping.miss(connection)
+
+    sa.event.listen(database.engine, "commit", miss_more, once=True)
+    claim(client, provider)
+    claim(client, provider)
+    found = [each["type"] for each in follow(client, cursor)]
+    assert found == ["journal.gap", "allocations.changed"] * 2
+
+
 def test_the_feed_goes_on_where_the_fleet_ends(client: Client, provider: str) -> None:
     cursor = client.get("/ledger/v1/fleet")["cursor"]
     consumer = claim(client, provider)

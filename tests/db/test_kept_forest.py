@@ -5,6 +5,7 @@ one that keeps nothing.
 """
 
 import functools
+import gc
 import os
 import random
 import threading
@@ -17,7 +18,7 @@ import sqlalchemy as sa
 
 from placement import app
 from placement.db import migration, models
-from placement.forest import cache, forest, reading, vocabulary
+from placement.forest import cache, fingerprint, forest, reading, vocabulary
 from placement.model.allocation import Claim
 from placement.model.consumer import WantedConsumer
 from placement.model.inventory import InventoryUsage
@@ -109,7 +110,8 @@ def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) ->
     writer = instances.start()
     late = one.database.read(look_late)
     rooms = {
-        tree.root.uuid: tree.root.stocks["VCPU"].room for tree in late.everything.trees
+        tree.root.uuid: tree.root.inventories["VCPU"].room
+        for tree in late.everything.trees
     }
     assert rooms == {host: 8, other: 8}
     with statements(one.database) as executed:
@@ -153,6 +155,113 @@ def test_the_service_loads_the_forest_when_it_starts(
         assert client.get(HOSTS)["provider_summaries"].keys() == {host}
     assert len(executed) <= UNCHANGED
     database.engine.dispose()
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_the_collector_rests_while_the_forest_is_loaded_at_the_start(
+    is_enabled: bool, instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = instances.start()
+    one.client.make_provider(VCPU=8)
+    rests = []
+    load = one.keeper.load
+
+    def note(connection: sa.Connection) -> Any:
+        rests.append(not gc.isenabled())
+        return load(connection)
+
+    monkeypatch.setattr(one.keeper, "load", note)
+    was_enabled = gc.isenabled()
+    try:
+        gc.enable() if is_enabled else gc.disable()
+        cache.warm_up(one.database, one.keeper)
+        assert gc.isenabled() == is_enabled
+    finally:
+        gc.enable() if was_enabled else gc.disable()
+    assert rests == [True]
+    assert one.keeper.is_keeping
+
+
+def test_however_long_loading_takes_it_is_compared_with_the_database_once(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, load = instances.start(), reading.load
+    compared = []
+
+    def load_slowly(*args: Any) -> Any:
+        one.clock.now += 10 * cache.LOOK_EVERY
+        return load(*args)
+
+    def compare(connection: sa.Connection) -> Any:
+        compared.append(connection)
+        return sums(connection)
+
+    sums = fingerprint.load
+    monkeypatch.setattr(reading, "load", load_slowly)
+    monkeypatch.setattr(fingerprint, "load", compare)
+    cache.warm_up(one.database, one.keeper)
+    assert len(compared) == 1
+    # A check may take as long, so the next one leaves time for requests.
+    one.clock.now += 10 * cache.LOOK_EVERY
+    free_hosts(one)
+    assert len(compared) == 2
+
+
+def test_a_check_that_takes_long_holds_up_no_request(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = instances.start()
+    one.client.make_provider(VCPU=8)
+    sums, takes, checks = fingerprint.load, 0.0, 0
+
+    def compare(connection: sa.Connection) -> Any:
+        nonlocal checks
+        checks += 1
+        one.clock.now += takes
+        return sums(connection)
+
+    free_hosts(one)
+    monkeypatch.setattr(fingerprint, "load", compare)
+    # As long as it is short, a request makes it when it is due, and nobody else.
+    for number in (1, 2):
+        one.clock.now += cache.LOOK_EVERY
+        one.database.look(one.keeper.look_ahead)
+        free_hosts(one)
+        assert checks == number
+    takes = 2.0
+    one.clock.now += cache.LOOK_EVERY
+    free_hosts(one)
+    # From now on, it is made before it is due for a request, and only then.
+    for number in (4, 5):
+        for _ in range(int(cache.REST * takes / cache.LOOK_EVERY)):
+            one.database.look(one.keeper.look_ahead)
+            before = checks
+            free_hosts(one)
+            assert checks == before
+            one.clock.now += cache.LOOK_EVERY
+        assert checks == number
+    # If nobody else makes it, a request does: what is wrong is found all the same.
+    one.clock.now += cache.REST * takes
+    free_hosts(one)
+    assert checks == 6
+
+
+def test_a_check_beside_requests_finds_what_was_not_recorded(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = instances.start()
+    one.client.make_provider(VCPU=8)
+    monkeypatch.setattr(cache, "LONG", 0.0)
+    free_hosts(one)
+    kept_before = one.keeper.is_keeping
+    one.database.write(raise_generation)
+    one.database.look(one.keeper.look_ahead)
+    assert kept_before
+    assert not one.keeper.is_keeping
+    # Nothing is kept, so there is nothing to check.
+    one.clock.now += cache.LOOK_EVERY
+    one.database.look(one.keeper.look_ahead)
+    assert not one.keeper.is_keeping
 
 
 def give_back_silently(connection: sa.Connection) -> None:
@@ -312,7 +421,7 @@ def test_a_provider_that_moves_leaves_one_tree_and_is_in_the_other(
     assert one.keeper.is_keeping
 
 
-# The start of a transaction, and the newest tokens.
+# The start of a transaction, and what has changed.
 UNCHANGED = 2
 
 
@@ -341,7 +450,7 @@ def test_however_many_trees_have_changed_it_takes_as_many_statements_as_for_one(
         with statements(one.database) as executed:
             free_hosts(one)
         counts.append(len(executed))
-    assert counts[0] == counts[1] <= UNCHANGED + 3
+    assert counts[0] == counts[1] <= UNCHANGED + 1
 
 
 def test_a_caller_sees_its_write_at_any_instance_while_others_write(
@@ -478,16 +587,16 @@ def forest_of_hosts(count: int) -> forest.Forest:
     for number in range(count):
         special = number in (0, count - 1)
         traits = {f"CUSTOM_T{1 if number else 2}"} if special else {"HW_COMMON"}
-        stocks = {"VCPU": InventoryUsage(8)}
+        inventories = {"VCPU": InventoryUsage(8)}
         if not number:
-            stocks = {"VCPU": InventoryUsage(16), "DISK_GB": InventoryUsage(8)}
+            inventories = {"VCPU": InventoryUsage(16), "DISK_GB": InventoryUsage(8)}
         elif special:
-            stocks = {"VCPU": InventoryUsage(4)}
+            inventories = {"VCPU": InventoryUsage(4)}
         provider = Provider(
             f"host{number}",
             None,
             f"host{number}",
-            stocks,
+            inventories,
             tuple(traits),
             frozenset(traits),
             frozenset(AGGREGATES[:1] if number == 3 else ()),

@@ -17,6 +17,8 @@ import webob
 
 from placement.db import models
 from placement.forest import cache
+from placement.objects import change_log
+from placement.questions import providers
 from tests.client import new_uuid
 from tests.db.test_kept_forest import UNCHANGED, fill
 from tests.instances import Instance, Instances, ask
@@ -60,7 +62,7 @@ class Rows:
             row = models.ResourceProvider
             self.provider = self.first(sa.select(row.__table__).where(row.uuid == uuid))
             if self.provider:
-                self.stocks = self.having(
+                self.inventories = self.having(
                     models.Inventory, models.ResourceClass, "resource_class_id"
                 )
                 self.traits = self.having(
@@ -122,16 +124,17 @@ def show(rows: Rows) -> tuple[Any, list[Any]]:
 
 def inventories(rows: Rows) -> tuple[Any, list[Any]]:
     records = {
-        row[-1]: {field: getattr(row, field) for field in FIELDS} for row in rows.stocks
+        row[-1]: {field: getattr(row, field) for field in FIELDS}
+        for row in rows.inventories
     }
     return {
         "resource_provider_generation": rows.provider.generation,
         "inventories": records,
-    }, rows.stocks
+    }, rows.inventories
 
 
 def inventory(rows: Rows) -> tuple[Any, list[Any]]:
-    for row in rows.stocks:
+    for row in rows.inventories:
         if row[-1] == "VCPU":
             record = {field: getattr(row, field) for field in FIELDS}
             generation = rows.provider.generation
@@ -157,7 +160,7 @@ def usages(rows: Rows) -> tuple[Any, list[Any]]:
     return {
         "resource_provider_generation": rows.provider.generation,
         "usages": {
-            row[-1]: rows.used.get(row.resource_class_id, 0) for row in rows.stocks
+            row[-1]: rows.used.get(row.resource_class_id, 0) for row in rows.inventories
         },
     }, []
 
@@ -239,36 +242,100 @@ def test_the_order_is_that_of_creation(instances: Instances) -> None:
         ]
 
 
-@pytest.mark.parametrize("path", READS)
-def test_a_read_takes_one_statement(path: str, instances: Instances) -> None:
-    one, other = instances.start(), instances.start()
-    host = other.client.make_provider(VCPU=8)
-    url = f"/resource_providers/{host}{path}"
-    one.client.get(url)
-    with statements(one.database) as executed:
-        one.client.get(url)
-    assert len(executed) <= UNCHANGED
-    with statements(one.database) as executed:
-        assert one.client.call("GET", url.replace(host, new_uuid())).status == 404
-    assert len(executed) <= UNCHANGED
-    fill(other, host, 1)
-    # The lists of changes, and the trees that have changed.
-    with statements(one.database) as executed:
-        one.client.get(url)
-    assert len(executed) <= UNCHANGED + 2
+# Questions about one provider, by its UUID, which is also its name.
+ABOUT_ONE = [f"/resource_providers/{{}}{path}" for path in READS] + [
+    f"/resource_providers?{key}={{}}" for key in ("uuid", "name", "in_tree")
+]
 
 
-@pytest.mark.parametrize("query", ["uuid={}", "name={}", "in_tree={}"])
-def test_a_list_by_one_provider_takes_one_statement(
-    query: str, instances: Instances
+@pytest.mark.parametrize("question", ABOUT_ONE)
+def test_a_read_takes_one_statement_whatever_else_has_changed(
+    question: str, instances: Instances
 ) -> None:
-    one = instances.start()
-    host = one.client.make_provider(VCPU=8)
-    url = f"/resource_providers?{query.format(host)}"
-    one.client.get(url)
+    one, other = instances.start(), instances.start()
+    host, elsewhere = (other.client.make_provider(VCPU=8) for _ in range(2))
+    ask(one, question.format(host))
+    for uuid in (host, new_uuid()):
+        fill(other, elsewhere, 1)
+        with statements(one.database) as executed:
+            ask(one, question.format(uuid))
+        assert len(executed) <= UNCHANGED, executed
+    fill(other, host, 1)
+    # Which trees have changed, and these trees.
     with statements(one.database) as executed:
-        assert len(one.client.get(url)["resource_providers"]) == 1
-    assert len(executed) <= UNCHANGED
+        ask(one, question.format(host))
+    assert len(executed) <= UNCHANGED + 2, executed
+
+
+def test_small_reads_follow_what_they_do_not_need_before_there_is_too_much(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    host, busy = other.client.make_provider(VCPU=8), other.client.make_provider(VCPU=99)
+    path = f"/resource_providers/{host}/usages"
+    one.client.get(path)
+    # So often that no list of changes goes back to what was kept at first.
+    for _ in range(change_log.LONGEST // change_log.TOKEN_LENGTH):
+        fill(other, busy, 1)
+        one.clock.now += cache.FOLLOW_EVERY / 2
+        # It is not about whether others write.
+        one.keeper._next_look = one.clock.now + cache.LOOK_EVERY
+        one.client.get(path)
+    with statements(one.database) as executed:
+        ask(one, "/allocation_candidates?resources=VCPU:1")
+    assert len(executed) <= UNCHANGED + 1, executed
+
+
+def test_a_list_of_one_host_may_depend_on_others(instances: Instances) -> None:
+    # Whether there is any host with the trait decides whether the class is looked at.
+    one, other = instances.start(), instances.start()
+    host, elsewhere = (other.client.make_provider(VCPU=8) for _ in range(2))
+    other.client.call("PUT", "/traits/CUSTOM_RARE")
+    query = f"uuid={host}&required=CUSTOM_RARE&resources=CUSTOM_MISSING:1"
+    assert ask(one, f"/resource_providers?{query}") == {"resource_providers": []}
+    body = {"resource_provider_generation": 1, "traits": ["CUSTOM_RARE"]}
+    path = f"/resource_providers/{elsewhere}/traits"
+    assert other.client.call("PUT", path, body).status == 200
+    assert "CUSTOM_MISSING" in ask(one, f"/resource_providers?{query}")
+
+
+def test_a_thread_with_an_older_moment_reads_a_provider_at_that_moment(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    host, elsewhere = (other.client.make_provider(VCPU=8) for _ in range(2))
+    parts = {uuid: providers.part_around(uuid) for uuid in (host, elsewhere)}
+    path = f"/resource_providers/{host}/usages"
+    one.client.get(path)
+
+    def look_late(connection: sa.Connection) -> None:
+        # The moment of this transaction is that of its first statement.
+        connection.execute(sa.text("SELECT count(*) FROM traits"))
+        fill(other, host, 3)
+        assert one.client.get(path)["usages"] == {"VCPU": 3}
+        newest = one.keeper._kept
+        for uuid, part in parts.items():
+            found = cache.load(connection, one.keeper, part).provider(uuid)
+            assert found
+            assert found.inventories["VCPU"].used == 0
+            assert one.keeper._kept is newest, "what is kept goes back in time"
+
+    one.database.read(look_late)
+    assert one.client.get(path)["usages"] == {"VCPU": 3}
+
+
+def test_a_name_that_changes_is_seen_in_what_has_not_changed(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    assert other.client.call("PUT", "/resource_classes/CUSTOM_OLD").status == 201
+    host = other.client.make_provider(CUSTOM_OLD=8)
+    path = f"/resource_providers/{host}/usages"
+    assert one.client.get(path)["usages"] == {"CUSTOM_OLD": 0}
+    renamed = {"name": "CUSTOM_NEW"}
+    answer = other.client.call("PUT", "/resource_classes/CUSTOM_OLD", renamed, "1.6")
+    assert answer.status == 200
+    assert one.client.get(path)["usages"] == {"CUSTOM_NEW": 0}
 
 
 @pytest.mark.parametrize("path", READS)

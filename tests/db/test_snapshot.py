@@ -70,7 +70,7 @@ def associations(
     words = loading.load_vocabulary(connection)
     class_ids, trait_ids = words.class_ids, words.trait_ids
     aggregates = {name: number for number, name in enumerate(forest.AGGREGATES, 1)}
-    stocks = [
+    inventories = [
         (key, class_ids[name], vars(inventory))
         for node, key in ids.items()
         for name, inventory in node.inventories.items()
@@ -82,7 +82,7 @@ def associations(
                 "resource_class_id": class_id,
                 **{name: value for name, value in fields.items() if name != "used"},
             }
-            for key, class_id, fields in stocks
+            for key, class_id, fields in inventories
         ],
         # In two parts, for sums.
         models.Allocation: [
@@ -92,7 +92,7 @@ def associations(
                 "consumer_id": consumer,
                 "used": used,
             }
-            for key, class_id, fields in stocks
+            for key, class_id, fields in inventories
             for consumer, used in (("c1", 1), ("c2", fields["used"] - 1))
             if fields["used"] and used
         ],
@@ -178,7 +178,7 @@ def describe(tree: Tree) -> Any:
             member.uuid,
             member.parent_uuid,
             member.root_uuid,
-            dict(member.stocks),
+            dict(member.inventories),
             sorted(member.trait_names),
             member.traits,
             member.aggregates,
@@ -327,7 +327,7 @@ def test_the_last_unit_there_is_can_be_had_whatever_digits_a_ratio_loses(
         planted, [forest.Node("host", None, {"VCPU": stock}, frozenset(), frozenset())]
     )
     loaded = planted.read(everything)
-    last = loaded.trees[0].root.stocks["VCPU"].capacity
+    last = loaded.trees[0].root.inventories["VCPU"].capacity
     for amount, count in ((last, 1), (last + 1, 0)):
         request = Request((Group("", {"VCPU": amount}),))
         assert len(ask(planted, request)) == count

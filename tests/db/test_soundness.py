@@ -1,21 +1,27 @@
 """Every kind of damage that is planted is found, and mended if there is one way to."""
 
+import io
+import json
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
 
 from placement.cmd import manage
+from placement.cmd.checking import SHOWN
 from placement.db import models
 from placement.demonstration import planting
 from placement.objects import standard_name
+from placement.objects.journal import keeping
 from placement.objects.soundness import checking
-from placement.objects.soundness.rule import RULES
+from placement.objects.soundness.rule import RULES, Rule
 from placement_foundation.database.storage import Database
-from tests import backends
+from tests import backends, terminal
 from tests.client import Client, new_uuid
 
 if TYPE_CHECKING:
@@ -25,11 +31,13 @@ pytestmark = pytest.mark.damage
 
 Plant = Callable[[sa.Connection], None]
 NOWHERE = 987_654
+PROGRAM = Path(sys.executable).with_name("placement-manage")
 
 
 @pytest.fixture
 def cloud(database: Database) -> Iterator[Database]:
     """A database with a cloud in which nothing is wrong."""
+    keeping.keep(database, days=1)
     database.write(lambda connection: planting.plant(connection, 12))
     database.write(add_child)
     yield database
@@ -44,6 +52,13 @@ def cloud(database: Database) -> Iterator[Database]:
             sa.update(providers).values(root_provider_id=None, parent_provider_id=None)
         )
     standard_name.synchronise(database)
+
+
+@pytest.fixture
+def managed(cloud: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``placement-manage`` find the database."""
+    url = cloud.engine.url.render_as_string(hide_password=False)
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
 
 
 def add_child(connection: sa.Connection) -> None:
@@ -76,7 +91,7 @@ def unguarded(database: Database) -> Iterator[sa.Connection]:
         connection.invalidate()
 
 
-def found(database: Database) -> dict[str, checking.Finding]:
+def found(database: Database) -> dict[str, checking.BrokenRule]:
     return {
         each.rule.name: each
         for each in database.look(lambda connection: list(checking.check(connection)))
@@ -167,6 +182,49 @@ def misplace(connection: sa.Connection) -> None:
     )
 
 
+def change_used_stock(**values: Any) -> Plant:
+    """Return what changes the inventory that the first allocation uses."""
+
+    def plant(connection: sa.Connection) -> None:
+        row = first(connection, models.Allocation)
+        held = sa.select(
+            models.Allocation.resource_provider_id, models.Allocation.resource_class_id
+        ).where(models.Allocation.id == row)
+        provider, resource_class = connection.execute(held).one()
+        connection.execute(
+            sa.update(models.Inventory)
+            .where(
+                models.Inventory.resource_provider_id == provider,
+                models.Inventory.resource_class_id == resource_class,
+            )
+            .values(**values)
+        )
+
+    return plant
+
+
+def allocate_twice(connection: sa.Connection) -> None:
+    """Add a row that says again what the first allocation says."""
+    columns = [
+        column
+        for column in models.Allocation.__table__.columns
+        if column.name not in ("id", "created_at", "updated_at")
+    ]
+    row = first(connection, models.Allocation)
+    again = sa.select(*columns).where(models.Allocation.id == row)
+    connection.execute(sa.insert(models.Allocation).from_select(columns, again))
+
+
+def lose_child_root(connection: sa.Connection) -> None:
+    """Make a child its own root."""
+    providers = models.ResourceProvider
+    connection.execute(
+        sa.update(providers)
+        .where(providers.parent_provider_id.is_not(None))
+        .values(root_provider_id=providers.id)
+    )
+
+
 def end_lease(connection: sa.Connection) -> None:
     connection.execute(
         sa.insert(models.LEASES).values(consumer_id=NOWHERE, expires_at=1)
@@ -181,6 +239,10 @@ def declare_nothing(connection: sa.Connection) -> None:
     )
 
 
+def lose_journal(connection: sa.Connection) -> None:
+    connection.execute(sa.delete(models.JOURNAL_STATE))
+
+
 def lose_stamps(connection: sa.Connection) -> None:
     connection.execute(
         sa.delete(models.FOREST_STAMPS).where(models.FOREST_STAMPS.c.shard > 200)
@@ -191,6 +253,7 @@ DAMAGE: dict[str, tuple[Plant, bool]] = {
     "over-capacity": (change(models.Allocation, used=2_000_000_000), False),
     "odd-amount": (change(models.Allocation, used=2_000_000_000), False),
     "impossible-inventory": (change(models.Inventory, step_size=0, total=-1), False),
+    "negative-capacity": (change(models.Inventory, reserved=2_000_000_000), False),
     "empty-allocation": (change(models.Allocation, used=0), False),
     "allocation-provider": (
         change(models.Allocation, resource_provider_id=NOWHERE),
@@ -202,6 +265,7 @@ DAMAGE: dict[str, tuple[Plant, bool]] = {
         False,
     ),
     "allocation-consumer": (change(models.Allocation, consumer_id=new_uuid()), False),
+    "allocation-twice": (allocate_twice, False),
     "consumer-allocations": (add_consumer, True),
     "consumer-owner": (change(models.Consumer, project_id=NOWHERE), False),
     "consumer-type": (change(models.Consumer, consumer_type_id=NOWHERE), False),
@@ -243,52 +307,236 @@ DAMAGE: dict[str, tuple[Plant, bool]] = {
     "lease": (end_lease, True),
     "declaration": (declare_nothing, True),
     "rows-of-forest_stamps": (lose_stamps, True),
+    "rows-of-journal_state": (lose_journal, True),
 }
+# Other ways to break the same rules.
+MORE: list[tuple[str, Plant]] = [
+    ("over-capacity", change_used_stock(total=0)),
+    ("over-capacity", change_used_stock(reserved=models.Inventory.total)),
+    ("over-capacity", change_used_stock(allocation_ratio=0.001)),
+    ("odd-amount", change_used_stock(min_unit=1_000_000)),
+    ("odd-amount", change_used_stock(max_unit=models.Inventory.min_unit - 1)),
+    ("odd-amount", change_used_stock(step_size=1_000_000)),
+    *[
+        ("impossible-inventory", change(models.Inventory, **{name: least - 1}))
+        for name, least in {
+            "total": 0,
+            "reserved": 0,
+            "min_unit": 1,
+            "max_unit": 1,
+            "step_size": 1,
+        }.items()
+    ],
+    ("consumer-owner", change(models.Consumer, user_id=NOWHERE)),
+    ("provider-root", change(models.ResourceProvider, root_provider_id=None)),
+    ("provider-tree", lose_child_root),
+    (
+        "provider-tree",
+        change(
+            models.ResourceProvider,
+            root_provider_id=models.ResourceProvider.root_provider_id + 1,
+        ),
+    ),
+    ("provider-name", change(models.ResourceProvider, generation=None)),
+    (
+        "parent-circle",
+        change(models.ResourceProvider, parent_provider_id=models.ResourceProvider.id),
+    ),
+]
+PLANTED = [(name, plant) for name, (plant, _) in DAMAGE.items()] + MORE
+
+# The schema forbids these, so no row of a database that we made can be planted.
+TWICE = [rule for rule in RULES if rule.name.endswith("-twice")]
 
 
 def test_a_sound_cloud_has_nothing_to_find(cloud: Database) -> None:
     assert not found(cloud)
 
 
-@pytest.mark.parametrize("name", DAMAGE)
+def what_counts(connection: sa.Connection) -> list[Any]:
+    """Return the allocations of what exists."""
+    held = models.Allocation
+    query = (
+        sa.select(held.__table__)
+        .join(
+            models.ResourceProvider,
+            models.ResourceProvider.id == held.resource_provider_id,
+        )
+        .join(models.ResourceClass, models.ResourceClass.id == held.resource_class_id)
+        .order_by(held.id)
+    )
+    return list(connection.execute(query))
+
+
+def count_gaps(connection: sa.Connection) -> int:
+    """Return how often readers of the journal are told that they know too little."""
+    inbox = models.JOURNAL_INBOX.c.entries
+    entries = connection.scalars(sa.select(inbox).order_by(models.JOURNAL_INBOX.c.id))
+    return sum('"journal.gap"' in each for each in entries)
+
+
+@pytest.mark.parametrize(
+    ("name", "plant"),
+    PLANTED,
+    ids=[f"{name}-{number}" for number, (name, _) in enumerate(PLANTED)],
+)
 def test_damage_is_found_and_mended_if_there_is_one_way_to(
-    cloud: Database, name: str
+    cloud: Database, name: str, plant: Plant
 ) -> None:
-    plant, can_be_mended = DAMAGE[name]
+    can_be_mended = DAMAGE[name][1]
     with unguarded(cloud) as connection:
         plant(connection)
     findings = found(cloud)
     assert name in findings
-    assert findings[name].count >= 1
+    assert findings[name].count >= len(findings[name].rows) >= 1
     assert (findings[name].rule.repair is not None) == can_be_mended
-    cloud.write(lambda connection: checking.repair(connection, list(findings.values())))
+    counting, gaps = cloud.look(what_counts), cloud.look(count_gaps)
+    assert counting
+    mended = cloud.write(
+        lambda connection: checking.repair(connection, list(findings.values()))
+    )
     assert (name in found(cloud)) == (not can_be_mended)
+    assert cloud.look(what_counts) == counting
+    assert cloud.look(count_gaps) == gaps + bool(mended)
 
 
 def test_every_rule_but_those_that_the_schema_forbids_is_tried() -> None:
-    unique = {rule.name for rule in RULES if rule.name.endswith("-twice")}
+    unique = {rule.name for rule in TWICE}
     assert {rule.name for rule in RULES} <= DAMAGE.keys() | unique
 
 
-def test_a_repair_never_changes_what_counts(cloud: Database) -> None:
-    def used(connection: sa.Connection) -> list[Any]:
-        known = sa.select(models.Inventory.id).where(
-            models.Inventory.resource_provider_id
-            == models.Allocation.resource_provider_id,
-            models.Inventory.resource_class_id == models.Allocation.resource_class_id,
-        )
-        query = sa.select(models.Allocation.id, models.Allocation.used)
-        rows = connection.execute(query.where(known.exists()).order_by("id"))
-        return [tuple(row) for row in rows]
+@pytest.mark.parametrize("rule", TWICE, ids=lambda rule: rule.name)
+def test_what_is_there_twice_is_found_where_the_schema_lets_it_be(rule: Rule) -> None:
+    [table] = rule.broken.get_final_froms()
+    assert isinstance(table, sa.Table)
+    loose = sa.Table(
+        table.name,
+        sa.MetaData(),
+        *(sa.Column(column.name, column.type) for column in table.columns),
+    )
+    names = [str(column.key) for column in rule.broken.selected_columns[:-1]]
+    engine = sa.create_engine("sqlite://")
+    with engine.begin() as connection:
+        loose.create(connection)
+        values = 1, 1, 2, None, None
+        rows = [dict.fromkeys(names, value) for value in values]
+        connection.execute(sa.insert(loose), rows)
+        [twice] = connection.execute(rule.broken)
+        assert [str(value) for value in twice] == ["1"] * len(names) + ["2"]
+    engine.dispose()
 
+
+@pytest.mark.parametrize(
+    ("values", "is_noted"),
+    [
+        ({"allocation_ratio": 0.0}, False),
+        ({"reserved": 8}, False),
+        ({"allocation_ratio": -0.1}, False),
+        ({"reserved": 9}, True),
+    ],
+)
+def test_an_inventory_of_which_nothing_can_be_had_is_no_damage(
+    application: "WSGIApplication",
+    database: Database,
+    values: dict[str, Any],
+    is_noted: bool,
+) -> None:
+    client = Client(application)
+    host = client.make_provider(VCPU=8)
+    inventories = {
+        "resource_provider_generation": client.generation(host),
+        "inventories": {"VCPU": {"total": 8, **values}},
+    }
+    # It accepts more than the other requests do.
+    body = {"inventories": {host: inventories}, "allocations": {}}
+    assert client.call("POST", "/reshaper", body).status == 204
+    assert set(found(database)) == ({"negative-capacity"} if is_noted else set())
+
+
+def test_what_a_repair_leaves_with_nothing_is_mended_too(
+    cloud: Database, application: "WSGIApplication"
+) -> None:
+    client, consumer = Client(application), new_uuid()
+    host = client.make_provider(VCPU=8)
+    client.claim(consumer, {host: {"VCPU": 1}})
+    lease = client.call("PUT", f"/ledger/v1/leases/{consumer}", {"seconds": 3600})
+    assert lease.status == 200
+    gone = models.Allocation.consumer_id == consumer
     with unguarded(cloud) as connection:
-        for name in ("consumer-allocations", "allocation-class", "provider-root"):
-            DAMAGE[name][0](connection)
-    before = cloud.look(used)
-    assert before
+        held = sa.update(models.Allocation).where(gone)
+        connection.execute(held.values(resource_provider_id=NOWHERE))
     findings = list(found(cloud).values())
-    cloud.write(lambda connection: checking.repair(connection, findings))
-    assert cloud.look(used) == before
+    assert cloud.write(lambda connection: checking.repair(connection, findings)) == {
+        "allocation-provider": 1,
+        "consumer-allocations": 1,
+        "lease": 1,
+    }
+    assert not found(cloud)
+
+
+@pytest.mark.usefixtures("managed")
+def test_looking_changes_nothing(
+    cloud: Database,
+) -> None:
+    with unguarded(cloud) as connection:
+        for name in ("consumer-allocations", "lease", "provider-tree", "declaration"):
+            DAMAGE[name][0](connection)
+        lose_stamps(connection)
+        lose_journal(connection)
+    before = cloud.look(backends.rows_of)
+    for options in ([], ["--json"]):
+        assert manage.main(["check", *options]) == 1
+        assert cloud.look(backends.rows_of) == before
+    # The database of a server is used again.
+    assert manage.main(["check", "--repair", "--yes"]) == 0
+
+
+@pytest.mark.usefixtures("managed")
+def test_another_root_is_in_the_journal(
+    cloud: Database, application: "WSGIApplication"
+) -> None:
+    with unguarded(cloud) as connection:
+        misplace(connection)
+    [row] = found(cloud)["provider-tree"].rows
+    assert manage.main(["check", "--repair", "--yes"]) == 0
+    client = Client(application)
+    history = client.get(f"/ledger/v1/history?provider={row['uuid']}")["history"]
+    [entry] = [each for each in history if each["type"] == "provider.updated"]
+    provider = client.get(f"/resource_providers/{row['uuid']}")
+    assert entry["before"]["root"] == row["root"]
+    assert entry["after"]["root"] == provider["root_provider_uuid"]
+    assert entry["request"] == "placement-manage check"
+
+
+def chain(connection: sa.Connection, length: int) -> list[int]:
+    """Add providers, each below the one before; return their ids."""
+    providers, ids = models.ResourceProvider, list[int]()
+    for _ in range(length):
+        row = {"uuid": new_uuid(), "name": new_uuid(), "generation": 0}
+        above = (
+            {"parent_provider_id": ids[-1], "root_provider_id": ids[0]} if ids else {}
+        )
+        added = sa.insert(providers).values(**row, **above)
+        connection.execute(added)
+        ids.append(first(connection, providers, uuid=row["uuid"]))
+    top = sa.update(providers).where(providers.id == ids[0])
+    connection.execute(top.values(root_provider_id=ids[0]))
+    return ids
+
+
+def test_a_deep_tree_is_no_circle(cloud: Database) -> None:
+    with unguarded(cloud) as connection:
+        chain(connection, 150)
+    assert not found(cloud)
+
+
+def test_what_is_below_a_circle_is_not_in_it(cloud: Database) -> None:
+    with unguarded(cloud) as connection:
+        ids = chain(connection, 5)
+        providers = models.ResourceProvider
+        top = sa.update(providers).where(providers.id == ids[0])
+        connection.execute(top.values(parent_provider_id=ids[2]))
+    assert found(cloud)["parent-circle"].count == 3
 
 
 def test_what_the_api_allows_is_a_notice(
@@ -312,11 +560,10 @@ def test_what_the_api_allows_is_a_notice(
 
 
 @pytest.mark.skipif(backends.KIND != "sqlite", reason="of the command, not of SQL")
+@pytest.mark.usefixtures("managed")
 def test_the_command_reports_and_mends(
     cloud: Database, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = cloud.engine.url.render_as_string(hide_password=False)
-    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
     assert manage.main(["check"]) == 0
     with unguarded(cloud) as connection:
         add_consumer(connection)
@@ -327,3 +574,40 @@ def test_the_command_reports_and_mends(
     assert manage.main(["check"]) == 0
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", "sqlite:////nowhere/x.db")
     assert manage.main(["check"]) == 2
+
+
+@pytest.mark.usefixtures("managed")
+def test_people_are_shown_the_first_rows_and_programs_all(
+    cloud: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with unguarded(cloud) as connection:
+        for _ in range(SHOWN + 5):
+            add_consumer(connection)
+    assert manage.main(["check"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith(f": {SHOWN + 5}")
+    assert len(lines) == SHOWN + 2
+    assert lines[-1].strip() == "and 5 more: --json lists all"
+    assert manage.main(["check", "--json"]) == 1
+    [finding] = json.loads(capsys.readouterr().out)
+    assert finding["count"] == SHOWN + 5
+    assert len({row["consumer"] for row in finding["rows"]}) == SHOWN + 5
+    assert manage.main(["check", "--repair", "--yes"]) == 0
+
+
+@pytest.mark.skipif(backends.KIND != "sqlite", reason="of the command, not of SQL")
+@pytest.mark.usefixtures("managed")
+def test_nothing_is_mended_before_a_person_has_agreed(
+    cloud: Database, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with unguarded(cloud) as connection:
+        add_consumer(connection)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    assert manage.main(["check", "--repair"]) == 2
+    assert "no terminal to confirm on: add --yes" in capsys.readouterr().err
+    for reply, status in ((b"\n", 1), (b"y\n", 0)):
+        assert found(cloud)
+        told, printed = terminal.run([PROGRAM, "check", "--repair"], reply)
+        assert told == status
+        assert "Mend what can be mended? [y/N]" in printed
+    assert not found(cloud)

@@ -20,6 +20,7 @@ from placement.objects import standard_name
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
+from placement_foundation.serving.background import Chore
 from tests import programs
 from tests.db import legacy
 
@@ -287,6 +288,35 @@ class TestDatabase:
         assert [pool_of(database).checkedin() for database in opened] == [0]
         assert ask(application, "/traits").status_code == 200
         assert [pool_of(database).checkedin() for database in opened] == [1]
+
+    @pytest.mark.parametrize(
+        ("option", "chores"),
+        [
+            ("LEDGER__EXPIRE_LEASES", {"ending leases"}),
+            ("LEDGER__KEEP_JOURNAL_DAYS", {"tidying the journal"}),
+            ("PLACEMENT__KEEP_FOREST", {"comparing the forest", "comparing sums"}),
+        ],
+    )
+    def test_what_is_switched_off_is_not_done_beside_requests(
+        self,
+        option: str,
+        chores: set[str],
+        empty: Database,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        migration.SCHEMA.upgrade(empty)
+        done: list[set[str]] = []
+
+        def note(application: Any, given: list[Chore]) -> Any:
+            done.append({each.name for each in given})
+            return application
+
+        monkeypatch.setattr(app, "Chores", note)
+        start()
+        monkeypatch.setenv(f"OS_{option}", "0")
+        start()
+        assert done[0] - done[1] == chores
+        assert done[1]
 
     def test_the_interpreter_is_left_as_it_is(self, empty: Database) -> None:
         migration.SCHEMA.upgrade(empty)

@@ -1,6 +1,7 @@
 """How a transaction begins, and what it leaves behind."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -10,6 +11,7 @@ from placement_foundation import errors
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
+from tests import backends
 
 ADD = sa.insert(models.Trait).values(name="CUSTOM_ONE")
 COUNT = sa.select(sa.func.count(models.Trait.id)).where(
@@ -86,6 +88,20 @@ def test_what_is_left_for_the_end_belongs_to_the_transaction(
 
     database.write(work)
     assert count(database) == 1
+
+
+def test_what_is_left_for_afterwards_is_done_once_it_has_committed(
+    database: Database,
+) -> None:
+    seen = []
+
+    def work(connection: sa.Connection) -> None:
+        connection.execute(ADD)
+        storage.afterwards(connection, lambda: seen.append(count(database)))
+
+    backends.fail_next_commit(database)
+    database.write(work)
+    assert seen == [1]
 
 
 @pytest.mark.parametrize("failure", [errors.BadRequest, LookupError, KeyboardInterrupt])
@@ -187,3 +203,34 @@ def test_a_commit_with_an_unknown_outcome_is_not_run_again(
         database.write(work)
     assert len(attempts) == 1
     assert _in_use(database) == 0
+
+
+@pytest.mark.skipif(backends.KIND != "postgresql", reason="its driver begins")
+def test_the_driver_is_told_how_to_begin_only_if_that_changes(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def state(connection: sa.Connection) -> list[str | None]:
+        names = "transaction_read_only", "transaction_isolation"
+        return [connection.scalar(sa.text(f"SHOW {name}")) for name in names]
+
+    # A pool with a single connection.
+    url = database.engine.url.render_as_string(hide_password=False)
+    one = backends.connect(url)
+    set_level = one.engine.dialect.set_isolation_level
+    told: list[str] = []
+
+    def count(driven: Any, level: Any) -> None:
+        told.append(level)
+        set_level(driven, level)
+
+    reading, writing = ["on", "repeatable read"], ["off", "read committed"]
+    assert one.read(state) == reading
+    monkeypatch.setattr(one.engine.dialect, "set_isolation_level", count)
+    assert one.write(state) == writing
+    assert one.write(state) == writing
+    assert one.read(state) == reading
+    assert one.read(state) == reading
+    assert told == ["READ COMMITTED", "REPEATABLE READ"]
+    with one.engine.connect() as plain:
+        assert state(plain) == writing
+    one.engine.dispose()

@@ -3,9 +3,12 @@
 import json
 
 import pytest
+import sqlalchemy as sa
 
-from benchmarks import client, cloud, crowd, fixed, question
+from benchmarks import client, cloud, crowd, fixed, journal, question
+from placement.objects.journal import filing
 from placement_foundation.database.storage import Database
+from tests import backends
 
 TINY = 0.02
 LARGEST = 200
@@ -56,6 +59,22 @@ def test_what_takes_long_is_answered(path: str, database: Database) -> None:
     cloud.plant(database, cloud.flat(3))
     status, raw = client.in_process(database)("GET", path, None)
     assert status == 200, raw
+
+
+def test_the_cost_of_the_journal_is_measured_with_and_without_it(
+    database: Database,
+) -> None:
+    cloud.plant(database, cloud.flat(20))
+    url = database.engine.url.render_as_string(hide_password=False)
+    other = backends.connect(url)
+    found = journal.measure(database, other, times=2)
+    other.engine.dispose()
+    assert [len(times) for times in found.values()] == [2, 2, 30, 30]
+    entries = filing.TABLES[1]
+    with database.engine.connect() as connection:
+        count = connection.scalar(sa.select(sa.func.count()).select_from(entries))
+    # Of all claims, those with the journal, the first ones included.
+    assert count == 12
 
 
 def test_each_step_of_a_request_that_does_nothing_is_timed_once(

@@ -97,6 +97,14 @@ def test_the_page_and_all_that_it_names_are_there(send: Send) -> None:
         assert found.headers["cache-control"] == page.FOR_EVER
 
 
+def test_it_is_small() -> None:
+    sizes = {
+        path.name: len(gzip.compress(path.read_bytes()))
+        for path in page.FILES.iterdir()
+    }
+    assert sum(sizes.values()) <= 80_000, sizes
+
+
 def test_what_may_change_is_asked_for_again(send: Send) -> None:
     first = send("/console/")
     assert first.headers["cache-control"] == "no-cache"

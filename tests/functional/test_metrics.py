@@ -14,17 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 import webob
 
 from placement import app, conf, measure
 from placement.cmd import api
+from placement.db import models
+from placement.model.lease import BATON
 from placement.monitoring import fleet
-from placement.objects import total
+from placement.objects import leasing, total
 from placement.routes import ROUTES
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
 from placement_foundation.observing import metrics, telemetry
-from tests import client, programs, statements
+from tests import backends, client, programs, statements
 from tests.functional import identity
 from tests.reading import Reading
 from tests.settings import make_config
@@ -165,6 +168,19 @@ def test_failed_transactions_are_counted_by_cause(
         assert change.get(total_of) == 2
 
 
+def test_entries_are_counted_once_however_often_their_transaction_is_run(
+    counting: "WSGIApplication", asking: client.Client, database: Database
+) -> None:
+    before = read(counting)
+    backends.fail_next_commit(database)
+    assert asking.call("PUT", "/traits/CUSTOM_NEW").status == 201
+    change = Change(before, read(counting))
+    assert change.get("placement_transaction_retries_total") == 1
+    entries = "placement_journal_entries_total"
+    assert change.get(entries, type="trait.created") == 1
+    assert change.get(entries) == 1
+
+
 def test_connections_are_counted_while_they_are_used(
     counting: "WSGIApplication", database: Database
 ) -> None:
@@ -218,6 +234,18 @@ def test_another_library_may_write_to_the_same_files(tmp_path: Path) -> None:
     written = subprocess.check_output(program, env=environment, text=True)
     assert Reading(written).get("theirs_total") == 2
     assert Reading(written).get("placement_transaction_retries_total") == 1
+
+
+def test_a_file_that_another_process_is_just_making_is_left_out(
+    counting: "WSGIApplication",
+) -> None:
+    ask(counting, "/")
+    file = Path(metrics.directory(), "counter_0.db")
+    file.touch(exist_ok=False)
+    try:
+        assert read(counting).get("placement_requests_total", operation="/") >= 1
+    finally:
+        file.unlink()
 
 
 def test_nothing_of_it_is_there_unless_it_is_wanted(
@@ -290,7 +318,7 @@ def test_the_fleet_is_asked_of_the_database_once_for_all_processes(
     processes = [
         fleet.FleetTotals(database, str(tmp_path), 60, clock) for _ in range(3)
     ]
-    with statements.statements(database) as recorded:
+    with statements.statements(database, of_all_threads=True) as recorded:
         for process in processes * 2:
             assert sums(process).get("placement_fleet_providers") == 1
     selects = [text for text in recorded if text.startswith("SELECT")]
@@ -486,3 +514,41 @@ def test_entries_of_the_journal_are_counted_and_its_readers_shown(
     asking.make_provider()
     waiting.join()
     assert read(counting).get(readers) == 0
+
+
+def test_placements_are_counted_by_result_and_leases_that_expire(
+    counting: "WSGIApplication", asking: client.Client, database: Database
+) -> None:
+    provider = asking.make_provider(VCPU=4)
+    server, other = client.new_uuid(), client.new_uuid()
+    before = read(counting)
+
+    def place(*consumers: str, **members: Any) -> int:
+        body = {
+            "query": "resources=VCPU:2",
+            "consumers": consumers,
+            "project_id": "blue",
+            "user_id": "ann",
+            "consumer_type": "INSTANCE",
+            **members,
+        }
+        return asking.call("POST", "/ledger/v1/placements", body).status
+
+    unknown = "resources=VCPU:1&required=CUSTOM_NOWHERE"
+    assert place(server, dry_run=True) == 200
+    assert place(server, lease_seconds=60) == 201
+    assert place(server) == 200
+    assert place(client.new_uuid(), client.new_uuid()) == 409
+    assert place(client.new_uuid(), query=unknown) == 400
+    assert place(other, client.new_uuid(), at_least=1) == 201
+    sooner = sa.update(models.LEASES).values(expires_at=1)
+    with database.engine.begin() as connection:
+        connection.execute(sooner.where(models.LEASES.c.consumer_id != BATON))
+    leasing.run(database)
+    change = Change(before, read(counting))
+    for result in ("dry_run", "placed", "existed", "no_room", "refused", "partly"):
+        assert change.get("placement_placements_total", result=result) == 1, result
+    assert change.get("placement_placements_total") == 6
+    assert change.get("placement_placements_duration_seconds_count") == 6
+    assert change.get("placement_leases_expired_total") == 1
+    assert asking.usages(provider) == {"VCPU": 2}

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from gunicorn.workers import base
@@ -178,6 +180,48 @@ def test_a_client_that_sends_too_much_sees_why_it_is_refused(port: int) -> None:
     connection.request("POST", "/resource_providers", body, headers)
     assert connection.getresponse().status == 413
     connection.close()
+
+
+BLOCK = 1_000_000
+TOO_MANY = worker.LARGEST_BODY // BLOCK + 20
+LENGTH = b"Content-Length: %d\r\n\r\n" % (TOO_MANY * BLOCK)
+# The headers, what comes before a block, what after it, and what after the last one.
+TOO_LARGE = {
+    "of known length": (LENGTH, b"", b"", b""),
+    "in chunks": (
+        b"Transfer-Encoding: chunked\r\n\r\n",
+        b"%x\r\n" % BLOCK,
+        b"\r\n",
+        b"0\r\n\r\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("body", TOO_LARGE)
+@pytest.mark.parametrize(
+    ("module", "path"),
+    [
+        ("placement_nodes.cmd.nodes", b"/v1/nodes"),
+        ("placement_reservations.cmd.reservations", b"/v1/leases"),
+    ],
+)
+def test_the_other_services_say_that_a_body_is_too_large(
+    tmp_path: Path, module: str, path: bytes, body: str
+) -> None:
+    length, before, after, last = TOO_LARGE[body]
+    header = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    with programs.serving(module, "serve", "--workers=1", home=tmp_path) as url:
+        port = urlsplit(url).port
+        assert port
+        with connect(port) as client:
+            client.sendall(header % path + length)
+            for _ in range(TOO_MANY):
+                client.sendall(before + b" " * BLOCK + after)
+            client.sendall(last)
+            # It is ended, not reset.
+            answer = b"".join(iter(lambda: client.recv(4096), b""))
+        assert status(answer) == 413
+        assert status(send(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")) in (200, 300)
 
 
 class Loop:

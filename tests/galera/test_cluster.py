@@ -14,6 +14,7 @@ import pytest
 from placement.db import migration
 from placement_foundation import option
 from placement_foundation.database import storage
+from tests import backends
 from tests.galera import cluster
 from tests.galera.cluster import Node
 from tests.stress import crash, run, service, world
@@ -87,8 +88,11 @@ def test_placers_and_the_feed_keep_their_word_through_crashes(
         assert verdict.done[kind, status], crash.report(verdict)
 
 
-def test_writers_on_all_nodes_keep_their_word(addresses: list[str]) -> None:
+def test_writers_on_all_nodes_keep_their_word(
+    nodes: list[Node], addresses: list[str]
+) -> None:
     verdict = run.stress(addresses, processes=6, seconds=20, seed=4711)
+    backends.check_is_left_sound(nodes[0].url())
     assert not verdict.faults, "\n".join(verdict.faults[:20])
     for kind in ("claim", "release", "inventory", "reshape", "move"):
         assert verdict.done[kind, 204] + verdict.done[kind, 200] > 0, verdict.done

@@ -32,7 +32,9 @@ def nodes_template(
 ) -> Iterator[backends.Template]:
     directory = tmp_path_factory.mktemp("nodes-template")
     with backends.empty_database(directory) as url:
-        template = backends.Template(url, migration.SCHEMA.upgrade, empty)
+        template = backends.Template(
+            url, migration.SCHEMA.upgrade, empty, check=lambda connection: None
+        )
         yield template
         template.dispose()
 

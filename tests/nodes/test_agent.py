@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,6 +107,22 @@ def test_drift_is_repaired(world: World) -> None:
     assert (world.traits(uuid), world.inventories(uuid)) == ({"CUSTOM_A"}, gold())
 
 
+def test_what_is_deleted_while_the_agent_runs_is_made_again(world: World) -> None:
+    uuid = world.enrol("n1", "CUSTOM_A")
+    way = access.from_environment({}, url=world.service.url, token="admin")
+    with memory.opened(world.state) as remembered:
+        agent = Agent(world.bare_metal(), Client(way), remembered, say=str)
+        for _ in range(2):
+            assert agent.synchronise_all().synchronised == {uuid}
+            assert (world.traits(uuid), world.inventories(uuid)) == (
+                {"CUSTOM_A"},
+                gold(),
+            )
+            world.placement.delete_provider(uuid)
+            world.placement.delete_resource_class(GOLD)
+            world.placement.delete("/traits/CUSTOM_A", version="1.6")
+
+
 def test_other_providers_are_not_touched(world: World) -> None:
     world.enrol("n1", "CUSTOM_A")
     host = world.placement.create_provider("host")
@@ -189,6 +206,37 @@ def test_several_nodes_at_a_time_end_as_one_after_the_other(world: World) -> Non
         world.nodes.call("DELETE", f"/v1/nodes/n{number}")
     assert world.run(parallel=5).removed == uuids
     assert world.run(parallel=5).removed == set()
+
+
+def test_no_more_requests_are_made_at_a_time_than_set(
+    world: World, application: "WSGIApplication"
+) -> None:
+    uuids = {world.enrol(f"n{number}") for number in range(9)}
+    world.run()
+    running: list[int] = []
+    together: list[int] = []
+    meeting, lock = threading.Barrier(3), threading.Lock()
+
+    def answer(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        with lock:
+            running.append(1)
+            together.append(len(running))
+            is_early = len(together) <= 3
+        if is_early:
+            # It goes on only if three requests are there at the same time.
+            meeting.wait(timeout=20)
+        try:
+            return application(environ, start_response)
+        finally:
+            running.pop()
+
+    with serving(answer) as served:
+        tally = world.run(url=served.url, parallel=3)
+    assert (tally.synchronised, tally.changed) == (uuids, set())
+    assert len(together) == len(READS) * len(uuids)
+    assert max(together) == 3
 
 
 def test_what_several_nodes_need_is_made_once(world: World) -> None:
@@ -335,21 +383,24 @@ def line(environ: "WSGIEnvironment") -> str:
 def test_one_failing_node_does_not_hold_up_the_others(
     world: World, application: "WSGIApplication", caplog: pytest.LogCaptureFixture
 ) -> None:
-    uuids = [world.enrol(f"n{number}") for number in range(5)]
-    refused, broken = uuids[1], uuids[3]
+    uuids = [world.enrol(f"n{number}") for number in range(9)]
+    refused, broken = {uuids[0]}, set(uuids[1::2])
 
     def strike(environ: "WSGIEnvironment") -> str | None:
-        if line(environ) == f"PUT /resource_providers/{refused}/inventories":
+        method, path = line(environ).split()
+        uuid = path.split("/")[2] if path.endswith("/inventories") else None
+        if method == "PUT" and uuid in refused:
             return "400 Bad Request"
-        if line(environ) == f"PUT /resource_providers/{broken}/inventories":
+        if method == "PUT" and uuid in broken:
             return "500 Internal Server Error"
         return None
 
     with serving(Trouble(application, strike)) as served:
         tally = world.run(url=served.url)
-    assert tally.failed == {refused, broken}
-    assert tally.synchronised == set(uuids) - {refused, broken}
-    assert refused in caplog.text
+    assert tally.failed == refused | broken
+    assert tally.unanswered == broken
+    assert tally.synchronised == set(uuids) - tally.failed
+    assert all(uuid in caplog.text for uuid in refused)
     assert world.run().failed == set()
 
 

@@ -181,11 +181,10 @@ def test_the_agent_runs_until_it_is_stopped(world: World, home: Path) -> None:
     urls += ["--placement-url", world.service.url, "--placement-token", "admin"]
     with programs.start(SYNC, "--interval", "1", *urls, home=home) as process:
         assert process.stdout
-        assert process.stderr
         lines = iter(process.stdout.readline, "")
-        assert "set the traits to CUSTOM_A" in [*_until(lines, "set the traits")][-1]
+        programs.read_until(lines, "set the traits to CUSTOM_A")
         world.nodes.set_traits("n1", ["CUSTOM_B"])
-        assert "set the traits to CUSTOM_B" in [*_until(lines, "set the traits")][-1]
+        programs.read_until(lines, "set the traits to CUSTOM_B")
         process.terminate()
         process.communicate(timeout=30)
         assert process.returncode == 0
@@ -231,8 +230,7 @@ def test_the_agent_says_how_it_is(world: World, home: Path) -> None:
     asked = ["--config-file", str(file)]
     with programs.start(SYNC, *asked, home=home) as process:
         assert process.stdout
-        lines = iter(process.stdout.readline, "")
-        assert [*_until(lines, "set the inventory")]
+        programs.read_until(iter(process.stdout.readline, ""), "set the inventory")
         url = f"http://127.0.0.1:{port}"
         read = urllib.request.urlopen
         assert read(f"{url}/livez", timeout=30).read() == b"ok\n"
@@ -265,10 +263,3 @@ def test_an_agent_that_no_placement_answers_is_not_ready() -> None:
     assert report.reaches_placement()
     report.skipped()
     assert report.reads_nodes()
-
-
-def _until(lines: Iterator[str], text: str) -> Iterator[str]:
-    for line in lines:
-        yield line
-        if text in line:
-            return

@@ -256,7 +256,13 @@ class Writer:
         return self.rng.choice([one, f"!{one}", f"in:{one},{other}", f"{one},!{other}"])
 
     def question_about_one_provider(self) -> str:
-        return f"/resource_providers/{self.pick()}{self.rng.choice(READS)}"
+        if self.rng.random() < 0.7:
+            return f"/resource_providers/{self.pick()}{self.rng.choice(READS)}"
+        named = f"CUSTOM_N{self.rng.randrange(self.number + 1)}"
+        keys = [f"uuid={self.pick()}", f"in_tree={self.pick()}"]
+        keys += [f"name={self.rng.choice([self.pick(), named])}"]
+        more = self.rng.choice(["", f"&required={self.traits()}"])
+        return f"/resource_providers?{self.rng.choice(keys)}{more}"
 
     def question_about_providers(self) -> str:
         filters = {

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from placement.model.declaration import Part, Parts
+from placement.model.declaration import DeclaredProvider, DeclaredTree
 from placement.model.inventory import Inventory
 
 OWNERS = ("fleet", "gpu-team")
@@ -32,7 +32,7 @@ class Apply:
     """An owner applies a file."""
 
     owner: str
-    trees: tuple[Parts, ...]
+    trees: tuple[DeclaredTree, ...]
     force: bool
     prune: bool
     complete: bool
@@ -79,7 +79,7 @@ class Slow:
                     self._drop(root, {}, asked)
         return results
 
-    def _apply_tree(self, parts: Parts, asked: Apply) -> str:
+    def _apply_tree(self, parts: DeclaredTree, asked: Apply) -> str:
         root = parts[0].name
         wanted = units_of(parts)
         others = [self.declared[owner] for owner in OWNERS if owner != asked.owner]
@@ -160,7 +160,7 @@ class Slow:
                 del units[unit]
 
 
-def units_of(parts: Iterable[Part]) -> dict[Unit, Any]:
+def units_of(parts: Iterable[DeclaredProvider]) -> dict[Unit, Any]:
     """Return what is declared of some providers; the provider itself is a unit."""
     units: dict[Unit, Any] = {}
     for part in parts:
@@ -204,11 +204,11 @@ def an_inventory(rng: random.Random) -> Inventory | None:
     return rng.choice((None, Inventory(4), Inventory(8, reserved=1)))
 
 
-def a_tree(rng: random.Random, host: str) -> tuple[Part, ...]:
+def a_tree(rng: random.Random, host: str) -> tuple[DeclaredProvider, ...]:
     """Return what a file says of a host and some of its children."""
     below = [name for name in TREES[host] if rng.random() < 0.5]
     return tuple(
-        Part(
+        DeclaredProvider(
             name,
             parent=0 if number else None,
             inventories={

@@ -83,14 +83,16 @@ class ForeignWriter:
 
     def delete(self, provider: Any) -> list[Any]:
         """Delete a provider; return its inventories."""
-        stocks = self.rows(Inventory, Inventory.resource_provider_id == provider.id)
+        inventories = self.rows(
+            Inventory, Inventory.resource_provider_id == provider.id
+        )
         for model in (Inventory, ResourceProviderTrait, ResourceProviderAggregate):
             of_it = model.resource_provider_id == provider.id
             self.execute(sa.delete(model).where(of_it))
         self.update(ResourceProvider, provider.id, root_provider_id=None)
         is_it = ResourceProvider.id == provider.id
         self.execute(sa.delete(ResourceProvider).where(is_it))
-        return stocks
+        return inventories
 
     def create(self, old: Any) -> int:
         """Create a provider like a deleted one; return its id."""
@@ -109,9 +111,9 @@ class ForeignWriter:
 
     def replace_provider(self) -> bool:
         for old in self.bare()[:1]:
-            stocks = self.delete(old)
+            inventories = self.delete(old)
             new_id = self.create(old)
-            for stock in stocks:
+            for stock in inventories:
                 values = {**stock._asdict(), "resource_provider_id": new_id}
                 del values["id"]
                 self.execute(sa.insert(Inventory).values(**values))

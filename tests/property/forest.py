@@ -238,7 +238,7 @@ def tree_of(members: list[tuple[Node, int]]) -> Tree:
                 uuid=node.name,
                 parent_uuid=node.parent.name if node.parent else None,
                 root_uuid=node.root.name,
-                stocks={
+                inventories={
                     name: InventoryUsage(**dataclasses.asdict(inventory))
                     for name, inventory in node.inventories.items()
                 },

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from placement.declaration import plan as planning
-from placement.declaration.plan import Goal, Plan, Terms
-from placement.declaration.world import World, world_of
+from placement.declaration.plan import Goal, Terms, TreePlan
+from placement.declaration.world import StoredTrees, world_of
 from placement.model.declaration import Declared
 from placement.model.inventory import Inventory, InventoryUsage
 from placement.model.tree import Provider, Tree
@@ -31,7 +31,7 @@ class Memory:
     def make_uuid(self) -> str:
         return f"uuid-{next(self._numbers)}"
 
-    def world(self) -> World:
+    def world(self) -> StoredTrees:
         by_root = collections.defaultdict(list)
         for each in self.providers.values():
             by_root[each.root_uuid].append(each)
@@ -50,7 +50,7 @@ class Memory:
             self._carry_out(each)
         return {each.name: str(each.result) for each in plans[: len(asked.trees)]}
 
-    def _carry_out(self, each: Plan) -> None:
+    def _carry_out(self, each: TreePlan) -> None:
         for goal in each.goals:
             self.providers[goal.uuid] = self._reach(goal)
         for provider in each.removed:
@@ -74,7 +74,7 @@ class Memory:
         )
         return dataclasses.replace(
             known,
-            stocks=known.stocks
+            inventories=known.inventories
             if goal.inventories is None
             else {
                 name: InventoryUsage.of(value, 0)
@@ -91,9 +91,11 @@ class Memory:
             return
         changed: Any
         if kind == "inventories":
-            changed = {"stocks": {k: v for k, v in known.stocks.items() if k != key}}
+            changed = {
+                "inventories": {k: v for k, v in known.inventories.items() if k != key}
+            }
             if value is not None:
-                changed["stocks"][key] = InventoryUsage.of(value, 0)
+                changed["inventories"][key] = InventoryUsage.of(value, 0)
         elif value is None:
             changed = {kind: getattr(known, kind) - {key}}
         else:
@@ -103,7 +105,7 @@ class Memory:
     def there(self) -> dict[declaring.Unit, Any]:
         units: dict[declaring.Unit, Any] = {}
         for each in self.providers.values():
-            for name, stock in each.stocks.items():
+            for name, stock in each.inventories.items():
                 fields = dataclasses.asdict(stock)
                 del fields["used"], fields["room"]
                 units[each.name, "inventories", name] = Inventory(**fields)

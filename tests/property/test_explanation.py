@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from placement.model.request import Request
-from placement.questions.explanation import constraint, report, sentence, survey
+from placement.questions.explanation import (
+    constraint,
+    finding,
+    report,
+    sentence,
+    survey,
+)
 from placement.questions.explanation.reason import Reason
 from tests.property import forest, relaxed
 
@@ -91,11 +97,11 @@ def compare(rng: random.Random, cloud: list[forest.Node], request: Request) -> N
     assert [
         (each.tree.root.uuid, tuple(map(as_plain, each.unmet))) for each in told.asked
     ] == [(root.name, brute.unmet(root)) for root in brute.roots], context
+    check_hosts(brute, asked, told, context)
 
 
 ASK = re.compile(r"(\d+) (\w+) instead of (\d+)(?: for group (\w+))?")
 SERVE = re.compile(r"(?:; for (\d+))?: (\d+) hosts? serves?")
-LESS = re.compile(r"less than (\d+) (\w+) free\b[^(;.]*(?:\((\d+) at most)?")
 WOULD_DO = re.compile(r"(\d+) would do")
 
 
@@ -161,15 +167,15 @@ def check_summary(
         of_several = reason.constraint.kind == "inventory" and reason.constraint.suffix
         if reason.is_plain and reason.constraint.kind in LACKING and not of_several:
             assert reason.out == len(lacking(brute, reason)), (said, context)
-    for amount, name, most in LESS.findall(said):
-        free = [
-            each.inventories[name].capacity - each.inventories[name].used
-            for each in brute.forest
-            if name in each.inventories
-        ]
-        # There is such an inventory, and it is too small.
-        assert int(most) in {max(0, each) for each in free}, (said, context)
-        assert int(most) < int(amount), (said, context)
+        kind, _, value, _ = as_plain(reason.constraint)
+        if reason.is_plain and kind == "member_of":
+            named = any(node.aggregates & set(value) for node in brute.forest)
+            assert reason.is_vain == (not named), (said, context)
+        if reason.is_plain and kind == "in_tree":
+            assert reason.is_vain == (value not in brute.by_name), (said, context)
+    for reason in told.reasons:
+        if reason.is_plain and reason.constraint.kind == "room":
+            assert room_left(brute, reason) in said, (said, context)
     for reason in told.reasons:
         if reason.constraint.kind == "unit":
             for amount in WOULD_DO.findall(said):
@@ -178,6 +184,76 @@ def check_summary(
                     for kind, suffix, _, name in brute.constraints
                     if kind == "unit"
                 )
+
+
+NUMBERS = re.compile(r"(\w+) (-?[\d.]+)")
+
+
+def check_hosts(
+    brute: relaxed.BruteForce,
+    asked: survey.Survey,
+    told: report.Report,
+    context: object,
+) -> None:
+    """Compare what is said of each host by itself with what the host has."""
+    trees = [each.tree for each in told.asked]
+    for host, verdicts in zip(told.asked, finding.judge(asked, trees), strict=True):
+        root = brute.by_name[host.tree.root.uuid]
+        nodes = [node for node in brute.forest if root in brute.anchors[node]]
+        for each, verdict in verdicts.items():
+            kind, _, value, name = as_plain(each)
+            if kind in PROVIDER_LACKS:
+                meeting = {provider.uuid for provider in verdict.meeting}
+                lacks = LACKING[kind]
+                assert meeting == {
+                    node.name
+                    for node in nodes
+                    if not lacks([node], node.root, value, name, None)
+                }, (each, context)
+                closest = verdict.closest.provider if verdict.closest else None
+                assert (closest is None) == (len(meeting) == len(nodes))
+                assert closest is None or closest.uuid not in meeting
+        for each in host.unmet:
+            said = sentence.unmet(verdicts[each])
+            kind, _, value, name = as_plain(each)
+            is_plain = not said.startswith("cannot serve so that")
+            if kind in HOST_LACKS:
+                lacks = HOST_LACKS[kind](nodes, root, value, name, None)
+                assert is_plain == lacks, (said, context)
+            if is_plain and kind in ("room", "unit"):
+                stocks = [node.inventories.get(str(name)) for node in nodes]
+                assert any(has(stock, said) for stock in stocks if stock), (
+                    said,
+                    context,
+                )
+
+
+def has(stock: forest.Inventory, said: str) -> bool:
+    """Return whether the numbers in brackets are those of an inventory."""
+    shown = dict(NUMBERS.findall(said.partition("(")[2]))
+    free = re.findall(r"\((\d+) free", said)
+    return all(
+        float(getattr(stock, field)) == pytest.approx(float(number))
+        for field, number in shown.items()
+    ) and free in ([], [str(max(0, stock.capacity - stock.used))])
+
+
+def room_left(brute: relaxed.BruteForce, reason: Reason) -> str:
+    """Return what a sentence has to say of the hosts with too little room."""
+    _, suffix, amount, name = as_plain(reason.constraint)
+    assert name
+    free = [
+        [
+            max(0, node.inventories[name].capacity - node.inventories[name].used)
+            for node in brute.forest
+            if root in brute.anchors[node] and name in node.inventories
+        ]
+        for root in lacking(brute, reason)
+    ]
+    most, in_all = max(map(max, free)), max(map(sum, free))
+    said = f"less than {amount} {name} free on one provider"
+    said += f"{sentence.group_of(suffix)} ({most} at most"
+    return f"{said}; {in_all} for one host in all" if in_all > most else said
 
 
 def lacking(brute: relaxed.BruteForce, reason: Reason) -> list[forest.Node]:
@@ -229,5 +305,16 @@ LACKING: dict[str, Any] = {
             for node in nodes
             if name in node.inventories
         )
+    ),
+}
+# Kinds of constraints that a provider meets by itself.
+PROVIDER_LACKS = ("inventory", "required", "forbidden", "room", "unit")
+# What is said of one host, rather than of all that drop out.
+HOST_LACKS: dict[str, Any] = {
+    **LACKING,
+    "root_required": lambda nodes, root, value, *_: value not in root.traits,
+    "root_forbidden": lambda nodes, root, value, *_: value in root.traits,
+    "forbidden": lambda nodes, root, value, *_: all(
+        value in node.traits for node in nodes
     ),
 }

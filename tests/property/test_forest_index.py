@@ -9,6 +9,7 @@ import pytest
 
 from placement.forest import forest, index, reading, vocabulary
 from placement.forest.block import Block
+from placement.model.request import Group, Request
 from placement.model.resource_provider import ProviderFilters
 from placement.model.tree import Provider, Tree
 from placement.questions import providers
@@ -55,6 +56,45 @@ def test_the_index_changes_neither_the_candidates_nor_their_order(
     assert left_out > looked_at > 0
 
 
+def test_trees_come_round_from_any_place_each_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forest, "BLOCK_SIZE", 3)
+    rng = random.Random(5)
+    turned = 0
+    for _ in range(30):
+        cloud = clouds.random_forest(rng, size=9)
+        grown = forest.forest_of(WORDS, trees_of(cloud))
+        request = clouds.random_request(rng, cloud)
+        listed = [tree.root.uuid for tree in grown.relevant(request).trees]
+        for start in (rng.random(), rng.random(), 0.999):
+            trees = grown.around(request, start).trees
+            found = [tree.root.uuid for tree in trees]
+            split = listed.index(found[0]) if found else 0
+            assert found == listed[split:] + listed[:split]
+            turned += split > 0
+    assert turned > 10
+
+
+def test_of_the_block_where_it_starts_only_what_is_needed_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cloud = clouds.random_forest(random.Random(1), size=60)
+    grown = forest.forest_of(WORDS, trees_of(cloud))
+    looked_at: list[int] = []
+    select = Block.select
+
+    def count(*args: Any) -> Any:
+        for tree in select(*args):
+            looked_at.append(1)
+            yield tree
+
+    monkeypatch.setattr(Block, "select", count)
+    trees = grown.around(Request((Group(),)), 0.1).trees
+    next(iter(trees))
+    assert len(looked_at) == 1
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_a_forest_that_follows_changes_is_like_one_that_is_made_anew(
     seed: int, monkeypatch: pytest.MonkeyPatch
@@ -88,9 +128,9 @@ def use(rng: random.Random, tree: Tree) -> Tree:
         dataclasses.replace(
             member,
             generation=member.generation + 1,
-            stocks={
+            inventories={
                 name: dataclasses.replace(stock, used=stock.used + rng.choice([0, 1]))
-                for name, stock in member.stocks.items()
+                for name, stock in member.inventories.items()
             },
         )
         for member in tree.members
@@ -138,7 +178,10 @@ def of_tree(each: Block, position: int) -> Any:
     """Return what a block says of one of its trees."""
     bit = 1 << position
     return (
-        [(member.uuid, dict(member.stocks)) for member in each.trees[position].members],
+        [
+            (member.uuid, dict(member.inventories))
+            for member in each.trees[position].members
+        ],
         bool(each.single & bit),
         {name for name, trees in each.traits.items() if trees & bit},
         {name for name, trees in each.aggregates.items() if trees & bit},
@@ -163,7 +206,7 @@ def test_a_list_by_name_uuid_or_tree_looks_at_what_its_answer_has(
                     name=f"{'host' if member == 0 else 'child'} {number}",
                     parent_uuid=None if member == 0 else f"host{number}",
                     root_uuid=f"host{number}",
-                    stocks={},
+                    inventories={},
                     trait_names=(),
                     traits=frozenset(),
                     aggregates=frozenset(),

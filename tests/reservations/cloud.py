@@ -31,6 +31,7 @@ from placement_reservations.lifecycle import (
     turn,
 )
 from placement_reservations.store import allocation as allocations
+from placement_reservations.store import flavor as flavors
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 from placement_reservations.store.host import Host
@@ -48,6 +49,14 @@ HOUR = datetime.timedelta(hours=1)
 DAY = 24 * HOUR
 SMALL = Size(1, 512, 5)
 RULES = Rules()
+# What the start, the end and the reservations of a lease may be in each of its states.
+SETTLED: dict[state.Lease, tuple[set[str], set[str], set[str]]] = {
+    state.Lease.PENDING: ({"UNDONE"}, {"UNDONE"}, {"pending"}),
+    state.Lease.ACTIVE: ({"DONE"}, {"UNDONE"}, {"active"}),
+    # One that never started ends, too.
+    state.Lease.TERMINATED: ({"DONE", "ERROR"}, {"DONE"}, {"deleted"}),
+    state.Lease.ERROR: ({"DONE", "ERROR"}, {"UNDONE", "ERROR"}, {"error"}),
+}
 
 
 class Clock:
@@ -106,6 +115,7 @@ class Wire:
         self._application = application
         self.calls: list[str] = []
         self.request_ids: set[str | None] = set()
+        self.versions: set[str] = set()
         self.before: Callable[[str], None] = lambda call: None
         self.after: Callable[[str], None] = lambda call: None
 
@@ -124,6 +134,7 @@ class Wire:
         self.before(call)
         self.calls.append(call)
         self.request_ids.add(headers.get("X-OpenStack-Request-ID"))
+        self.versions.add(headers["OpenStack-API-Version"])
         request = webob.Request.blank(url, method=method)
         request.headers.update({**headers, "x-auth-token": "admin"})
         if json is not None:
@@ -213,9 +224,15 @@ class Cloud:
         return found
 
     def inventories_of(self, host: str) -> dict[str, int]:
-        path = f"/resource_providers/{self.children()[f'blazar_{host}']}/inventories"
-        found = self.placement.get(path)["inventories"]
+        """Return the totals of the reservation provider of a host, by class."""
+        found = self.whole_inventories_of(host)
         return {key: inventory["total"] for key, inventory in found.items()}
+
+    def whole_inventories_of(self, host: str) -> dict[str, dict[str, Any]]:
+        """Return the inventories of the reservation provider of a host, by class."""
+        path = f"/resource_providers/{self.children()[f'blazar_{host}']}/inventories"
+        found: dict[str, dict[str, Any]] = self.placement.get(path)["inventories"]
+        return found
 
     def classes(self) -> set[str]:
         names = self.placement.get("/resource_classes")["resource_classes"]
@@ -316,16 +333,26 @@ class Cloud:
         )
         return [slot.host_id for slot in found]
 
+    def flavors(self, project: str) -> list[str]:
+        """Return the ids of the flavors to which a project has access."""
+        found = self.world.database.read(
+            lambda connection: flavors.list_flavors(connection, project)
+        )
+        return [flavor.id for flavor in found]
+
     def count_slots(self) -> int:
         return len(self.world.database.read(allocations.list_slots))
 
     def assert_consistent(self) -> None:
-        """Check that Placement has exactly what the tables say."""
+        """Check that Placement has exactly what the tables say.
+
+        The states of the parts of each lease must also be those that belong to its own.
+        """
         classes: set[str] = set()
         unknown: set[str] = set()
         inventories: dict[str, dict[str, int]] = {}
         for lease in self.world.database.read(leases.list_leases):
-            assert lease.status in state.STABLE, lease
+            assert_settled(lease)
             slots = self.slots_by_name(lease)
             for each in lease.reservations:
                 if each.status == state.Reservation.DELETED:
@@ -348,6 +375,16 @@ class Cloud:
             }
 
         return self.world.database.read(work)
+
+
+def assert_settled(lease: Lease) -> None:
+    """Check that no operation is in progress on a lease, and none was left halfway."""
+    assert lease.status in SETTLED, lease
+    starts, ends, reservations = SETTLED[lease.status]
+    statuses = {each.event_type: each.status for each in lease.events}
+    assert statuses[state.EventType.START] in starts, lease
+    assert statuses[state.EventType.END] in ends, lease
+    assert {each.status for each in lease.reservations} <= reservations, lease
 
 
 def new_uuid() -> str:

@@ -5,7 +5,7 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jsonschema
@@ -72,6 +72,26 @@ PARAMETERS = {
 }
 
 
+# What Nova refuses: method, path, microversion and body of a request, and the status.
+REFUSED: list[tuple[str, str, str, Any, int]] = [
+    ("GET", "os-aggregates", "2.999", None, 406),
+    ("GET", "os-aggregates", "two", None, 400),
+    ("GET", "servers?what=1", "2.90", None, 400),
+    ("POST", "flavors", "2.1", {"flavor": {"name": "x"}}, 400),
+    ("POST", "os-aggregates", "2.1", {"aggregate": {"name": "x", "y": 1}}, 400),
+    ("GET", "os-aggregates/freepool", "2.1", None, 400),
+    ("GET", "flavors/nosuch", "2.1", None, 404),
+    ("DELETE", "flavors/nosuch", "2.1", None, 404),
+    ("DELETE", "servers/nosuch", "2.1", None, 404),
+    (
+        *("POST", "flavors/nosuch/action", "2.1"),
+        {"addTenantAccess": {"tenant": "blue"}},
+        404,
+    ),
+    ("GET", "nosuch", "2.1", None, 404),
+]
+
+
 class Refused(Exception):
     """A request that Nova would refuse."""
 
@@ -92,15 +112,17 @@ class Nova:
     flavors: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     access: set[tuple[str, str]] = dataclasses.field(default_factory=set)
     aggregates: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
-    failing: bool = False
+    # These see every call, and may raise what Nova answers instead.
+    before: Callable[[str], None] = lambda call: None
+    after: Callable[[str], None] = lambda call: None
     versions: set[str] = dataclasses.field(default_factory=set)
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
         request = webob.Request(environ)
         try:
-            if self.failing:
-                raise Refused(500, "Nova fails")
+            self.before(f"{request.method} {request.path_info}")
             status, document = self._route(request)
+            self.after(f"{request.method} {request.path_info}")
         except Refused as refused:
             status = refused.status
             document = {"refused": {"code": status, "message": str(refused)}}
@@ -220,6 +242,9 @@ class Nova:
         if not {*request.params} & {"all_tenants", "all_projects"}:
             return []
         host, flavor = request.params.get("host"), request.params.get("flavor")
+        if flavor is not None and flavor not in self.flavors:
+            # The real one does not look for the servers of a flavor that is gone.
+            return []
         return [
             {"id": server, "name": server}
             for server, known in self.servers.items()

@@ -5,10 +5,12 @@ import dataclasses
 import pytest
 
 from placement_foundation import errors
+from placement_reservations import app
 from placement_reservations.capacity import Size
 from placement_reservations.compute.placement import PlacementCompute
 from placement_reservations.lifecycle import health
 from tests.reservations.cloud import TODAY, Cloud
+from tests.reservations.options import make_config
 
 ONE_GIB = Size(1, 1024, 1)
 
@@ -51,6 +53,14 @@ def test_overcommitment_counts_only_if_wanted(
     found = dataclasses.replace(compute, use_ratio=use_ratio).find_host("compute-1")
     assert found is not None
     assert found.size.vcpus == vcpus
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_an_option_says_whether_it_is_wanted(cloud: Cloud, wanted: bool) -> None:
+    config = make_config({("reservations", "use_allocation_ratio"): wanted})
+    compute = app._make_compute(config, cloud.world.database, cloud.world.placement)
+    assert isinstance(compute, PlacementCompute)
+    assert compute.use_ratio == wanted
 
 
 def test_reserving_more_later_degrades_what_was_promised(cloud: Cloud) -> None:

@@ -1,13 +1,15 @@
 """The reservation API, as clients meet it."""
 
+import dataclasses
+import datetime
 import re
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from placement_reservations import app
-from tests.reservations.cloud import DAY, Cloud
+from placement_reservations import app, conf
+from tests.reservations.cloud import DAY, POOL, Answered, Cloud, new_uuid
 from tests.reservations.options import make_config
 from tests.reservations.visitor import Visitor
 
@@ -148,11 +150,44 @@ def test_a_lease_as_the_client_makes_it(visitor: Visitor) -> None:
     assert gone.message == f"Object with {{'lease_id': '{made['id']}'}} not found"
 
 
-def test_a_lease_that_starts_now_has_started(visitor: Visitor, cloud: Cloud) -> None:
-    made = create(visitor, start_date="now", end_date="2030-03-04 12:02")
+@pytest.mark.parametrize("now", ["now", "2030-03-04 12:00"])
+def test_a_lease_that_starts_now_has_started(
+    visitor: Visitor, cloud: Cloud, now: str
+) -> None:
+    made = create(visitor, start_date=now, end_date="2030-03-04 12:02")
     assert made["status"] == "ACTIVE"
     assert made["start_date"] == "2030-03-04T12:00:00.000000"
     assert sum(*(each.values() for each in cloud.inventories().values())) == 3
+
+
+def refuse_inventories(cloud: Cloud, status: int) -> None:
+    def answer(call: str) -> None:
+        if call.startswith("PUT") and call.endswith("/inventories"):
+            raise Answered(status)
+
+    cloud.wire.before = answer
+
+
+def test_a_lease_that_cannot_start_now_says_that_it_waits(
+    visitor: Visitor, cloud: Cloud
+) -> None:
+    refuse_inventories(cloud, 503)
+    made = create(visitor, start_date="now")
+    assert (made["status"], made["degraded"]) == ("STARTING", True)
+    [start] = [each for each in made["events"] if each["event_type"] == "start_lease"]
+    assert start["status"] == "IN_PROGRESS"
+    cloud.wire.before = lambda call: None
+    cloud.run_due(advance=datetime.timedelta(minutes=1))
+    assert visitor.get(f"/v1/leases/{made['id']}")["lease"]["status"] == "ACTIVE"
+
+
+def test_a_lease_that_is_refused_a_start_now_says_so(
+    visitor: Visitor, cloud: Cloud
+) -> None:
+    refuse_inventories(cloud, 400)
+    made = create(visitor, start_date="now")
+    assert made["status"] == "ERROR"
+    assert [each["status"] for each in made["reservations"]] == ["error"]
 
 
 def test_a_lease_is_changed(visitor: Visitor) -> None:
@@ -168,6 +203,32 @@ def test_a_lease_is_changed(visitor: Visitor) -> None:
     answer = visitor.call("PUT", path, {"reservations": [{**reservation, "amount": 2}]})
     assert answer.status == 409
     assert answer.message.startswith("Instance reservation doesn't allow to reduce")
+
+
+def test_without_notice_only_some_leases_have_an_event_before_their_end(
+    cloud: Cloud,
+) -> None:
+    config = make_config({("reservations", "minutes_before_end_lease"): 0})
+    world = dataclasses.replace(cloud.world, rules=conf.rules(config))
+    visitor = Visitor(app.build(config, world))
+    made = create(visitor)
+    path = f"/v1/leases/{made['id']}"
+    later = {"end_date": "2030-03-05 13:00"}
+    longer = visitor.call("PUT", path, later).document["lease"]
+    for shown in (made, longer):
+        assert [event["event_type"] for event in shown["events"]] == [
+            "start_lease",
+            "end_lease",
+        ]
+    wanted = {"before_end_date": "2030-03-05 11:30"}
+    for shown in (
+        create(visitor, **wanted),
+        visitor.call("PUT", path, wanted).document["lease"],
+    ):
+        times = {event["event_type"]: event["time"] for event in shown["events"]}
+        assert times["before_end_lease"] == "2030-03-05T11:30:00.000000"
+    cloud.turn(advance=2 * DAY)
+    assert cloud.status(made["id"]) == "TERMINATED"
 
 
 def test_a_pending_lease_that_is_moved_to_now_starts(visitor: Visitor) -> None:
@@ -342,10 +403,32 @@ def test_hosts(visitor: Visitor, cloud: Cloud) -> None:
     assert answer.status == 200
     changed = answer.document["host"]
     assert (changed["gpu"], changed["zone"], "ssd" in changed) == ("False", "b", False)
+    cloud.wire.calls.clear()
     assert visitor.call("DELETE", "/v1/os-hosts/3").status == 204
+    # First out of the pool, then without its reservation provider.
+    path = "/resource_providers"
+    assert [call for call in cloud.wire.calls if not call.startswith("GET")] == [
+        f"PUT {path}/{cloud.hosts['compute-3']}/aggregates",
+        f"DELETE {path}/{child}",
+    ]
     assert visitor.call("GET", "/v1/os-hosts/3").status == 404
     assert "blazar_compute-3" not in cloud.children()
     assert "compute-3" not in cloud.pool()
+
+
+def test_a_host_keeps_its_other_aggregates(visitor: Visitor, cloud: Cloud) -> None:
+    root = cloud.make_host("compute-3")
+    path = f"/resource_providers/{root}/aggregates"
+    others = {new_uuid(), new_uuid()}
+    body = {
+        "resource_provider_generation": cloud.placement.generation(root),
+        "aggregates": sorted(others),
+    }
+    assert cloud.placement.call("PUT", path, body).status == 200
+    visitor.call("POST", "/v1/os-hosts", {"name": "compute-3"})
+    assert set(cloud.placement.get(path)["aggregates"]) == {*others, POOL}
+    assert visitor.call("DELETE", "/v1/os-hosts/3").status == 204
+    assert set(cloud.placement.get(path)["aggregates"]) == others
 
 
 def test_hosts_that_cannot_be_added(visitor: Visitor, cloud: Cloud) -> None:
@@ -414,6 +497,14 @@ def test_a_reserved_host_stays(visitor: Visitor) -> None:
     assert answer.message == "Can't delete host 1. The host is reserved."
     assert visitor.call("DELETE", f"/v1/leases/{made['id']}").status == 204
     assert visitor.call("DELETE", "/v1/os-hosts/1").status == 204
+
+
+def test_a_host_whose_reservation_provider_is_gone_can_be_removed(
+    visitor: Visitor, cloud: Cloud
+) -> None:
+    cloud.remove_slots()
+    assert visitor.call("DELETE", "/v1/os-hosts/1").status == 204
+    assert cloud.pool() == {"compute-2"}
 
 
 def test_a_host_with_servers_stays(visitor: Visitor, cloud: Cloud) -> None:
@@ -528,15 +619,22 @@ def test_only_the_number_itself_names_a_host(visitor: Visitor, identifier: str) 
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("method", "path"),
     [
-        "/v1/leases?status=ACTIVE",
-        "/v1/os-hosts?name=x",
-        "/v1/os-hosts/1?detail",
-        "/v1/flavors?x=1",
+        ("GET", "/v1/leases?status=ACTIVE"),
+        ("POST", "/v1/leases?dry_run=1"),
+        ("GET", "/v1/leases/{lease}?detail"),
+        ("PUT", "/v1/leases/{lease}?force"),
+        ("DELETE", "/v1/leases/{lease}?force=true"),
+        ("GET", "/v1/os-hosts?name=x"),
+        ("GET", "/v1/os-hosts/1?detail"),
+        ("GET", "/v1/flavors?x=1"),
     ],
 )
-def test_an_unknown_parameter_is_refused(visitor: Visitor, path: str) -> None:
-    refused = visitor.call("GET", path)
+def test_an_unknown_parameter_is_refused(
+    visitor: Visitor, method: str, path: str
+) -> None:
+    body: dict[str, str] | None = {} if method in ("POST", "PUT") else None
+    refused = visitor.call(method, path.format(lease=create(visitor)["id"]), body)
     assert refused.status == 400
     assert path.partition("?")[2].partition("=")[0] in str(refused.document)

@@ -147,6 +147,12 @@ def test_held_slots_are_kept(
     assert sum(chosen.values()) == max(amount, sum(held.values()))
 
 
+def test_the_first_host_with_room_for_all_is_chosen() -> None:
+    offers = [Offer(1, 1), Offer(2, 3), Offer(3, 2), Offer(4, 9)]
+    assert capacity.choose(offers, 2, True) == {2: 2}
+    assert capacity.choose(offers, 4, True) == {4: 4}
+
+
 def test_hosts_in_use_come_first() -> None:
     interval = Interval(at(0), at(5))
     held = [Holding(2, "one", interval, Size(1), 1)]

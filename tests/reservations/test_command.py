@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import datetime
 import shlex
 import subprocess
 import sys
@@ -12,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from placement_foundation.serving import program
-from placement_reservations import app
+from placement_reservations import app, conf
 from placement_reservations.cmd import reservations as command
 from placement_reservations.db import migration
+from placement_reservations.world import Rules
 from tests import backends, programs
 from tests.reservations.options import make_config
 
@@ -37,6 +39,27 @@ def test_events_are_run_unless_switched_off(
     monkeypatch.setattr(program, "serve", begin)
     assert command.main(["serve", "--port", "0", *options]) == 0
     assert len(begun) == runs_events
+
+
+def test_operators_set_the_rules() -> None:
+    seconds = {
+        "claim_seconds": 11,
+        "server_patience": 12,
+        "end_retry_interval": 13,
+        "watch_interval": 14,
+    }
+    minutes = {"cleaning_time": 1, "minutes_before_end_lease": 2}
+    named = {("reservations", name): n for name, n in {**seconds, **minutes}.items()}
+    second = datetime.timedelta(seconds=1)
+    assert conf.rules(make_config(named)) == Rules(
+        cleaning=60 * second,
+        claim=11 * second,
+        patience=12 * second,
+        retry=13 * second,
+        watch=14 * second,
+        notice=120 * second,
+    )
+    assert conf.rules(make_config()) == Rules()
 
 
 def test_the_service_starts_the_event_loop() -> None:

@@ -3,12 +3,14 @@
 Each operation is repeated; each time something else fails: the first call to Placement,
 the second, and so on, until it succeeds undisturbed.
 
-That takes long: ``tox -e failures`` does all of it. Otherwise the faults that leave
-something behind happen at one of the first calls, and at a few of the others.
+While a fault stays, an operation says that it waits; once it is over, the operation
+ends without help. All of it takes minutes: ``tox -e failures``. Otherwise the faults
+that leave something behind happen at one of the first calls, and a few of the others.
 """
 
 import datetime
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -16,40 +18,45 @@ import pytest
 from keystoneauth1 import exceptions as keystone
 
 from placement_foundation import errors
+from placement_reservations import state
 from placement_reservations.lifecycle import change, health, registration, termination
 from placement_reservations.lifecycle.change import Update, WishChange
+from placement_reservations.lifecycle.turn import Loop
+from placement_reservations.store import debt as debts
 from tests.reservations.cloud import DAY, HOUR, TODAY, Answered, Cloud, Killed
 
 EVERY_CALL = bool(os.environ.get("PLACEMENT_TEST_EVERY_CALL"))
 # So many calls lie between two faults, unless each call sees one.
 STRIDE = 16
 LONG = datetime.timedelta(minutes=15)
+MINUTE = datetime.timedelta(minutes=1)
 
-# Breaks a call, before or after it is executed.
-Fault = Callable[[Cloud, str], None]
+# Breaks a call, before or after it is executed, whose number it is given.
+Fault = Callable[[int], None]
+FAILURES = (500, 502, 503, 504)
 
 
-def kill(cloud: Cloud, call: str) -> None:
+def kill(number: int) -> None:
     raise Killed
 
 
-def refuse(cloud: Cloud, call: str) -> None:
+def refuse(number: int) -> None:
     raise keystone.ConnectFailure("nobody answers")
 
 
-def be_slow(cloud: Cloud, call: str) -> None:
+def close(number: int) -> None:
+    raise keystone.UnknownConnectionError("the connection is closed", OSError())
+
+
+def be_slow(number: int) -> None:
     raise keystone.ConnectTimeout("it timed out")
 
 
-def fail(cloud: Cloud, call: str) -> None:
-    raise Answered(500)
+def fail(number: int) -> None:
+    raise Answered(FAILURES[number % len(FAILURES)])
 
 
-def be_busy(cloud: Cloud, call: str) -> None:
-    raise Answered(503)
-
-
-def conflict(cloud: Cloud, call: str) -> None:
+def conflict(number: int) -> None:
     raise Answered(409)
 
 
@@ -57,11 +64,12 @@ FAULTS: dict[str, tuple[str, Fault]] = {
     "killed before a call": ("before", kill),
     "killed after a call": ("after", kill),
     "Placement is down": ("before", refuse),
+    "a connection is closed": ("after", close),
     "an answer is lost": ("after", be_slow),
-    "Placement answers 500": ("before", fail),
-    "Placement answers 503": ("after", be_busy),
+    "Placement fails before a call": ("before", fail),
+    "Placement fails after a call": ("after", fail),
 }
-SUBTLE = ("killed after a call", "an answer is lost", "Placement answers 500")
+SUBTLE = ("killed after a call", "an answer is lost", "Placement fails before a call")
 # A conflict is raised again and again for the writes of a start.
 STARTS = {**FAULTS, "Placement answers 409": ("before", conflict)}
 BREAKS = pytest.mark.parametrize("fault", FAULTS if EVERY_CALL else SUBTLE)
@@ -76,7 +84,7 @@ def broken(cloud: Cloud, fault: str, at: int, *, stays: bool) -> Iterator[list[s
     def count(call: str) -> None:
         calls.append(call)
         if len(calls) == at or (stays and len(calls) > at):
-            happen(cloud, call)
+            happen(len(calls))
 
     setattr(cloud.wire, when, count)
     try:
@@ -85,10 +93,17 @@ def broken(cloud: Cloud, fault: str, at: int, *, stays: bool) -> Iterator[list[s
         setattr(cloud.wire, when, lambda call: None)
 
 
-def disturb(cloud: Cloud, fault: str, work: Callable[[], object]) -> Iterator[bool]:
+def disturb(
+    cloud: Cloud,
+    fault: str,
+    work: Callable[[], object],
+    check: Callable[[], object] = lambda: None,
+) -> Iterator[bool]:
     """Repeat an operation with a fault at each of its calls in turn.
 
     Yields after each repetition whether the operation was carried out all the same.
+
+    :param check: what is to be true while a fault stays
     """
     first = 1 if EVERY_CALL else 1 + list(STARTS).index(fault)
     for at in range(first, 60, 1 if EVERY_CALL else STRIDE):
@@ -100,6 +115,8 @@ def disturb(cloud: Cloud, fault: str, work: Callable[[], object]) -> Iterator[bo
                     done = True
                 except (Killed, errors.Unavailable):
                     pass
+                if stays and len(calls) >= at and not fault.startswith("killed"):
+                    check()
             # A killed process does not renew its claims.
             yield done
         if len(calls) < at:
@@ -136,7 +153,16 @@ def test_a_start_is_completed_whatever_fails_in_it(cloud: Cloud, fault: str) -> 
         leases.append(cloud.order(9, start=cloud.clock.time.replace(second=0)))
         cloud.run_due()
 
-    for _ in disturb(cloud, fault, work):
+    def check() -> None:
+        for lease in leases:
+            for _ in range(2):
+                waiting = cloud.lease(lease)
+                assert (waiting.status, waiting.degraded) == ("STARTING", True)
+                assert waiting.status_reason
+                assert cloud.events(lease)["start_lease"] == "IN_PROGRESS"
+                cloud.run_due(advance=MINUTE)
+
+    for _ in disturb(cloud, fault, work, check):
         recover(cloud)
         cloud.assert_consistent()
         for lease in leases:
@@ -159,7 +185,16 @@ def test_a_repair_is_completed_whatever_fails_in_it(cloud: Cloud, fault: str) ->
         cloud.remove_slots()
         health.watch(cloud.world)
 
-    for _ in disturb(cloud, fault, work):
+    def check() -> None:
+        noticed = bool(cloud.world.database.read(debts.list_subjects))
+        for _ in range(2):
+            assert cloud.lease(lease).status == "ACTIVE"
+            assert cloud.lease(lease).degraded == noticed
+            assert (cloud.lease(lease).status_reason is not None) == noticed
+            cloud.run_due(advance=MINUTE)
+            health.watch(cloud.world)
+
+    for _ in disturb(cloud, fault, work, check):
         recover(cloud)
         health.watch(cloud.world)
         assert cloud.lease(lease).status_reason is None
@@ -182,8 +217,12 @@ def test_an_end_leaves_nothing_in_the_end(cloud: Cloud, fault: str) -> None:
         leases.append(lease)
         cloud.clock.advance(HOUR)
 
+    def check() -> None:
+        assert cloud.status(leases[-1]) == "TERMINATING"
+        assert cloud.events(leases[-1])["end_lease"] == "IN_PROGRESS"
+
     prepare()
-    for _ in disturb(cloud, fault, work):
+    for _ in disturb(cloud, fault, work, check):
         recover(cloud)
         assert cloud.status(leases[-1]) == "TERMINATED"
         assert cloud.classes() == set()
@@ -223,8 +262,13 @@ def test_a_deletion_continues(cloud: Cloud, fault: str) -> None:
     def work() -> None:
         termination.delete(cloud.world, leases[-1])
 
+    def check() -> None:
+        left = cloud.lease(leases[-1])
+        assert (left.status, left.degraded) == ("ERROR", True)
+        assert left.status_reason
+
     prepare()
-    for _ in disturb(cloud, fault, work):
+    for _ in disturb(cloud, fault, work, check):
         recover(cloud)
         try:
             status = cloud.status(leases[-1])
@@ -251,7 +295,11 @@ def test_a_change_is_made_or_was_never_there(cloud: Cloud, fault: str) -> None:
     def work() -> None:
         change.update(cloud.world, lease, wanted)
 
-    for done in disturb(cloud, fault, work):
+    def check() -> None:
+        assert cloud.status(lease) == "ACTIVE"
+        assert cloud.lease(lease).reservations == (reservation,)
+
+    for done in disturb(cloud, fault, work, check):
         recover(cloud)
         assert cloud.status(lease) == "ACTIVE"
         assert len(cloud.slots(lease)) == (12 if done else 3)
@@ -296,6 +344,54 @@ def test_a_host_is_removed_or_still_there(cloud: Cloud, fault: str) -> None:
         else:
             assert cloud.host("compute-2").reservable
     assert removed
+
+
+def test_a_lease_with_a_bug_does_not_hold_up_the_others(
+    cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    leases = [cloud.order(1) for _ in range(3)]
+    disturbed: list[str] = []
+
+    def stumble(call: str) -> None:
+        disturbed.append(call)
+        raise RuntimeError("this is a bug")
+
+    def stumble_once(call: str) -> None:
+        if not disturbed:
+            stumble(call)
+
+    cloud.wire.before = stumble
+    cloud.run_due(advance=DAY)
+    assert len(disturbed) == 3
+    cloud.wire.before = stumble_once
+    disturbed.clear()
+    for started in (2, 3):
+        # What was begun is continued once it is thought to be abandoned.
+        cloud.run_due(advance=LONG / 3)
+        found = [cloud.status(lease) for lease in leases]
+        assert found.count(state.Lease.ACTIVE) == started
+    cloud.assert_consistent()
+    # These bugs are wanted.
+    caplog.clear()
+
+
+def test_the_loop_goes_on_after_a_turn_that_failed(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns: list[Loop] = []
+    stop = threading.Event()
+
+    def turn(loop: Loop) -> None:
+        turns.append(loop)
+        if len(turns) == 1:
+            raise RuntimeError("this is a bug")
+        stop.set()
+
+    monkeypatch.setattr(Loop, "turn", turn)
+    Loop(cloud.world).run(0, stop)
+    assert len(turns) == 2
+    # This bug is wanted.
+    caplog.clear()
 
 
 def test_another_writer_is_no_obstacle(cloud: Cloud) -> None:

@@ -3,7 +3,9 @@
 import datetime
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -12,6 +14,7 @@ from placement_foundation import errors
 from placement_reservations import app
 from placement_reservations.capacity import Size
 from placement_reservations.cmd import reservations as command
+from placement_reservations.lifecycle import opening
 from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud
 from tests.reservations.options import make_config
 from tests.reservations.visitor import Visitor
@@ -53,6 +56,68 @@ def test_free_times_lie_around_what_is_promised(cloud: Cloud, visitor: Visitor) 
     assert ask(visitor, minutes=13 * 60) == [("03-05T14:00", "03-06T00:00")]
     assert ask(visitor, amount=3) == []
     assert ask(visitor, affinity="True") == []
+
+
+def test_free_times_are_looked_for_from_now_and_for_a_month(
+    cloud: Cloud, visitor: Visitor
+) -> None:
+    query = "vcpus=8&memory_mb=1024&disk_gb=5&amount=2"
+    for times, first, last in (
+        ("", "2030-03-04T12:00", "2030-04-03T12:00"),
+        ("&start_date=2030-03-05+00:00", "2030-03-05T00:00", "2030-04-04T00:00"),
+        ("&end_date=2030-03-05+00:00", "2030-03-04T12:00", "2030-03-05T00:00"),
+    ):
+        found = visitor.get(f"/v1/leases/free?{query}{times}")["free"]
+        assert found == [
+            {"first_start": f"{first}:00.000000", "last_start": f"{last}:00.000000"}
+        ]
+    # By default, it is for an hour.
+    cloud.order(1, size=WHOLE, start=TODAY + HOUR, hours=1)
+    found = visitor.get(f"/v1/leases/free?{query}&end_date=2030-03-04+14:00")["free"]
+    assert [
+        (each["first_start"][11:16], each["last_start"][11:16]) for each in found
+    ] == [
+        ("12:00", "12:00"),
+        ("14:00", "14:00"),
+    ]
+
+
+def test_what_is_not_looked_at_is_not_said_to_be_free(
+    cloud: Cloud, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for hour in (2, 6):
+        cloud.order(1, size=WHOLE, start=TODAY + DAY + hour * HOUR, hours=2)
+    first, second = ("03-05T00:00", "03-05T13:00"), ("03-05T16:00", "03-05T17:00")
+    third = ("03-05T20:00", "03-06T00:00")
+    for most, found in (
+        (5, [first, second, third]),
+        (3, [first, second]),
+        (1, [first]),
+    ):
+        monkeypatch.setattr(opening, "MOST_CHANGES", most)
+        assert ask(visitor) == found
+
+
+def test_the_page_shows_what_is_asked_and_answered(
+    cloud: Cloud,
+    visitor: Visitor,
+    ask_command: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (Path(__file__).parents[2] / "docs/placement-reservations.rst").read_text()
+    cloud.clock.time = datetime.datetime(2026, 11, 22, 12, 0, 20)
+    asked, document = re.findall(
+        r"    GET (/v1/leases/free\?.*)\n\n((?:    .*\n)+)", page
+    )[0]
+    assert visitor.get(asked) == json.loads(document)
+    cloud.clock.time = TODAY + DAY
+    cloud.order(1, size=WHOLE, start=TODAY + DAY, hours=2)
+    words, printed = re.findall(
+        r"``placement-reservations free (.*)`` prints\n\n.*\n\n((?:    .*\n)+)", page
+    )[0]
+    assert ask_command(*words.split()) == 0
+    shown = capsys.readouterr()
+    assert (shown.err + shown.out).split() == printed.split()
 
 
 def test_a_question_about_free_times_is_checked(visitor: Visitor) -> None:

@@ -34,8 +34,17 @@ def delete_inventories(cloud: Cloud, host: str) -> None:
     assert cloud.placement.call("DELETE", path).status == 204
 
 
+def delete_class(cloud: Cloud) -> None:
+    """Delete the class of the slots, which must be nobody's inventory for that."""
+    for host in cloud.hosts:
+        delete_inventories(cloud, host)
+    (name,) = cloud.classes()
+    assert cloud.placement.call("DELETE", f"/resource_classes/{name}").status == 204
+
+
 DAMAGES: dict[str, Callable[[Cloud], None]] = {
     "the providers and the class": Cloud.remove_slots,
+    "the class": delete_class,
     "an inventory": lambda cloud: delete_inventories(cloud, "compute-1"),
     "the total": lambda cloud: change(cloud, "compute-1", total=2),
     "what is reserved": lambda cloud: change(cloud, "compute-1", reserved=3),

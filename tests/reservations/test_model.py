@@ -4,11 +4,13 @@ The model checks every hour of every host. Whatever requests come in whatever or
 service promises what the model can, and refuses what it cannot.
 """
 
+import dataclasses
 import datetime
 import os
 from typing import Any
 
 import hypothesis
+import pytest
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -25,6 +27,7 @@ from placement_reservations.lifecycle import change, termination
 from placement_reservations.lifecycle.change import Update, WishChange
 from placement_reservations.store import lease as leases
 from placement_reservations.store.lease import Lease
+from placement_reservations.world import Rules
 from tests.reservations.cloud import HOUR, Cloud
 
 THOROUGH = bool(os.environ.get("PLACEMENT_TEST_EVERY_CALL"))
@@ -45,6 +48,11 @@ class Leases(RuleBasedStateMachine):
         self.cloud.clock.time = self.start
 
     @property
+    def cleaning(self) -> datetime.timedelta:
+        """Return how long after a lease its room is not promised."""
+        return self.cloud.world.rules.cleaning
+
+    @property
     def now(self) -> datetime.datetime:
         return self.cloud.clock.time
 
@@ -62,7 +70,7 @@ class Leases(RuleBasedStateMachine):
         return sum(
             each.wish.size.vcpus * self.held[each.id].count(host_id)
             for lease in self.all()
-            if lease.interval.start <= hour < lease.interval.end
+            if lease.interval.start <= hour < lease.interval.end + self.cleaning
             if lease.id != without
             for each in lease.reservations
         )
@@ -72,7 +80,7 @@ class Leases(RuleBasedStateMachine):
     ) -> dict[int, int]:
         hours = []
         hour = interval.start
-        while hour < interval.end:
+        while hour < interval.end + self.cleaning:
             hours.append(hour)
             hour += HOUR
         return {
@@ -207,7 +215,9 @@ class Leases(RuleBasedStateMachine):
         assert self.cloud.count_slots() == 0
 
 
-def test_leases_over_time(cloud: Cloud) -> None:
+@pytest.mark.parametrize("cleaning", [0 * HOUR, HOUR, 2 * HOUR])
+def test_leases_over_time(cloud: Cloud, cleaning: datetime.timedelta) -> None:
+    cloud.world = dataclasses.replace(cloud.world, rules=Rules(cleaning=cleaning))
     machine: Any = type("Machine", (Leases,), {"cloud": cloud})
     run_state_machine_as_test(
         machine,

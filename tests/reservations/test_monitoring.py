@@ -35,6 +35,7 @@ def test_events_repairs_and_degraded_leases_are_counted(cloud: Cloud) -> None:
         lease = cloud.order(3, start=TODAY + DAY)
         with cloud.wire.cut():
             cloud.turn(advance=DAY)
+            health.watch(cloud.world)
         waiting = Reading(get(page, "/metrics"))
         cloud.run_due(advance=DAY / 24)
         cloud.remove_slots()
@@ -46,6 +47,7 @@ def test_events_repairs_and_degraded_leases_are_counted(cloud: Cloud) -> None:
     assert cloud.status(lease) == "ACTIVE"
     events = "placement_reservations_events_total"
     assert waiting.get(events, event="start_lease", outcome="put_off") == 1
+    assert waiting.get("placement_reservations_leases_degraded") == 1
     assert repaired.get(events, event="start_lease", outcome="done") == 1
     found = "no_provider"
     assert repaired.get("placement_reservations_repairs_total", found=found) == 1

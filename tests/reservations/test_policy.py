@@ -74,6 +74,15 @@ def test_leases_belong_to_projects(people: Any) -> None:
     assert admin.call("DELETE", path).status == 204
 
 
+def test_a_member_who_reads_nothing(people: Any) -> None:
+    ann = people("member", project="blue")
+    made = ann.call("POST", "/v1/leases", LEASE)
+    assert made.status == 201
+    path = f"/v1/leases/{made.document['lease']['id']}"
+    assert ann.call("GET", path).status == 403
+    assert ann.call("GET", "/v1/leases").status == 403
+
+
 def test_hosts_are_for_administrators(people: Any) -> None:
     ann = people("member", "reader", project="blue")
     admin = people("admin", project="cloud")

@@ -7,8 +7,9 @@ from subprocess import PIPE, Popen
 import pytest
 
 from placement_foundation import errors
-from placement_reservations.lifecycle import change, registration, termination
+from placement_reservations.lifecycle import change, health, registration, termination
 from placement_reservations.lifecycle.change import Update, WishChange
+from placement_reservations.store import flavor as flavors
 from tests import programs
 from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud
 from tests.serving import Served
@@ -116,6 +117,61 @@ def test_a_host_is_not_removed_while_it_is_promised(cloud: Cloud) -> None:
     outcomes = at_once([remove, lambda: try_order(cloud, 9)])
     assert outcomes.count(True) == 1
     assert len(cloud.children()) == (1 if outcomes[0] else 2)
+    cloud.assert_consistent()
+
+
+def test_what_a_change_is_about_to_take_is_not_promised(cloud: Cloud) -> None:
+    lease = cloud.order(3)
+    cloud.run_due(advance=DAY)
+    (reservation,) = cloud.lease(lease).reservations
+    ordered: list[bool] = []
+
+    def order(call: str) -> None:
+        if call.startswith("PUT") and not ordered:
+            ordered.append(try_order(cloud, 5))
+
+    cloud.wire.before = order
+    wishes = {reservation.id: WishChange({"amount": 12})}
+    change.update(cloud.world, lease, Update(wishes=wishes))
+    assert ordered == [False]
+    assert try_order(cloud, 4)
+    assert cloud.count_slots() == 16
+    cloud.assert_consistent()
+
+
+def test_no_slot_is_promised_on_a_host_that_is_being_removed(cloud: Cloud) -> None:
+    ordered: list[bool] = []
+
+    def order(call: str) -> None:
+        if call.startswith(("PUT", "DELETE")) and not ordered:
+            # Nor does the watch find that there is nothing wrong with it.
+            health.watch(cloud.world)
+            ordered.append(try_order(cloud, 9))
+            ordered.append(try_order(cloud, 8))
+
+    cloud.wire.before = order
+    registration.remove(cloud.world, "1")
+    assert ordered == [False, True]
+    assert list(cloud.children()) == ["blazar_compute-2"]
+    cloud.assert_consistent()
+
+
+def test_a_process_that_was_thought_dead_stops(cloud: Cloud) -> None:
+    lease = cloud.order(2)
+
+    def sleep(call: str) -> None:
+        if "/resource_classes" in call:
+            cloud.wire.after = lambda call: None
+            # Another process goes on with the start.
+            cloud.run_due(advance=HOUR)
+            assert cloud.status(lease) == "ACTIVE"
+            termination.delete(cloud.world, lease)
+            cloud.wire.calls.clear()
+
+    cloud.wire.after = sleep
+    cloud.run_due(advance=DAY)
+    assert cloud.wire.calls == []
+    assert cloud.world.database.read(flavors.list_flavors) == []
     cloud.assert_consistent()
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.stress import follower, placer, proof, room, shaper
+from tests.stress import declarer, follower, placer, proof, room, shaper
 from tests.stress.history import Amounts, shares
 from tests.stress.room import Event
 from tests.stress.server import children
@@ -30,10 +30,14 @@ RESUMED = 10
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What was done, by kind and status, how many entries were read, and faults."""
+    """What was done, by kind and status, how many entries were read, and faults.
+
+    ``kills`` is how often the reader was killed.
+    """
 
     done: Counter[tuple[str, int]]
     entries: int
+    kills: int
     faults: list[str]
 
 
@@ -71,11 +75,13 @@ def run(
     *,
     placers: int = 8,
     seconds: float = 25,
+    declares: bool = False,
     seed: int,
 ) -> Verdict:
     """Let processes place and change while there is harm, and check what they saw.
 
     :param urls: the addresses of the service; processes use them in turn
+    :param declares: whether a process declares hardware of the hosts meanwhile
     :param harms: done one after the other, again and again, between pauses
     """
     chance = random.Random(f"{seed} harm")
@@ -85,11 +91,8 @@ def run(
         tempfile.TemporaryDirectory() as directory,
     ):
         world = room.create(service, placers)
-        reader = spawn.Process(target=follower.run, args=(urls[-1], seed, directory))
-        reader.start()
-        while not Path(directory, "following").exists():
-            assert reader.is_alive(), "the reader of the feed has ended"
-            time.sleep(0.05)
+        reader = follower.Process(urls[-1], seed, directory)
+        begin = follower.read_state(service)
         writers = [
             spawn.Process(
                 target=placer.run,
@@ -102,6 +105,12 @@ def run(
                 target=shaper.run, args=(urls[0], 0, seed, seconds, directory)
             )
         )
+        if declares:
+            writers.append(
+                spawn.Process(
+                    target=declarer.run, args=(urls[0], world, seconds, directory)
+                )
+            )
         for writer in writers:
             writer.start()
         until = time.monotonic() + seconds
@@ -109,6 +118,7 @@ def run(
         while time.monotonic() < until:
             time.sleep(chance.uniform(1, 2.5))
             harms[number % len(harms)](chance)
+            reader.kill()
             number += 1
         for process in writers:
             process.join()
@@ -121,13 +131,8 @@ def run(
             for event in room.load(path)
         ]
         final = _settle(service, events)
-        Path(directory, "quiet").touch()
-        reader.join()
-        faults += (
-            [f"the reader ended with {reader.exitcode}"] if reader.exitcode else []
-        )
-        reading = follower.load(Path(directory, "reading.json"))
-        fleet = room.read(service, follower.FLEET)
+        reading = reader.finish()
+        end = follower.read_state(service)
         rest = [
             follower.entries_since(service, each["cursor"], chance.randint(50, 1000))
             for each in reading.pictures
@@ -143,11 +148,11 @@ def run(
             )
         }
     faults += proof.find_faults(world, events, final)
-    begin = follower.State.of(reading.pictures[0])
-    faults += proof.find_faults_of_feed(world, events, begin, rest[0])
-    faults += proof.find_faults_of_replay(reading, fleet, rest, resumed)
+    first = follower.State.of(reading.pictures[0])
+    faults += proof.find_faults_of_feed(world, events, first, rest[0])
+    faults += proof.find_faults_of_replay(reading, begin, end, rest, resumed)
     done = Counter((event.kind, event.status) for event in events)
-    return Verdict(done, len(rest[0]), faults)
+    return Verdict(done, len(rest[0]), reader.kills, faults)
 
 
 def _settle(service: Service, events: Sequence[Event]) -> dict[str, Amounts]:

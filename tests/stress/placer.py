@@ -22,6 +22,11 @@ LEAST_DEEDS = 20
 ATTEMPTS = 60
 
 
+def _nothing(document: Any) -> dict[str, Any]:
+    """Read nothing from an answer."""
+    return {}
+
+
 class Placer:
     """A user who knows what its own consumers have."""
 
@@ -46,6 +51,7 @@ class Placer:
             self.claim: 4,
             self.change: 1,
             self.lease: 1,
+            self.lease_and_confirm: 1,
         }
         held = sum(
             amount[CLASS] for each in self._own.values() for amount in each.values()
@@ -166,6 +172,15 @@ class Placer:
         path = f"/ledger/v1/leases/{consumer}"
         self._call("lease", "PUT", path, body, consumers=[consumer])
 
+    def lease_and_confirm(self) -> None:
+        """Give a consumer a lease, renew it, and let its claims stay after all."""
+        if not self._own:
+            return
+        path = f"/ledger/v1/leases/{self._chance.choice(sorted(self._own))}"
+        for _ in range(2):
+            self._until_known("shape", "PUT", path, {"seconds": 600}, _nothing)
+        self._until_known("shape", "DELETE", path, None, _nothing)
+
     def _body(self, consumers: list[str]) -> dict[str, Any]:
         return {
             "query": f"resources={CLASS}:1",
@@ -201,7 +216,7 @@ class Placer:
                 "DELETE",
                 f"/allocations/{consumer}",
                 None,
-                lambda document: {},
+                _nothing,
                 consumers=[consumer],
             )
             self._own.pop(consumer, None)
@@ -234,7 +249,7 @@ class Placer:
         method: str,
         path: str,
         body: Any,
-        read: Callable[[Any], dict[str, Any]] = lambda document: {},
+        read: Callable[[Any], dict[str, Any]] = _nothing,
         **members: Any,
     ) -> Event:
         started = time.monotonic()

@@ -54,6 +54,10 @@ def find_faults(
 def _answer(event: Event) -> Iterator[str]:
     if not event.is_known:
         return
+    if event.kind in ("apply", "look"):
+        if event.reason or event.status != 200:
+            yield f"{event.kind} was answered {event.status}: {event.reason}"
+        return
     if event.kind == "shape":
         if event.status >= 500:
             yield f"shape was answered {event.status}: {event.reason}"
@@ -365,23 +369,26 @@ def _all_or_nothing(events: Iterable[Event], entries: Iterable[Any]) -> Iterator
 
 def find_faults_of_replay(
     reading: follower.Reading,
-    fleet: Any,
+    begin: State,
+    end: State,
     rest: Sequence[Sequence[Any]],
     resumed: Mapping[int, Sequence[Any]],
 ) -> Iterator[str]:
     """Yield where replaying the feed from a picture does not end in the ledger's state.
 
-    :param fleet: the last picture
+    :param begin: all that the ledger held when the first picture was taken
+    :param end: all that it holds in the end
     :param rest: for each picture of the reading, the entries from its cursor on
     :param resumed: for some entries of the reading, by position, those from the cursor
         of the entry on
     """
     yield from reading.faults
-    last = State.of(fleet)
     for picture, entries in zip(reading.pictures, rest, strict=True):
         state = follower.replay(State.of(picture), entries)
-        for difference in state.differences(last):
+        for difference in state.differences(end):
             yield f"replayed from {picture['cursor']}, {difference}"
+    for difference in follower.replay(begin.copy(), rest[0]).all_differences(end):
+        yield f"replayed from the beginning, {difference}"
     ids = [entry["id"] for entry in reading.entries]
     if len(set(ids)) < len(ids):
         yield "an entry is in the feed twice"

@@ -14,6 +14,8 @@ from tests.stress.world import Service, Unanswered
 
 CLASSES = ("DISK_GB", "MEMORY_MB", "CUSTOM_SHAPED")
 TRAITS = ("CUSTOM_ROUND", "CUSTOM_SQUARE", "HW_CPU_X86_SSE")
+# How many consumers use providers at a time.
+MOST_USED = 4
 
 
 class Shaper:
@@ -27,6 +29,7 @@ class Shaper:
         self._service = service
         self._chance = random.Random(f"{seed} shaper {number}")
         self._trees: dict[str, str | None] = {}
+        self._used: list[str] = []
         self._aggregates = [str(uuid.uuid4()) for _ in range(3)]
 
     def act(self) -> None:
@@ -34,6 +37,7 @@ class Shaper:
         deeds: list[Callable[[], None]] = [
             self.create,
             self.rename,
+            self.move,
             self.delete,
             self.fill,
             self.fill_one,
@@ -67,6 +71,14 @@ class Shaper:
         if self._trees[each]:
             body["parent_provider_uuid"] = str(self._trees[each])
         self._call("PUT", f"/resource_providers/{each}", body)
+
+    def move(self) -> None:
+        """Put a provider, with all below it, below another one or none."""
+        each = self._any()
+        parent = self._chance.choice([None, *self._trees])
+        body = {"name": f"shaped-{uuid.uuid4()}", "parent_provider_uuid": parent}
+        if self._call("PUT", f"/resource_providers/{each}", body) == 200:
+            self._trees[each] = parent
 
     def delete(self) -> None:
         """Delete a provider that has no children."""
@@ -111,22 +123,28 @@ class Shaper:
         self._put(self._any(), "aggregates", {"aggregates": some})
 
     def use(self) -> None:
-        """Let a consumer use several providers, or no longer."""
-        some = self._chance.sample(sorted(self._trees), min(2, len(self._trees)))
+        """Let a consumer use providers and change hands, and an earlier one go."""
+        most = min(2, len(self._trees))
+        some = self._chance.sample(sorted(self._trees), self._chance.randint(1, most))
+        for each in some:
+            disks = {"inventories": self._inventories(["DISK_GB"])}
+            self._put(each, "inventories", disks)
         consumer = str(uuid.uuid4())
         path = f"/allocations/{consumer}"
         body: dict[str, Any] = {
             "allocations": {each: {"resources": {"DISK_GB": 1}} for each in some},
-            "project_id": self._chance.choice(["crash", "shape"]),
+            "project_id": "crash",
             "user_id": "shape",
             "consumer_generation": None,
             "consumer_type": "SHAPE",
         }
         if self._call("PUT", path, body) == 204:
-            body |= {"consumer_generation": 1, "project_id": "shape"}
+            project = self._chance.choice(["crash", "shape"])
+            body |= {"consumer_generation": 1, "project_id": project}
             self._call("PUT", path, body)
-        if self._chance.random() < 0.8:
-            self._call("DELETE", path)
+        self._used.append(path)
+        if len(self._used) > MOST_USED:
+            self._call("DELETE", self._used.pop(0))
 
     def reshape(self) -> None:
         """Write the inventories of a provider and a claim on them in one step."""

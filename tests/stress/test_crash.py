@@ -28,13 +28,16 @@ def test_placers_and_the_feed_keep_their_word_through_crashes(tmp_path: Path) ->
         with service.running_as(database.url, 2, tmp_path) as (url, master):
             kill, pause = crash.kill_worker(master), crash.pause_worker(master)
             harms = [kill, pause, kill, kill_database]
-            verdict = crash.run([url], harms, seed=seed)
+            verdict = crash.run([url], harms, declares=True, seed=seed)
+        backends.check_is_left_sound(database.url)
     assert not verdict.faults, crash.report(verdict)
     for kind, status in (
         ("place", 201),
         ("place", 409),
         ("claim", 204),
         ("lease", 200),
+        ("apply", 200),
     ):
         assert verdict.done[kind, status], crash.report(verdict)
     assert verdict.entries > 100
+    assert verdict.kills > 3, crash.report(verdict)

@@ -3,10 +3,11 @@
 import copy
 import dataclasses
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from tests.stress import proof
-from tests.stress.follower import Reading, State
+from tests.stress.follower import Diary, Reading, State, load
 from tests.stress.history import Amounts
 from tests.stress.room import CLASS, MOST, Event, World
 
@@ -172,12 +173,14 @@ PROVIDER: dict[str, Any] = {
     "uuid": NORTH,
     "name": NORTH,
     "parent_provider_uuid": None,
+    "root_provider_uuid": NORTH,
     "inventories": {CLASS: INVENTORY},
     "traits": [],
     "aggregates": [],
     "allocations": {},
 }
 FLEET = {"providers": [PROVIDER], "cursor": "c0"}
+OWNER = {"project_id": "blue", "user_id": "ann", "consumer_type": "TEST"}
 
 
 def entry(number: int, subject: str, before: Any, after: Any, **members: Any) -> Any:
@@ -189,6 +192,7 @@ def entry(number: int, subject: str, before: Any, after: Any, **members: Any) ->
         "after": after,
         "time": "2026-01-01T00:00:00.000000Z",
         "request_id": f"r{number}",
+        "consumer": OWNER,
         **members,
     }
 
@@ -252,16 +256,18 @@ def test_what_was_not_placed_in_one_commit_is_found() -> None:
 
 def replayed(last: Any, *entries: Any, **members: Any) -> str:
     resumed = members.pop("resumed", {})
+    begin = State.of(copy.deepcopy(FLEET))
+    end = last if isinstance(last, State) else State.of(last)
     reading = Reading(
-        "c0", members.pop("seen", list(entries)), [copy.deepcopy(FLEET)], **members
+        members.pop("seen", list(entries)), [copy.deepcopy(FLEET)], **members
     )
-    found = proof.find_faults_of_replay(reading, last, [list(entries)], resumed)
+    found = proof.find_faults_of_replay(reading, begin, end, [list(entries)], resumed)
     return "\n".join(found)
 
 
 def test_a_replay_that_ends_elsewhere_is_found() -> None:
     claimed = entry(1, "a", NOTHING, on(NORTH))
-    used = {**PROVIDER, "allocations": {"a": {"resources": ONE}}}
+    used = {**PROVIDER, "allocations": {"a": {"resources": ONE, **OWNER}}}
     last = {"providers": [used], "cursor": "c1"}
     assert not replayed(last, claimed)
     assert "consumers: a is {'north'" in replayed(last)
@@ -276,6 +282,53 @@ def test_a_replay_that_ends_elsewhere_is_found() -> None:
     assert not replayed({"providers": [], "cursor": "c1"}, gone)
 
 
+def test_a_move_that_is_missing_is_found() -> None:
+    moved = {"name": NORTH, "parent": SOUTH, "root": SOUTH}
+    new = {**PROVIDER, "parent_provider_uuid": SOUTH, "root_provider_uuid": SOUTH}
+    last = {"providers": [new], "cursor": "c1"}
+    assert not replayed(last, entry(1, NORTH, {}, moved, type="provider.updated"))
+    elsewhere = entry(1, NORTH, {}, {**moved, "root": WEST}, type="provider.updated")
+    assert "'root': 'south'" in replayed(last, elsewhere)
+
+
+def test_another_owner_is_found() -> None:
+    red = {**OWNER, "project_id": "red"}
+    used = {**PROVIDER, "allocations": {"a": {"resources": ONE, **red}}}
+    last = {"providers": [used], "cursor": "c1"}
+    claimed = entry(1, "a", NOTHING, on(NORTH))
+    assert "owners: a is {'project_id': 'red'" in replayed(last, claimed)
+    given = entry(2, "a", OWNER, red, type="consumer.changed")
+    assert not replayed(last, claimed, given)
+
+
+def test_a_name_that_is_missing_is_found() -> None:
+    end = State.of(copy.deepcopy(FLEET))
+    end.names.add("resource_class CUSTOM_NEW")
+    assert "resource_class CUSTOM_NEW is not there by the feed" in replayed(end)
+    new = entry(1, "CUSTOM_OLD", None, None, type="resource_class.created")
+    assert "CUSTOM_OLD is there only by the feed" in replayed(end, new)
+    name = {"name": "CUSTOM_NEW"}
+    renamed = entry(2, "CUSTOM_OLD", None, name, type="resource_class.renamed")
+    assert not replayed(end, new, renamed)
+    gone = entry(3, "CUSTOM_NEW", None, None, type="resource_class.deleted")
+    assert "is not there by the feed" in replayed(end, new, renamed, gone)
+
+
+def test_a_lease_that_the_feed_lacks_is_found() -> None:
+    used = {**PROVIDER, "allocations": {"a": {"resources": ONE, **OWNER}}}
+    end = State.of({"providers": [used]})
+    claimed = entry(1, "a", NOTHING, on(NORTH))
+    until = {"expires_at": "soon"}
+    granted = entry(2, "a", None, until, type="lease.granted")
+    confirmed = entry(3, "a", until, None, type="lease.confirmed")
+    assert not replayed(end, claimed, granted, confirmed)
+    assert "leases: a is None, by the feed soon" in replayed(end, claimed, granted)
+    assert not replayed(FLEET, claimed, granted, entry(3, "a", on(NORTH), NOTHING))
+    end.leases["a"] = "soon"
+    assert not replayed(end, claimed, granted)
+    assert "leases: a is soon, by the feed None" in replayed(end, claimed)
+
+
 def test_a_reader_that_missed_something_is_found() -> None:
     claimed = entry(1, "a", NOTHING, on(NORTH))
     back = entry(2, "a", on(NORTH), NOTHING)
@@ -287,3 +340,17 @@ def test_a_reader_that_missed_something_is_found() -> None:
     assert "other place" in replayed(FLEET, faults=["other place"])
     assert not replayed(FLEET, claimed, back, resumed={0: [back], 1: []})
     assert "after entry 0" in replayed(FLEET, claimed, back, resumed={0: []})
+
+
+def test_what_a_reader_was_killed_at_has_not_been_read(tmp_path: Path) -> None:
+    path, pages = tmp_path / "diary", [entry(1, "a", NOTHING, on(NORTH))]
+    first = Diary(path)
+    first.add(picture={"cursor": "c0"})
+    first.add(position=0, page={"changes": pages, "cursor": "c1"})
+    with path.open("ab") as file:
+        file.write(b'{"position": 1, "page": {"cha')
+    second = Diary(path)
+    assert second.reading == first.reading
+    assert second.reading.cursors == [("c0", 0), ("c1", 1)]
+    second.add(position=0, page={"changes": pages, "cursor": "c1"})
+    assert load(path)[0].entries == pages

@@ -26,6 +26,7 @@ def test_a_service_under_stress_keeps_its_word(tmp_path: Path) -> None:
         with service.running(url, 2, tmp_path) as address:
             verdict = run.stress([address], processes=4, seconds=8, seed=4711)
         log = (tmp_path / "service.log").read_text()
+        backends.check_is_left_sound(url)
     assert not verdict.faults, "\n".join(verdict.faults[:20])
     assert " ERROR " not in log, log[log.index(" ERROR ") :][:5000]
     for kind in ("claim", "release", "inventory", "reshape", "move"):

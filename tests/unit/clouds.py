@@ -20,7 +20,7 @@ NUMA = frozenset({"NUMA"})
 def tree(
     root: str,
     parents: Mapping[str, str],
-    stocks: Mapping[str, Stocks],
+    inventories: Mapping[str, Stocks],
     traits: Mapping[str, frozenset[str]] | None = None,
 ) -> Tree:
     """Return a tree; ``parents`` are those of all members but the root."""
@@ -31,7 +31,7 @@ def tree(
                 uuid=name,
                 parent_uuid=parents.get(name),
                 root_uuid=root,
-                stocks=stocks.get(name, {}),
+                inventories=inventories.get(name, {}),
                 trait_names=tuple(sorted((traits or {}).get(name, ()))),
                 traits=(traits or {}).get(name, frozenset()),
                 aggregates=frozenset(),
@@ -91,8 +91,10 @@ def cluster(classes: int, providers: int, traits: Iterable[str]) -> Snapshot:
             names, (frozenset({each}) for each in itertools.cycle(traits)), strict=False
         )
     )
-    stocks = {name: {of: InventoryUsage(1)} for name, of in names.items()}
-    return snapshot_of([tree("host", dict.fromkeys(names, "host"), stocks, having)])
+    inventories = {name: {of: InventoryUsage(1)} for name, of in names.items()}
+    return snapshot_of(
+        [tree("host", dict.fromkeys(names, "host"), inventories, having)]
+    )
 
 
 def of_all_classes(classes: int, traits: Iterable[str]) -> Request:
@@ -103,13 +105,13 @@ def of_all_classes(classes: int, traits: Iterable[str]) -> Request:
 
 def numa_host(name: str, functions: int, nodes: int = 2) -> Tree:
     """Return a host of some NUMA nodes with some functions below each."""
-    parents, stocks, traits = {}, {}, {}
+    parents, inventories, traits = {}, {}, {}
     for node in [f"{name}-{number}" for number in range(nodes)]:
         parents[node], traits[node] = name, NUMA
         for number in range(functions):
             parents[f"{node}-{number}"] = node
-            stocks[f"{node}-{number}"] = ONE
-    return tree(name, parents, stocks, traits)
+            inventories[f"{node}-{number}"] = ONE
+    return tree(name, parents, inventories, traits)
 
 
 def on_one_node(count: int) -> Request:

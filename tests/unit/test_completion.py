@@ -21,7 +21,7 @@ WORDS = {
     "placement-audit": {"--nova", "--release", "--older-than"},
     "placement-explain": {"--help", "--shell_completion"},
     "placement-feed": {"--webhook", "--state"},
-    "placement-manage": {"online_data_migrations", "openapi", "--microversion"},
+    "placement-manage": {"online_data_migrations", "--microversion", "--repair"},
     "placement-nodes": {"db", "sync", "--port"},
     "placement-nodes-sync": {"--once", "--dry-run"},
     "placement-request": {"candidates", "--limit"},

@@ -8,13 +8,14 @@ import types
 from pathlib import Path
 
 import pytest
+import yaml
 from gunicorn import util
 
 from placement import measure as placement_measure
 from placement.monitoring import fleet
 from placement.objects import total
 from placement_foundation.observing import metrics, telemetry
-from placement_foundation.observing.telemetry import Kind
+from placement_foundation.observing.telemetry import Kind, Measure
 from placement_foundation.serving import worker
 from placement_nodes import measure as nodes_measure
 from placement_reservations import measure as reservations_measure
@@ -65,6 +66,29 @@ def test_mod_wsgi_gets_the_application() -> None:
     assert "placement.wsgi" in (DEPLOY / "apache.conf").read_text()
 
 
+@pytest.mark.parametrize(
+    ("name", "port"),
+    [
+        ("placement", "8778"),
+        ("placement-nodes", "6385"),
+        ("placement-nodes-sync", "9179"),
+        ("placement-reservations", "1234"),
+    ],
+)
+def test_probes_ask_the_port_that_is_served(name: str, port: str) -> None:
+    [deployment, *others] = yaml.safe_load_all(
+        (DEPLOY / "kubernetes" / f"{name}.yaml").read_text()
+    )
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    ports = {each["name"]: str(each["containerPort"]) for each in container["ports"]}
+    assert port in ports.values()
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert ports[container[probe]["httpGet"]["port"]] == port
+    for service in others:
+        for each in service["spec"].get("ports", []):
+            assert each["targetPort"] in ports
+
+
 def test_what_the_service_does_not_need_it_may_not_do() -> None:
     unit = (DEPLOY / "placement-api.service").read_text().splitlines()
     assert "CapabilityBoundingSet=" in unit
@@ -103,6 +127,26 @@ def test_the_guide_lists_each_metric() -> None:
     for measure in (*telemetry.MEASURES, *placement_measure.MEASURES):
         assert f"``{placement_measure.PREFIX}{measure.name}" in guide
         assert all(f"``{label}``" in guide for label in measure.labels)
+
+
+@pytest.mark.parametrize(
+    ("page", "prefix", "measures"),
+    [
+        (
+            "placement-reservations",
+            reservations_measure.PREFIX,
+            reservations_measure.MEASURES,
+        ),
+        ("placement-nodes", nodes_measure.SYNC_PREFIX, nodes_measure.SYNC_MEASURES),
+    ],
+)
+def test_the_page_of_a_service_lists_each_of_its_metrics(
+    page: str, prefix: str, measures: tuple[Measure, ...]
+) -> None:
+    text = (DEPLOY.parent / "docs" / f"{page}.rst").read_text()
+    for measure in measures:
+        ending = "_total" if measure.kind is Kind.COUNTER else ""
+        assert f"``{prefix}{measure.name}{ending}``" in text
 
 
 def test_a_process_of_gunicorn_that_ended_is_forgotten() -> None:

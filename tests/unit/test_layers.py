@@ -72,7 +72,7 @@ LAYERS = {
         {"http"},
         {"database"},
         {"observing"},
-        {"clock", "context", "errors", "option"},
+        {"clock", "context", "errors", "option", "precedence"},
     ],
     CLIENTS: [
         {"request", "explain", "apply", "feed", "audit"},

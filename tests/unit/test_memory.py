@@ -14,9 +14,9 @@ NOISE = 200_000
 
 def provider(number: int) -> Provider:
     name, traits = str(uuid.UUID(int=number)), (f"CUSTOM_RACK{number}",)
-    stocks = {"VCPU": InventoryUsage(8)}
+    inventories = {"VCPU": InventoryUsage(8)}
     return Provider(
-        name, None, name, stocks, traits, frozenset(traits), frozenset(), 0, 1
+        name, None, name, inventories, traits, frozenset(traits), frozenset(), 0, 1
     )
 
 
@@ -41,3 +41,15 @@ def test_answers_about_more_and_more_providers_do_not_fill_the_memory() -> None:
         tracemalloc.stop()
     assert grown < allowed
     assert again - grown < NOISE
+
+
+def test_a_large_answer_is_not_forgotten_before_it_is_given_again() -> None:
+    # A thousand hosts of nine providers each, as NUMA nodes and network cards have.
+    providers = [provider(number) for number in range(9_000)]
+    names = ("resources", "traits", "parent_provider_uuid", "root_provider_uuid")
+    for each in providers:
+        wire._write_summary(each, names)
+    before = wire._write_summary.cache_info().misses
+    for each in providers:
+        wire._write_summary(each, names)
+    assert wire._write_summary.cache_info().misses == before

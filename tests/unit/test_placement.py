@@ -1,5 +1,6 @@
 """Choosing where consumers go, on clouds small enough to know the answer."""
 
+import json
 import random
 from collections import Counter
 
@@ -10,9 +11,11 @@ from placement.forest import forest as forests
 from placement.forest import vocabulary
 from placement.forest.forest import Forest
 from placement.model.request import Group, Request
-from placement.model.tree import SHARING
+from placement.model.tree import SHARING, Tree
+from placement.questions.candidate_query import CandidateQuery
 from placement.questions.placement import choosing
 from placement.questions.placement.choosing import Chosen, Present
+from placement.questions.placement.overlay import Overlay
 from placement.questions.placement.query import (
     Domains,
     Preference,
@@ -20,7 +23,9 @@ from placement.questions.placement.query import (
     Spread,
     Wish,
 )
+from placement.schemas import placement as wire
 from placement.search.budget import Limits
+from placement_foundation.http import schema
 from tests.property import forest
 from tests.property.forest import Inventory, Node
 from tests.property.test_forest_index import trees_of
@@ -45,8 +50,8 @@ def host(
     traits: tuple[str, ...] = (),
     aggregates: tuple[str, ...] = (),
 ) -> Node:
-    stocks = {"VCPU": Inventory(vcpu, used=used)} if vcpu else {}
-    return Node(name, None, stocks, frozenset(traits), frozenset(aggregates))
+    inventories = {"VCPU": Inventory(vcpu, used=used)} if vcpu else {}
+    return Node(name, None, inventories, frozenset(traits), frozenset(aggregates))
 
 
 def choose(
@@ -210,6 +215,34 @@ def test_consumers_spread_by_preference() -> None:
     assert hosts(chosen) == dict.fromkeys("abcd", 2)
 
 
+def test_hosts_that_are_equally_good_are_chosen_at_random() -> None:
+    cloud = [host(f"h{number}", 8) for number in range(20)]
+    prefer = (Preference(Quality.TRAIT, "CUSTOM_SSD", 1),)
+    wish, grown, rng = Wish(ONE_CPU, prefer=prefer), forest_of(cloud), random.Random(0)
+    found = {
+        choosing.choose(grown, wish, 1, NOWHERE, Limits(), rng=rng).choices[0].host.uuid
+        for _ in range(200)
+    }
+    assert len(found) == 20
+
+
+def test_a_candidate_is_used_again_while_its_host_has_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searches: list[str] = []
+    first = Overlay.first
+
+    def count(self: Overlay, tree: Tree) -> object:
+        searches.append(tree.root.uuid)
+        return first(self, tree)
+
+    monkeypatch.setattr(Overlay, "first", count)
+    cloud = [host(f"h{number}", 100) for number in range(20)]
+    assert len(choose(cloud, 1000).choices) == 1000
+    # Each host that is used is searched at first, and once more when it is full.
+    assert len(searches) <= 2 * 10
+
+
 def test_only_so_many_hosts_are_considered() -> None:
     cloud = [host(f"h{number}", 8) for number in range(50)]
     prefer = (Preference(Quality.FREE, "VCPU", -1),)
@@ -248,3 +281,59 @@ def test_unknown_names() -> None:
             choose([host("a", 1)], 1, prefer=(prefer,))
     with pytest.raises(errors.BadRequest, match="aggregate Z"):
         choose([host("a", 1)], 1, together=Domains(("Z",)))
+
+
+BODY: dict[str, object] = {
+    "query": "resources=VCPU:1",
+    "consumers": ["6f3d3c1a-90a2-4b4e-8e0e-0d4f6a1f7b01"],
+    "project_id": "blue",
+    "user_id": "ann",
+    "consumer_type": "INSTANCE",
+}
+PREFERENCE = {"trait": "CUSTOM_SSD", "weight": 1}
+
+
+def several(number: int) -> list[str]:
+    return [f"6f3d3c1a-90a2-4b4e-8e0e-{each:012}" for each in range(number)]
+
+
+def spread(at_most: int) -> dict[str, object]:
+    return {"per": "host", "at_most": at_most}
+
+
+@pytest.mark.parametrize(
+    ("member", "good", "bad"),
+    [
+        ("consumers", [several(1), several(1000)], [several(0), several(1001)]),
+        ("at_least", [1], [0, 1.5]),
+        ("spread", [spread(1)], [spread(0), {"per": "rack", "at_most": 1}]),
+        ("prefer", [[PREFERENCE] * 50], [[PREFERENCE] * 51, [{"weight": 1}]]),
+        (
+            "prefer",
+            [[{**PREFERENCE, "weight": each}] for each in (-1000, 0.5, 1000)],
+            [[{**PREFERENCE, "weight": each}] for each in (-1001, 0, 1001)],
+        ),
+        ("consider", [1, 10_000], [0, 10_001]),
+        ("lease_seconds", [1, 31_536_000], [0, 31_536_001]),
+        ("dry_run", [True, False], [1]),
+        ("together", ["host"], ["rack", {"aggregates": []}]),
+    ],
+)
+def test_members_of_a_request_have_bounds(
+    member: str, good: list[object], bad: list[object]
+) -> None:
+    for value in good:
+        schema.parse_json(json.dumps({**BODY, member: value}).encode(), wire.BODY)
+    for value in bad:
+        with pytest.raises(errors.BadRequest, match="JSON does not validate"):
+            schema.parse_json(json.dumps({**BODY, member: value}).encode(), wire.BODY)
+
+
+def test_five_hundred_hosts_are_considered_unless_it_is_said() -> None:
+    query = CandidateQuery(ONE_CPU, None)
+
+    def considered(**members: object) -> int:
+        return wire.parse({**BODY, **members}, lambda _: query).wish.consider
+
+    assert considered() == 500
+    assert considered(consider=7) == 7

@@ -154,7 +154,7 @@ def test_a_greedy_pick_is_taken_back_without_trying_everything_after_it() -> Non
 
 
 def test_amounts_that_fill_no_provider_are_not_tried_in_every_order() -> None:
-    # Even amounts into odd stocks: there is enough, but one is left of each.
+    # Even amounts into odd inventories: there is enough, but one is left of each.
     totals = range(61, 85, 2)
     devices = [{"GPU": InventoryUsage(total)} for total in totals]
     amounts = [*range(10, 54, 2), *range(10, 26, 2), *range(10, 16, 2)]
@@ -306,8 +306,10 @@ def test_a_root_that_does_not_suit_is_counted() -> None:
 def shared_cloud(count: int) -> Snapshot:
     """Return five providers that share with a number of trees."""
 
-    def provider(name: str, stocks: Stocks, traits: frozenset[str]) -> Tree:
-        only = Provider(name, None, name, stocks, (), traits, frozenset({"A"}), 0, 1)
+    def provider(name: str, inventories: Stocks, traits: frozenset[str]) -> Tree:
+        only = Provider(
+            name, None, name, inventories, (), traits, frozenset({"A"}), 0, 1
+        )
         return Tree((only,), only.aggregates)
 
     sharing = frozenset({SHARING})

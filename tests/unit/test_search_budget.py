@@ -158,9 +158,11 @@ def with_traits(root: str, providers: int, traits: int, each: int) -> Tree:
         name: frozenset(f"T{n}" for n in rng.sample(range(traits), each))
         for name in names
     }
-    stocks = {name: {f"C{n}": InventoryUsage(9) for n in range(8)} for name in names}
+    inventories = {
+        name: {f"C{n}": InventoryUsage(9) for n in range(8)} for name in names
+    }
     parents = dict.fromkeys(names, root)
-    return tree(root, parents, stocks, having)
+    return tree(root, parents, inventories, having)
 
 
 OF_ALL_TRAITS = Group(
@@ -202,7 +204,7 @@ def network_hosts(
     trees = []
     for root in (f"host{n}" for n in range(count)):
         names = [f"{root}-{n}" for n in range(cards)]
-        stocks = {
+        inventories = {
             name: {
                 of: InventoryUsage(
                     int(need / cards * (1 + spare)) + rng.randint(-40, 40)
@@ -211,7 +213,7 @@ def network_hosts(
             }
             for name in names
         }
-        trees.append(tree(root, dict.fromkeys(names, root), stocks))
+        trees.append(tree(root, dict.fromkeys(names, root), inventories))
     return snapshot_of(trees)
 
 

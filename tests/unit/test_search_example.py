@@ -13,14 +13,14 @@ def host(name: str, first: int, second: int) -> Tree:
     """Return a host with two NUMA nodes that have some GPUs and a NIC each."""
     nodes = [f"{name}-numa{number}" for number in range(2)]
     parents = dict.fromkeys(nodes, name)
-    stocks: dict[str, Stocks] = {}
+    inventories: dict[str, Stocks] = {}
     for node, nic, gpus in zip(nodes, ("nic0", "nic1"), (first, second), strict=True):
-        done = sum("gpu" in device for device in stocks)
+        done = sum("gpu" in device for device in inventories)
         devices = [*(f"gpu{n}" for n in range(done, done + gpus)), nic]
         for device in devices:
             parents[f"{name}-{device}"] = node
-            stocks[f"{name}-{device}"] = NIC if device == nic else GPU
-    return tree(name, parents, stocks, dict.fromkeys(nodes, NUMA))
+            inventories[f"{name}-{device}"] = NIC if device == nic else GPU
+    return tree(name, parents, inventories, dict.fromkeys(nodes, NUMA))
 
 
 def gpu(suffix: str) -> Group:

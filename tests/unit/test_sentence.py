@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from placement.model.request import Request
 from placement.model.tree import SHARING
-from placement.questions.explanation import report, sentence, survey
+from placement.questions.explanation import finding, report, sentence, survey
 from placement.schemas import allocation_candidate
 from placement_foundation.http import query_string
 from placement_foundation.http.version import Version
@@ -15,6 +16,7 @@ from tests.property.forest import Inventory, Node
 
 RACK = "7b6c0b5e-0000-4000-8000-000000000001"
 OTHER_RACK = "7b6c0b5e-0000-4000-8000-000000000002"
+NO_RACK = "7b6c0b5e-0000-4000-8000-000000000003"
 
 
 def node(
@@ -127,6 +129,22 @@ def storage() -> Iterator[Node]:
             yield node(f"host{number}cell{cell}", host, PCPU=Inventory(32, used=cell))
 
 
+def cells() -> Iterator[Node]:
+    """Yield hosts with twelve processors free, six in each of two cells."""
+    for number in range(2):
+        host = node(f"host{number}")
+        yield host
+        for cell in range(2):
+            cores = Inventory(16, reserved=4, allocation_ratio=0.75, used=3)
+            yield node(f"host{number}cell{cell}", host, PCPU=cores)
+
+
+def steps() -> Iterator[Node]:
+    """Yield a host that gives four at a time, and one that has three left."""
+    yield node("large", VCPU=Inventory(8, step_size=4))
+    yield node("small", VCPU=Inventory(3))
+
+
 CLOUDS = {
     "flat": flat,
     "nested": nested,
@@ -137,15 +155,21 @@ CLOUDS = {
     "unshared": unshared,
     "layered": layered,
     "storage": storage,
+    "cells": cells,
+    "steps": steps,
 }
 
 
-def explain(cloud: str, query: str) -> report.Report:
+def parsed(query: str) -> Request:
     parse = allocation_candidate.QUERY.at(Version(1, 39))
     assert parse
+    return parse(query_string.decode(query)).request
+
+
+def explain(cloud: str, query: str) -> report.Report:
     # The providers of these clouds are called by names where UUIDs are asked for.
     in_tree = "00000000-0000-4000-8000-000000000000"
-    request = parse(query_string.decode(query)).request
+    request = parsed(query)
     groups = tuple(
         dataclasses.replace(group, in_tree="host3")
         if group.in_tree == in_tree
@@ -172,7 +196,7 @@ def explain(cloud: str, query: str) -> report.Report:
             "flat",
             "resources=VCPU:16&required=CUSTOM_TRUSTED",
             "None of 10 hosts serves this request. 6 lack CUSTOM_TRUSTED; the 4 others "
-            "have less than 16 VCPU free (14 at most).",
+            "have less than 16 VCPU free on one provider (14 at most).",
             "ask for 14 VCPU instead of 16: 2 hosts serve; for 12: 4 hosts serve",
         ),
         (
@@ -221,23 +245,24 @@ def explain(cloud: str, query: str) -> report.Report:
             "flat",
             "resources=VCPU:14,MEMORY_MB:900&required=in:CUSTOM_TRUSTED,CUSTOM_OTHER",
             "1 of 10 hosts serves this request. 6 have none of CUSTOM_OTHER and "
-            "CUSTOM_TRUSTED; of the 4 others, 2 have less than 14 VCPU free (13 at "
-            "most); of the 2 others, 1 has less than 900 MEMORY_MB free (724 at most).",
+            "CUSTOM_TRUSTED; of the 4 others, 2 have less than 14 VCPU free on one "
+            "provider (13 at most); of the 2 others, 1 has less than 900 MEMORY_MB "
+            "free on one provider (724 at most).",
             None,
         ),
         (
             "flat",
             "resources=VCPU:20,MEMORY_MB:2000&root_required=CUSTOM_TRUSTED",
             "None of 10 hosts serves this request. 6 lack CUSTOM_TRUSTED; the 4 others "
-            "have less than 20 VCPU free (14 at most).",
+            "have less than 20 VCPU free on one provider (14 at most).",
             "ask for 14 VCPU instead of 20 and 1024 MEMORY_MB instead of 2000: "
             "1 host serves",
         ),
         (
             "nested",
             "resources1=VCPU:24&resources2=VCPU:8&group_policy=isolate",
-            "None of 2 hosts serves this request. All 2 have less than 24 VCPU free "
-            "for group 1 on one provider (20 at most; 40 on several of one host).",
+            "None of 2 hosts serves this request. All 2 have less than 24 VCPU free on "
+            "one provider for group 1 (20 at most; 40 for one host in all).",
             "ask for 20 VCPU instead of 24 for group 1: 2 hosts serve",
         ),
         (
@@ -290,14 +315,14 @@ def explain(cloud: str, query: str) -> report.Report:
             "wide",
             "resources=PGPU:2",
             "The only host does not serve this request. It has less than 2 PGPU free "
-            "on one provider (1 at most; 8 on several of one host).",
+            "on one provider (1 at most; 8 for one host in all).",
             "ask for 1 PGPU instead of 2: 1 host serves",
         ),
         (
             "shared",
             "resources=VCPU:2,DISK_GB:2000",
             "None of 3 hosts serves this request. 1 has no VCPU; the 2 others have "
-            "less than 2000 DISK_GB free (1000 at most).",
+            "less than 2000 DISK_GB free on one provider (1000 at most).",
             "ask for 1000 DISK_GB instead of 2000: 2 hosts serve",
         ),
         (
@@ -312,21 +337,23 @@ def explain(cloud: str, query: str) -> report.Report:
             "full",
             "resources=VCPU:4",
             "None of 30 hosts serves this request. All 30 have less than 4 VCPU free "
-            "(3 at most).",
+            "on one provider (3 at most).",
             "ask for 3 VCPU instead of 4: 1 host serves",
         ),
         (
             "reserved",
             "resources=MEMORY_MB:4096",
             "None of 5 hosts serves this request. All 5 have less than 4096 MEMORY_MB "
-            "free (0 at most; total 4096, reserved 4096, allocation_ratio 1, used 0).",
+            "free on one provider (0 at most; total 4096, reserved 4096, "
+            "allocation_ratio 1, used 0).",
             "make room for 4096 MEMORY_MB: 5 hosts serve",
         ),
         (
             "reserved",
             "resources=VCPU:12",
-            "None of 5 hosts serves this request. All 5 have less than 12 VCPU free "
-            "(8 at most; total 16, reserved 0, allocation_ratio 0.5, used 0).",
+            "None of 5 hosts serves this request. All 5 have less than 12 VCPU free on "
+            "one provider (8 at most; total 16, reserved 0, allocation_ratio 0.5, used "
+            "0).",
             "ask for 8 VCPU instead of 12: 5 hosts serve",
         ),
         (
@@ -356,18 +383,81 @@ def explain(cloud: str, query: str) -> report.Report:
             "layered",
             "resources=VCPU:16&required=CUSTOM_A,CUSTOM_B,CUSTOM_C,CUSTOM_D",
             "None of 10 hosts serves this request. The 2 that came furthest have less "
-            "than 16 VCPU free (13 at most). Before, 2 lack CUSTOM_A; of the 8 others, "
-            "2 lack CUSTOM_B; of the 6 others, 2 lack CUSTOM_C; of the 4 others, 2 "
-            "lack CUSTOM_D.",
+            "than 16 VCPU free on one provider (13 at most). Before, 2 lack CUSTOM_A; "
+            "of the 8 others, 2 lack CUSTOM_B; of the 6 others, 2 lack CUSTOM_C; of "
+            "the 4 others, 2 lack CUSTOM_D.",
             "ask for 13 VCPU instead of 16: 1 host serves; for 12: 2 hosts serve",
         ),
         (
             "storage",
             "resources=PCPU:40",
             "None of 10 hosts serves this request. 8 have no PCPU; the 2 others have "
-            "less than 40 PCPU free on one provider (32 at most; 63 on several of one "
-            "host).",
+            "less than 40 PCPU free on one provider (32 at most; 63 for one host in "
+            "all).",
             "ask for 32 PCPU instead of 40: 2 hosts serve",
+        ),
+        (
+            # Twelve are free, but not on one provider.
+            "cells",
+            "resources=PCPU:8",
+            "None of 2 hosts serves this request. All 2 have less than 8 PCPU free on "
+            "one provider (6 at most; 12 for one host in all).",
+            "ask for 6 PCPU instead of 8: 2 hosts serve",
+        ),
+        (
+            "cells",
+            "resources=PCPU:10",
+            "None of 2 hosts serves this request. All 2 have less than 10 PCPU free on "
+            "one provider (6 at most; 12 for one host in all; total 16, reserved 4, "
+            "allocation_ratio 0.75, used 3).",
+            "ask for 6 PCPU instead of 10: 2 hosts serve",
+        ),
+        (
+            # What more than one provider together has is not what a group gets.
+            "cells",
+            "resources1=PCPU:7&resources2=PCPU:5&group_policy=none",
+            "None of 2 hosts serves this request. All 2 have less than 7 PCPU free on "
+            "one provider for group 1 (6 at most; 12 for one host in all).",
+            "ask for 6 PCPU instead of 7 for group 1: 2 hosts serve",
+        ),
+        (
+            # With three, the second host serves and the first one does not.
+            "steps",
+            "resources=VCPU:12",
+            "None of 2 hosts serves this request. All 2 have less than 12 VCPU free on "
+            "one provider (8 at most).",
+            "ask for 8 VCPU instead of 12: 1 host serves",
+        ),
+        (
+            "flat",
+            "resources=VCPU:1&in_tree=11111111-0000-4000-8000-000000000000",
+            "None of 10 hosts serves this request. All 10 belong to another tree than "
+            "that of 11111111-0000-4000-8000-000000000000 (no provider has this UUID).",
+            "look at all hosts, not only that of 11111111-0000-4000-8000-000000000000: "
+            "10 hosts serve",
+        ),
+        (
+            "flat",
+            f"resources=VCPU:1&member_of={OTHER_RACK}",
+            "None of 10 hosts serves this request. All 10 are outside aggregate "
+            f"{OTHER_RACK} (no provider is in it).",
+            f"look outside aggregate {OTHER_RACK}: 10 hosts serve",
+        ),
+        (
+            "shared",
+            f"resources=VCPU:1&member_of=in:{OTHER_RACK},{NO_RACK}",
+            "None of 3 hosts serves this request. 1 has no VCPU; the 2 others are "
+            "outside the 2 aggregates that were named (no provider is in any).",
+            f"look outside aggregates {OTHER_RACK} and {NO_RACK}: 2 hosts serve",
+        ),
+        (
+            # Other hosts are in the aggregate.
+            "unshared",
+            f"resources=DISK_GB:1&member_of={RACK}",
+            "None of 12 hosts serves this request. 11 have no DISK_GB (pool shares "
+            "DISK_GB, but is in no aggregate with them); the other is outside "
+            f"aggregate {RACK}.",
+            f"look outside aggregate {RACK}: 1 host serves",
         ),
     ],
 )
@@ -417,9 +507,7 @@ def test_each_constraint_is_a_sentence() -> None:
 
 def test_what_is_left_out_is_not_finished() -> None:
     """The funnel is always given; the rest as far as the time allows."""
-    parse = allocation_candidate.QUERY.at(Version(1, 39))
-    assert parse
-    request = parse(query_string.decode("resources=VCPU:40")).request
+    request = parsed("resources=VCPU:40")
     asked = survey.Survey(forest.snapshot_of(list(flat())), request)
     now = iter([0.0, 0.0] + [9.0] * 1000)
     told = report.report(
@@ -442,4 +530,26 @@ def test_hosts_with_too_little_are_nearer_than_those_with_nothing() -> None:
         "host0",
         "host1",
         "pool0",
+    ]
+
+
+def test_what_one_host_lacks_names_the_provider_within_it() -> None:
+    """The other cell has more room, but not the trait."""
+    host = node("host")
+    cloud = [
+        host,
+        node("cell0", host, PCPU=Inventory(8, used=2)),
+        node("cell1", host, ("CUSTOM_FAST",), PCPU=Inventory(8, used=5)),
+    ]
+    request = parsed("resources1=PCPU:8&required1=CUSTOM_FAST")
+    asked = survey.Survey(forest.snapshot_of(cloud), request)
+    [verdicts] = finding.judge(asked, asked.snapshot.trees)
+    said = [
+        sentence.unmet(verdict)
+        for constraint, verdict in verdicts.items()
+        if constraint.kind == "room"
+    ]
+    assert said == [
+        "has less than 8 PCPU free on one provider for group 1 "
+        "(3 free on cell1: total 8, reserved 0, allocation_ratio 1, used 5)"
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement.questions.explanation import report, survey
+from placement.questions.explanation import finding, report, survey
 from placement.schemas import allocation_candidate
 from placement.search import engine
 from placement_foundation.http import query_string
@@ -81,8 +81,32 @@ def test_gain_counts_hosts_that_are_lost_as_well() -> None:
     query = "resources=VCPU:1,DISK_GB:1&required=CUSTOM_A,CUSTOM_B"
     request = parse(query_string.decode(query)).request
     asked = survey.Survey(forest.snapshot_of(nodes), request)
-    told = report.report(asked, report.Wanted(), survey.Deadline(600))
+    told = report.report(asked, report.Wanted(near=1), survey.Deadline(600))
     gains = {each.constraint.id: each.gain for each in told.figures}
     assert told.serves == 1
     # Without VCPU, the second host serves, and the first one does not any more.
     assert gains["inventory:VCPU"] == 0
+    dropped = [[one.id for one in each.dropped] for each in told.changes or ()]
+    assert ["inventory:VCPU"] not in dropped
+
+
+def test_a_group_that_asks_for_nothing_to_be_found_is_judged_all_the_same() -> None:
+    parse = allocation_candidate.QUERY.at(Version(1, 39))
+    assert parse
+    query = (
+        "resources_1=VCPU:1&required_2=!CUSTOM_C&same_subtree=_1,_2&group_policy=none"
+    )
+    stock = {"VCPU": Inventory(64)}
+    cloud = [
+        Node("with", None, stock, frozenset({"CUSTOM_C"}), frozenset()),
+        Node("without", None, stock, frozenset(), frozenset()),
+    ]
+    request = parse(query_string.decode(query)).request
+    asked = survey.Survey(forest.snapshot_of(cloud), request)
+    told = report.report(asked, report.Wanted(near=2), survey.Deadline(600))
+    assert told.serves == 0
+    trees = [kind.example for kind in asked.kinds]
+    for tree, verdicts in zip(trees, finding.judge(asked, trees), strict=True):
+        [forbidden] = [v for k, v in verdicts.items() if k.kind == "forbidden"]
+        meeting = [each.uuid for each in forbidden.meeting]
+        assert meeting == [each for each in ["without"] if each == tree.root.uuid]

@@ -10,7 +10,7 @@ import { useFleet } from "../store.ts";
 import { amount, count, plural, short } from "../unit.ts";
 import type { Asked as Host, Candidates, Capacity, Change, Constraint, Explanation, Near, Unmet } from "../wire.ts";
 import { Export } from "./export.tsx";
-import { Copy, Failed, Length, Name } from "./part.tsx";
+import { Copy, Failed, Id, Known, Length, Name } from "./part.tsx";
 import { Place } from "./place.tsx";
 import { Chip, QuestionForm } from "./question.tsx";
 
@@ -132,7 +132,7 @@ function KnownNames() {
     <>
       <Names id="known-classes" names={names.classes} />
       <Names id="known-traits" names={names.traits} />
-      <Names id="known-aggregates" names={aggregates} />
+      <Known id="known-aggregates" kind="aggregates" ids={aggregates} />
     </>
   );
 }
@@ -448,7 +448,12 @@ function Lack({ unmet, constraint, host, asked }: LackOf) {
               holds {amount(name, held)}
               <span class="dim">
                 {type ? ` · ${type}` : ""}
-                {project ? ` · project ${project}` : ""}
+                {project && (
+                  <>
+                    {" · project "}
+                    <Id id={project} kind="projects" />
+                  </>
+                )}
               </span>
               <button type="button" class="small" onClick={() => change({ ignore: [...asked.ignore, consumer] })}>
                 As if it were gone
@@ -536,10 +541,6 @@ function First({ candidates, asked }: { candidates: Candidates; asked: Asked }) 
 /** Each constraint of the question, and whether one host meets it. */
 function Judged({ host: { uuid, name, serves, constraints }, explanation }: { host: Host; explanation: Explanation }) {
   const texts = new Map(explanation.constraints.map(({ id, text }) => [id, text]));
-  const tell = (value: unknown) =>
-    value !== null && typeof value === "object" && !Array.isArray(value)
-      ? Object.entries(value).map(([key, each]) => `${key} ${each}`).join(", ")
-      : [value].flat().join(", ") || "none";
   return (
     <section class="judged">
       <h2>
@@ -552,14 +553,13 @@ function Judged({ host: { uuid, name, serves, constraints }, explanation }: { ho
         </button>
       </h2>
       <ul>
-        {constraints.map(({ id, met, closest }) => (
+        {constraints.map(({ id, met, text }) => (
           <li key={id} class={met ? "met" : "unmet"}>
             <strong>{met ? "met" : "not met"}</strong> <Name text={texts.get(id) ?? id} />
-            {!met && closest && (
+            {text && (
               <span class="dim">
-                {" "}
-                – the closest provider has {tell(closest.has)}
-                {closest.capacity !== undefined && ` (${count(closest.used ?? 0)} of ${count(closest.capacity)} used)`}
+                {" – "}
+                <Name text={text} />
               </span>
             )}
           </li>

@@ -1,15 +1,18 @@
 // Consumers: who has how much, by project, type or age, and where.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Failure, get, wrap } from "../api.ts";
+import { useMemo } from "preact/hooks";
+import { get } from "../api.ts";
 import { add, listConsumers, type Consumer, type Fleet } from "../fleet.ts";
+import { nameOf, names } from "../name.ts";
 import { address, change, type Place } from "../route.ts";
+import { useSource } from "../source.ts";
 import { refresh, useFleet } from "../store.ts";
 import { age, count, natural, plural, short } from "../unit.ts";
 import { Export } from "./export.tsx";
 import { HistoryOf } from "./history.tsx";
 import { Until, useLeases } from "./lease.tsx";
-import { Amount, Copy, Failed, Field, Length, Loading, Name, Select, usePage } from "./part.tsx";
+import { Amount, Copy, Failed, Field, Id, Length, Loading, Name, Project, Select, usePage } from "./part.tsx";
+import { useReading } from "./reading.tsx";
 
 const GROUPS: [string, string][] = [
   ["project", "project"],
@@ -88,12 +91,13 @@ interface FoundOf {
 }
 
 function Found({ consumers, by, name, chosen, find }: FoundOf) {
+  const known = useSource(names);
   const now = useMemo(() => new Date(), [consumers]);
   const matching = useMemo(() => {
     const wanted = find.toLowerCase();
-    const told = (each: Consumer) => [each.uuid, each.project, each.type].join("\n").toLowerCase();
+    const told = (each: Consumer) => [each.uuid, each.project, nameOf("projects", each.project), each.type].join("\n").toLowerCase();
     return wanted ? consumers.filter((each) => told(each).includes(wanted)) : consumers;
-  }, [consumers, find]);
+  }, [consumers, find, known]);
   const listed = useMemo(() => {
     const inside = chosen === null ? matching : matching.filter((each) => groupOf(each, by, now) === chosen);
     return [...inside].sort((a, b) => has(b, name) - has(a, name) || natural(a.uuid, b.uuid));
@@ -106,7 +110,7 @@ function Found({ consumers, by, name, chosen, find }: FoundOf) {
         {chosen !== null && (
           <>
             {" of "}
-            <Name text={chosen} />{" "}
+            <Label by={by} text={chosen} />{" "}
             <button type="button" class="small" onClick={() => change({ in: null })}>
               Show all
             </button>
@@ -120,6 +124,10 @@ function Found({ consumers, by, name, chosen, find }: FoundOf) {
 
 function has({ resources }: Consumer, name: string): number {
   return resources.get(name) ?? 0;
+}
+
+function Label({ by, text }: { by: string; text: string }) {
+  return by === "project" ? <Id id={text} kind="projects" /> : <Name text={text} />;
 }
 
 interface GroupsOf {
@@ -163,7 +171,7 @@ function Groups({ consumers, by, name, chosen, now }: GroupsOf) {
               <tr key={label} class={label === chosen ? "chosen" : ""}>
                 <td class="name">
                   <a href={address("consumers", "", { by, of: name, in: label })} aria-current={label === chosen}>
-                    <Name text={label} />
+                    <Label by={by} text={label} />
                   </a>
                 </td>
                 <td class="number">
@@ -183,8 +191,14 @@ function Groups({ consumers, by, name, chosen, now }: GroupsOf) {
       <Export
         name={`by-${by}`}
         list={() => ({
-          columns: [by, name, "consumers", "hosts"],
-          rows: groups.map(([label, { amount, consumers, hosts }]) => [label, amount, consumers, hosts.size]),
+          columns: [by, "name", name, "consumers", "hosts"],
+          rows: groups.map(([label, { amount, consumers, hosts }]) => [
+            label,
+            by === "project" ? nameOf("projects", label) || null : null,
+            amount,
+            consumers,
+            hosts.size,
+          ]),
         })}
       />
     </>
@@ -226,7 +240,9 @@ function Rows({ consumers, name, now, pageKey }: RowsOf) {
                   <Amount name={name} value={has(consumer, name)} />
                 </td>
                 <td>{consumer.type || "unknown"}</td>
-                <td class="mono name">{consumer.project || "unknown"}</td>
+                <td class="name">
+                  <Project id={consumer.project} />
+                </td>
                 <td class="number" title={consumer.created?.toISOString()}>
                   {consumer.created ? age(consumer.created, now) : "–"}
                 </td>
@@ -242,12 +258,13 @@ function Rows({ consumers, name, now, pageKey }: RowsOf) {
       <Export
         name="consumers"
         list={() => ({
-          columns: ["consumer", name, "type", "project", "user", "created", "hosts"],
+          columns: ["consumer", name, "type", "project", "project_name", "user", "created", "hosts"],
           rows: consumers.map((each) => [
             each.uuid,
             has(each, name),
             each.type,
             each.project,
+            nameOf("projects", each.project) || null,
             each.user,
             each.created?.toISOString() ?? null,
             [...each.hosts].map(({ root }) => root.name).join(" "),
@@ -285,24 +302,14 @@ interface Allocated {
   consumer_generation?: number;
 }
 
-const NONE: Record<string, string> = {};
-
 function ConsumerView({ uuid }: { uuid: string }) {
-  const [found, setFound] = useState<Allocated | null>(null);
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const [times, setTimes] = useState(0);
+  const path = `allocations/${encodeURIComponent(uuid)}`;
+  const { answer: found, failure, again } = useReading(path, (signal) => get<Allocated>(path, { signal }));
   const { fleet } = useFleet();
-  const leases = useLeases(found?.project_id ? { project_id: found.project_id } : NONE, found);
+  useSource(names);
+  const project = found?.project_id;
+  const leases = useLeases((): Record<string, string> => (project ? { project_id: project } : {}), project ?? "", found).answer;
   const lease = leases?.found.find(({ consumer }) => consumer === uuid);
-  useEffect(() => {
-    const control = new AbortController();
-    setFailure(null);
-    get<Allocated>(`allocations/${encodeURIComponent(uuid)}`, { signal: control.signal })
-      .then(setFound)
-      .catch((error) => control.signal.aborted || setFailure(wrap(error, "allocations")));
-    return () => control.abort();
-  }, [uuid, times]);
-  const again = () => setTimes(times + 1);
   if (failure) return <Failed failure={failure} retry={again} />;
   if (!found) return <Loading what="the consumer" />;
   const rows = Object.entries(found.allocations);
@@ -321,9 +328,10 @@ function ConsumerView({ uuid }: { uuid: string }) {
         <dd>{found.consumer_type ?? "unknown"}</dd>
         <dt>Project</dt>
         <dd>
-          <a class="mono" href={address("consumers", "", { in: found.project_id ?? "" })}>
-            <Name text={found.project_id ?? ""} />
-          </a>
+          <a href={address("consumers", "", { in: found.project_id ?? "" })}>
+            {nameOf("projects", found.project_id ?? "") || "all its consumers"}
+          </a>{" "}
+          <Copy text={found.project_id ?? ""} label="the project" />
         </dd>
         <dt>User</dt>
         <dd class="mono">

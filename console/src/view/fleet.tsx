@@ -7,16 +7,18 @@ import { arrange, type Block } from "../arrange.ts";
 import type { Listing } from "../export.ts";
 import { parseFind, save, saved } from "../find.ts";
 import { free, type Fleet, type Host, type Sum } from "../fleet.ts";
+import { idOf, names } from "../name.ts";
 import { address, change, go, type Place } from "../route.ts";
 import { KINDS, makeScale, type Kind, type Scale } from "../scale.ts";
+import { useSource } from "../source.ts";
 import { refresh, useFleet } from "../store.ts";
-import { count, percent, plural } from "../unit.ts";
+import { count, exact, percent, plural, usedOf } from "../unit.ts";
 import type { Capacity, Part } from "../wire.ts";
 import { Export } from "./export.tsx";
 import { FirstSteps } from "./first.tsx";
 import { Legend } from "./legend.tsx";
 import { FleetMap } from "./map.tsx";
-import { Amount, Bar, Failed, Field, Loading, Name, Select, usePage } from "./part.tsx";
+import { Amount, Bar, Failed, Field, Known, Loading, Name, Select, usePage } from "./part.tsx";
 
 const COLOURS: [Kind, string][] = [
   ["used", "used"],
@@ -72,11 +74,11 @@ function read({ query }: Place, fleet: Fleet | null): Asked {
 function parts({ kind, group, find }: Asked): Part[] {
   const needed: Part[] = [...parseFind(find).parts];
   if (kind === "trait" || group.startsWith("trait:")) needed.push("traits");
-  if (kind === "consumers") needed.push("allocations");
+  if (kind === "consumers") needed.push("consumer_count");
   return needed;
 }
 
-const WHAT: Partial<Record<Kind, string>> = { consumers: "allocations", question: "how many times it fits" };
+const WHAT: Partial<Record<Kind, string>> = { consumers: "how many consumers there are", question: "how many times it fits" };
 
 export function FleetView({ place }: { place: Place }) {
   const before = useFleet(...parts(read(place, null)));
@@ -153,8 +155,8 @@ function Totals({ fleet, asked }: { fleet: Fleet; asked: Asked }) {
             </span>
             <span class="total-part">{percent(sum.used, sum.capacity)}</span>
             <Bar name={name} sum={sum} />
-            <span class="dim">
-              <Amount name={name} value={sum.used} /> of <Amount name={name} value={sum.capacity} />
+            <span class="dim" title={`${exact(name, sum.used)} of ${count(sum.capacity)}`}>
+              {usedOf(name, sum.used, sum.capacity, sum.total)}
             </span>
           </button>
         );
@@ -282,24 +284,20 @@ function AggregateField({ fleet, value }: { fleet: Fleet; value: string }) {
   const sizes = useMemo(() => {
     const found = new Map<string, number>();
     fleet.hosts.forEach(({ root }) => root.aggregates.forEach((each) => found.set(each, (found.get(each) ?? 0) + 1)));
-    return [...found].sort((a, b) => b[1] - a[1]);
+    return new Map([...found].sort((a, b) => b[1] - a[1]));
   }, [fleet]);
   return (
-    <Field label="Aggregate">
-      <input
-        list="aggregates-of-fleet"
-        value={value}
-        size={36}
-        onChange={(event) => change({ of: event.currentTarget.value, bins: null })}
-      />
-      <datalist id="aggregates-of-fleet">
-        {sizes.map(([uuid, hosts]) => (
-          <option key={uuid} value={uuid}>
-            {plural(hosts, "host")}
-          </option>
-        ))}
-      </datalist>
-    </Field>
+    <>
+      <Field label="Aggregate">
+        <input
+          list="aggregates-of-fleet"
+          value={value}
+          size={36}
+          onChange={(event) => change({ of: idOf("aggregates", event.currentTarget.value), bins: null })}
+        />
+      </Field>
+      <Known id="aggregates-of-fleet" kind="aggregates" ids={[...sizes.keys()]} tell={(id) => plural(sizes.get(id)!, "host")} />
+    </>
   );
 }
 
@@ -328,14 +326,15 @@ interface Pictured {
 
 function Picture({ fleet, asked, fits, changed, waiting }: Pictured) {
   const { kind, of, group, sort, find, bins, table } = asked;
-  const named = useMemo(() => (find ? fleet.hosts.filter(parseFind(find).test) : fleet.hosts), [fleet, find]);
-  const scale = useMemo(() => makeScale(fleet.hosts, { kind, of, fits }), [fleet, kind, of, fits]);
+  const known = useSource(names);
+  const named = useMemo(() => (find ? fleet.hosts.filter(parseFind(find).test) : fleet.hosts), [fleet, find, known]);
+  const scale = useMemo(() => makeScale(fleet.hosts, { kind, of, fits }), [fleet, kind, of, fits, known]);
   const chosen = bins.join();
   const hosts = useMemo(
     () => (chosen ? named.filter((host) => bins.includes(scale.binOf(host))) : named),
     [named, scale, chosen],
   );
-  const blocks = useMemo(() => arrange(hosts, { group, sort }, scale), [hosts, group, sort, scale]);
+  const blocks = useMemo(() => arrange(hosts, { group, sort }, scale), [hosts, group, sort, scale, known]);
   const all = hosts.length === fleet.hosts.length;
   const shown = all ? plural(hosts.length, "host") : `${count(hosts.length)} of ${plural(fleet.hosts.length, "host")}`;
   return (
@@ -380,7 +379,7 @@ interface TableOf {
 }
 
 function Table({ blocks, scale, fleet, changed }: TableOf) {
-  const rows = blocks.flatMap(({ label, hosts }) => hosts.map((host) => [label, host] as const));
+  const rows = blocks.flatMap((block) => block.hosts.map((host) => [block, host] as const));
   const [most, more] = usePage(ROWS, "fleet");
   const names = fleet.classes.slice(0, 4).map(([name]) => name);
   const grouped = blocks.length > 1;
@@ -402,8 +401,8 @@ function Table({ blocks, scale, fleet, changed }: TableOf) {
             </tr>
           </thead>
           <tbody>
-            {rows.slice(0, most).map(([label, host]) => (
-              <Row key={label + host.root.uuid} host={host} scale={scale} names={names} label={grouped ? label : null} at={changed.get(host.root.uuid)} />
+            {rows.slice(0, most).map(([block, host]) => (
+              <Row key={block.id + host.root.uuid} host={host} scale={scale} names={names} block={grouped ? block : null} at={changed.get(host.root.uuid)} />
             ))}
           </tbody>
         </table>
@@ -414,11 +413,13 @@ function Table({ blocks, scale, fleet, changed }: TableOf) {
   );
 }
 
-function listed(rows: readonly (readonly [string, Host])[], scale: Scale, fleet: Fleet): Listing {
+function listed(rows: readonly (readonly [Block, Host])[], scale: Scale, fleet: Fleet): Listing {
   const names = fleet.classes.map(([name]) => name);
   return {
-    columns: ["group", "uuid", "name", scale.title, ...names.flatMap((name) => [`${name} used`, `${name} capacity`])],
-    rows: rows.map(([label, host]) => [
+    // Without more words it could be the name of a later column.
+    columns: ["group", "group_name", "uuid", "name", `coloured by ${scale.title}`, ...names.flatMap((name) => [`${name} used`, `${name} capacity`])],
+    rows: rows.map(([{ id, label }, host]) => [
+      id,
       label,
       host.root.uuid,
       host.root.name,
@@ -435,15 +436,19 @@ interface RowOf {
   host: Host;
   scale: Scale;
   names: string[];
-  label: string | null;
+  block: Block | null;
   /** When it changed, if it just has. */
   at: Date | undefined;
 }
 
-function Row({ host, scale, names, label, at }: RowOf) {
+function Row({ host, scale, names, block, at }: RowOf) {
   return (
     <tr>
-      {label !== null && <td>{label}</td>}
+      {block && (
+        <td class="name" title={block.id}>
+          <Name text={block.label} />
+        </td>
+      )}
       <td class="name">
         <a href={address("host", host.root.uuid)}>
           <Name text={host.root.name} />

@@ -2,33 +2,39 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, get } from "../api.ts";
-import { drifting, ending, examine, type Concern, type Declared } from "../health.ts";
+import { audited, drifting, ending, examine, type Audit, type Concern, type Declared } from "../health.ts";
 import { isKnown, parse, total } from "../metrics.ts";
+import { names } from "../name.ts";
 import { address } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
 import { refresh, useFleet } from "../store.ts";
-import { count, plural } from "../unit.ts";
+import { age, count, plural } from "../unit.ts";
 import { Export } from "./export.tsx";
 import { useLeases } from "./lease.tsx";
 import { Failed, Loading, Name, usePage } from "./part.tsx";
+import { Old, useReading, type Reading } from "./reading.tsx";
 
 const HOUR = 3_600_000;
 
-/** What was declared and is otherwise now; null if the service does not say. */
-function useDeclared(times: unknown): Declared[] | null {
-  const [declared, setDeclared] = useState<Declared[] | null>(null);
-  const isDenied = useSource(session).denied.has("placement:ledger:declared");
-  useEffect(() => {
-    const control = new AbortController();
-    if (isDenied) return () => {};
-    get<{ declared: Declared[] }>("ledger/v1/declared?drift=true", { signal: control.signal }).then(
-      (answer) => setDeclared(answer.declared),
-      () => control.signal.aborted || setDeclared(null),
-    );
-    return () => control.abort();
-  }, [times, isDenied]);
-  return declared;
+/** An answer of the service; nothing for those who may not see it. */
+function useAnswer<T>(path: string, rule: string, times: unknown): Reading<T> {
+  const isDenied = useSource(session).denied.has(rule);
+  return useReading(path, isDenied ? null : (signal) => get<T>(path, { signal }), times);
+}
+
+/** That something could not be read at all, or not again. */
+function Unread({ what, reading: { moment, failure, again } }: { what: string; reading: Reading<unknown> }) {
+  if (!failure || failure.rule) return null;
+  if (moment) return <Old what={`the list of ${what}`} moment={moment} failure={failure} again={again} />;
+  return (
+    <p class="stale" role="alert">
+      <strong>Not looked at: {what}.</strong> It could not be read: {failure.detail}{" "}
+      <button type="button" class="small" onClick={again}>
+        Try again
+      </button>
+    </p>
+  );
 }
 
 const TREES = "placement_forest_trees";
@@ -66,8 +72,11 @@ function Memory({ hosts }: { hosts: number }) {
 export function HealthView() {
   const { fleet, failure, reading, ready } = useFleet("traits");
   const minute = Math.floor((fleet?.moment.getTime() ?? 0) / 60_000);
-  const leases = useLeases(useMemo(() => ({ before: new Date(Date.now() + HOUR).toISOString() }), [minute]), minute);
-  const declared = useDeclared(minute);
+  const soon = useLeases(() => ({ before: new Date(Date.now() + HOUR).toISOString() }), "that end soon", minute);
+  const drift = useAnswer<{ declared: Declared[] }>("ledger/v1/declared?drift=true", "placement:ledger:declared", minute);
+  const last = useAnswer<{ audits: Audit[] }>("ledger/v1/audits", "placement:ledger:audits:list", minute);
+  const [leases, declared, audits] = [soon.answer, drift.answer?.declared, last.answer?.audits];
+  const known = useSource(names);
   const concerns = useMemo(() => {
     if (!ready) return [];
     const [first, ...others] = examine(fleet!);
@@ -75,15 +84,19 @@ export function HealthView() {
       first!,
       ...(leases ? [ending(leases.found, new Date())] : []),
       ...(declared ? [drifting(declared)] : []),
+      ...(audits?.length ? audited(audits) : []),
       ...others,
     ];
-  }, [fleet, ready, leases, declared]);
+  }, [fleet, ready, leases, declared, audits, known]);
   if (failure && !ready) return <Failed failure={failure} retry={refresh} />;
   if (!ready) return <Loading what="traits" read={reading} />;
   const some = concerns.filter(({ found }) => found.length);
   const none = concerns.filter(({ found }) => !found.length);
   return (
     <>
+      <Unread what="leases" reading={soon} />
+      <Unread what="drift from the declared file" reading={drift} />
+      <Unread what="audits" reading={last} />
       {leases && !leases.isWhole && <p class="dim">More leases end within the hour than are shown.</p>}
       {!some.length && <p class="state">Nothing deserves attention, as far as the fleet shows.</p>}
       {some.map((concern) => (
@@ -91,10 +104,35 @@ export function HealthView() {
       ))}
       <Memory hosts={fleet!.hosts.length} />
       {none.length > 0 && <p class="dim">Looked for and not found: {none.map(({ title }) => title.toLowerCase()).join(", ")}.</p>}
-      <p class="dim">
-        Allocations without a consumer or a server are found by <code>placement-audit</code>.
-      </p>
+      {audits && <Audits audits={audits} />}
     </>
+  );
+}
+
+/** When claims were last compared with what lives, or how that is done. */
+function Audits({ audits }: { audits: readonly Audit[] }) {
+  if (!audits.length) {
+    return (
+      <p class="dim">
+        Claims whose consumer no longer lives are found by <code>placement-audit</code>; with <code>--record</code> it shows them here.
+      </p>
+    );
+  }
+  return (
+    <section>
+      <h2>Audits</h2>
+      <ul>
+        {audits.map(({ name, recorded_at: at, claims, living, counts }) => {
+          const sum = Object.values(counts).reduce((all, each) => all + each, 0);
+          return (
+            <li key={name}>
+              <Name text={name} />: last run <time dateTime={at} title={at}>{age(new Date(at), new Date())} ago</time>,{" "}
+              {plural(claims, "claim")} compared with {plural(living, "consumer")} that live; {sum ? `found ${count(sum)}` : "found nothing"}
+            </li>
+          );
+        })}
+      </ul>
+    </section>
   );
 }
 

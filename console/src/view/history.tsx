@@ -1,18 +1,20 @@
 // History: what has changed, when, by whom, and what was before; and levels over days.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Failure, get, wrap } from "../api.ts";
+import { get } from "../api.ts";
 import type { Sum } from "../fleet.ts";
-import { goBack, isOfConsumer, tell, who, type Entry, type Past } from "../history.ts";
+import { goBack, isOfConsumer, knownSince, tell, who, type Entry, type Level } from "../history.ts";
 import { live } from "../live.ts";
+import { idOf } from "../name.ts";
 import { address, change, type Place } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
 import { store, useFleet } from "../store.ts";
 import { amount, plural, short } from "../unit.ts";
 import { Export } from "./export.tsx";
-import { Failed, Field, Loading, Name, Select } from "./part.tsx";
+import { Failed, Field, Id, Loading, Name, Select } from "./part.tsx";
 import { Plot } from "./plot.tsx";
+import { Old, useReading } from "./reading.tsx";
 
 export const RULE = "placement:ledger:history";
 
@@ -55,7 +57,7 @@ export function HistoryView({ place: { query } }: { place: Place }) {
         <Select label="History of" value={about} options={ABOUT} choose={(next) => change({ about: next, of: null })} />
         {about && (
           <Field label="Which">
-            <input value={of} size={36} onChange={(event) => change({ of: event.currentTarget.value.trim() })} />
+            <input value={of} size={36} onChange={(event) => change({ of: about === "project_id" ? idOf("projects", event.currentTarget.value) : event.currentTarget.value.trim() })} />
           </Field>
         )}
         <Select label="What" value={type} options={TYPES} choose={(next) => change({ type: next })} />
@@ -79,6 +81,8 @@ function utc(local: string): string {
 
 interface Answer {
   history: Entry[];
+  /** Of what was before, nothing is recorded. */
+  begins: string;
   marker?: string;
 }
 
@@ -94,40 +98,29 @@ interface ListOf {
 
 /** Entries, the newest first, read again when something has changed. */
 export function HistoryList({ filters, size }: ListOf) {
-  const [found, setFound] = useState<Answer | null>(null);
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const [times, setTimes] = useState(0);
   const [pages, setPages] = useState(1);
   const { seen } = useSource(live);
   const asked = path(filters, size, "");
-  useEffect(() => {
-    setFound(null);
-    setPages(1);
-  }, [asked]);
-  useEffect(() => {
-    const control = new AbortController();
-    const { signal } = control;
-    const read = async () => {
-      const history: Entry[] = [];
-      let marker = "";
-      for (let page = 0; page < pages && (page === 0 || marker); page += 1) {
-        const answer = await get<Answer>(path(filters, size, marker), { signal });
-        history.push(...answer.history);
-        marker = answer.marker ?? "";
-      }
-      setFailure(null);
-      setFound({ history, marker });
-    };
-    read().catch((error) => signal.aborted || setFailure(wrap(error, "ledger/v1/history")));
-    return () => control.abort();
-  }, [asked, times, pages, seen]);
+  useEffect(() => setPages(1), [asked]);
+  const read = async (signal: AbortSignal) => {
+    const history: Entry[] = [];
+    let marker = "";
+    for (let page = 0; page < pages && (page === 0 || marker); page += 1) {
+      const answer = await get<Answer>(path(filters, size, marker), { signal });
+      history.push(...answer.history);
+      marker = answer.marker ?? "";
+    }
+    return { history, marker };
+  };
+  const { answer: found, moment, failure, again } = useReading(asked, read, `${pages} ${seen}`);
   if (failure?.status === 404) return <p class="state">{failure.detail}</p>;
-  if (failure) return <Failed failure={failure} retry={() => setTimes(times + 1)} />;
+  if (failure && (failure.rule || !found)) return <Failed failure={failure} retry={again} />;
   if (!found) return <Loading what="the history" />;
   const { history, marker } = found;
   if (!history.length) return <p class="dim">Nothing is recorded.</p>;
   return (
     <>
+      {failure && <Old what="the history" moment={moment!} failure={failure} again={again} />}
       <div class="wide" tabIndex={0} role="region" aria-label="History">
         <table class="history">
           <thead>
@@ -217,7 +210,7 @@ function About({ entry }: { entry: Entry }) {
         <a class="mono" href={address("consumers", subject)} title={subject}>
           {short(subject)}
         </a>
-        {consumer?.["project_id"] && <span class="dim"> of {consumer["project_id"]}</span>}
+        {consumer?.["project_id"] && <span class="dim"> of <Id id={consumer["project_id"]} kind="projects" /></span>}
       </>
     );
   }
@@ -289,11 +282,13 @@ interface PlotOf {
 }
 
 interface Known {
-  past: Past;
+  past: Level[];
   /** From when on everything was read. */
   from: number;
   until: number;
   isWhole: boolean;
+  /** Whether the journal does not know what was before. */
+  isCut: boolean;
 }
 
 /** The number of an entry, in the order of the journal. */
@@ -302,11 +297,8 @@ function positionOf(cursor: string): number {
 }
 
 export function LevelPlot({ name, days, filters, sum }: PlotOf) {
-  const [entries, setEntries] = useState<{ read: Entry[]; until: number; isWhole: boolean; sum: Sum } | null>(null);
-  const [failure, setFailure] = useState<Failure | null>(null);
   const [pages, setPages] = useState(PAGES);
-  useEffect(() => {
-    const control = new AbortController();
+  const list = async (signal: AbortSignal) => {
     const until = Date.now();
     // What the fleet does not contain yet must not be taken off it.
     const seen = store.value.cursor && positionOf(store.value.cursor);
@@ -315,34 +307,33 @@ export function LevelPlot({ name, days, filters, sum }: PlotOf) {
       type: "allocations.changed,inventory.changed,provider.deleted",
       from: new Date(until - days * DAY).toISOString(),
     };
-    const read = async () => {
-      const found: Entry[] = [];
-      let marker = "";
-      for (let page = 0; page < pages && (page === 0 || marker); page += 1) {
-        const answer = await get<Answer>(path(asked, PAGE, marker), { signal: control.signal });
-        found.push(...answer.history.filter(({ cursor }) => !seen || positionOf(cursor) <= seen));
-        marker = answer.marker ?? "";
-      }
-      setEntries({ read: found, until, isWhole: !marker, sum });
-    };
-    read().catch((error) => control.signal.aborted || setFailure(wrap(error, "ledger/v1/history")));
-    return () => control.abort();
-  }, [days, JSON.stringify(filters), pages]);
+    const read: Entry[] = [];
+    let [marker, begins] = ["", 0];
+    for (let page = 0; page < pages && (page === 0 || marker); page += 1) {
+      const answer = await get<Answer>(path(asked, PAGE, marker), { signal });
+      begins = Date.parse(answer.begins);
+      read.push(...answer.history.filter(({ cursor }) => !seen || positionOf(cursor) <= seen));
+      marker = answer.marker ?? "";
+    }
+    return { read, begins, until, isWhole: !marker, sum };
+  };
+  const question = `ledger/v1/history ${JSON.stringify([days, filters])}`;
+  const { answer: entries, failure, again } = useReading(question, list, pages);
   const known = useMemo((): Known | null => {
     if (!entries) return null;
-    const { read, until, isWhole } = entries;
+    const { read, begins, until, isWhole } = entries;
     const past = goBack(read, name, { at: until, capacity: entries.sum.capacity, used: entries.sum.used });
-    const oldest = read.at(-1);
-    const from = isWhole && !past.isCut ? until - days * DAY : oldest ? Date.parse(oldest.time) : until;
-    return { past, from, until, isWhole };
+    const oldest = isWhole ? until - days * DAY : Date.parse(read.at(-1)?.time ?? "") || until;
+    const since = knownSince(read, begins);
+    // The clocks of the service and of the browser may differ.
+    return { past, from: Math.min(until, Math.max(oldest, since)), until, isWhole, isCut: since > oldest };
   }, [entries, name]);
   if (failure?.status === 404) return <p class="dim">{failure.detail}</p>;
   if (failure?.rule) return null;
-  if (failure) return <Failed failure={failure} />;
+  if (failure) return <Failed failure={failure} retry={again} />;
   if (!known) return <Loading what="the journal" />;
-  const { past, from, until, isWhole } = known;
-  const first = past.levels[0]!;
-  const levels = [{ ...first, at: from }, ...past.levels];
+  const { past, from, until, isWhole, isCut } = known;
+  const levels = [{ ...past[0]!, at: from }, ...past];
   return (
     <div class="panels levels">
       <Plot
@@ -357,7 +348,7 @@ export function LevelPlot({ name, days, filters, sum }: PlotOf) {
           { name: "free", points: levels.map(({ at, used, capacity }) => ({ at, value: Math.max(0, capacity - used) })) },
         ]}
       />
-      {past.isCut && <p class="dim">Before {new Date(from).toLocaleString()}, changes were made that the journal does not know.</p>}
+      {isCut && <p class="dim">What was before {new Date(from).toLocaleString()} is not known: the journal does not go back further.</p>}
       {!isWhole && (
         <p class="dim">
           So much has changed that only what happened since {new Date(from).toLocaleString()} was read.{" "}

@@ -1,17 +1,19 @@
 // Host: its tree as nested boxes, the providers that share with it, and its consumers.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Failure, get, ROOT, wrap } from "../api.ts";
+import { get, ROOT } from "../api.ts";
 import { add, capacity, SHARING, type Inventory, type Provider } from "../fleet.ts";
+import { nameOf, names } from "../name.ts";
 import { address, recalled } from "../route.ts";
-import { age, amount, count, exact, natural, percent, plural, short } from "../unit.ts";
+import { age, amount, count, exact, natural, percent, plural, short, usedOf } from "../unit.ts";
 import { useSource } from "../source.ts";
 import { store } from "../store.ts";
 import { readProvider } from "../wire.ts";
 import { Export } from "./export.tsx";
 import { HistoryOf } from "./history.tsx";
 import { Until, useLeases } from "./lease.tsx";
-import { Amount, Copy, Failed, Loading, Name, usePage } from "./part.tsx";
+import { Amount, Copy, Failed, Id, Loading, Name, Project, usePage } from "./part.tsx";
+import { Old, useReading } from "./reading.tsx";
 
 interface Shown {
   tree: Provider[];
@@ -35,43 +37,19 @@ async function read(uuid: string, signal: AbortSignal): Promise<Shown> {
 
 const FIELDS = "inventories,usages,traits,aggregates,consumers,generation,parent";
 
-interface Told {
-  uuid: string;
-  shown: Shown;
-  moment: Date;
-}
-
 export function HostView({ uuid }: { uuid: string }) {
-  const [told, setTold] = useState<Told | null>(null);
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const [times, setTimes] = useState(0);
+  const [inside, setInside] = useState(uuid);
   const { changed } = useSource(store);
   // The fleet is followed: what has changed is read again.
-  const seen = changed.get(told?.shown.tree[0]?.root ?? uuid)?.getTime();
-  useEffect(() => {
-    const control = new AbortController();
-    const moment = new Date();
-    setFailure(null);
-    read(uuid, control.signal)
-      .then((shown) => setTold({ uuid, shown, moment }))
-      .catch((error) => control.signal.aborted || setFailure(wrap(error, "ledger/v1/fleet")));
-    return () => control.abort();
-  }, [uuid, times, seen]);
-  const again = () => setTimes(times + 1);
-  if (told?.uuid !== uuid) {
-    return failure ? <Failed failure={failure} retry={again} /> : <Loading what="the host" />;
-  }
-  const { shown, moment } = told;
+  const seen = changed.get(inside)?.getTime();
+  const { answer: shown, moment, failure, again } = useReading(`ledger/v1/fleet?in_tree=${uuid}`, (signal) => read(uuid, signal), seen);
+  useEffect(() => setInside(shown?.tree[0]?.root ?? uuid), [shown, uuid]);
+  if (!shown) return failure ? <Failed failure={failure} retry={again} /> : <Loading what="the host" />;
   const root = shown.tree.find((provider) => provider.uuid === provider.root);
   if (!root) return <Unknown uuid={uuid} again={again} />;
   return (
     <>
-      {failure && (
-        <p class="stale" role="alert">
-          <strong>This is how the host was at {moment.toLocaleTimeString()}.</strong> It could not be read again:{" "}
-          {failure.detail}
-        </p>
-      )}
+      {failure && <Old what="the host" moment={moment!} failure={failure} again={again} />}
       <Tree {...shown} root={root} chosen={uuid} again={again} />
     </>
   );
@@ -166,10 +144,14 @@ function isIn(tree: readonly Provider[], aggregate: string): boolean {
   return tree.some(({ aggregates }) => aggregates.includes(aggregate));
 }
 
+function Aggregate({ id }: { id: string }) {
+  return useSource(names).aggregates.has(id) ? <Id id={id} kind="aggregates" /> : <>{short(id)}</>;
+}
+
 function AggregateLink({ uuid }: { uuid: string }) {
   return (
     <a class="token" href={address("fleet", "", { by: "aggregate", of: uuid, bins: "1" })} title={uuid}>
-      {short(uuid)}
+      <Aggregate id={uuid} />
     </a>
   );
 }
@@ -227,19 +209,18 @@ function Stock({ name, inventory, used }: { name: string; inventory: Inventory; 
       <div class="stock-line">
         <span>{name}</span>
         <span>
-          <Amount name={name} value={used} /> of <Amount name={name} value={most} />
-          <span class="stock-part"> {percent(used, most)}</span>
+          <span title={`${exact(name, used)} of ${count(most)}`}>{usedOf(name, used, most, total)}</span>
+          {most > 0 && <span class="stock-part"> {percent(used, most)}</span>}
         </span>
       </div>
-      <div class={used > most ? "bar stock-bar bar-over" : "bar stock-bar"} role="img" aria-label={`${name}: ${percent(used, most)} used`} title={exact(name, used)}>
+      <div class={used > most ? "bar stock-bar bar-over" : "bar stock-bar"} role="img" aria-label={`${name}: ${most > 0 ? percent(used, most) : amount(name, used)} used`} title={exact(name, used)}>
         <span class="bar-used" style={width(used)} />
         <span class="bar-free" style={width(most - used)} />
         <span class="bar-reserved" style={width(reserved * ratio)} />
       </div>
       <div class="dim">
         {used > most ? <strong>{amount(name, used - most)} over capacity</strong> : `${amount(name, most - used)} free`}
-        {reserved > 0 && ` · ${amount(name, reserved)} of ${amount(name, total)} reserved`}
-        {ratio !== 1 && ` · ${amount(name, total)} × ${count(ratio)}`}
+        {most !== total && ` · total ${amount(name, total)} · reserved ${amount(name, reserved)} · ratio ${count(ratio)}`}
         {limits(name, inventory)}
       </div>
     </div>
@@ -300,14 +281,12 @@ function listUsers(tree: readonly Provider[], first: string): User[] {
   return [...found.values()].sort((a, b) => value(b) - value(a) || natural(a.consumer, b.consumer));
 }
 
-const ALL: Record<string, string> = {};
-
 function Users({ tree }: { tree: readonly Provider[] }) {
   const names = [...new Set(tree.flatMap(({ usages }) => Object.keys(usages).filter((name) => usages[name])))];
   const [by, setBy] = useState("");
   const first = by || names[0] || "";
   const users = useMemo(() => listUsers(tree, first), [tree, first]);
-  const leases = useLeases(ALL, tree);
+  const leases = useLeases(() => ({}), "", tree).answer;
   const ends = new Map(leases?.found.map(({ consumer, expires_at: end }) => [consumer, end]));
   const isLeased = users.some(({ consumer }) => ends.has(consumer));
   const [most, more] = usePage(50, tree[0]!.uuid);
@@ -345,7 +324,9 @@ function Users({ tree }: { tree: readonly Provider[] }) {
                     </a>
                   </td>
                   <td>{type || "–"}</td>
-                  <td class="mono name">{project || "–"}</td>
+                  <td class="name">
+                    <Project id={project} />
+                  </td>
                   <td class="number" title={created}>
                     {created ? age(new Date(created), now) : "–"}
                   </td>
@@ -367,11 +348,12 @@ function Users({ tree }: { tree: readonly Provider[] }) {
         <Export
           name="consumers"
           list={() => ({
-            columns: ["consumer", "type", "project", "created", "lease_ends", ...names],
+            columns: ["consumer", "type", "project", "project_name", "created", "lease_ends", ...names],
             rows: users.map(({ consumer, type, project, created, resources }) => [
               consumer,
               type,
               project,
+              nameOf("projects", project) || null,
               created,
               ends.get(consumer) ?? null,
               ...names.map((name) => resources.get(name) ?? null),

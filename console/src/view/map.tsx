@@ -5,7 +5,7 @@ import { cellAt, corner, hostAt, lay, step, type Block, type Cell, type Layout }
 import type { Host } from "../fleet.ts";
 import { address, go, leftBehind, parse } from "../route.ts";
 import { ramp, type Scale } from "../scale.ts";
-import { amount, count, percent } from "../unit.ts";
+import { count, percent, usedOf } from "../unit.ts";
 
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 const STOPS = ["--ramp-low", "--ramp-middle", "--ramp-high"];
@@ -169,8 +169,7 @@ function Tip({ host, scale, at, x, y, left }: Told) {
         {sums.slice(0, MOST_LINES).map(([name, sum]) => (
           <tr key={name}>
             <td>{name}</td>
-            <td class="number">{amount(name, sum.used)}</td>
-            <td class="number">of {amount(name, sum.capacity)}</td>
+            <td class="number">{usedOf(name, sum.used, sum.capacity, sum.total)}</td>
             <td class="number">{percent(sum.used, sum.capacity)}</td>
           </tr>
         ))}

@@ -1,13 +1,14 @@
 // Names: traits and resource classes, with how many providers have them.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Failure, get, wrap } from "../api.ts";
+import { useMemo } from "preact/hooks";
+import { get } from "../api.ts";
 import type { Fleet } from "../fleet.ts";
 import { address, change, type Place } from "../route.ts";
 import { refresh, useFleet } from "../store.ts";
 import { count, plural } from "../unit.ts";
 import { Export } from "./export.tsx";
 import { Failed, Field, Length, Loading, Name, Select, usePage } from "./part.tsx";
+import { Old, useReading } from "./reading.tsx";
 
 const KINDS: [string, string][] = [
   ["traits", "traits"],
@@ -34,19 +35,10 @@ async function read(signal: AbortSignal): Promise<Known> {
 }
 
 export function NamesView({ place: { query } }: { place: Place }) {
-  const [known, setKnown] = useState<Known | null>(null);
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const [times, setTimes] = useState(0);
   const state = useFleet("traits");
-  useEffect(() => {
-    const control = new AbortController();
-    setFailure(null);
-    read(control.signal)
-      .then(setKnown)
-      .catch((error) => control.signal.aborted || setFailure(wrap(error, "traits")));
-    return () => control.abort();
-  }, [times]);
-  if (failure) return <Failed failure={failure} retry={() => setTimes(times + 1)} />;
+  const minute = Math.floor((state.fleet?.moment.getTime() ?? 0) / 60_000);
+  const { answer: known, moment, failure, again } = useReading("traits", state.fleet && read, minute);
+  if (failure && !known) return <Failed failure={failure} retry={again} />;
   if (state.failure && !state.ready) return <Failed failure={state.failure} retry={refresh} />;
   if (!known || !state.ready) return <Loading what="traits" read={state.reading} />;
   const kind = query.get("kind") === "classes" ? "classes" : "traits";
@@ -54,6 +46,7 @@ export function NamesView({ place: { query } }: { place: Place }) {
   const find = query.get("find") ?? "";
   return (
     <>
+      {failure && <Old what="the list of names" moment={moment!} failure={failure} again={again} />}
       <form class="controls" onSubmit={(event) => event.preventDefault()}>
         <Select label="What" value={kind} options={KINDS} choose={(next) => change({ kind: next })} />
         <Select label="Show" value={show} options={SHOW} choose={(next) => change({ show: next })} />

@@ -7,6 +7,7 @@ import { again, earlier, EVERY_SECONDS, readings, watch, type Point } from "../p
 import { useSource } from "../source.ts";
 import { count } from "../unit.ts";
 import { Failed, Loading } from "./part.tsx";
+import { Old } from "./reading.tsx";
 import { Plot, type Line } from "./plot.tsx";
 
 const MINUTES = 10;
@@ -29,7 +30,7 @@ export function NowView() {
   });
   return (
     <>
-      {failure && <Failed failure={failure} retry={again} />}
+      {failure && <Old what="the service" moment={new Date(last.at)} failure={failure} again={again} />}
       {!known.length && <p class="state">The service reports no metrics that the console knows.</p>}
       <div class="panels">
         {known.map((panel) => (

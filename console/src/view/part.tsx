@@ -4,10 +4,11 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Failure } from "../api.ts";
 import type { Sum } from "../fleet.ts";
+import { nameOf, names, split, type Named } from "../name.ts";
 import { address } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
-import { amount, count, exact, percent } from "../unit.ts";
+import { amount, count, exact, percent, short } from "../unit.ts";
 
 /** Used, reserved and free of one resource class, in one line. */
 export function Bar({ name, sum }: { name: string; sum: Sum }) {
@@ -24,8 +25,53 @@ export function Bar({ name, sum }: { name: string; sum: Sum }) {
   );
 }
 
-/** A name that may be long: its lines break between its parts, not within. */
+/** Words that may be long, in which UUIDs stand behind their names. */
 export function Name({ text }: { text: string }) {
+  useSource(names);
+  const parts = split(text);
+  if (parts.length === 1) return <Broken text={text} />;
+  return <bdi>{parts.map((part, at) => (at % 2 ? <Id key={at} id={part} /> : <Broken key={at} text={part} />))}</bdi>;
+}
+
+/** An aggregate or a project: its name, and its UUID. */
+export function Id({ id, kind }: { id: string; kind?: Named }) {
+  useSource(names);
+  const name = kind ? nameOf(kind, id) : nameOf("aggregates", id) || nameOf("projects", id);
+  if (!name) return <Broken text={id} />;
+  return (
+    <span class="named" title={id}>
+      <Broken text={name} />{" "}
+      <span class="dim mono">{short(id)}</span>
+    </span>
+  );
+}
+
+/** A project, which leads to its page. */
+export function Project({ id }: { id: string }) {
+  if (!id) return <>–</>;
+  return (
+    <a class={nameOf("projects", id) ? "" : "mono"} href={address("project", id)}>
+      <Id id={id} kind="projects" />
+    </a>
+  );
+}
+
+/** What may be typed for an aggregate or a project. */
+export function Known({ id, kind, ids, tell }: { id: string; kind: Named; ids?: readonly string[]; tell?: (id: string) => string }) {
+  const known = useSource(names)[kind];
+  return (
+    <datalist id={id}>
+      {(ids ?? [...known.keys()]).map((each) => (
+        <option key={each} value={known.get(each) ?? each}>
+          {[known.has(each) ? each : "", tell?.(each)].filter(Boolean).join(" · ")}
+        </option>
+      ))}
+    </datalist>
+  );
+}
+
+/** A name that may be long: its lines break between its parts, not within. */
+function Broken({ text }: { text: string }) {
   return <bdi>{text.split(/(?<=[_\-.:/,])(?=[^_\-.:/,\d])/).flatMap((part, at) => (at ? [<wbr key={at} />, part] : [part]))}</bdi>;
 }
 
@@ -92,7 +138,10 @@ function Denied({ failure }: { failure: Failure }) {
       </p>
       {who && (
         <p>
-          You signed in to the project <code>{who.project}</code> with{" "}
+          You signed in to the project{" "}
+          <code>
+            <Id id={who.project} kind="projects" />
+          </code> with{" "}
           {who.roles.length ? `the roles ${who.roles.join(", ")}` : "no role"}.
         </p>
       )}

@@ -2,13 +2,14 @@
 
 import { useState } from "preact/hooks";
 import { type Failure, get, wrap } from "../api.ts";
+import { idOf } from "../name.ts";
 import { address } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
 import { amount, plural } from "../unit.ts";
 import { Export } from "./export.tsx";
 import { Until } from "./lease.tsx";
-import { Failed, Field, Name } from "./part.tsx";
+import { Failed, Field, Known, Name } from "./part.tsx";
 
 const RULE = "placement:ledger:placements";
 const MOST = 1000;
@@ -99,8 +100,15 @@ export function Place({ query }: { query: string }) {
             />
           </Field>
           <Field label="Project of the consumers">
-            <input required value={wanted.project} size={34} onInput={(event) => change({ project: event.currentTarget.value })} />
+            <input
+              required
+              list="known-projects"
+              value={wanted.project}
+              size={34}
+              onInput={(event) => change({ project: event.currentTarget.value })}
+            />
           </Field>
+          <Known id="known-projects" kind="projects" />
           <Field label="User">
             <input required value={wanted.user} onInput={(event) => change({ user: event.currentTarget.value })} />
           </Field>
@@ -149,7 +157,7 @@ function render(query: string, wanted: Wanted, consumers: string[], isDry: boole
   return {
     query,
     consumers,
-    project_id: wanted.project,
+    project_id: idOf("projects", wanted.project),
     user_id: wanted.user,
     consumer_type: wanted.type,
     dry_run: isDry,

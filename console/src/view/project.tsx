@@ -1,14 +1,15 @@
 // Project: what one project uses, which its members may see as well.
 
-import { useEffect, useState } from "preact/hooks";
-import { type Failure, get, wrap } from "../api.ts";
+import { get } from "../api.ts";
+import { idOf, names } from "../name.ts";
 import { address, go, type Place } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
 import { count } from "../unit.ts";
 import { Export } from "./export.tsx";
 import { HistoryOf } from "./history.tsx";
-import { Amount, Failed, Field, Loading } from "./part.tsx";
+import { Amount, Failed, Field, Known, Loading, Name } from "./part.tsx";
+import { useReading } from "./reading.tsx";
 
 /** By consumer type: how many there are, and what they have of each class. */
 type Usages = Record<string, Record<string, number>>;
@@ -16,19 +17,27 @@ type Usages = Record<string, Record<string, number>>;
 export function ProjectView({ place }: { place: Place }) {
   const { who } = useSource(session);
   const project = place.id || who?.project || "";
+  const name = useSource(names).projects.get(project);
   return (
     <>
       <form class="controls" onSubmit={(event) => event.preventDefault()}>
-        <Field label="Project (UUID)">
+        <Field label="Project (name or UUID)">
           <input
+            list="known-projects"
             value={project}
             size={36}
-            onChange={(event) => go(address("project", event.currentTarget.value.trim()))}
+            onChange={(event) => go(address("project", idOf("projects", event.currentTarget.value)))}
           />
         </Field>
+        <Known id="known-projects" kind="projects" />
       </form>
       {project ? (
         <>
+          {name && (
+            <h2 class="title">
+              <Name text={name} />
+            </h2>
+          )}
           <Used key={project} project={project} />
           <HistoryOf filters={{ project_id: project }} />
         </>
@@ -40,20 +49,11 @@ export function ProjectView({ place }: { place: Place }) {
 }
 
 function Used({ project }: { project: string }) {
-  const [usages, setUsages] = useState<Usages | null>(null);
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const [times, setTimes] = useState(0);
-  useEffect(() => {
-    const control = new AbortController();
-    const path = `usages?project_id=${encodeURIComponent(project)}`;
-    setFailure(null);
-    get<{ usages: Usages }>(path, { signal: control.signal })
-      .then((answer) => setUsages(answer.usages))
-      .catch((error) => control.signal.aborted || setFailure(wrap(error, path)));
-    return () => control.abort();
-  }, [times]);
-  if (failure) return <Failed failure={failure} retry={() => setTimes(times + 1)} />;
-  if (!usages) return <Loading what="the usage of the project" />;
+  const path = `usages?project_id=${encodeURIComponent(project)}`;
+  const { answer, failure, again } = useReading(path, (signal) => get<{ usages: Usages }>(path, { signal }));
+  if (failure) return <Failed failure={failure} retry={again} />;
+  if (!answer) return <Loading what="the usage of the project" />;
+  const { usages } = answer;
   const types = Object.keys(usages).sort();
   if (!types.length) return <p class="state">The project uses nothing.</p>;
   const names = [...new Set(types.flatMap((type) => Object.keys(usages[type]!)))].filter((name) => name !== CONSUMERS);

@@ -1,6 +1,7 @@
 // The form of a question. It follows the query string, and the query string follows it.
 
 import { useState } from "preact/hooks";
+import { idOf } from "../name.ts";
 import { copy, group, render, type Group, type Question } from "../question.ts";
 import { Field, Name } from "./part.tsx";
 
@@ -114,6 +115,7 @@ function GroupFields({ group, alone, edit }: GroupOf) {
         label="Aggregates"
         what="Aggregate"
         list="known-aggregates"
+        meant={(text) => idOf("aggregates", text)}
         terms={group.memberOf}
         ways={[
           ["", "is in"],
@@ -139,15 +141,19 @@ interface TermsOf {
   list: string;
   terms: string[];
   ways: [string, string][];
+  /** What is meant by a name of something that has another one in the query. */
+  meant?: (text: string) => string;
   edit: (terms: string[]) => void;
 }
 
-function Terms({ label, what, list, terms, ways, edit }: TermsOf) {
+function Terms({ label, what, list, terms, ways, edit, meant = (text) => text }: TermsOf) {
   const [way, setWay] = useState("");
   const [text, setText] = useState("");
   const put = (event: Event) => {
     event.preventDefault();
-    const names = text.split(/[\s,]+/).filter(Boolean).join();
+    // Names of aggregates may have blanks.
+    const words = meant(text).split(/[\s,]+/).filter(Boolean);
+    const names = words.map(meant).join();
     if (!names) return;
     const isList = names.includes(",");
     edit([...terms, way === "!" && isList ? `!in:${names}` : way === "in:" && !isList ? names : way + names]);

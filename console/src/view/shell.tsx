@@ -4,12 +4,13 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask } from "../api.ts";
 import { follow, live, setPaused, unfollow } from "../live.ts";
+import { idOf, names } from "../name.ts";
 import { goOn, stop } from "../poll.ts";
 import { address, go, leftBehind, usePlace, type Place } from "../route.ts";
 import { begin, isOpen, session, signOut } from "../session.ts";
 import { useSource } from "../source.ts";
-import { forget, refresh, store, unmark } from "../store.ts";
-import { age, plural } from "../unit.ts";
+import { forget, readNames, refresh, store, unmark } from "../store.ts";
+import { plural } from "../unit.ts";
 import { AskView } from "./ask.tsx";
 import { Boundary } from "./boundary.tsx";
 import { ConsumersView } from "./consumers.tsx";
@@ -21,6 +22,7 @@ import { NamesView } from "./names.tsx";
 import { NowView } from "./now.tsx";
 import { ProjectView } from "./project.tsx";
 import { Failed, Loading } from "./part.tsx";
+import { Old } from "./reading.tsx";
 import { SignIn } from "./signin.tsx";
 
 /** Name, label, key, and the policy rule without which there is nothing to see. */
@@ -82,6 +84,7 @@ function Inside() {
   const view = title(place);
   const isLater = useRef(false);
   useEffect(goOn, []);
+  useEffect(() => void readNames(), []);
   useEffect(() => {
     document.title = `${view} · Placement`;
     const link = [...main.current!.querySelectorAll("a")].find((each) => each.getAttribute("href") === leftBehind());
@@ -204,15 +207,8 @@ function Header({ place }: { place: Place }) {
 function Stale() {
   const { fleet, failure, reading } = useSource(store);
   if (!fleet || !failure) return null;
-  return (
-    <p class="stale" role="alert">
-      <strong>This is how the fleet was at {fleet.moment.toLocaleTimeString()}</strong>, {age(fleet.moment, new Date())} ago. It
-      could not be read again: {failure.detail}{" "}
-      <button type="button" class="small" onClick={() => void refresh()} disabled={reading !== null}>
-        Try again
-      </button>
-    </p>
-  );
+  const again = () => void refresh();
+  return <Old what="the fleet" moment={fleet.moment} failure={failure} again={again} disabled={reading !== null} />;
 }
 
 /** When the fleet that is shown was read, and buttons to follow it or not, and to read it again. */
@@ -250,15 +246,23 @@ const MOST = 12;
 
 function Search({ field }: { field: { current: HTMLInputElement | null } }) {
   const { fleet } = useSource(store);
+  const { aggregates, projects } = useSource(names);
   const [text, setText] = useState("");
   const wanted = text.trim().toLowerCase();
   const found =
     wanted && fleet ? [...fleet.providers.values()].filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, MOST) : [];
+  const named = wanted
+    ? [...projects.values(), ...aggregates.values()].filter((name) => name.toLowerCase().includes(wanted)).slice(0, MOST)
+    : [];
   const submit = (event: Event) => {
     event.preventDefault();
     if (!wanted) return;
+    const [project, aggregate] = [idOf("projects", wanted), idOf("aggregates", wanted)];
     const exact = found.find(({ name }) => name.toLowerCase() === wanted) ?? (found.length === 1 ? found[0] : undefined);
-    if (exact) go(address("host", exact.uuid));
+    const isName = exact?.name.toLowerCase() !== wanted;
+    if (isName && projects.has(project)) go(address("project", project));
+    else if (isName && aggregates.has(aggregate)) go(address("fleet", "", { find: `aggregate:${aggregate}` }));
+    else if (exact) go(address("host", exact.uuid));
     // Only the UUIDs of providers are known; any other is a consumer's.
     else if (UUID.test(wanted)) go(address(!fleet || fleet.providers.has(wanted) ? "host" : "consumers", wanted));
     else go(address("fleet", "", { find: text.trim() }));
@@ -270,8 +274,8 @@ function Search({ field }: { field: { current: HTMLInputElement | null } }) {
       <input
         ref={field}
         type="search"
-        placeholder="Host, or any UUID ( / )"
-        aria-label="Find a host by name, or anything by UUID"
+        placeholder="Host, project, aggregate, any UUID ( / )"
+        aria-label="Find a host, project or aggregate by name, or anything by UUID"
         list="found"
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
@@ -279,6 +283,9 @@ function Search({ field }: { field: { current: HTMLInputElement | null } }) {
       <datalist id="found">
         {found.map(({ uuid, name }) => (
           <option key={uuid} value={name} />
+        ))}
+        {named.map((name) => (
+          <option key={name} value={name} />
         ))}
       </datalist>
     </form>

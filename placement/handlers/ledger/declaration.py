@@ -1,7 +1,7 @@
 """Declared hardware: applied as a whole, and what was declared."""
 
 from placement import errors
-from placement.declaration import applying, remembered
+from placement.declaration import applying, naming, remembered
 from placement.operation import Call
 from placement.schemas import declaration as wire
 from placement_foundation.http.operation import Reply
@@ -38,3 +38,11 @@ def list_declared(call: Call[None]) -> Reply:
         call.connection, query.owner, drift=query.drift, cache=cache
     )
     return Reply(listed)
+
+
+def list_names(call: Call[None]) -> Reply:
+    """List the names that owners gave to aggregates and projects.
+
+    :raises UnusableTable: there is no table to remember names in
+    """
+    return Reply(naming.list_names(call.connection, call.query))

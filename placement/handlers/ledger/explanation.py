@@ -24,8 +24,8 @@ def explain(call: Call[None]) -> Later:
     )
 
     def reply() -> Reply:
-        told = answer()
+        found = answer()
         # What was found in a limited time may be more the next time.
-        return Reply(told, basis=basis if told.report.complete else None)
+        return Reply(found, basis=basis if found.report.complete else None)
 
     return reply

@@ -1,15 +1,18 @@
 """The fleet: all providers at once."""
 
+import dataclasses
+
 from placement.model.resource_provider import ProviderFilters
 from placement.objects import clock, holding
 from placement.objects.journal import reading
 from placement.operation import Call
-from placement.questions import fleet, providers
+from placement.questions import fleet, name, providers
 from placement.schemas import fleet as wire
-from placement_foundation.http.operation import Reply
+from placement_foundation import precedence
+from placement_foundation.http.operation import Later, Reply
 
 
-def list_fleet(call: Call[None]) -> Reply:
+def list_fleet(call: Call[None]) -> Reply | Later:
     """List the providers that the query asks for, with everything that belongs to them.
 
     :raises BadRequest: the query names a trait or resource class that is unknown
@@ -20,15 +23,20 @@ def list_fleet(call: Call[None]) -> Reply:
     # Of the same snapshot as the providers: whatever it lacks comes after the cursor.
     cursor = reading.load_cursor(call.connection)
     place = str(cursor) if cursor else None
-    basis = call.basis(forest, consumers=question.wants_allocations)
+    by_consumer = question.wants_allocations or question.wants_counts
+    basis = call.basis(forest, consumers=by_consumer)
     # A place in the journal is gone some day, and then the caller needs another one.
     basis = basis and f"{basis} {place}"
     if call.knows(basis):
         return Reply(basis=basis, unchanged=True)
     found = root_ids = None
     if question.filters != ProviderFilters():
+        name.check_filters(question.filters, forest.vocabulary)
         found = providers.select(forest, question.filters)
         root_ids = frozenset(map(forest.root_id, found))
+    counts = fleet.NO_COUNTS
+    if question.wants_counts:
+        counts = holding.count_consumers(call.connection, root_ids)
     holdings = fleet.no_holdings()
     if question.wants_allocations:
         holdings = holding.read(
@@ -37,6 +45,12 @@ def list_fleet(call: Call[None]) -> Reply:
             root_ids,
             owners=question.wants_owners,
         )
-    members = fleet.list_members(forest, found, holdings)
-    fleet_now = wire.Fleet(members, question.fields, moment, place)
-    return Reply(fleet_now, basis=basis)
+    members = fleet.list_members(forest, found, holdings, counts)
+    fleet_now = wire.Fleet(
+        members, question.fields, moment, place, question.numbers_repeats
+    )
+    if question.wants_allocations:
+        return Reply(fleet_now, basis=basis)
+    # Nothing else is read, so the transaction may end first.
+    resting = dataclasses.replace(fleet_now, members=precedence.rest_between(members))
+    return lambda: Reply(resting, basis=basis)

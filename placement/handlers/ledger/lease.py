@@ -33,7 +33,7 @@ def list_leases(call: Call[None]) -> Reply:
         after=asked.after,
         limit=asked.limit,
     )
-    return Reply(wire.Page(found, len(found) == asked.limit))
+    return Reply(wire.LeasePage(found, len(found) == asked.limit))
 
 
 def confirm(call: Call[str]) -> Reply:

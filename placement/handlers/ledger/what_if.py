@@ -6,7 +6,7 @@ from typing import Any
 from placement.forest.forest import Forest
 from placement.objects import holder, usage
 from placement.operation import Call
-from placement.questions import candidate_query, candidates, capacity, what_if
+from placement.questions import candidate_query, candidates, capacity, name, what_if
 from placement.questions.explanation import explanation
 from placement.schemas import what_if as wire
 from placement_foundation.http.operation import Later, Reply
@@ -33,7 +33,13 @@ def _candidates(
     call: Call[None], asked: candidate_query.CandidateQuery, imagine: Imagine
 ) -> Later:
     order = candidate_query.order_of(call.settings)
-    return lambda: Reply(candidates.answer(imagine(), asked, order))
+
+    def answer() -> Reply:
+        imagined = imagine()
+        name.check_all(asked.request, imagined.vocabulary)
+        return Reply(candidates.answer(imagined, asked, order))
+
+    return answer
 
 
 def _explanation(

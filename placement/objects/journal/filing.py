@@ -54,7 +54,7 @@ TABLES = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class State:
+class FilingState:
     """How far the journal is filed, and how far it has expired.
 
     ``position`` and ``token`` are those of the last entry that was filed, ``expired``
@@ -80,10 +80,10 @@ class Filed:
 
 
 _EPOCH = datetime.datetime(1970, 1, 1)
-_NONE = State("", 0, "", 0, "", _EPOCH, _EPOCH)
+_NONE = FilingState("", 0, "", 0, "", _EPOCH, _EPOCH)
 
 
-def load_state(connection: sa.Connection, *, lock: bool = False) -> State:
+def load_state(connection: sa.Connection, *, lock: bool = False) -> FilingState:
     """Return the state of the journal.
 
     :param lock: whether to keep others from filing until this transaction ends
@@ -94,15 +94,15 @@ def load_state(connection: sa.Connection, *, lock: bool = False) -> State:
         # Only a mishap removes it: everything that was read before is void.
         return _begin(connection) if lock else _NONE
     _, *fields = row
-    return State(*fields)
+    return FilingState(*fields)
 
 
-def _begin(connection: sa.Connection) -> State:
+def _begin(connection: sa.Connection) -> FilingState:
     """Begin another life of the journal, which has no state."""
     row = dict(content.list_missing_state(connection)[0])
     connection.execute(sa.insert(models.JOURNAL_STATE), row)
     del row["id"]
-    return State(**row)
+    return FilingState(**row)
 
 
 def file_all(database: Database) -> None:
@@ -119,7 +119,7 @@ def is_waiting(connection: sa.Connection) -> bool:
     return bool(connection.scalar(_IS_WAITING))
 
 
-def read(database: Database, work: Callable[[sa.Connection, State], T]) -> T:
+def read(database: Database, work: Callable[[sa.Connection, FilingState], T]) -> T:
     """Run work in a transaction that finds everything filed that was committed before.
 
     If nothing waits to be filed, this is the only transaction.
@@ -138,13 +138,13 @@ def read(database: Database, work: Callable[[sa.Connection, State], T]) -> T:
     return database.read(lambda connection: work(connection, load_state(connection)))
 
 
-def look(connection: sa.Connection) -> tuple[State, bool]:
+def look(connection: sa.Connection) -> tuple[FilingState, bool]:
     """Return the state, and whether something waits to be filed, in one statement."""
     row = connection.execute(_STATE_AND_WAITING).one_or_none()
     if row is None:
         return _NONE, is_waiting(connection)
     _, *fields, waits = row
-    return State(*fields), bool(waits)
+    return FilingState(*fields), bool(waits)
 
 
 def file_some(connection: sa.Connection) -> int:

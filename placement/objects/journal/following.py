@@ -6,10 +6,10 @@ import time
 import sqlalchemy as sa
 
 from placement import errors
-from placement.model.journal import NOW, Cursor, Page, Since
+from placement.model.journal import NOW, Cursor, EntryPage, Since
 from placement.model.journal_filter import EntryFilters
 from placement.objects.journal import filing, reading
-from placement.objects.journal.filing import State
+from placement.objects.journal.filing import FilingState
 from placement.objects.journal.keeping import Keeper
 from placement.objects.journal.reading import CursorAheadError
 from placement_foundation.database.storage import Database
@@ -22,7 +22,7 @@ PAUSE = 0.2
 
 def follow(
     keeper: Keeper, since: Since, filters: EntryFilters, limit: int, wait: float
-) -> Page:
+) -> EntryPage:
     """Return the entries since a place that pass filters, the oldest first.
 
     No transaction is open while it waits, and no connection is in use.
@@ -51,10 +51,12 @@ def _find_newest(connection: sa.Connection) -> int:
     return state.position + is_waiting
 
 
-def _read(database: Database, since: Since, filters: EntryFilters, limit: int) -> Page:
+def _read(
+    database: Database, since: Since, filters: EntryFilters, limit: int
+) -> EntryPage:
     """File what is new, and return a page."""
 
-    def read(connection: sa.Connection, state: State) -> Page:
+    def read(connection: sa.Connection, state: FilingState) -> EntryPage:
         return _read_once(connection, state, since, filters, limit)
 
     deadline = time.monotonic() + LAG
@@ -72,13 +74,13 @@ def _read(database: Database, since: Since, filters: EntryFilters, limit: int) -
 
 def _read_once(
     connection: sa.Connection,
-    state: State,
+    state: FilingState,
     since: Since,
     filters: EntryFilters,
     limit: int,
-) -> Page:
+) -> EntryPage:
     if since == NOW:
-        return Page([], reading.newest(state), more=False)
+        return EntryPage([], reading.newest(state), more=False, begins=state.begins)
     if isinstance(since, Cursor):
         reading.check_cursor(connection, state, since)
         cursor = since

@@ -26,20 +26,27 @@ class Keeper:
         self.database = database
         self.days = days
         self.news = News(most_waiting)
-        self._missed = threading.Event()
+        self._lock = threading.Lock()
+        self._recorded = 0
+        self.missed = 0
 
     @property
     def has_missed(self) -> bool:
         """Whether something was changed without an entry."""
-        return self._missed.is_set()
+        return self.missed > self._recorded
 
     def miss(self) -> None:
-        """Remember that something was changed without an entry."""
-        self._missed.set()
+        """Remember that something was committed without an entry."""
+        with self._lock:
+            self.missed += 1
 
-    def catch_up(self) -> None:
-        """Forget what was missed: there is an entry that says so."""
-        self._missed.clear()
+    def catch_up(self, missed: int) -> None:
+        """Forget what was missed: an entry that says so was committed.
+
+        :param missed: ``missed``, before the entry was stored
+        """
+        with self._lock:
+            self._recorded = max(self._recorded, missed)
 
 
 def keep(

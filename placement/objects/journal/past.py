@@ -54,7 +54,7 @@ def undo(
 
 def _filed_since(
     connection: sa.Connection,
-    state: filing.State,
+    state: filing.FilingState,
     filters: EntryFilters,
     at: datetime.datetime,
 ) -> Iterable[packing.Document]:
@@ -64,7 +64,7 @@ def _filed_since(
 
 def _check_reaches(
     connection: sa.Connection,
-    state: filing.State,
+    state: filing.FilingState,
     waiting: Iterable[Mapping[str, Any]],
     at: datetime.datetime,
 ) -> None:

@@ -8,11 +8,11 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.model.journal import Cursor, Page
+from placement.model.journal import Cursor, EntryPage
 from placement.model.journal_filter import EntryFilters
 from placement.objects import own_table
 from placement.objects.journal import filing, keeping, packing
-from placement.objects.journal.filing import Filed, State
+from placement.objects.journal.filing import Filed, FilingState
 from placement_foundation.database.storage import Database
 
 # How many entries are looked at for one page that leaves out many of them.
@@ -65,12 +65,12 @@ def check_is_readable(connection: sa.Connection) -> None:
             raise errors.DatabaseUnavailable(f"The table {table.name} {fault.value}.")
 
 
-def newest(state: State) -> Cursor:
+def newest(state: FilingState) -> Cursor:
     """Return the place after everything that is filed."""
     return Cursor(state.life, state.position, state.token)
 
 
-def oldest(state: State) -> Cursor:
+def oldest(state: FilingState) -> Cursor:
     """Return the place before everything that is kept."""
     return Cursor(state.life, state.expired, state.expired_token)
 
@@ -85,7 +85,7 @@ def load_cursor(connection: sa.Connection) -> Cursor | None:
     return newest(filing.load_state(connection))
 
 
-def check_cursor(connection: sa.Connection, state: State, cursor: Cursor) -> None:
+def check_cursor(connection: sa.Connection, state: FilingState, cursor: Cursor) -> None:
     """Check that everything after a cursor is in the journal.
 
     :raises CursorGone: it is not
@@ -114,7 +114,9 @@ def check_cursor(connection: sa.Connection, state: State, cursor: Cursor) -> Non
         raise errors.CursorGone(f"The journal was emptied. {READ_FLEET}")
 
 
-def _token_at(state: State, position: int, found: Mapping[int, bytes]) -> str | None:
+def _token_at(
+    state: FilingState, position: int, found: Mapping[int, bytes]
+) -> str | None:
     if position == state.position:
         return state.token
     if position == state.expired:
@@ -125,22 +127,22 @@ def _token_at(state: State, position: int, found: Mapping[int, bytes]) -> str | 
 
 def list_after(
     connection: sa.Connection,
-    state: State,
+    state: FilingState,
     cursor: Cursor,
     filters: EntryFilters,
     limit: int,
-) -> Page:
+) -> EntryPage:
     """Return the entries after a place, the oldest first."""
     scan = _Scan(connection, state, filters, newest_first=False)
     entries, last = scan.collect(cursor.position, limit)
     if last is None:
-        return Page(entries, newest(state), more=False)
-    return Page(entries, _after(state, last), more=True)
+        return EntryPage(entries, newest(state), more=False, begins=state.begins)
+    return EntryPage(entries, _after(state, last), more=True, begins=state.begins)
 
 
 def list_history(
     database: Database, marker: Cursor | None, filters: EntryFilters, limit: int
-) -> Page:
+) -> EntryPage:
     """Return the entries before a marker, the newest first; None means the end.
 
     The cursor of the page is the marker with which to go on.
@@ -148,7 +150,7 @@ def list_history(
     :raises CursorGone: the marker is of a journal that was restored or emptied
     """
 
-    def read(connection: sa.Connection, state: State) -> Page:
+    def read(connection: sa.Connection, state: FilingState) -> EntryPage:
         return _list_before(connection, state, marker, filters, limit)
 
     return filing.read(database, read)
@@ -156,11 +158,11 @@ def list_history(
 
 def _list_before(
     connection: sa.Connection,
-    state: State,
+    state: FilingState,
     marker: Cursor | None,
     filters: EntryFilters,
     limit: int,
-) -> Page:
+) -> EntryPage:
     if marker and marker.life != state.life:
         raise errors.CursorGone("This marker is of another journal. Begin anew.")
     cursor = marker
@@ -168,12 +170,12 @@ def _list_before(
     start = cursor.position if cursor else state.position + 1
     entries, last = scan.collect(start, limit)
     if last is None:
-        return Page(entries, oldest(state), more=False)
-    return Page(entries, _after(state, last), more=True)
+        return EntryPage(entries, oldest(state), more=False, begins=state.begins)
+    return EntryPage(entries, _after(state, last), more=True, begins=state.begins)
 
 
 def look_back(
-    connection: sa.Connection, state: State, filters: EntryFilters
+    connection: sa.Connection, state: FilingState, filters: EntryFilters
 ) -> Iterator[packing.Document]:
     """Yield all entries that pass filters, the newest first, while they are read."""
     scan = _Scan(connection, state, filters, newest_first=True)
@@ -182,7 +184,7 @@ def look_back(
             yield filed.document
 
 
-def _after(state: State, filed: Filed) -> Cursor:
+def _after(state: FilingState, filed: Filed) -> Cursor:
     return Cursor(state.life, filed.position, packing.token_of(filed.document))
 
 
@@ -192,7 +194,7 @@ class _Scan:
     def __init__(
         self,
         connection: sa.Connection,
-        state: State,
+        state: FilingState,
         filters: EntryFilters,
         *,
         newest_first: bool,

@@ -115,9 +115,6 @@ def _note(
 
 def _store(connection: sa.Connection) -> None:
     """Write the changes of a transaction, and then its entries into the inbox."""
-    keeper = keeping.keeper_of(connection)
-    # Should this not commit, another entry says once more what was missed.
-    has_missed = keeper is not None and keeper.has_missed
     changes, entries = change_log.list_noted(connection), _list_rows(connection)
     dialect = connection.dialect.name
     if dialect == "postgresql" and len(changes) == len(entries) == 1:
@@ -131,8 +128,6 @@ def _store(connection: sa.Connection) -> None:
         if entries:
             insertion = _insertion(dialect)
             own_table.execute(connection, models.JOURNAL_INBOX, insertion, entries)
-    if keeper and has_missed and entries:
-        keeper.catch_up()
 
 
 def _list_rows(connection: sa.Connection) -> list[dict[str, Any]]:
@@ -143,13 +138,21 @@ def _list_rows(connection: sa.Connection) -> list[dict[str, Any]]:
     if not changed or keeper is None:
         return []
     if not own_table.is_writable(connection, models.JOURNAL_INBOX):
+        # If the commit fails, a gap too many is noted, which does no harm.
         keeper.miss()
         return []
-    if keeper.has_missed and _GAP not in changed:
-        changed.insert(0, _GAP)
-    for kind, number in collections.Counter(each.type for each in changed).items():
-        telemetry.record(measure.JOURNAL_ENTRIES, number, type=kind)
+    if keeper.has_missed:
+        changed = [_GAP, *(each for each in changed if each != _GAP)]
+        catch_up = functools.partial(keeper.catch_up, keeper.missed)
+        storage.afterwards(connection, catch_up)
+    counts = collections.Counter(each.type for each in changed)
+    storage.afterwards(connection, functools.partial(_count, counts))
     return _rows(connection, [_render(each, pending.generations) for each in changed])
+
+
+def _count(counts: Mapping[str, int]) -> None:
+    for kind, number in counts.items():
+        telemetry.record(measure.JOURNAL_ENTRIES, number, type=kind)
 
 
 def _is_change(each: Entry) -> bool:

@@ -1,8 +1,8 @@
 """Tidying the journal: gaps are said, the inbox is filed, old entries are removed."""
 
 import datetime
+import itertools
 import time
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -14,8 +14,11 @@ from placement_foundation.database.storage import Database
 
 # How often old entries are removed, by whichever process comes first, in seconds.
 EVERY = 60
-# How many entries are removed in one transaction.
-BATCH = 500
+# After how many entries more the journal begins, and how many of those are removed in
+# one transaction: they are so few that hardly a request notices those that compute
+# beside it.
+STEP = 500
+BATCH = 50
 # For how long to rest after each, compared with what it took: requests come first.
 REST = 4.0
 # The longest rest, in seconds.
@@ -23,13 +26,31 @@ LONGEST_REST = 10.0
 
 _entry = models.JOURNAL_ENTRIES.c
 _word = models.JOURNAL_WORDS.c
-_OLDEST = (
-    sa.select(models.JOURNAL_ENTRIES)
+_state = models.JOURNAL_STATE.c
+_most = sa.bindparam("most", type_=sa.Integer)
+_NEXT = (
+    sa.select(_entry.position, _entry.time)
+    .where(_entry.position > sa.bindparam("expired"))
     .order_by(_entry.position)
-    .limit(sa.bindparam("most", type_=sa.Integer))
+    .limit(_most)
 )
-_FORGET_WORD = sa.delete(models.JOURNAL_WORDS).where(
-    _word.word == sa.bindparam("of_word"), _word.position <= sa.bindparam("until")
+_OLDEST = (
+    sa.select(_entry.position, _entry.entry)
+    .where(_entry.position <= sa.select(_state.expired).scalar_subquery())
+    .order_by(_entry.position)
+    .limit(_most)
+)
+_ENTRY = sa.select(_entry.entry).where(_entry.position == sa.bindparam("wanted"))
+_first = sa.bindparam("first", type_=sa.BigInteger)
+_last = sa.bindparam("last", type_=sa.BigInteger)
+# By both columns of the key, for words that many entries have: PostgreSQL would pass
+# all that were removed before.
+_FORGET_WORDS = sa.delete(models.JOURNAL_WORDS).where(
+    _word.word.in_(sa.bindparam("words", expanding=True)),
+    _word.position.between(_first, _last),
+)
+_REMOVE = sa.delete(models.JOURNAL_ENTRIES).where(
+    _entry.position.between(_first, _last)
 )
 
 
@@ -54,8 +75,8 @@ def expire(database: Database, days: int) -> int:
     total = 0
     while True:
         begun = time.monotonic()
-        removed = database.write(lambda connection: _expire_some(connection, before))
-        if not removed:
+        removed = database.write(_remove_some)
+        if not removed and not database.write(lambda some: _begin_later(some, before)):
             return total
         total += removed
         time.sleep(min(REST * (time.monotonic() - begun), LONGEST_REST))
@@ -78,41 +99,40 @@ def _limit() -> datetime.datetime:
     return clock.now() - datetime.timedelta(seconds=EVERY)
 
 
-def _expire_some(connection: sa.Connection, before: datetime.datetime) -> int:
-    """Remove the oldest entries that are older than a moment; return how many."""
+def _begin_later(connection: sa.Connection, before: datetime.datetime) -> bool:
+    """Let the journal begin after its oldest entries that are older than a moment.
+
+    Readers need the lock to file what is new, so nothing is removed under it.
+
+    :return: whether there were any
+    """
     state = filing.load_state(connection, lock=True)
-    rows = _select_old(connection, state, before)
+    following = connection.execute(_NEXT, {"expired": state.expired, "most": STEP})
+    old = list(itertools.takewhile(lambda row: row.time < before, following))
+    if not old:
+        return False
+    last = old[-1]
+    entry = connection.execute(_ENTRY, {"wanted": last.position}).scalar_one()
+    filing.set_state(
+        connection,
+        expired=last.position,
+        expired_token=packing.token_of(packing.unpack(entry)),
+        begins=max(state.begins, last.time),
+        # No other process need begin with the same.
+        tidied=clock.now(),
+    )
+    return True
+
+
+def _remove_some(connection: sa.Connection) -> int:
+    """Remove the oldest entries that the journal begins after; return how many."""
+    rows = connection.execute(_OLDEST, {"most": BATCH}).all()
     if not rows:
         return 0
-    last, documents = rows[-1], [packing.unpack(row.entry) for row in rows]
+    documents = [packing.unpack(row.entry) for row in rows]
     words = {word for each in documents for word in packing.words_of(each)}
-    forgotten = [
-        {"of_word": number, "until": last.position}
-        for number in sorted(map(packing.hash_of, words))
-    ]
-    connection.execute(_FORGET_WORD, forgotten)
-    connection.execute(
-        sa.delete(models.JOURNAL_ENTRIES).where(_entry.position <= last.position)
-    )
-    if last.position > state.expired:
-        filing.set_state(
-            connection,
-            expired=last.position,
-            expired_token=packing.token_of(documents[-1]),
-            begins=max(state.begins, last.time),
-            # No other process need begin with the same.
-            tidied=clock.now(),
-        )
+    ends = {"first": rows[0].position, "last": rows[-1].position}
+    hashes = sorted(map(packing.hash_of, words))
+    connection.execute(_FORGET_WORDS, {"words": hashes, **ends})
+    connection.execute(_REMOVE, ends)
     return len(rows)
-
-
-def _select_old(
-    connection: sa.Connection, state: filing.State, before: datetime.datetime
-) -> list[Any]:
-    """Return the oldest entries, up to the first that is to be kept."""
-    rows = []
-    for row in connection.execute(_OLDEST, {"most": BATCH}):
-        if row.time >= before and row.position > state.expired:
-            break
-        rows.append(row)
-    return rows

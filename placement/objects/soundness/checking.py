@@ -1,7 +1,9 @@
 """Looking for rows that break the rules, and mending what has one right answer."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,23 +14,26 @@ from placement.db.own import content
 from placement.objects.journal import recording
 from placement.objects.soundness import tree
 from placement.objects.soundness.rule import RULES, Rule
+from placement_foundation.database import storage
+from placement_foundation.database.migration import ListMissing
 
-# How many of the rows that break a rule are shown.
-SHOWN = 20
 Provider = models.ResourceProvider
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Finding:
-    """A broken rule: how many rows break it, and the first of them."""
+class BrokenRule:
+    """A broken rule: how many rows break it, and these, or the first of them."""
 
     rule: Rule
     count: int
     rows: Sequence[dict[str, Any]]
 
 
-def check(connection: sa.Connection) -> Iterator[Finding]:
-    """Yield a finding for each rule that is broken."""
+def check(connection: sa.Connection, most: int | None = None) -> Iterator[BrokenRule]:
+    """Yield a finding for each rule that is broken.
+
+    :param most: how many of the rows that break one are read; None means all
+    """
     present = set(sa.inspect(connection).get_table_names())
     for rule in RULES:
         if not {table.name for table in _tables(rule.broken)} <= present:
@@ -36,22 +41,39 @@ def check(connection: sa.Connection) -> Iterator[Finding]:
         rows = rule.broken.subquery()
         count = connection.scalar(sa.select(sa.func.count()).select_from(rows)) or 0
         if count:
-            shown = connection.execute(rule.broken.limit(SHOWN)).mappings()
-            yield Finding(rule, count, [dict(row) for row in shown])
-    yield from _check_circles(connection)
+            shown = connection.execute(rule.broken.limit(most)).mappings()
+            yield BrokenRule(rule, count, [dict(row) for row in shown])
+    yield from _check_circles(connection, most)
     yield from _check_content(connection, present)
 
 
-def repair(connection: sa.Connection, findings: Sequence[Finding]) -> dict[str, int]:
-    """Mend what has one right answer; return how many rows were, by rule."""
-    mended = {
-        found.rule.name: found.rule.repair(connection)
-        for found in findings
-        if found.rule.repair
-    }
+def repair(connection: sa.Connection, findings: Sequence[BrokenRule]) -> dict[str, int]:
+    """Mend what has one right answer; return how many rows were, by rule.
+
+    Mending one may break another: a consumer may be left without allocations.
+    """
+    mended: Counter[str] = Counter()
+    # One leads to another at most once for each rule.
+    for _ in RULES:
+        in_this_round = _mend(connection, findings)
+        if not in_this_round:
+            break
+        mended += in_this_round
+        findings = list(check(connection, most=1))
     if mended:
         recording.note_everything(connection)
     return mended
+
+
+def _mend(connection: sa.Connection, findings: Iterable[BrokenRule]) -> Counter[str]:
+    """Mend once; return how many rows were, of rules with any."""
+    return +Counter(
+        {
+            found.rule.name: found.rule.repair(connection)
+            for found in findings
+            if found.rule.repair
+        }
+    )
 
 
 def _tables(query: sa.Select[*tuple[Any, ...]]) -> set[sa.Table]:
@@ -59,36 +81,38 @@ def _tables(query: sa.Select[*tuple[Any, ...]]) -> set[sa.Table]:
     return {table for table in from_all if isinstance(table, sa.Table)}
 
 
-def _check_circles(connection: sa.Connection) -> Iterator[Finding]:
+def _check_circles(connection: sa.Connection, most: int | None) -> Iterator[BrokenRule]:
     """Yield a finding if parents of providers go round in a circle."""
     circling = tree.list_circling(connection)
     if circling:
-        broken = (
-            sa.select(Provider.uuid, Provider.name)
-            .where(Provider.id.in_(circling[:SHOWN]))
-            .order_by(Provider.id)
-        )
-        rule = Rule("parent-circle", "a provider is below itself", broken)
-        rows = [dict(row) for row in connection.execute(broken).mappings()]
-        yield Finding(rule, len(circling), rows)
+        query = sa.select(Provider.uuid, Provider.name).order_by(Provider.id)
+        rows = [
+            dict(row)
+            for some in storage.chunks(circling[:most])
+            for row in connection.execute(query.where(Provider.id.in_(some))).mappings()
+        ]
+        rule = Rule("parent-circle", "a provider is below itself", query)
+        yield BrokenRule(rule, len(circling), rows)
 
 
-def _check_content(connection: sa.Connection, present: set[str]) -> Iterator[Finding]:
+def _check_content(
+    connection: sa.Connection, present: set[str]
+) -> Iterator[BrokenRule]:
     """Yield a finding if our own tables lack rows that they cannot be without."""
     for table, list_missing in content.CONTENT.rows.items():
         missing = list_missing(connection) if table.name in present else ()
         if missing:
             nothing = sa.select(table).where(sa.false())
             meaning = f"{table.name} lacks rows that it cannot be without"
-            rule = Rule(f"rows-of-{table.name}", meaning, nothing, repair=_complete)
-            yield Finding(rule, len(missing), [{"table": table.name}])
+            mend = functools.partial(_complete, table, list_missing)
+            rule = Rule(f"rows-of-{table.name}", meaning, nothing, repair=mend)
+            yield BrokenRule(rule, len(missing), [{"table": table.name}])
 
 
-def _complete(connection: sa.Connection) -> int:
-    missing = 0
-    for table, list_missing in content.CONTENT.rows.items():
-        rows = list_missing(connection)
-        if rows:
-            connection.execute(sa.insert(table), rows)
-        missing += len(rows)
-    return missing
+def _complete(
+    table: sa.Table, list_missing: ListMissing, connection: sa.Connection
+) -> int:
+    rows = list_missing(connection)
+    if rows:
+        connection.execute(sa.insert(table), rows)
+    return len(rows)

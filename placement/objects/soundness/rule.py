@@ -59,14 +59,15 @@ def _orphans(name: str, meaning: str, column: Any, target: Any, *shown: Any) -> 
     return Rule(name, meaning, broken.order_by(*key), repair=_delete(model, condition))
 
 
-def _twice(name: str, meaning: str, column: Any) -> Rule:
+def _twice(name: str, meaning: str, *columns: Any) -> Rule:
+    """Return the rule that no two rows have the same values in these columns."""
     count = sa.func.count().label("rows")
     broken = (
-        sa.select(column.label("value"), count)
-        .where(column.is_not(None))
-        .group_by(column)
+        sa.select(*columns, count)
+        .where(*(column.is_not(None) for column in columns))
+        .group_by(*columns)
         .having(count > 1)
-        .order_by(column)
+        .order_by(*columns)
     )
     return Rule(name, meaning, broken)
 
@@ -92,7 +93,7 @@ _over_capacity = (
     sa.select(*_place, _capacity.label("capacity"), _used.label("used"))
     .select_from(_placed)
     # A float may be a little less than the number that was stored.
-    .where(_used > _capacity + 0.0001)
+    .where(_used > 0, _used > _capacity + 0.0001)
     .order_by(_stock.id)
 )
 _odd_amounts = (
@@ -115,8 +116,14 @@ _impossible = (
         | (_stock.min_unit < 1)
         | (_stock.max_unit < 1)
         | (_stock.step_size < 1)
-        | (_stock.allocation_ratio <= 0)
     )
+    .order_by(_stock.id)
+)
+_negative = (
+    sa.select(*_place, _capacity.label("capacity"))
+    .select_from(_placed)
+    # Capacities are rounded toward zero.
+    .where(_capacity <= -1)
     .order_by(_stock.id)
 )
 _nothing_used = (
@@ -239,6 +246,9 @@ RULES: Sequence[Rule] = (
         _odd_amounts,
         damage=False,
     ),
+    Rule(
+        "negative-capacity", "more is reserved than there is", _negative, damage=False
+    ),
     Rule("impossible-inventory", "an inventory that no API accepts", _impossible),
     Rule("empty-allocation", "an allocation of nothing", _nothing_used),
     _orphans(
@@ -261,6 +271,13 @@ RULES: Sequence[Rule] = (
         _without_inventory,
     ),
     Rule("allocation-consumer", "a consumer without a record", _without_record),
+    _twice(
+        "allocation-twice",
+        "two rows of what a consumer uses of one inventory",
+        _held.consumer_id,
+        _held.resource_provider_id,
+        _held.resource_class_id,
+    ),
     Rule(
         "consumer-allocations",
         "a consumer without allocations",
@@ -320,12 +337,21 @@ RULES: Sequence[Rule] = (
         repair=tree.set_roots,
     ),
     Rule("provider-name", "it has no name or no generation", _nameless),
+    _twice(
+        "inventory-twice",
+        "two inventories of one class of a provider",
+        _stock.resource_provider_id,
+        _stock.resource_class_id,
+    ),
     _twice("provider-name-twice", "a name of two providers", Provider.name),
     _twice("provider-uuid-twice", "a UUID of two providers", Provider.uuid),
     _twice("trait-twice", "a name of two traits", models.Trait.name),
     _twice("class-twice", "a name of two classes", models.ResourceClass.name),
     _twice("aggregate-twice", "a UUID of two aggregates", models.Aggregate.uuid),
     _twice("consumer-twice", "a UUID of two consumers", models.Consumer.uuid),
+    _twice("type-twice", "a name of two consumer types", models.ConsumerType.name),
+    _twice("project-twice", "an id of two projects", models.Project.external_id),
+    _twice("user-twice", "an id of two users", models.User.external_id),
     Rule(
         "lease",
         "a lease of a consumer that does not exist",

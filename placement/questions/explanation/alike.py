@@ -8,6 +8,7 @@ from typing import TypeAlias
 from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
+from placement_foundation import precedence
 
 Sight: TypeAlias = Hashable
 
@@ -38,11 +39,12 @@ def kinds_of(
     """Return the kinds of trees there are.
 
     :param trees: the trees to sort into kinds; None means all
-    :param exactly: whether stocks that are more than enough differ from each other
+    :param exactly: whether inventories that are more than enough differ from each other
     """
     eye = _Eye(snapshot, request, exactly)
     kinds: dict[Sight, Kind] = {}
     for tree in snapshot.trees if trees is None else trees:
+        precedence.give_way()
         sight = eye.look_at(tree)
         kind = kinds.get(sight)
         if kind is None:
@@ -100,7 +102,7 @@ class _Eye:
         return self._numbers.setdefault(sight, len(self._numbers))
 
     def _see(self, provider: Provider, traits: frozenset[str]) -> int:
-        stocks = provider.stocks
+        inventories = provider.inventories
         return self._number(
             (
                 self._among(provider.traits, traits),
@@ -108,7 +110,9 @@ class _Eye:
                 provider.root_uuid if provider.root_uuid in self._named else None,
                 tuple(
                     [
-                        self._see_stock(name, stocks[name]) if name in stocks else None
+                        self._see_stock(name, inventories[name])
+                        if name in inventories
+                        else None
                         for name in self._amounts
                     ]
                 ),

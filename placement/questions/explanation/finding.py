@@ -93,7 +93,7 @@ def _closest(
     ]
 
     def closeness(provider: Provider) -> tuple[bool, int, int]:
-        stock = provider.stocks.get(constraint.resource_class or "")
+        stock = provider.inventories.get(constraint.resource_class or "")
         return (
             stock is not None,
             sum(provider in having for having in met),
@@ -115,7 +115,7 @@ def _needs(constraint: Constraint) -> Shown:
 def _finding(constraint: Constraint, provider: Provider) -> Finding:
     stock = None
     if constraint.kind in OF_AMOUNT:
-        stock = provider.stocks.get(constraint.resource_class or "")
+        stock = provider.inventories.get(constraint.resource_class or "")
     has = _has(constraint, provider, stock)
     return Finding(constraint, _needs(constraint), has, provider, stock)
 
@@ -131,7 +131,7 @@ def _has(
             names = ("min_unit", "max_unit", "step_size")
             return {name: getattr(stock, name) for name in names}
         case "inventory":
-            return sorted(provider.stocks)
+            return sorted(provider.inventories)
         case "in_tree":
             return provider.root_uuid
         case "member_of":

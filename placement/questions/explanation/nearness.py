@@ -121,11 +121,11 @@ class Nearness:
             if each.kind in OF_AMOUNT:
                 amount, name = int(str(each.value)), str(each.resource_class)
                 most = max(
-                    provider.stocks[name].free
+                    provider.inventories[name].free
                     if each.kind == "room"
-                    else provider.stocks[name].max_unit
+                    else provider.inventories[name].max_unit
                     for provider in self._survey.reach(tree)
-                    if name in provider.stocks
+                    if name in provider.inventories
                 )
                 lacks.append(1 - max(0, min(amount, most)) / amount)
             elif each.kind == "inventory":

@@ -25,7 +25,8 @@ class Reason:
     ``stock`` has the most room of all that is too small, ``in_all`` is the most that
     several providers of one host have free in all. ``limit`` is the field of an
     inventory that refuses the amount, with its best value. ``pool`` has the class, and
-    would share it with these hosts if it had what it lacks.
+    would share it with these hosts if it had what it lacks. ``is_vain`` says that no
+    provider at all is in what the constraint names.
     """
 
     constraint: Constraint
@@ -36,6 +37,7 @@ class Reason:
     in_all: int = 0
     limit: tuple[str, int] | None = None
     pool: Provider | None = None
+    is_vain: bool = False
 
     @property
     def is_spread(self) -> bool:
@@ -71,10 +73,15 @@ def _reason(
         case "room":
             return _with_stock(reason, asked, trees)
         case "unit":
-            stocks = [each for tree in trees for each in _stocks(asked, tree, reason)]
-            return dataclasses.replace(reason, limit=_limit(reason, stocks))
+            inventories = [
+                each for tree in trees for each in _stocks(asked, tree, reason)
+            ]
+            return dataclasses.replace(reason, limit=_limit(reason, inventories))
         case "inventory":
             return dataclasses.replace(reason, pool=_pool(asked, constraint, trees))
+        case "in_tree" | "member_of" if lacks:
+            is_vain = all(lacks(kind.example) for kind in asked.kinds)
+            return dataclasses.replace(reason, is_vain=is_vain)
     return reason
 
 
@@ -91,7 +98,7 @@ def _test(asked: Survey, constraint: Constraint) -> Test | None:
     match constraint.kind:
         case "inventory":
             classes = set(classes_so_far(asked.relaxations.constraints, constraint))
-            return nowhere(lambda provider: classes <= provider.stocks.keys())
+            return nowhere(lambda provider: classes <= provider.inventories.keys())
         case "in_tree":
             return lambda tree: trees_by_uuid.get(str(value)) is not tree
         case "member_of":
@@ -105,13 +112,15 @@ def _test(asked: Survey, constraint: Constraint) -> Test | None:
         case "unit":
             return nowhere(
                 lambda provider: (
-                    name in provider.stocks and provider.stocks[name].suits(amount)
+                    name in provider.inventories
+                    and provider.inventories[name].suits(amount)
                 )
             )
         case "room":
             return nowhere(
                 lambda provider: (
-                    name in provider.stocks and provider.stocks[name].holds(amount)
+                    name in provider.inventories
+                    and provider.inventories[name].holds(amount)
                 )
             )
     # What is about roots or all groups says no more than that hosts drop out.
@@ -121,33 +130,35 @@ def _test(asked: Survey, constraint: Constraint) -> Test | None:
 def _stocks(asked: Survey, tree: Tree, reason: Reason) -> Iterator[InventoryUsage]:
     name = reason.constraint.resource_class or ""
     for provider in asked.reach(tree):
-        if name in provider.stocks:
-            yield provider.stocks[name]
+        if name in provider.inventories:
+            yield provider.inventories[name]
 
 
 def _with_stock(reason: Reason, asked: Survey, trees: Iterable[Tree]) -> Reason:
     best: InventoryUsage | None = None
     in_all = 0
     for tree in trees:
-        stocks = list(_stocks(asked, tree, reason))
-        if len(stocks) > 1:
-            in_all = max(in_all, sum(max(0, each.free) for each in stocks))
-        for stock in stocks:
+        inventories = list(_stocks(asked, tree, reason))
+        if len(inventories) > 1:
+            in_all = max(in_all, sum(max(0, each.free) for each in inventories))
+        for stock in inventories:
             if best is None or stock.free > best.free:
                 best = stock
     return dataclasses.replace(reason, stock=best, in_all=in_all)
 
 
-def _limit(reason: Reason, stocks: Sequence[InventoryUsage]) -> tuple[str, int] | None:
+def _limit(
+    reason: Reason, inventories: Sequence[InventoryUsage]
+) -> tuple[str, int] | None:
     """Return the field that makes every inventory refuse the amount, if it is one."""
     amount = int(str(reason.constraint.value))
-    if not stocks:
+    if not inventories:
         return None
-    if all(amount > each.max_unit for each in stocks):
-        return "max_unit", max(each.max_unit for each in stocks)
-    if all(amount < each.min_unit for each in stocks):
-        return "min_unit", min(each.min_unit for each in stocks)
-    steps = {each.step_size for each in stocks}
+    if all(amount > each.max_unit for each in inventories):
+        return "max_unit", max(each.max_unit for each in inventories)
+    if all(amount < each.min_unit for each in inventories):
+        return "min_unit", min(each.min_unit for each in inventories)
+    steps = {each.step_size for each in inventories}
     if len(steps) == 1 and amount % min(steps):
         return "step_size", min(steps)
     return None
@@ -163,7 +174,7 @@ def _pool(
     """
     name = constraint.resource_class or ""
     for provider in asked.snapshot.sharing:
-        if name in provider.stocks:
+        if name in provider.inventories:
             return provider
     theirs = frozenset().union(
         *(tree.aggregates for tree in trees if not tree.root.shares)
@@ -172,7 +183,7 @@ def _pool(
         tree.root
         for tree in (asked.snapshot.trees if theirs else ())
         if tree.root.is_alone
-        and tree.root.stocks.keys() == {name}
+        and tree.root.inventories.keys() == {name}
         and not theirs.isdisjoint(tree.root.aggregates)
     ]
     # Where most have the class, they are hosts, and those without it are the pools.

@@ -122,7 +122,9 @@ def _lack(constraint: Constraint, classes: Sequence[str], *, plural: bool) -> st
             refuse = "refuse" if plural else "refuses"
             return f"{refuse} {_amount(constraint)} to one consumer{behind}"
         case "room":
-            return f"{have} less than {_amount(constraint)} free{behind}"
+            return (
+                f"{have} less than {_amount(constraint)} free on one provider{behind}"
+            )
         case "together":
             return f"cannot serve {_groups(constraint)} at the same time"
         case "isolate":
@@ -140,13 +142,19 @@ def _remark(reason: Reason, report: Report) -> str:
             said = _units(reason, report)
         case "inventory" if reason.pool:
             said = [_pool(reason, reason.pool)]
+        case "in_tree" if reason.is_vain:
+            said = ["no provider has this UUID"]
+        case "member_of" if reason.is_vain:
+            said = ["no provider is in any"]
+            if len(_names(reason.constraint)) == 1:
+                said = ["no provider is in it"]
     return f" ({'; '.join(said)})" if said else ""
 
 
 def _room(reason: Reason, stock: InventoryUsage) -> list[str]:
     said = [f"{max(0, stock.free)} at most"]
     if reason.is_spread:
-        said.append(f"{reason.in_all} on several of one host")
+        said.append(f"{reason.in_all} for one host in all")
     is_reduced = stock.reserved or stock.allocation_ratio != 1
     if is_reduced and stock.capacity < int(str(reason.constraint.value)):
         said.append(_shares(stock))
@@ -225,8 +233,7 @@ def _predicate(reason: Reason, report: Report) -> str:
     constraints = [each.constraint for each in report.figures]
     classes = classes_so_far(constraints, reason.constraint)
     lack = _lack(reason.constraint, classes, plural=reason.out > 1)
-    spread = " on one provider" if reason.is_spread else ""
-    return f"{lack}{spread}{_remark(reason, report)}"
+    return f"{lack}{_remark(reason, report)}"
 
 
 def _first_subject(reason: Reason, report: Report) -> str:
@@ -328,12 +335,20 @@ def unmet(verdict: Verdict) -> str:
     return f"{lack}{_closest(closest)}"
 
 
+def _where(finding: Finding) -> str:
+    """Return the phrase that names a provider within a host: it may have others."""
+    provider = finding.provider
+    if provider is None or provider.parent_uuid is None:
+        return ""
+    return f" on {provider.name or provider.uuid}"
+
+
 def _closest(finding: Finding) -> str:
     stock = finding.stock
     if stock is None:
         return ""
     if finding.constraint.kind == "room":
-        return f" on one provider ({max(0, stock.free)} free: {_shares(stock)})"
+        return f" ({max(0, stock.free)} free{_where(finding)}: {_shares(stock)})"
     return (
         f" (min_unit {stock.min_unit}, max_unit {stock.max_unit}, "
         f"step_size {stock.step_size})"

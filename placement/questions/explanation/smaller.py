@@ -178,8 +178,8 @@ class _Trade:
         def of_tree(tree: Tree) -> Hopes:
             found: set[int] = set()
             for provider in self._survey.reach(tree):
-                if name in provider.stocks:
-                    found |= of_stock(provider.stocks[name])
+                if name in provider.inventories:
+                    found |= of_stock(provider.inventories[name])
             return tuple(sorted(found, reverse=not larger))
 
         return of_tree

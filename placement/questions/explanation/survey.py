@@ -10,6 +10,7 @@ from placement.model.tree import Provider, Snapshot, Tree
 from placement.questions.explanation.alike import Kind, kinds_of
 from placement.questions.explanation.constraint import Constraint, Relaxations, Set
 from placement.search import engine
+from placement_foundation import precedence
 
 
 class Deadline:
@@ -20,11 +21,15 @@ class Deadline:
     ) -> None:
         self._clock = clock
         self._end = clock() + seconds
+        # The other half is for the work.
+        precedence.rest_within(seconds / 2)
         self.is_missed = False
 
     def has_come(self) -> bool:
-        """Return whether the time is up."""
+        """Return whether the time is up; if it is not, let others go first."""
         self.is_missed = self.is_missed or self._clock() > self._end
+        if not self.is_missed:
+            precedence.give_way()
         return self.is_missed
 
 
@@ -97,6 +102,7 @@ class Survey:
         answers = engine.serving(self.snapshot, request, examples)
         serving = []
         for kind, (_, serves) in zip(kinds, answers, strict=True):
+            precedence.give_way()
             if serves:
                 serving.append(kind)
             elif serves is None:
@@ -134,7 +140,11 @@ class Survey:
 
     def _bare(self, constraint: Constraint) -> Request:
         suffix = constraint.suffix or ""
-        return self.relaxations.of_one(suffix, self.relaxations.bare(constraint))
+        request = self.relaxations.of_one(suffix, self.relaxations.bare(constraint))
+        # No provider serves a group that asks for nothing to be found, but each has
+        # what is asked of it, or not.
+        groups = [dataclasses.replace(each, relaxed=True) for each in request.groups]
+        return dataclasses.replace(request, groups=tuple(groups))
 
 
 def count(kinds: Iterable[Kind]) -> int:

@@ -2,16 +2,17 @@
 
 import dataclasses
 import heapq
-import itertools
 import random
 from collections.abc import Iterator, Mapping
 
 from placement.forest.forest import Forest
 from placement.model.tree import Provider, Tree
-from placement.questions.placement import overlay, score
+from placement.questions.placement import overlay
 from placement.questions.placement.domain import Occupied
 from placement.questions.placement.overlay import Amounts, Overlay
 from placement.questions.placement.query import Quality, Wish
+from placement.questions.placement.score import Score
+from placement.search.engine import Candidate
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,15 +29,26 @@ class Choice:
     score: float | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, order=True)
+@dataclasses.dataclass(slots=True, order=True)
 class _Offer:
     """A host that serves; the best comes first, and equal ones in random order."""
 
     rank: float
     draw: float
     tree: Tree = dataclasses.field(compare=False)
-    choice: Choice = dataclasses.field(compare=False)
+    found: Candidate = dataclasses.field(compare=False)
+    amounts: Amounts = dataclasses.field(compare=False)
+    host: Provider = dataclasses.field(compare=False)
+    score: float | None = dataclasses.field(compare=False)
     moves: int = dataclasses.field(compare=False)
+
+    def choice(self) -> Choice:
+        """Return the choice of this host; most of those considered are not chosen."""
+        mappings = {
+            suffix: tuple(provider.uuid for provider in serving)
+            for suffix, serving in self.found.mappings().items()
+        }
+        return Choice(self.amounts, mappings, self.host, self.score)
 
 
 class Filling:
@@ -61,6 +73,7 @@ class Filling:
         self._occupied = occupied
         self._rng = rng
         self._most = wish.consider if wish.prefer else 1
+        self._score = Score(wish.prefer) if wish.prefer else None
         # The score of a host changes with what is placed there.
         self._varies = any(each.quality is Quality.FREE for each in wish.prefer)
         self._offers: list[_Offer] = []
@@ -125,17 +138,22 @@ class Filling:
         if not self._occupied.room([host]):
             self.certain = False
             return False
-        mappings = {
-            suffix: tuple(provider.uuid for provider in serving)
-            for suffix, serving in found.mappings().items()
-        }
-        now = self._here.current(tree)
-        value = score.of(now, self._wish.prefer, amounts) if self._wish.prefer else None
-        choice = Choice(amounts, mappings, host, value)
-        offer = _Offer(
-            -(value or 0), self._rng.random(), tree, choice, self._here.moves
+        value = None
+        if self._score:
+            value = self._score.of(self._here.current(tree), amounts)
+        heapq.heappush(
+            self._offers,
+            _Offer(
+                -(value or 0),
+                self._rng.random(),
+                tree,
+                found,
+                amounts,
+                host,
+                value,
+                self._here.moves,
+            ),
         )
-        heapq.heappush(self._offers, offer)
         return True
 
     def _host(self, tree: Tree, amounts: Amounts) -> Provider:
@@ -149,7 +167,7 @@ class Filling:
 
     def _take(self, offer: _Offer, wanted: int) -> list[Choice]:
         """Place consumers on a host, as long as it stays the best; then look again."""
-        amounts, host = offer.choice.amounts, offer.choice.host
+        amounts, host = offer.amounts, offer.host
         moved = offer.moves != self._here.moves
         if self._occupied.room([host]) and (not moved or self._here.fits(amounts)):
             times = 1
@@ -160,6 +178,6 @@ class Filling:
             self._occupied.add([host], times)
             if times < wanted:
                 self._offer(offer.tree)
-            return list(itertools.repeat(offer.choice, times))
+            return [offer.choice()] * times
         self._offer(offer.tree)
         return []

@@ -101,7 +101,7 @@ class Overlay:
         """Return how many times amounts can be taken; once, if they just fit."""
         return min(
             (
-                self._member(uuid).stocks[name].free // amount
+                self._member(uuid).inventories[name].free // amount
                 for uuid, resources in amounts.items()
                 for name, amount in resources.items()
             ),
@@ -113,9 +113,9 @@ class Overlay:
         for uuid, resources in amounts.items():
             if self._forest.tree_of(uuid) is None:
                 return False
-            stocks = self._member(uuid).stocks
+            inventories = self._member(uuid).inventories
             for name, amount in resources.items():
-                if name not in stocks or not stocks[name].fits(amount):
+                if name not in inventories or not inventories[name].fits(amount):
                     return False
         return True
 
@@ -148,11 +148,11 @@ class Overlay:
 
 
 def _without(provider: Provider, resources: Mapping[str, int], times: int) -> Provider:
-    stocks = dict(provider.stocks)
+    inventories = dict(provider.inventories)
     for name, amount in resources.items():
-        used = stocks[name].used + times * amount
-        stocks[name] = dataclasses.replace(stocks[name], used=used)
-    return dataclasses.replace(provider, stocks=stocks)
+        used = inventories[name].used + times * amount
+        inventories[name] = dataclasses.replace(inventories[name], used=used)
+    return dataclasses.replace(provider, inventories=inventories)
 
 
 def hosts_of(forest: Forest, uuids: Iterable[str]) -> list[Provider]:

@@ -23,7 +23,7 @@ def _free(tree: Tree, name: str, taken: Amounts) -> float:
     """Return the free part of the capacity of a class; 0 if there is none."""
     capacity = free = 0
     for member in tree.members:
-        stock = member.stocks.get(name)
+        stock = member.inventories.get(name)
         if stock:
             capacity += stock.capacity
             free += stock.free - taken.get(member.uuid, {}).get(name, 0)
@@ -40,11 +40,20 @@ VALUES: Mapping[Quality, Callable[[Tree, str, Amounts], float]] = {
 }
 
 
-def of(tree: Tree, prefer: Sequence[Preference], taken: Amounts) -> float:
-    """Return the sum of the weighted values of a tree.
+class Score:
+    """Adds up what a list of preferences says of a tree."""
 
-    :param taken: what a placement takes; it counts for the free parts
-    """
-    return sum(
-        each.weight * VALUES[each.quality](tree, each.name, taken) for each in prefer
-    )
+    def __init__(self, prefer: Sequence[Preference]) -> None:
+        # Looked up once, and not for each of the trees.
+        self._parts = [
+            (each.weight, VALUES[each.quality], each.name) for each in prefer
+        ]
+
+    def of(self, tree: Tree, taken: Amounts) -> float:
+        """Return the sum of the weighted values of a tree.
+
+        :param taken: what a placement takes; it counts for the free parts
+        """
+        return sum(
+            [weight * value(tree, name, taken) for weight, value, name in self._parts]
+        )

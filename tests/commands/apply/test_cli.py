@@ -3,18 +3,22 @@
 import io
 import json
 import random
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from placement.errors import UnusableTable
+from placement.objects import note
 from placement_clients.apply import cli
 from placement_foundation.database.storage import Database
+from placement_foundation.errors import DatabaseUnavailable
 from tests import terminal
 from tests.client import Client, new_uuid
 from tests.property import declaring
-from tests.serving import Served, serving, without_ledger
+from tests.serving import Between, Served, serving, without_ledger
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -126,6 +130,31 @@ def test_what_is_pruned_is_shown(desk: Desk, client: Client) -> None:
     assert fleet(client).keys() == {"compute-1", "compute-1_gpu0"}
 
 
+def test_a_host_that_is_in_use_is_not_pruned(desk: Desk, client: Client) -> None:
+    desk.declare(FLEET, "--yes")
+    before = fleet(client)
+    uuid = before["compute-2_gpu0"]["uuid"]
+    assert client.claim(new_uuid(), {uuid: {"CUSTOM_GPU": 1}}).status == 204
+    one = FLEET.replace("1..2", "1..1")
+    for options in (["plan"], ["--yes"]):
+        status, out, _ = desk.declare(one, *options, "--prune")
+        assert status == cli.ERROR
+        reason = "1 CUSTOM_GPU of compute-2_gpu0 are in use, so it cannot be removed."
+        assert f"! compute-2: {reason}\n" in out
+    assert fleet(client) == before
+
+
+def test_a_plan_is_coloured_on_a_terminal(desk: Desk) -> None:
+    desk.declare(FLEET, "--yes")
+    text = FLEET.replace("1..2", "2..3").replace("total: 4", "total: 8")
+    desk.file.write_text(text)
+    program: list[str | Path] = [PROGRAM, "plan", desk.file, "--prune"]
+    status, printed = terminal.run([*program, "--url", desk.url, "--token", "admin"])
+    assert status == cli.SOMETHING
+    for colour, line in ((31, "- compute-1"), (33, "~ compute-2"), (32, "+ compute-3")):
+        assert f"\x1b[{colour}m{line}" in printed
+
+
 def test_a_conflict_names_the_other_owner(desk: Desk) -> None:
     desk.declare(FLEET, "--yes")
     other = "- {name: compute-1, inventories: {CUSTOM_FPGA: 9}}"
@@ -155,6 +184,8 @@ def test_drift_is_what_others_have_changed(desk: Desk, client: Client) -> None:
         "? compute-1/traits/CUSTOM_RACK_17: declared present, is absent (fleet)\n"
     )
     assert out == expected
+    assert desk.run("drift") == (cli.SOMETHING, expected, "")
+    assert desk.run("drift", "--owner", "gpu-team") == (cli.NOTHING, "", "")
     assert json.loads(desk.run("drift", "--json")[1])["declared"][0]["uuid"] == uuid
 
 
@@ -177,6 +208,8 @@ def test_a_person_is_asked(
     assert "\x1b[32m+ compute-1" in printed
     assert "Apply this? [y/N]" in printed
     assert bool(fleet(client)) == (status == 0)
+    # The bar is complete, and goes in the end.
+    assert bool(re.search(r"applying .*2/2", printed)) == (status == 0)
 
 
 def test_an_old_placement_gets_ordinary_calls(
@@ -191,6 +224,7 @@ def test_an_old_placement_gets_ordinary_calls(
         assert status == cli.SOMETHING
         assert "this Placement has no /ledger/v1: ordinary calls are used" in err
         assert "without owners" in err
+        assert "names are not kept" in err
         assert "Hosts: 2 to create." in out
         assert fleet(client) == {}
         assert desk.declare(FLEET, "--yes")[0] == cli.NOTHING
@@ -219,6 +253,36 @@ def test_an_old_placement_gets_ordinary_calls(
         assert "compute-2_gpu0" in exported
 
 
+@pytest.mark.parametrize("kind", ["inventories", "traits", "aggregates"])
+def test_an_agent_that_writes_meanwhile_is_not_undone_by_ordinary_calls(
+    desk: Desk, client: Client, application: "WSGIApplication", kind: str
+) -> None:
+    host = client.make_provider()
+    path = f"/resource_providers/{host}/{kind}"
+    theirs = {
+        "inventories": {"MEMORY_MB": {"total": 64}},
+        "traits": ["HW_CPU_X86_VMX"],
+        "aggregates": [new_uuid()],
+    }[kind]
+
+    def write() -> None:
+        generation = {"resource_provider_generation": client.generation(host)}
+        answer = client.call("PUT", path, {**generation, kind: theirs})
+        assert answer.status == 200
+
+    network = Between(
+        without_ledger(application), lambda *line: line == ("PUT", path), write
+    )
+    ours = "inventories: {VCPU: 8}, traits: [HW_CPU_X86_AVX]"
+    with serving(network) as served:
+        reached = Desk(served.url, desk.file, desk._capsys)
+        text = f"- {{name: {host}, {ours}, aggregates: [{RACK}]}}"
+        assert reached.declare(text, "--yes")[0] == cli.NOTHING
+    found = fleet(client)[host]
+    there = {*found["inventories"], *found["traits"], *found["aggregates"]}
+    assert there == {"VCPU", "HW_CPU_X86_AVX", RACK, *theirs}
+
+
 def a_cloud(rng: random.Random, client: Client) -> None:
     """Make some random trees, through the Placement API."""
     client.call("PUT", "/traits/CUSTOM_FAST")
@@ -236,6 +300,8 @@ def a_cloud(rng: random.Random, client: Client) -> None:
                 "total": rng.randint(1, 99),
                 "allocation_ratio": rng.choice((1.0, 1.5, 16.0)),
                 "step_size": rng.choice((1, 2)),
+                "min_unit": rng.choice((1, 2)),
+                "max_unit": rng.choice((2, 99)),
                 "reserved": rng.choice((0, 1)),
             }
             for each in ("VCPU", "MEMORY_MB", "CUSTOM_FPGA")
@@ -269,14 +335,93 @@ def test_an_exported_cloud_applied_to_an_empty_one_is_equal(
     with serving(without_ledger(application)) as served:
         reached = Desk(served.url, desk.file, desk._capsys) if is_old else desk
         status, exported, _ = reached.run("export", "--all")
-    assert status == cli.NOTHING
-    for each in reversed(client.get("/ledger/v1/fleet")["providers"]):
-        path = f"/resource_providers/{each['uuid']}"
-        assert client.call("DELETE", path).status == 204
-    assert desk.declare(exported, "--yes")[0] == cli.NOTHING, (seed, exported)
-    assert fleet(client) == before, (seed, exported)
-    assert desk.declare(exported, "plan")[0] == cli.NOTHING
+        assert status == cli.NOTHING
+        for each in reversed(client.get("/ledger/v1/fleet")["providers"]):
+            path = f"/resource_providers/{each['uuid']}"
+            assert client.call("DELETE", path).status == 204
+        assert reached.declare(exported, "--yes")[0] == cli.NOTHING, (seed, exported)
+        assert fleet(client) == before, (seed, exported)
+        assert reached.declare(exported, "plan")[0] == cli.NOTHING
     assert desk.run("export", "--all")[1] == exported
+
+
+# Names that a file could take for something else, or for its own signs.
+ODD_NAMES = [
+    *("yes", "No", "null", "~", "true", "0o14", "0x1F", "1e3", ".5", "12", "-7"),
+    *("2026-11-23", "12:30:45", ".inf", "=", "<<", "{a}", "{n}", "[b]", "a: b", "a #b"),
+    *("'", '"', "it's", 'a "b"', "\\n", "a\\", "%TAG", "@at", "`c`", "!tag", "&a"),
+    *("|", ">", "- a", "? a", ":", "#", ",", " before", "after ", "\ttab", "a  b"),
+    *("a\nb", "c\r\nd", "line\u2028end", "Größe", "計算", "☃ 😀", "e\u0301", "\ufeffx"),
+    *("x" * 200, "---", "..."),
+]
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_hosts_with_odd_names_are_exported_and_applied(
+    desk: Desk, client: Client, application: "WSGIApplication", is_old: bool
+) -> None:
+    for name in ODD_NAMES:
+        host = {"name": name, "uuid": new_uuid()}
+        assert client.call("POST", "/resource_providers", host).status == 200
+        child = {"name": f"{name[:190]}/child", "parent_provider_uuid": host["uuid"]}
+        assert client.call("POST", "/resource_providers", child).status == 200
+    before = fleet(client)
+    assert before.keys() >= {*ODD_NAMES}
+    with serving(without_ledger(application)) as served:
+        reached = Desk(served.url, desk.file, desk._capsys) if is_old else desk
+        formats = [[]] if is_old else [[], ["--json"]]
+        exports = [reached.run("export", "--all", *each)[1] for each in formats]
+        some = ("{n}", "yes", "☃ 😀", "after ")
+        hosts = [f"--host={name}" for name in some]
+        few = reached.run("export", *hosts)[1]
+        for exported in exports:
+            for each in reversed(client.get("/ledger/v1/fleet")["providers"]):
+                path = f"/resource_providers/{each['uuid']}"
+                assert client.call("DELETE", path).status == 204
+            status, out, err = reached.declare(exported, "--yes")
+            assert status == cli.NOTHING, (out, err)
+            assert fleet(client) == before
+        assert reached.declare(few, "plan")[:2] == (
+            cli.NOTHING,
+            "Hosts: 4 unchanged.\n",
+        )
+
+
+def test_names_that_were_deleted_meanwhile_are_made_again(
+    desk: Desk, client: Client
+) -> None:
+    desk.declare(FLEET, "--yes")
+    exported = desk.run("export")[1]
+    for provider in fleet(client).values():
+        for kind in ("inventories", "traits"):
+            path = f"/resource_providers/{provider['uuid']}/{kind}"
+            assert client.call("DELETE", path).status == 204
+    named = ["traits/CUSTOM_NVLINK", "traits/CUSTOM_RACK_17"]
+    named += ["resource_classes/CUSTOM_FPGA", "resource_classes/CUSTOM_GPU"]
+    for name in named:
+        assert client.call("DELETE", f"/{name}").status == 204
+    # What was declared of it does not bring it back into an export.
+    assert "CUSTOM" not in desk.run("export")[1]
+    assert desk.run("drift")[0] == cli.SOMETHING
+    assert desk.declare(exported, "--yes")[1].endswith("Hosts: 2 changed.\n")
+    for name in named:
+        assert client.call("GET", f"/{name}").status in (200, 204)
+    assert desk.run("export")[1] == exported
+
+
+def test_several_hosts_are_exported(desk: Desk, client: Client) -> None:
+    desk.declare(FLEET.replace("1..2", "1..4"), "--yes")
+    uuid = fleet(client)["compute-3"]["uuid"]
+    asked = ("--host", "compute-1", "--host", uuid, "--host", "compute-1")
+    status, out, _ = desk.run("export", *asked, "--json")
+    assert status == cli.NOTHING
+    trees = json.loads(out)["trees"]
+    assert [tree["name"] for tree in trees] == ["compute-1", "compute-3"]
+    assert [child["name"] for child in trees[0]["children"]] == ["compute-1_gpu0"]
+    asked = ("--host", "compute-1", "--host", "compute-2_gpu0", "--host", "x")
+    status, out, err = desk.run("export", *asked)
+    assert (status, out) == (cli.ERROR, "")
+    assert "There is no host compute-2_gpu0." in err
 
 
 def test_an_export_without_all_leaves_out_what_agents_report(
@@ -310,6 +455,78 @@ def test_no_answer_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "fleet.yaml"
     file.write_text(FLEET)
     assert cli.main(["plan", str(file), "--url", "http://127.0.0.1:9"]) == cli.ERROR
+
+
+def test_names_are_planned_given_and_pruned(desk: Desk, client: Client) -> None:
+    text = f"aggregates: {{rack-17: {RACK}}}\nprojects: {{Größe: web, shop: 9f31}}"
+    status, out, _ = desk.declare(text, "plan")
+    assert status == cli.SOMETHING
+    assert out == (
+        f"~ names\n    + aggregates/{RACK}: rack-17\n    + projects/9f31: shop\n"
+        "    + projects/web: Größe\nHosts: none.\n"
+    )
+    assert client.get("/ledger/v1/names") == {"aggregates": {}, "projects": {}}
+    assert desk.declare(text, "--yes")[0] == cli.NOTHING
+    named = {
+        "aggregates": {RACK: "rack-17"},
+        "projects": {"web": "Größe", "9f31": "shop"},
+    }
+    assert client.get("/ledger/v1/names") == named
+    assert desk.declare(text, "plan") == (cli.NOTHING, "Hosts: none.\n", "")
+    fewer = "projects: {web: web}"
+    assert "    ~ projects/web: Größe -> web\n" in desk.declare(fewer, "--yes")[1]
+    assert client.get("/ledger/v1/names")["aggregates"] == {RACK: "rack-17"}
+    for command in ("plan", "--yes"):
+        out = desk.declare(fewer, command, "--prune")[1]
+        assert f"    - aggregates/{RACK}\n    - projects/9f31\n" in out
+    assert client.get("/ledger/v1/names") == {
+        "aggregates": {},
+        "projects": {"web": "web"},
+    }
+
+
+def test_an_export_has_the_names(desk: Desk, client: Client) -> None:
+    text = (
+        f"aggregates: {{rack-17: {RACK}, rack-18: {new_uuid()}}}\n"
+        "projects: {Größe: web}\n"
+        "trees: [{name: a, aggregates: [rack-17]}, {name: b}]"
+    )
+    desk.declare(text, "--yes")
+    names = client.get("/ledger/v1/names")
+    _, out, _ = desk.run("export", "--host", "a")
+    assert out.startswith(f"aggregates:\n  rack-17: {RACK}\ntrees:\n- name: a\n")
+    assert desk.run("export", "--host", "b")[1].startswith("trees:\n- name: b\n")
+    _, exported, _ = desk.run("export")
+    assert desk.declare(exported, "plan") == (cli.NOTHING, "Hosts: 2 unchanged.\n", "")
+    desk.declare("[]", "--prune", "--yes")
+    assert client.get("/ledger/v1/names") == {"aggregates": {}, "projects": {}}
+    desk.declare(exported, "--yes")
+    assert client.get("/ledger/v1/names") == names
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (UnusableTable("The table notes is missing."), cli.NOTHING),
+        (DatabaseUnavailable("Please retry."), cli.ERROR),
+    ],
+)
+def test_only_a_service_without_a_table_for_names_exports_none(
+    desk: Desk,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Exception,
+    expected: int,
+) -> None:
+    host = client.make_provider(VCPU=8)
+
+    def fail(*unused: object, **unused_too: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(note, "load", fail)
+    status, out, _ = desk.run("export", "--all")
+    assert status == expected
+    assert out.startswith(f"trees:\n- name: {host}\n") == (status == cli.NOTHING)
 
 
 def test_large_files_are_sent_in_portions(

@@ -4,147 +4,332 @@
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement_clients import client
 from placement_clients.apply import cli, declaration, yaml12
 from placement_clients.apply.fault import Fault
 
 UUID = "5c1f0000-0000-4000-8000-000000000001"
-# Of each bad file: what is in it, the line of the fault, and a part of the message.
+# Of each bad file: what is in it, the line and the path of the fault, and a part of the
+# reason. What is not YAML has no paths, and the file as a whole has an empty one.
 BAD = [
-    ("trees: [", 1, "not YAML"),
-    ("trees:\n\t- name: a", 2, "not YAML"),
-    ("a: b: c", 1, "not YAML"),
-    ("trees:\n- name: a\n   uuid: b", 3, "not YAML"),
-    ("trees: 'a", 1, "not YAML"),
-    ("trees: *nowhere", 1, "not YAML"),
-    ('{"trees": [}', 1, "not YAML"),
-    ("trees: \x01", 1, "not YAML"),
-    ("just words", 1, "this must be a mapping, not a string"),
-    ("42", 1, "this must be a mapping, not an integer"),
-    ("true", 1, "this must be a mapping, not true or false"),
-    ("- 1", 1, "[0]: this must be a mapping, not an integer"),
-    ("- [a]", 1, "[0]: this must be a mapping, not a list"),
-    ("hosts: []", 1, "hosts: unknown member `hosts`; there are: trees"),
-    ("trees: []\ntrees: []", 2, "trees: the key `trees` occurs twice"),
-    ("trees: a", 1, "trees: this must be a list, not a string"),
-    ("trees: {a: b}", 1, "trees: this must be a list, not a mapping"),
-    ("1: []", 1, 'this must be a string, not an integer: write "1"'),
-    ("? [a]\n: b", 1, "this must be a string, not a list"),
-    ("trees:\n- uuid: " + UUID, 2, "trees[0]: `name` is missing"),
-    ("trees:\n- name:\n    a: b", 3, "trees[0].name: this must be a string"),
-    ("trees:\n- name: 17", 2, "trees[0].name: this must be a string, not an integer"),
-    ("trees:\n- name: 1.5", 2, "not a number"),
-    ("trees:\n- name: true", 2, "not true or false"),
-    ("trees:\n- name: ''", 2, "a name has 1 to 200 characters"),
-    (f"trees:\n- name: {'a' * 201}", 2, "a name has 1 to 200 characters"),
-    ("trees:\n- name: a\n  name: b", 3, "the key `name` occurs twice"),
-    ("trees:\n- name: a\n  colour: b", 3, "trees[0].colour: unknown member `colour`"),
-    ("- name: a\n- name: a", 2, "the name a occurs twice, first at bad.yaml:1"),
+    ("trees: [", 1, "", "not YAML"),
+    ("trees:\n\t- name: a", 2, "", "not YAML"),
+    ("a: b: c", 1, "", "not YAML"),
+    ("trees:\n- name: a\n   uuid: b", 3, "", "not YAML"),
+    ("trees: 'a", 1, "", "not YAML"),
+    ("trees: *nowhere", 1, "", "not YAML"),
+    ('{"trees": [}', 1, "", "not YAML"),
+    ("trees: \x01", 1, "", "not YAML"),
+    ("just words", 1, "", "this must be a mapping, not a string"),
+    ("42", 1, "", "this must be a mapping, not an integer"),
+    ("true", 1, "", "this must be a mapping, not true or false"),
+    ("- 1", 1, "[0]", "this must be a mapping, not an integer"),
+    ("- [a]", 1, "[0]", "this must be a mapping, not a list"),
+    ("hosts: []", 1, "hosts", "unknown member `hosts`; there are: trees"),
+    ("trees: []\ntrees: []", 2, "trees", "the key `trees` occurs twice"),
+    ("trees: a", 1, "trees", "this must be a list, not a string"),
+    ("trees: {a: b}", 1, "trees", "this must be a list, not a mapping"),
+    ("1: []", 1, "", 'this must be a string, not an integer: write "1"'),
+    ("? [a]\n: b", 1, "", "this must be a string, not a list"),
+    ("trees:\n- uuid: " + UUID, 2, "trees[0]", "`name` is missing"),
+    ("trees:\n- name:\n    a: b", 3, "trees[0].name", "this must be a string"),
+    ("trees:\n- name: 17", 2, "trees[0].name", "this must be a string, not an integer"),
+    ("trees:\n- name: 1.5", 2, "trees[0].name", "not a number"),
+    ("trees:\n- name: true", 2, "trees[0].name", "not true or false"),
+    ("trees:\n- name: ''", 2, "trees[0].name", "a name has 1 to 200 characters"),
+    (
+        f"trees:\n- name: {'a' * 201}",
+        2,
+        "trees[0].name",
+        "a name has 1 to 200 characters",
+    ),
+    ("trees:\n- name: a\n  name: b", 3, "trees[0].name", "the key `name` occurs twice"),
+    ("trees:\n- name: a\n  colour: b", 3, "trees[0].colour", "unknown member `colour`"),
+    (
+        "- name: a\n- name: a",
+        2,
+        "[1].name",
+        "the name a occurs twice, first at bad.yaml:1",
+    ),
     (
         "- name: a\n  children:\n  - name: a",
         3,
-        "[0].children[0].name: the name a occurs",
+        "[0].children[0].name",
+        "the name a occurs",
     ),
-    (f"- {{name: a, uuid: {UUID}}}\n- {{name: b, uuid: {UUID}}}", 2, "the UUID"),
-    (f"- {{name: a, uuid: {UUID}}}\n- {{name: b, uuid: {UUID.upper()}}}", 2, "twice"),
-    ("- name: a\n  uuid: b", 2, "'b' is not a UUID"),
-    ("- name: a\n  children: {name: b}", 2, "[0].children: this must be a list"),
-    ("- name: a\n  traits: CUSTOM_A", 2, "[0].traits: this must be a list"),
-    ("- name: a\n  traits: [custom]", 2, "[0].traits[0]: 'custom' is not a valid name"),
-    ("- name: a\n  traits:\n  - CUSTOM_A\n  - CUSTOM_A", 4, "`CUSTOM_A` occurs twice"),
-    ("- name: a\n  traits: [CUSTOM_]", 2, "is not a valid name"),
-    (f"- name: a\n  traits: [{'A' * 256}]", 2, "is not a valid name"),
-    ("- name: a\n  traits: [5]", 2, "[0].traits[0]: this must be a string"),
-    ("- name: a\n  inventories: [VCPU]", 2, "[0].inventories: this must be a mapping"),
-    ("- name: a\n  inventories: {vcpu: 4}", 2, "'vcpu' is not a valid name"),
+    (
+        f"- {{name: a, uuid: {UUID}}}\n- {{name: b, uuid: {UUID}}}",
+        2,
+        "[1].uuid",
+        "the UUID",
+    ),
+    (
+        f"- {{name: a, uuid: {UUID}}}\n- {{name: b, uuid: {UUID.upper()}}}",
+        2,
+        "[1].uuid",
+        "twice",
+    ),
+    ("- name: a\n  uuid: b", 2, "[0].uuid", "'b' is not a UUID"),
+    ("- name: a\n  children: {name: b}", 2, "[0].children", "this must be a list"),
+    ("- name: a\n  traits: CUSTOM_A", 2, "[0].traits", "this must be a list"),
+    (
+        "- name: a\n  traits: [custom]",
+        2,
+        "[0].traits[0]",
+        "'custom' is not a valid name",
+    ),
+    (
+        "- name: a\n  traits:\n  - CUSTOM_A\n  - CUSTOM_A",
+        4,
+        "[0].traits[1]",
+        "`CUSTOM_A` occurs twice",
+    ),
+    ("- name: a\n  traits: [CUSTOM_]", 2, "[0].traits[0]", "is not a valid name"),
+    (f"- name: a\n  traits: [{'A' * 256}]", 2, "[0].traits[0]", "is not a valid name"),
+    ("- name: a\n  traits: [5]", 2, "[0].traits[0]", "this must be a string"),
+    (
+        "- name: a\n  inventories: [VCPU]",
+        2,
+        "[0].inventories",
+        "this must be a mapping",
+    ),
+    (
+        "- name: a\n  inventories: {vcpu: 4}",
+        2,
+        "[0].inventories.vcpu",
+        "'vcpu' is not a valid name",
+    ),
     (
         "- name: a\n  inventories: {VCPU: four}",
         2,
-        "inventories.VCPU: this must be an int",
+        "[0].inventories.VCPU",
+        "this must be an int",
     ),
     (
         "- name: a\n  inventories: {VCPU: 4.5}",
         2,
+        "[0].inventories.VCPU",
         "this must be an integer, not a number",
     ),
-    ("- name: a\n  inventories: {VCPU: -1}", 2, "-1 is not from 1 to 2147483647"),
-    ("- name: a\n  inventories: {VCPU: 0}", 2, "0 is not from 1 to 2147483647"),
-    ("- name: a\n  inventories: {VCPU: 2147483648}", 2, "is not from 1 to"),
-    (f"- name: a\n  inventories: {{VCPU: {'9' * 5000}}}", 2, "is too large"),
+    (
+        "- name: a\n  inventories: {VCPU: -1}",
+        2,
+        "[0].inventories.VCPU",
+        "-1 is not from 1 to 2147483647",
+    ),
+    (
+        "- name: a\n  inventories: {VCPU: 0}",
+        2,
+        "[0].inventories.VCPU",
+        "0 is not from 1 to 2147483647",
+    ),
+    (
+        "- name: a\n  inventories: {VCPU: 2147483648}",
+        2,
+        "[0].inventories.VCPU",
+        "is not from 1 to",
+    ),
+    (
+        f"- name: a\n  inventories: {{VCPU: {'9' * 5000}}}",
+        2,
+        "[0].inventories.VCPU",
+        "is too large",
+    ),
     (
         "- name: a\n  inventories: {VCPU: {}}",
         2,
-        "[0].inventories.VCPU: `total` is missing",
+        "[0].inventories.VCPU",
+        "`total` is missing",
     ),
     (
         "- name: a\n  inventories: {VCPU: {total: 4, used: 1}}",
         2,
+        "[0].inventories.VCPU.used",
         "unknown member `used`",
     ),
     (
         "- name: a\n  inventories: {VCPU: {total: true}}",
         2,
-        "VCPU.total: this must be an",
+        "[0].inventories.VCPU.total",
+        "this must be an",
     ),
-    ("- name: a\n  inventories: {VCPU: {total: 4, reserved: 5}}", 2, "is greater than"),
+    (
+        "- name: a\n  inventories: {VCPU: {total: 4, reserved: 5}}",
+        2,
+        "[0].inventories.VCPU",
+        "(total - reserved) * allocation_ratio is -1: less than 0",
+    ),
     (
         "- name: a\n  inventories:\n    VCPU:\n      total: 4\n      allocation_ratio: .inf",
         5,
-        'VCPU.allocation_ratio: ".inf" is not a ratio',
+        "[0].inventories.VCPU.allocation_ratio",
+        "'.inf' is not a ratio",
     ),
     (
         "- name: a\n  inventories: {VCPU: {total: 4, allocation_ratio: x}}",
         2,
+        "[0].inventories.VCPU.allocation_ratio",
         "a number",
     ),
-    ("- name: a\n  inventories: {VCPU: 1, VCPU: 2}", 2, "the key `VCPU` occurs twice"),
-    ("- name: a\n  aggregates: [rack-17]", 2, "rack-17 is neither a UUID nor one of"),
-    ("aggregates:\n  rack-17: rack", 2, "aggregates.rack-17: 'rack' is not a UUID"),
-    ("aggregates: [rack-17]", 1, "aggregates: this must be a mapping"),
-    ("traits: [custom_a]", 1, "traits[0]: 'custom_a' is not a valid name"),
-    ("resource_classes:\n- CUSTOM-A", 2, "resource_classes[0]: 'CUSTOM-A' is not"),
-    ("&a [*a]", 1, "this contains itself"),
-    ("- &a {name: a, children: [*a]}", 1, "this contains itself"),
-    ("trees: " + "[" * 200 + "]" * 200, 1, "nested too deeply"),
-    ("- !!python/object:os.system {name: a}", 1, "of the unknown kind"),
-    ("- name: a\n  uuid: !secret b", 2, "of the unknown kind !secret"),
-    ("- name: a{n}\n  range: 5", 2, "[0].range: this must be a mapping"),
-    ("- name: a{n}\n  range: {}", 2, "a range needs a variable"),
-    ("- name: a{n}\n  range: {n: 5}", 2, "[0].range.n: a range is two numbers"),
-    ("- name: a{n}\n  range: {n: 5..1}", 2, "the range 5..1 is empty"),
-    ("- name: a{n}\n  range: {n: 1..999999}", 2, "a range has at most 100000 members"),
-    ("- name: a{n}{m}\n  range: {n: 1..999, m: 1..999}", 1, "stands for more than"),
-    ("- name: a{m}\n  range: {n: 1..2}", 1, "unknown variable {m}; there are: n"),
-    ("- name: a\n  range: {n: 1..2}", 1, "the name a occurs twice"),
+    (
+        "- name: a\n  inventories: {VCPU: 1, VCPU: 2}",
+        2,
+        "[0].inventories.VCPU",
+        "the key `VCPU` occurs twice",
+    ),
+    (
+        "- name: a\n  aggregates: [rack-17]",
+        2,
+        "[0].aggregates[0]",
+        "rack-17 is neither a UUID nor one of",
+    ),
+    ("aggregates:\n  rack-17: rack", 2, "aggregates.rack-17", "'rack' is not a UUID"),
+    ("aggregates: [rack-17]", 1, "aggregates", "this must be a mapping"),
+    ("traits: [custom_a]", 1, "traits[0]", "'custom_a' is not a valid name"),
+    ("resource_classes:\n- CUSTOM-A", 2, "resource_classes[0]", "'CUSTOM-A' is not"),
+    ("&a [*a]", 1, "[0]", "this contains itself"),
+    ("- &a {name: a, children: [*a]}", 1, "[0].children[0]", "this contains itself"),
+    ("trees: " + "[" * 200 + "]" * 200, 1, "trees" + "[0]" * 100, "nested too deeply"),
+    ("- !!python/object:os.system {name: a}", 1, "[0]", "of the unknown kind"),
+    ("- name: a\n  uuid: !secret b", 2, "[0].uuid", "of the unknown kind !secret"),
+    ("- name: a{n}\n  range: 5", 2, "[0].range", "this must be a mapping"),
+    ("- name: a{n}\n  range: {}", 2, "[0].range", "a range needs a variable"),
+    ("- name: a{n}\n  range: {n: 5}", 2, "[0].range.n", "a range is two numbers"),
+    ("- name: a{n}\n  range: {n: 5..1}", 2, "[0].range.n", "the range 5..1 is empty"),
+    (
+        "- name: a{n}\n  range: {n: 1..999999}",
+        2,
+        "[0].range.n",
+        "a range has at most 100000 members",
+    ),
+    (
+        "- name: a{n}{m}\n  range: {n: 1..999, m: 1..999}",
+        1,
+        "[0]",
+        "stands for more than",
+    ),
+    (
+        "- name: a{m}\n  range: {n: 1..2}",
+        1,
+        "[0].name",
+        "unknown variable {m}; there are: n",
+    ),
+    ("- name: a\n  range: {n: 1..2}", 1, "[0].name", "the name a occurs twice"),
     (
         "- name: a{n}\n  range: {n: 1..2}\n  children:\n  - name: b{n}\n"
         "    range: {n: 1..2}",
         5,
+        "[0].children[0].range.n",
         "the variable n is in use already",
     ),
-    ("pattern: {name: a}", 1, "pattern: a pattern needs a `range`"),
-    ("- name: a\n---\n- name: a", 3, "document 2[0].name: the name a occurs twice"),
+    ("pattern: {name: a}", 1, "pattern", "a pattern needs a `range`"),
+    ("- name: a\n---\n- name: a", 3, "document 2[0].name", "the name a occurs twice"),
+    ("- name: ~", 1, "[0].name", "this must be a string, not nothing"),
+    ("-", 1, "[0]", "this must be a mapping, not nothing"),
+    ("trees: [~]", 1, "trees[0]", "this must be a mapping"),
+    ("\n- " + "[" * 100000 + "]" * 100000, 2, "", "nested too deeply"),
+    (
+        "- name: a\n  inventories: {'CUSTOM_{n}': 1, CUSTOM_1: 2}\n  range: {n: 1..1}",
+        2,
+        "[0].inventories.CUSTOM_1",
+        "the key `CUSTOM_1` occurs twice",
+    ),
+    (
+        f"aggregates: {{x: {UUID}}}\n---\naggregates: {{x: {UUID[:-1]}2}}",
+        3,
+        "document 2.aggregates.x",
+        "the aggregate x has two UUIDs",
+    ),
+    (
+        "- name: a\n  inventories: {VCPU: {total: 4, allocation_ratio: -1}}",
+        2,
+        "[0].inventories.VCPU",
+        "(total - reserved) * allocation_ratio is -4: less than 0",
+    ),
+    (
+        f"- name: a\n  inventories: {{VCPU: {{total: 4, allocation_ratio: 0x{'f' * 400}}}}}",
+        2,
+        "[0].inventories.VCPU.allocation_ratio",
+        "is not a ratio",
+    ),
+    (
+        "- name: a\n  inventories: {VCPU: {total: 4, allocation_ratio: !!float x}}",
+        2,
+        "[0].inventories.VCPU.allocation_ratio",
+        "'x' is not a ratio",
+    ),
+    (
+        "- name: a\n  inventories: {VCPU: !!int x}",
+        2,
+        "[0].inventories.VCPU",
+        "'x' is not an integer",
+    ),
+    (
+        "- name: a\n  inventories: {VCPU: '5'}",
+        2,
+        "[0].inventories.VCPU",
+        "this must be an integer, not a string",
+    ),
+    (
+        "- name: a\n  inventories: {5: 4}",
+        2,
+        "[0].inventories",
+        'this must be a string, not an integer: write "5"',
+    ),
+    (
+        "- name: a\n  inventories: {VCPU: {total: 4, total: 5}}",
+        2,
+        "[0].inventories.VCPU.total",
+        "the key `total` occurs twice",
+    ),
+    ("- name: a\n  uuid: urn:uuid:" + UUID, 2, "[0].uuid", "is not a UUID"),
+    ("%YAML 3.0\n---\n- name: a", 1, "", "not YAML"),
+    ("trees: []\n# \x00", 2, "", "not YAML: the character 0x0"),
+    ("- {<<: {name: a}}", 1, "[0].<<", "unknown member `<<`"),
+    (
+        "- name: a\n  range: {n: [1, 2]}",
+        2,
+        "[0].range.n[0]",
+        'this must be a string, not an integer: write "1"',
+    ),
+    ("- name: 'a{n}'\n  range: {n: [a, a]}", 2, "[0].range.n[1]", "`a` occurs twice"),
+    ("- name: a\n  ? [b]\n  : c", 2, "[0]", "this must be a string, not a list"),
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "part"), BAD)
+@pytest.mark.parametrize(("text", "line", "path", "reason"), BAD)
 def test_a_bad_file_is_refused_before_anything_is_sent(
-    text: str, line: int, part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str,
+    line: int,
+    path: str,
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(text)
-    # Nobody listens there: if anything were sent, the complaint would be another one.
-    status = cli.main(["plan", str(file), "--url", "http://127.0.0.1:9"])
-    complaint = capsys.readouterr().err
-    assert status == cli.ERROR
-    assert complaint.startswith(f"placement-apply: {file}:{line}: ")
-    assert part.replace("bad.yaml", str(file)) in complaint
-    assert len(complaint.splitlines()) <= 2
-    assert "Traceback" not in complaint
+    sent: list[Any] = []
+    monkeypatch.setattr(
+        client.Client, "request", lambda *given, **_: sent.append(given)
+    )
+    for command in (["plan"], ["--yes"]):
+        status = cli.main([*command, str(file), "--url", "http://127.0.0.1:9"])
+        complaint = capsys.readouterr().err
+        where = f"{file}:{line}: {path}: " if path else f"{file}:{line}: "
+        assert status == cli.ERROR
+        assert complaint.startswith(f"placement-apply: {where}")
+        found = complaint.removeprefix(f"placement-apply: {where}")
+        assert reason.replace("bad.yaml", str(file)) in found
+        assert path or found.startswith(reason)
+        assert len(found.splitlines()) == 1
+    assert not sent
 
 
 def test_there_are_fifty_kinds_of_bad_files() -> None:
@@ -261,6 +446,23 @@ def test_several_documents_and_files_are_one_declaration() -> None:
     assert declared.trees[1]["aggregates"] == [UUID]
     with pytest.raises(Fault, match=re.escape("b.yaml:1: [0].name: the name a")):
         declaration.load([("a.yaml", "- name: a"), ("b.yaml", "- name: a")])
+
+
+def test_names_of_all_files_are_joined() -> None:
+    declared = declaration.load(
+        [
+            ("a.yaml", f"aggregates: {{x: {UUID}}}\nprojects: {{web: '17'}}"),
+            ("b.yaml", "projects: {web: '17', Größe: 9f31}"),
+        ]
+    )
+    assert declared.aggregates == {"x": UUID}
+    assert declared.projects == {"web": "17", "Größe": "9f31"}
+    with pytest.raises(Fault, match=re.escape("b.yaml:1: projects.web: the project")):
+        declaration.load(
+            [("a", "projects: {web: a}"), ("b.yaml", "projects: {web: b}")]
+        )
+    with pytest.raises(Fault, match="an id has 1 to 255 characters"):
+        load("projects: {web: ''}")
 
 
 def test_aliases_are_values() -> None:

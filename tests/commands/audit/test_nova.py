@@ -4,8 +4,9 @@ import dataclasses
 import importlib.util
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,7 +14,10 @@ from placement_clients.audit import cli
 from placement_clients.audit.life import Expected, Living, NotAnswered
 from tests.client import new_uuid
 from tests.commands.audit.desk import Desk
-from tests.serving import Served, serving
+from tests.serving import Between, Served, serving
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
 pytestmark = [
     pytest.mark.skipif(
@@ -282,6 +286,44 @@ def test_orphans_of_nova_are_released_but_no_server(
     assert (status, f"{orphan}: released" in out) == (cli.NOTHING, True)
     assert connected.allocations(alive["id"])["allocations"]
     assert connected.allocations(orphan) == {"allocations": {}}
+
+
+@pytest.mark.parametrize("is_migration", [False, True])
+@pytest.mark.parametrize("goes", [True, False])
+def test_a_server_that_goes_meanwhile_is_left_to_the_next_audit(
+    connected: Desk,
+    cloud: Cloud,
+    application: "WSGIApplication",
+    is_migration: bool,
+    goes: bool,
+) -> None:
+    host = connected.host(HOST, VCPU=100)
+    consumer = connected.claim({host: {"VCPU": 2}})
+    # It is being built; of a migration, only the list says that it lives.
+    one = {**server("BUILD", None), "id": consumer}
+    if is_migration:
+        one = {**migration(server(), "migrating"), "uuid": consumer}
+    listed = cloud.migrations if is_migration else cloud.servers
+    cloud.servers.append(server("BUILD", None))
+    if goes:
+        listed.append(one)
+    happens = partial(listed.remove if goes else listed.append, one)
+
+    def is_fleet(method: str, path: str) -> bool:
+        return path == "/ledger/v1/fleet"
+
+    release = ("--nova", "--release", "--yes", "--undo-file", str(connected.undo))
+    with serving(Between(application, is_fleet, happens)) as network:
+        connected.url = network.url
+        status, out, err = connected.run(*release)
+    assert (one in listed) == (not goes)
+    assert (status, consumer in out) == (cli.NOTHING, False), (out, err)
+    assert connected.allocations(consumer)["allocations"]
+    with serving(application) as network:
+        connected.url = network.url
+        assert found(connected, "--nova") == [("orphan", consumer)] * goes
+        _, out, _ = connected.run(*release)
+    assert (f"{consumer}: released" in out) == goes
 
 
 @pytest.mark.parametrize("failing", ["servers", "os-migrations"])

@@ -5,9 +5,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,7 +16,7 @@ from placement_foundation.database.storage import Database
 from tests import terminal
 from tests.client import Client, new_uuid, wants
 from tests.commands.audit.desk import Desk
-from tests.serving import serving, without_ledger
+from tests.serving import Between, serving, without_ledger
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -163,41 +163,6 @@ def test_a_file_that_is_no_undo_file(own_desk: Desk, content: str, words: str) -
     assert status == cli.ERROR
     assert f"{own_desk.undo}:{words}" in err
     assert len(err.splitlines()) == 1
-
-
-class Between:
-    """A network in which something happens before or after some request.
-
-    :param matches: chooses requests by method and path; the first of them counts
-    :param before: whether it happens before the service gets the request
-    """
-
-    def __init__(
-        self,
-        application: "WSGIApplication",
-        matches: Callable[[str, str], bool],
-        happens: Callable[[], Any],
-        *,
-        before: bool = True,
-    ) -> None:
-        self._application = application
-        self._matches = matches
-        self._happens: Callable[[], Any] | None = happens
-        self._before = before
-
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> "Iterable[bytes]":
-        line = environ["REQUEST_METHOD"], environ["PATH_INFO"]
-        happens = self._happens if self._matches(*line) else None
-        if happens:
-            self._happens = None
-        if happens and self._before:
-            happens()
-        answer = list(self._application(environ, start_response))
-        if happens and not self._before:
-            happens()
-        return answer
 
 
 @pytest.mark.parametrize("moment", ["fleet", "look", "write"])

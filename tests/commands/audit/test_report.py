@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from placement_clients.audit import cli
+from placement_clients.audit import cli, drawing
 from tests.client import new_uuid
 from tests.commands.audit.desk import Desk
 
@@ -54,6 +54,42 @@ def test_each_kind_is_found(desk: Desk) -> None:
     assert "orphan: claims whose consumer no longer lives: 1\n" in out
     assert "missing: consumers that live and claim nothing: 1\n" in out
     assert out.endswith("claims: 5, consumers that live: 5\n")
+
+
+def test_the_tables_say_what_was_found_and_expected(
+    own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = own_desk.host("compute-1", VCPU=8)
+    orphans = sorted(own_desk.claim({host: {"VCPU": 1}}) for _ in range(2))
+    moved, larger = (own_desk.claim({host: {"VCPU": 2}}) for _ in range(2))
+    missing = new_uuid()
+    own_desk.lives(moved, host="compute-2")
+    own_desk.lives(larger, missing, host="compute-1", resources={"VCPU": 4})
+    report = json.loads(own_desk.audit("--json")[1])
+    times = {
+        each["consumer"]: each["claimed"]["time"]
+        for each in report["findings"]
+        if each["kind"] == "orphan"
+    }
+    assert sorted(times) == orphans
+    expected = {
+        **{
+            orphan: f"INSTANCE team-blue compute-1 VCPU 1 {time} admin"
+            for orphan, time in times.items()
+        },
+        moved: "INSTANCE team-blue compute-1 compute-2",
+        larger: "INSTANCE team-blue compute-1 VCPU 2 VCPU 4",
+        missing: "compute-1 VCPU 4",
+    }
+    out = own_desk.audit()[1]
+    rows = [line.split() for line in out.splitlines()]
+    for consumer, said in expected.items():
+        assert [consumer, *said.split()] in rows, out
+    monkeypatch.setattr(drawing, "MOST_ROWS", 1)
+    out = own_desk.audit()[1]
+    assert [orphan in out for orphan in orphans] == [True, False]
+    assert out.count("1 more: --format json or csv has all\n") == 1
+    assert all(orphan in own_desk.audit("--format", "csv")[1] for orphan in orphans)
 
 
 def test_a_class_that_is_not_expected_is_a_wrong_amount(desk: Desk) -> None:

@@ -3,10 +3,7 @@
 import csv
 import io
 import json
-import os
-import pty
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +15,7 @@ from docs import picture
 from placement_clients.console_script import NO_ANSWER
 from placement_clients.explain import cli
 from placement_foundation.database.storage import Database
+from tests import terminal
 from tests.serving import Served, serving
 
 if TYPE_CHECKING:
@@ -172,30 +170,11 @@ def test_a_service_without_the_ledger_api_has_no_answer(
 
 def on_terminal(url: str, **environment: str) -> str:
     """Return what the program prints on a terminal of 100 columns."""
-    controller, terminal = pty.openpty()
-    environment = {
-        **os.environ,
-        "COLUMNS": "100",
-        "TERM": "xterm-256color",
-    } | environment
-    process = subprocess.Popen(
-        [PROGRAM, picture.QUERY, "--url", url, "--token", "admin"],
-        stdout=terminal,
-        env=environment,
-    )
-    os.close(terminal)
-    printed = b""
-    while True:
-        try:
-            chunk = os.read(controller, 65536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        printed += chunk
-    os.close(controller)
-    assert process.wait() == cli.NONE_SERVES
-    return printed.decode()
+    arguments: list[str | Path] = [PROGRAM, picture.QUERY, "--url", url]
+    arguments += ["--token", "admin"]
+    status, printed = terminal.run(arguments, COLUMNS="100", **environment)
+    assert status == cli.NONE_SERVES
+    return printed
 
 
 def test_a_terminal_gets_bars_and_colours(desk: Desk) -> None:

@@ -3,15 +3,17 @@
 import base64
 import hashlib
 import hmac
+import itertools
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,9 @@ from tests.client import Client, new_uuid, wants
 from tests.serving import Served
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-KILLS = 4
+KILLS = 10
+# How long the program may work before it is killed, whatever it does, in seconds.
+LONGEST_LIFE = 1.0
 
 
 class Receiver(ThreadingHTTPServer):
@@ -211,6 +215,33 @@ def test_a_cursor_that_is_gone_is_a_gap(
     assert receiver.events[1]["subject"] == consumer
 
 
+def test_a_cursor_that_is_gone_and_a_refusal_have_their_exit_statuses(
+    service: Served,
+    provider: tuple[Client, str],
+    receiver: Receiver,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, secret = tmp_path / "state", tmp_path / "secret"
+    State(path).save("000000000000.7.000000000000")
+    secret.write_text(SECRET)
+    arguments = [
+        *("--url", service.url, "--token", "admin", "--once", "--state", str(path)),
+        *("--webhook", receiver.url, "--secret-file", str(secret)),
+    ]
+    assert cli.main(arguments) == cli.GONE == 1
+    said = capsys.readouterr().err
+    assert "Read the fleet anew" in said
+    assert "--resync" in said
+    receiver.answers = [(400, {}), (400, {})]
+    assert cli.main([*arguments, "--resync"]) == cli.REFUSED == 3
+    assert "--skip-refused" in capsys.readouterr().err
+    assert cli.main([*arguments, "--resync", "--skip-refused"]) == cli.DONE == 0
+    consumer = claim(provider)
+    assert cli.main(arguments) == cli.DONE
+    assert [each["subject"] for each in receiver.events] == [consumer]
+
+
 def test_killed_at_any_moment_it_misses_nothing(
     service: Served, provider: tuple[Client, str], receiver: Receiver, tmp_path: Path
 ) -> None:
@@ -228,21 +259,97 @@ def test_killed_at_any_moment_it_misses_nothing(
         "import sys; from placement_clients.feed.cli import main; sys.exit(main())"
     )
     consumers = []
-    for _ in range(KILLS):
+    for number in range(KILLS):
         process = subprocess.Popen(
             [sys.executable, "-c", program, *arguments],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         seen, deadline = len(receiver.events), time.monotonic() + 60
         consumers += [claim(provider) for _ in range(8)]
-        while len(receiver.events) == seen and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(chance.uniform(0, 0.05))
+        if number % 2:
+            time.sleep(chance.uniform(0, LONGEST_LIFE))
+        else:
+            while len(receiver.events) == seen and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.05))
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert cli.main([*arguments, "--once"]) == 0
     delivered = [each["subject"] for each in receiver.events]
     assert list(dict.fromkeys(delivered)) == consumers
+
+
+class Killed(BaseException):
+    """The process has ended."""
+
+
+class Steps:
+    """Counts the steps of the forwarder, and ends it at one of them."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self.last: int | None = None
+
+    def take(self) -> None:
+        self.taken += 1
+        if self.last is not None and self.taken > self.last:
+            # Whoever cleans up after it comes no further either.
+            raise Killed
+
+    def around(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        def stepwise(*arguments: Any, **more: Any) -> Any:
+            self.take()
+            found = work(*arguments, **more)
+            self.take()
+            return found
+
+        return stepwise
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    """Make a step of all that the forwarder does outside of its memory."""
+    steps = Steps()
+    for place, name in (
+        (Placement, "get"),
+        (target.Webhook, "deliver"),
+        (tempfile, "mkstemp"),
+        (os, "fsync"),
+        (Path, "replace"),
+        (Path, "unlink"),
+    ):
+        monkeypatch.setattr(place, name, steps.around(getattr(place, name)))
+    return steps
+
+
+def test_killed_at_any_step_it_misses_nothing_and_repeats_one_change_at_most(
+    placement: Placement,
+    provider: tuple[Client, str],
+    receiver: Receiver,
+    tmp_path: Path,
+    steps: Steps,
+) -> None:
+    def forward() -> None:
+        made, _ = forwarder(placement, receiver, tmp_path / "state")
+        made.run(once=True)
+
+    forward()
+    for last in itertools.count():
+        consumers = [claim(provider) for _ in range(3)]
+        receiver.events.clear()
+        steps.taken, steps.last = 0, last
+        try:
+            forward()
+        except Killed:
+            steps.last = None
+            forward()
+        else:
+            break
+        delivered = [each["subject"] for each in receiver.events]
+        assert list(dict.fromkeys(delivered)) == consumers, last
+        assert len(delivered) <= len(consumers) + 1, last
+    # Reading, three deliveries with a file each, and so on, each before and after.
+    assert last > 20
 
 
 @pytest.mark.parametrize(

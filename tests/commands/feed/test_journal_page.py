@@ -1,34 +1,33 @@
-"""The script on the page about the journal, run to the letter."""
+"""The scripts and the calls on the page about the journal."""
 
 import base64
 import os
 import re
+import shlex
 import subprocess
 import sys
-import textwrap
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from placement_clients.feed import signature, target
+from placement_clients.feed import cli, signature, target
+from tests import walkthrough
 from tests.client import Client, new_uuid, wants
 from tests.serving import Served
 
+# Calls that need a server of somebody else are only parsed; the rest is followed to the
+# letter in tests/clients.
+CALL = re.compile(r"^    placement-feed (.+)$", re.MULTILINE)
 PAGE = Path(__file__).parents[3] / "docs/journal.rst"
 AMOUNT = 36_000_000
 
 
-def scripts() -> list[str]:
-    """Return the scripts on the page: the bill, and the check of a receiver."""
-    found = re.findall(
-        r"\.\. code-block:: python\n\n((?:    .*\n|\n)+)", PAGE.read_text()
-    )
-    return [textwrap.dedent(each) for each in found]
+FILES = walkthrough.files(PAGE)
 
 
 def hours_of(service: Served, path: Path, since: datetime) -> dict[str, float]:
-    path.write_text(scripts()[0])
+    path.write_text(FILES["bill.py"])
     call = [sys.executable, str(path), service.url, since.isoformat()]
     done = subprocess.run(call, capture_output=True, text=True, check=True)
     lines = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
@@ -65,10 +64,8 @@ def test_the_bill_is_right(service: Served, application: Any, tmp_path: Path) ->
 
 
 def test_the_check_of_a_receiver_believes_what_is_signed_and_nothing_else() -> None:
-    bill, check = scripts()
-    assert "is_genuine" not in bill
     names: dict[str, Any] = {}
-    exec(check, names)
+    exec(FILES["genuine.py"], names)
     is_genuine, key = names["is_genuine"], os.urandom(32)
     secret = f"whsec_{base64.b64encode(key).decode()}\n"
     body, now = b'{"data": {}}', int(time.time())
@@ -86,3 +83,10 @@ def test_the_check_of_a_receiver_believes_what_is_signed_and_nothing_else() -> N
     assert not is_genuine(other, headers, body)
     old = target.Webhook("http://here", "there", key, clock=lambda: now - 1000.0)
     assert not is_genuine(secret, old._headers("some-id", body), body)
+
+
+def test_what_may_be_asked_of_the_forwarder_is_possible() -> None:
+    calls = CALL.findall(PAGE.read_text())
+    assert len(calls) == 3
+    for call in calls:
+        cli._parser().parse_args(shlex.split(call))

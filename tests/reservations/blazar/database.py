@@ -115,6 +115,10 @@ def table_of(name: str, *columns: str) -> sa.TableClause:
     return sa.table(name, *(sa.column(column) for column in columns))
 
 
+def _are(table: sa.TableClause, values: dict[str, Any]) -> list[sa.ColumnElement[bool]]:
+    return [table.c[column] == value for column, value in values.items()]
+
+
 @dataclasses.dataclass
 class Blazar:
     """A database of Blazar, and what writes to it."""
@@ -135,6 +139,19 @@ class Blazar:
         with self.engine.begin() as connection:
             for table in CONTENT:
                 connection.execute(sa.delete(sa.table(table)))
+
+    def find(self, table: str, **values: Any) -> list[str]:
+        """Return the ids of the rows with some values."""
+        known = table_of(table, "id", *values)
+        query = sa.select(known.c.id).where(*_are(known, values))
+        with self.engine.connect() as connection:
+            return list(connection.scalars(query))
+
+    def delete(self, table: str, **values: Any) -> None:
+        """Delete the rows with some values."""
+        known = table_of(table, *values)
+        with self.engine.begin() as connection:
+            connection.execute(sa.delete(known).where(*_are(known, values)))
 
     def change(self, table: str, key: str, **values: Any) -> None:
         """Change a row."""
@@ -171,11 +188,10 @@ class Blazar:
 
     def property_id(self, name: str) -> str:
         """Return the id of a property, which is made if it is new."""
-        table = table_of("resource_properties", "id", "property_name")
-        query = sa.select(table.c.id).where(table.c.property_name == name)
-        with self.engine.connect() as connection:
-            found = connection.scalar(query)
-        return found or self.insert(
+        found = self.find("resource_properties", property_name=name)
+        if found:
+            return found[0]
+        return self.insert(
             "resource_properties",
             resource_type="physical:host",
             property_name=name,
@@ -267,7 +283,16 @@ class Blazar:
 
     def reservation_of(self, lease: str) -> str:
         """Return the id of the reservation of a lease."""
-        table = table_of("reservations", "id", "lease_id")
-        query = sa.select(table.c.id).where(table.c.lease_id == lease)
-        with self.engine.connect() as connection:
-            return str(connection.scalar(query))
+        (found,) = self.find("reservations", lease_id=lease)
+        return found
+
+    def resource_of(self, lease: str) -> str:
+        """Return the id of what the reservation of a lease reserves."""
+        reservation = self.reservation_of(lease)
+        (found,) = self.find("instance_reservations", reservation_id=reservation)
+        return found
+
+    def event_of(self, lease: str, event_type: str) -> str:
+        """Return the id of an event of a lease."""
+        (found,) = self.find("events", lease_id=lease, event_type=event_type)
+        return found

@@ -9,16 +9,18 @@ import pytest
 import sqlalchemy as sa
 
 from placement_foundation.database.storage import Database
+from placement_reservations import app
 from placement_reservations.cmd import reservations as command
 from placement_reservations.db import models
 from placement_reservations.lifecycle import termination
 from placement_reservations.store import event as events
-from placement_reservations.store import flavor as flavors
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 from tests.reservations.blazar import database
-from tests.reservations.blazar.database import CREATED, Blazar, table_of
+from tests.reservations.blazar.database import CREATED, Blazar
 from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud, make_cloud
+from tests.reservations.options import make_config
+from tests.reservations.visitor import Visitor
 
 GPU = '["==", "$gpu", "True"]'
 Import = Callable[..., int]
@@ -98,16 +100,17 @@ def test_a_dry_run_says_what_is_carried_and_writes_nothing(
 ) -> None:
     known = fill(blazar)
     assert run() == 0
-    told = capsys.readouterr().out
-    assert "host 12 compute-1: 8 processors, 8192 MB, 100 GB gpu=True rack=r1" in told
-    assert "host 13 compute-2: " in told
+    output = capsys.readouterr().out
+    assert "host 12 compute-1: 8 processors, 8192 MB, 100 GB gpu=True rack=r1" in output
+    assert "host 13 compute-2: " in output
     assert (
-        f"lease {known['PENDING']} pending: PENDING, 3 slots, 2030-03-05 12:00" in told
+        f"lease {known['PENDING']} pending: PENDING, 3 slots, 2030-03-05 12:00"
+        in output
     )
-    assert "2 hosts, and 3 leases (1 ACTIVE, 1 PENDING, 1 TERMINATED)" in told
+    assert "2 hosts, and 3 leases (1 ACTIVE, 1 PENDING, 1 TERMINATED)" in output
     reservation = blazar.reservation_of(known["ACTIVE"])
-    assert f"Blazar's host aggregate 7 of reservation {reservation} stays" in told
-    assert "Nothing was written." in told
+    assert f"Blazar's host aggregate 7 of reservation {reservation} stays" in output
+    assert "Nothing was written." in output
     assert not any(count(books).values())
 
 
@@ -150,6 +153,138 @@ def test_hosts_and_leases_are_carried_as_they_are(
     assert new_cloud.host("compute-3").id == 14
 
 
+HOST = {
+    "service_name": "service",
+    "vcpus": 11,
+    "memory_mb": 12,
+    "local_gb": 13,
+    "cpu_info": '{"arch": "aarch64"}',
+    "hypervisor_type": "x" * 255,
+    "hypervisor_version": 14,
+    "availability_zone": "zone",
+}
+LEASE = {"user_id": "bea", "project_id": "red", "degraded": True}
+WISH = {
+    "vcpus": 2,
+    "memory_mb": 3,
+    "disk_gb": 4,
+    "amount": 5,
+    "resource_properties": GPU,
+}
+
+
+class Clerk:
+    """Changes rows of Blazar, each with times of its own."""
+
+    def __init__(self, blazar: Blazar) -> None:
+        self._blazar = blazar
+        self._time = CREATED
+
+    def change(self, table: str, key: str, **values: Any) -> dict[str, Any]:
+        """Change a row, and return the values with the times as the API shows them."""
+        times = {}
+        for name in ("created_at", "updated_at"):
+            self._time += HOUR
+            times[name] = self._time
+        self._blazar.change(table, key, **values, **times)
+        return {**values, **{name: f"{at}.000000" for name, at in times.items()}}
+
+
+@pytest.mark.parametrize(
+    ("reservable", "missing", "changed", "affinity"),
+    [(True, True, False, True), (True, False, True, False), (False, True, True, None)],
+)
+def test_every_field_is_carried(
+    blazar: Blazar,
+    run: Import,
+    new_cloud: Cloud,
+    reservable: bool,
+    missing: bool,
+    changed: bool,
+    affinity: bool | None,
+) -> None:
+    clerk = Clerk(blazar)
+    blazar.add_host("12", "compute-1", gpu="True")
+    host = clerk.change("computehosts", "12", **HOST, reservable=reservable)
+    key = blazar.add_lease({"12": 5}, start=TODAY + DAY)
+    lease = clerk.change("leases", key, name="mine", **LEASE)
+    reservation_id, resource_id = blazar.reservation_of(key), blazar.resource_of(key)
+    reservation = clerk.change(
+        "reservations",
+        reservation_id,
+        missing_resources=missing,
+        resources_changed=changed,
+    )
+    blazar.change("instance_reservations", resource_id, **WISH, affinity=affinity)
+    events = {}
+    for number, event_type in enumerate(
+        ("start_lease", "before_end_lease", "end_lease")
+    ):
+        event_id = blazar.event_of(key, event_type)
+        time = TODAY + DAY + number * HOUR
+        status = ("UNDONE", "ERROR", "UNDONE")[number]
+        events[event_id] = {
+            **clerk.change("events", event_id, time=time, status=status),
+            "id": event_id,
+            "lease_id": key,
+            "event_type": event_type,
+            "time": f"{time:%Y-%m-%dT%H:%M:%S.%f}",
+        }
+    assert run("--write") == 0
+    visitor = Visitor(app.build(make_config(), new_cloud.world))
+    assert visitor.get("/v1/os-hosts")["hosts"] == [
+        {
+            **host,
+            "id": "12",
+            "hypervisor_hostname": "compute-1",
+            "status": None,
+            "trust_id": None,
+            "gpu": "True",
+        }
+    ]
+    (shown,) = visitor.get("/v1/leases")["leases"]
+    assert {each["id"]: each for each in shown.pop("events")} == events
+    assert shown == {
+        **lease,
+        "id": key,
+        "start_date": "2030-03-05T12:00:00.000000",
+        "end_date": "2030-03-05T14:00:00.000000",
+        "status": "PENDING",
+        "status_reason": None,
+        "trust_id": None,
+        "reservations": [
+            {
+                **reservation,
+                **WISH,
+                "id": reservation_id,
+                "lease_id": key,
+                "resource_id": resource_id,
+                "resource_type": "virtual:instance",
+                "status": "pending",
+                "affinity": affinity,
+                "flavor_id": reservation_id,
+                "aggregate_id": None,
+                "server_group_id": None,
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [(None, ""), ("[]", ""), (f'["and", {GPU}]', GPU), (GPU, GPU)]
+)
+def test_requirements_are_written_as_they_are_here(
+    blazar: Blazar, run: Import, new_cloud: Cloud, theirs: str | None, ours: str
+) -> None:
+    blazar.add_host("1", "compute-1", gpu="True")
+    lease = blazar.add_lease({"1": 2}, start=TODAY + DAY)
+    resource = blazar.resource_of(lease)
+    blazar.change("instance_reservations", resource, resource_properties=theirs)
+    assert run("--write") == 0
+    (reservation,) = new_cloud.lease(lease).reservations
+    assert reservation.wish.resource_properties == ours
+
+
 def test_what_is_carried_goes_on_as_promised(
     blazar: Blazar, run: Import, new_cloud: Cloud
 ) -> None:
@@ -161,10 +296,7 @@ def test_what_is_carried_goes_on_as_promised(
     new_cloud.assert_consistent()
     assert not new_cloud.lease(known["ACTIVE"]).degraded
     assert new_cloud.boot(known["ACTIVE"])
-    mine = new_cloud.world.database.read(
-        lambda connection: flavors.list_flavors(connection, "blue")
-    )
-    assert [each.id for each in mine] == [blazar.reservation_of(known["ACTIVE"])]
+    assert new_cloud.flavors("blue") == [blazar.reservation_of(known["ACTIVE"])]
     new_cloud.turn(advance=2 * HOUR)
     assert new_cloud.status(known["ACTIVE"]) == "TERMINATED"
     new_cloud.turn(advance=DAY - 2 * HOUR)
@@ -209,9 +341,9 @@ def test_a_second_run_changes_nothing(
     before = count(new_cloud.world.database)
     capsys.readouterr()
     assert run("--write", "--skip", known["TERMINATED"]) == 0
-    told = capsys.readouterr().out
-    assert "0 hosts, and 0 leases; here already: 2 hosts, 2 leases" in told
-    assert "left out: 1 leases" in told
+    output = capsys.readouterr().out
+    assert "0 hosts, and 0 leases; here already: 2 hosts, 2 leases" in output
+    assert "left out: 1 leases" in output
     assert count(new_cloud.world.database) == before
     assert new_cloud.status(known["ACTIVE"]) == "TERMINATED"
     # A lease that was made in Blazar since is carried to the hosts that are here.
@@ -224,11 +356,29 @@ WRONG: dict[str, Callable[[Blazar, str], object]] = {
     "it is STARTING: let Blazar finish": lambda blazar, lease: blazar.change(
         "leases", lease, status="STARTING"
     ),
+    "it is None: let Blazar finish": lambda blazar, lease: blazar.change(
+        "leases", lease, status=None
+    ),
+    "it has no user_id": lambda blazar, lease: blazar.change(
+        "leases", lease, user_id=None
+    ),
     "it has no project_id": lambda blazar, lease: blazar.change(
         "leases", lease, project_id=None
     ),
     "it does not end after its start": lambda blazar, lease: blazar.change(
         "leases", lease, end_date=TODAY
+    ),
+    "it has no reservation": lambda blazar, lease: empty(blazar, lease),
+    "what it reserves is not in instance_reservations": lambda blazar, lease: replaced(
+        blazar, lease
+    ),
+    "what it reserves is not in": lambda blazar, lease: blazar.change(
+        "reservations", blazar.reservation_of(lease), resource_id=None
+    ),
+    "what it reserves is not": lambda blazar, lease: blazar.change(
+        "instance_reservations",
+        blazar.resource_of(lease),
+        reservation_id=blazar.insert("reservations", lease_id=lease),
     ),
     "its type is physical:host": lambda blazar, lease: blazar.change(
         "reservations", blazar.reservation_of(lease), resource_type="physical:host"
@@ -245,6 +395,18 @@ WRONG: dict[str, Callable[[Blazar, str], object]] = {
         disk_gb=1,
         amount=4,
     ),
+    "it has no event start_lease": lambda blazar, lease: blazar.delete(
+        "events", lease_id=lease, event_type="start_lease"
+    ),
+    "it has no event end_lease": lambda blazar, lease: blazar.delete(
+        "events", lease_id=lease, event_type="end_lease"
+    ),
+    "its event before_end_lease is IN_PROGRESS": lambda blazar, lease: blazar.change(
+        "events", blazar.event_of(lease, "before_end_lease"), status="IN_PROGRESS"
+    ),
+    "its event end_lease has no time": lambda blazar, lease: blazar.change(
+        "events", blazar.event_of(lease, "end_lease"), time=None
+    ),
     "it has 2 events end_lease": lambda blazar, lease: blazar.insert(
         "events", lease_id=lease, event_type="end_lease", time=TODAY, status="UNDONE"
     ),
@@ -252,29 +414,82 @@ WRONG: dict[str, Callable[[Blazar, str], object]] = {
         "events", lease_id=lease, event_type="other", time=TODAY, status="UNDONE"
     ),
     "Malformed requirements": lambda blazar, lease: blazar.change(
-        "instance_reservations", resource_of(blazar, lease), resource_properties="[1]"
+        "instance_reservations", blazar.resource_of(lease), resource_properties="[1]"
+    ),
+    "it has 4 of 3 slots": lambda blazar, lease: blazar.insert(
+        "computehost_allocations",
+        compute_host_id="12",
+        reservation_id=blazar.reservation_of(lease),
+    ),
+    "its vcpus is 0": lambda blazar, lease: blazar.change(
+        "instance_reservations", blazar.resource_of(lease), vcpus=0
+    ),
+    "its memory_mb is 0": lambda blazar, lease: blazar.change(
+        "instance_reservations", blazar.resource_of(lease), memory_mb=0
+    ),
+    "its disk_gb is -1": lambda blazar, lease: blazar.change(
+        "instance_reservations", blazar.resource_of(lease), disk_gb=-1
+    ),
+    "its amount is 0": lambda blazar, lease: blazar.change(
+        "instance_reservations", blazar.resource_of(lease), amount=0
+    ),
+    # It never starts.
+    "it is PENDING, but its event start_lease is DONE": lambda blazar, lease: (
+        blazar.change("events", blazar.event_of(lease, "start_lease"), status="DONE")
+    ),
+    "it is PENDING, but its event end_lease is ERROR": lambda blazar, lease: (
+        blazar.change("events", blazar.event_of(lease, "end_lease"), status="ERROR")
+    ),
+    # It is started a second time.
+    "it is ACTIVE, but its event start_lease is UNDONE": lambda blazar, lease: (
+        blazar.change("leases", lease, status="ACTIVE")
+    ),
+    # It would neither start nor end.
+    "it is ERROR, but its event start_lease is UNDONE": lambda blazar, lease: (
+        blazar.change("leases", lease, status="ERROR")
+    ),
+    "it is ERROR, but its event end_lease is DONE": lambda blazar, lease: (
+        ended_in_error(blazar, lease)
+    ),
+    # Its slots are promised for ever.
+    "it is TERMINATED, but its reservation": lambda blazar, lease: blazar.change(
+        "leases", lease, status="TERMINATED"
+    ),
+    "is active": lambda blazar, lease: blazar.change(
+        "reservations", blazar.reservation_of(lease), status="active"
+    ),
+    # Its servers stay, or go, when its slots do not.
+    "not at 2030-03-05 14:00:00": lambda blazar, lease: blazar.change(
+        "events", blazar.event_of(lease, "end_lease"), time=TODAY + 9 * DAY
+    ),
+    "its event start_lease is at 2030-03-04 12:00:00, not at": lambda blazar, lease: (
+        blazar.change("events", blazar.event_of(lease, "start_lease"), time=TODAY)
     ),
     "its flavor has another id": lambda blazar, lease: blazar.change(
-        "instance_reservations", resource_of(blazar, lease), flavor_id="f"
+        "instance_reservations", blazar.resource_of(lease), flavor_id="f"
     ),
 }
 
 
-def resource_of(blazar: Blazar, lease: str) -> str:
-    table = table_of("instance_reservations", "id", "reservation_id")
-    query = sa.select(table.c.id)
-    query = query.where(table.c.reservation_id == blazar.reservation_of(lease))
-    with blazar.engine.connect() as connection:
-        return str(connection.scalar(query))
-
-
 def replaced(blazar: Blazar, lease: str) -> str:
     """Delete what the reservation of a lease reserves, and return the id of that."""
-    found = resource_of(blazar, lease)
-    table = table_of("instance_reservations", "id")
-    with blazar.engine.begin() as connection:
-        connection.execute(sa.delete(table).where(table.c.id == found))
+    found = blazar.resource_of(lease)
+    blazar.delete("instance_reservations", id=found)
     return found
+
+
+def ended_in_error(blazar: Blazar, lease: str) -> None:
+    """Let a lease be in error although its end is done."""
+    blazar.change("leases", lease, status="ERROR")
+    blazar.change("events", blazar.event_of(lease, "end_lease"), status="DONE")
+
+
+def empty(blazar: Blazar, lease: str) -> None:
+    """Delete the reservation of a lease."""
+    reservation = blazar.reservation_of(lease)
+    for table in ("computehost_allocations", "instance_reservations"):
+        blazar.delete(table, reservation_id=reservation)
+    blazar.delete("reservations", id=reservation)
 
 
 @pytest.mark.parametrize("reason", WRONG)
@@ -288,9 +503,9 @@ def test_a_lease_that_cannot_be_carried_is_named_and_nothing_is_written(
     lease = fill(blazar)["PENDING"]
     WRONG[reason](blazar, lease)
     assert run("--write") == 1
-    told = capsys.readouterr().err
-    assert "nothing is carried" in told
-    assert re.search(rf"lease {lease} \(pending\): .*{re.escape(reason)}", told)
+    output = capsys.readouterr().err
+    assert "nothing is carried" in output
+    assert re.search(rf"lease {lease} \(pending\): .*{re.escape(reason)}", output)
     assert not any(count(books).values())
     assert run("--write", "--skip", lease) == 0
     assert count(books)["leases"] == 2
@@ -305,7 +520,9 @@ def test_what_is_no_lease_is_refused_by_name_too(
     fill(blazar)
     blazar.add_host("3", None)
     blazar.add_host("4", "compute-1")
-    blazar.add_host("5", "compute-5", gpu="True")
+    blazar.add_host("6", "compute-6")
+    blazar.change("computehosts", "6", hypervisor_type="x" * 256)
+    blazar.add_host("5", "compute-5", gpu="True", status="new")
     blazar.insert(
         "computehost_extra_capabilities",
         computehost_id="5",
@@ -320,16 +537,33 @@ def test_what_is_no_lease_is_refused_by_name_too(
     )
     words = ["--write", "--skip", "12", "--skip", "nosuch"]
     assert run(*words) == 1
-    told = capsys.readouterr().err
-    assert "host 3 (None): it has no hypervisor_hostname" in told
-    assert "host 5 (compute-5): it has the capability gpu more than once" in told
-    assert "1 floating IPs: this service does not lease them" in told
-    assert "--skip nosuch: Blazar has no such host or lease" in told
-    assert "it has slots on host 12, which is not carried" in told
+    output = capsys.readouterr().err
+    assert "host 3 (None): it has no hypervisor_hostname" in output.splitlines()
+    assert "host 5 (compute-5): it has the capability gpu more than once" in output
+    assert "host 5 (compute-5): its capability status has the name of" in output
+    assert "host 6 (compute-6): its hypervisor_type is longer than 255" in output
+    assert "1 floating IPs: this service does not lease them" in output
+    assert "--skip nosuch: Blazar has no such host or lease" in output
+    assert "it has slots on host 12, which is not carried" in output
     assert run("--write", "--skip", "floatingips", "--skip", "3", "--skip", "5") == 1
-    told = capsys.readouterr().err
-    assert "another host has the same hypervisor_hostname" in told
+    output = capsys.readouterr().err
+    assert "another host has the same hypervisor_hostname" in output
     assert not any(count(books).values())
+
+
+def test_a_lease_in_error_is_carried_and_ends_by_itself(
+    blazar: Blazar, run: Import, new_cloud: Cloud
+) -> None:
+    blazar.add_host("1", "compute-1")
+    lease = blazar.add_lease({"1": 2}, "ERROR", start=TODAY - HOUR)
+    blazar.change("events", blazar.event_of(lease, "start_lease"), status="ERROR")
+    assert run("--write") == 0
+    (reservation,) = new_cloud.lease(lease).reservations
+    assert (new_cloud.status(lease), reservation.status) == ("ERROR", "error")
+    assert new_cloud.slots(lease) == [1, 1]
+    new_cloud.turn(advance=HOUR)
+    assert new_cloud.status(lease) == "TERMINATED"
+    new_cloud.assert_consistent()
 
 
 def test_too_much_promised_is_carried_and_shows_as_degraded(
@@ -342,8 +576,10 @@ def test_too_much_promised_is_carried_and_shows_as_degraded(
     lease = blazar.add_lease({"1": 9}, "ACTIVE", start=TODAY - HOUR)
     assert run("--write") == 0
     reservation = blazar.reservation_of(lease)
-    told = capsys.readouterr().out
-    assert f"1 slots of reservation {reservation} are more than its hosts have" in told
+    output = capsys.readouterr().out
+    assert (
+        f"1 slots of reservation {reservation} are more than its hosts have" in output
+    )
     new_cloud.turn()
     assert new_cloud.lease(lease).degraded
     assert len(new_cloud.slots(lease)) == 9
@@ -380,10 +616,10 @@ def test_a_database_that_is_not_blazars_is_refused(
         ("oracle://a/b", "oracle"),
     ):
         assert run("--write", "--from-blazar", url) == 1
-        told = capsys.readouterr().err
-        assert "Blazar's database cannot be used" in told
-        assert reason in told
-        assert "Traceback" not in told
+        output = capsys.readouterr().err
+        assert "Blazar's database cannot be used" in output
+        assert reason in output
+        assert "Traceback" not in output
     with database.empty(tmp_path) as old:
         with old.engine.begin() as connection:
             connection.execute(sa.text("ALTER TABLE leases DROP COLUMN degraded"))

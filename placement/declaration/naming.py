@@ -1,0 +1,79 @@
+"""The names of aggregates and projects: what a declaration changes, and all of them."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.declaration.plan import Declaration
+from placement.model.declaration import NO_NAMES, Change, Names
+from placement.objects import note
+from placement.objects.note import Kind
+
+
+def foresee(connection: sa.Connection, asked: Declaration) -> list[Change]:
+    """Return how the names that an owner gave will differ.
+
+    :raises UnusableTable: projects are named, and there is no table for that
+    """
+    if asked.names == NO_NAMES and not asked.terms.prune:
+        return []
+    if not (asked.names.projects or note.are_kept(connection)):
+        # Aggregates are declared by their UUIDs: what is done is the same without.
+        return []
+    before = list_names(connection, asked.terms.owner)
+    after = _after(before, asked)
+    return [
+        *_changes("aggregates", before.aggregates, after.aggregates),
+        *_changes("projects", before.projects, after.projects),
+    ]
+
+
+def store(connection: sa.Connection, asked: Declaration) -> None:
+    """Store the names that an owner gives, besides those of before unless it prunes."""
+
+    def make(document: Any) -> Any:
+        after = _after(Names(**document) if document else NO_NAMES, asked)
+        return None if after == NO_NAMES else dataclasses.asdict(after)
+
+    note.change(connection, Kind.NAMES, asked.terms.owner, make)
+
+
+def list_names(connection: sa.Connection, owner: str | None = None) -> Names:
+    """Return the names that one owner gave, or all; the first owner's come first.
+
+    :raises UnusableTable: there is no table for them
+    """
+    found = note.load(connection, Kind.NAMES, owner).values()
+    merged: dict[str, dict[str, str]] = {"aggregates": {}, "projects": {}}
+    for document in reversed(found):
+        for kind, names in merged.items():
+            names.update(document[kind])
+    return Names(**merged)
+
+
+def _after(before: Names, asked: Declaration) -> Names:
+    if asked.terms.prune:
+        return asked.names
+    return Names(
+        _merge(before.aggregates, asked.names.aggregates),
+        _merge(before.projects, asked.names.projects),
+    )
+
+
+def _merge(before: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return names with others besides them; what gets a name takes it over."""
+    taken = set(given.values())
+    left = {each: name for each, name in before.items() if name not in taken}
+    return {**left, **given}
+
+
+def _changes(
+    kind: str, before: Mapping[str, str], after: Mapping[str, str]
+) -> list[Change]:
+    return [
+        Change(f"{kind}/{each}", before.get(each), after.get(each))
+        for each in sorted({*before, *after})
+        if before.get(each) != after.get(each)
+    ]

@@ -1,0 +1,43 @@
+"""Audits: what was found when claims were compared with what lives."""
+
+from typing import Any
+
+from placement import errors
+from placement.objects import clock, note
+from placement.objects.note import Kind
+from placement.operation import Call
+from placement_foundation.http.operation import Reply
+
+
+def list_audits(call: Call[None]) -> Reply:
+    """List the audits that were recorded, each as it was the last time.
+
+    :raises UnusableTable: there is no table for them
+    """
+    return Reply(note.load(call.connection, Kind.AUDIT))
+
+
+def record(call: Call[str]) -> Reply:
+    """Record what an audit has found, in place of what it found before.
+
+    :raises UnusableTable: there is no table for it
+    """
+    moment = clock.now().isoformat(timespec="seconds")
+    document = {"recorded_at": f"{moment}Z", **call.body}
+    note.change(call.connection, Kind.AUDIT, call.subject, lambda before: document)
+    return Reply()
+
+
+def forget(call: Call[str]) -> Reply:
+    """Forget what an audit has found.
+
+    :raises NotFound: nothing is recorded of it
+    :raises UnusableTable: there is no table for it
+    """
+
+    def remove(before: Any) -> None:
+        if before is None:
+            raise errors.NotFound(f"No audit '{call.subject}' is recorded.")
+
+    note.change(call.connection, Kind.AUDIT, call.subject, remove)
+    return Reply()

@@ -1,0 +1,72 @@
+"""What operators and their programs say of the cloud: a document of each owner.
+
+The service decides nothing by them. It keeps them for those who look at the cloud.
+"""
+
+import enum
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.db import models
+from placement.objects import own_table
+
+_table = models.NOTES
+_row = _table.c
+
+
+class Kind(enum.StrEnum):
+    """What a note is about."""
+
+    NAMES = "names"
+    AUDIT = "audit"
+
+
+def are_kept(connection: sa.Connection) -> bool:
+    """Return whether there is a table for them."""
+    return own_table.is_writable(connection, _table)
+
+
+def load(
+    connection: sa.Connection, kind: Kind, owner: str | None = None
+) -> dict[str, Any]:
+    """Return the notes of a kind, of one owner or of all, by owner and in this order.
+
+    :raises UnusableTable: there is no table for them
+    """
+    own_table.check(connection, _table)
+    query = sa.select(_row.owner, _row.document).where(_row.kind == kind)
+    if owner is not None:
+        query = query.where(_row.owner == owner)
+    return _load(connection, query.order_by(_row.owner))
+
+
+def change(
+    connection: sa.Connection, kind: Kind, owner: str, make: Callable[[Any], Any]
+) -> None:
+    """Replace the note of an owner with what is made of it; None is no note.
+
+    :raises UnusableTable: there is no table for it
+    """
+    own_table.check(connection, _table)
+    is_it = (_row.kind == kind, _row.owner == owner)
+    query = sa.select(_row.owner, _row.document).where(*is_it).with_for_update()
+    before = _load(connection, query).get(owner)
+    after = make(before)
+    if after is None:
+        own_table.execute(connection, _table, sa.delete(_table).where(*is_it))
+        return
+    row = {"kind": kind, "owner": owner, "document": json.dumps(after)}
+    if before is None:
+        # Nothing was there to lock: of two who insert, the second begins again.
+        own_table.execute(connection, _table, sa.insert(_table), row)
+    else:
+        update = sa.update(_table).where(*is_it).values(document=row["document"])
+        own_table.execute(connection, _table, update)
+
+
+def _load(connection: sa.Connection, query: sa.Select[Any]) -> dict[str, Any]:
+    rows: Iterable[Any] = own_table.execute(connection, _table, query)
+    return {each: json.loads(document) for each, document in rows}

@@ -1,0 +1,45 @@
+"""Records what an audit has found with the service, for those who look there."""
+
+import itertools
+
+from placement_clients.audit import drawing
+from placement_clients.audit.audit import Counts
+from placement_clients.audit.judging import KINDS
+from placement_clients.audit.spool import Spool
+from placement_clients.client import Client, NotFound, path_of
+from placement_clients.output import Unusable
+
+VERSION = "latest"
+# The service keeps no more findings than that.
+MOST = 1000
+MEMBERS = (
+    *("kind", "consumer", "consumer_type", "project_id", "host", "resources"),
+    *("expected_host", "expected_resources", "claimed_at", "claimed_by"),
+)
+LONGEST = 4096
+
+
+def record(placement: Client, name: str, found: Spool, counts: Counts) -> None:
+    """Record what is left of the findings, in place of those of the last time.
+
+    :raises Unusable: the service does not keep them
+    """
+    left = dict.fromkeys(KINDS, 0)
+    for row in drawing.list_left(found):
+        left[row["kind"]] += 1
+    some = itertools.islice(drawing.list_left(found), MOST)
+    body = {
+        "claims": counts.claims,
+        "living": counts.living,
+        "not_judged": counts.not_judged,
+        "counts": left,
+        "findings": [
+            {each: row[each][:LONGEST] for each in MEMBERS if row[each]} for row in some
+        ],
+    }
+    try:
+        placement.put(path_of("ledger", "v1", "audits", name), body, version=VERSION)
+    except NotFound as exc:
+        raise Unusable(
+            "this Placement has no /ledger/v1/audits, so nothing is recorded"
+        ) from exc

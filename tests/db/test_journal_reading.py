@@ -1,0 +1,335 @@
+"""How the journal is read, and what reading and removing old entries cost others."""
+
+import contextlib
+import copy
+import datetime
+import json
+import random
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import webob
+
+from placement import app
+from placement.cmd import manage
+from placement.objects import clock
+from placement.objects.journal import filing, keeping, news, recording, tidying
+from placement.schemas import journal
+from placement_foundation.database.storage import Database
+from tests import backends, settings
+from tests.client import Client, new_uuid
+from tests.statements import statements
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+CHANGES = "/ledger/v1/changes"
+HISTORY = "/ledger/v1/history"
+
+
+@pytest.fixture
+def client(application: "WSGIApplication") -> Client:
+    return Client(application)
+
+
+@pytest.fixture
+def provider(client: Client) -> str:
+    return client.make_provider(VCPU=1000)
+
+
+def claim(client: Client, provider: str, **about: Any) -> str:
+    consumer = new_uuid()
+    assert client.claim(consumer, {provider: {"VCPU": 1}}, **about).status == 204
+    return consumer
+
+
+def ask(application: "WSGIApplication", path: str, accept: str) -> webob.Response:
+    request = webob.Request.blank(path, base_url="http://placement.example/here")
+    request.headers.update({"x-auth-token": "admin", "accept": accept})
+    answer = request.get_response(application)
+    assert answer.content_type == accept
+    return answer
+
+
+def test_the_lines_and_the_events_are_the_entries(
+    application: "WSGIApplication", client: Client, provider: str
+) -> None:
+    claim(client, provider)
+    path = f"{CHANGES}?since=oldest&limit=2"
+    page = client.get(path)
+    *entries, last = ask(application, path, "application/x-ndjson").body.splitlines()
+    assert [json.loads(line) for line in entries] == page["changes"]
+    assert json.loads(last) == {"cursor": page["cursor"], "more": True}
+    events = ask(application, path, "application/cloudevents-batch+json").json
+    assert [each["data"] for each in events] == page["changes"]
+    for event, entry in zip(events, page["changes"], strict=True):
+        assert event["specversion"] == "1.0"
+        assert event["type"] == f"org.openstack.placement.{entry['type']}"
+        assert event["source"].startswith("http://placement.example/here")
+        assert (event["id"], event["subject"]) == (entry["id"], provider)
+        assert (event["time"], event["placementcursor"]) == (
+            entry["time"],
+            entry["cursor"],
+        )
+
+
+def test_a_page_has_a_thousand_entries_unless_it_is_said() -> None:
+    assert journal.FEED_PARSER.parse([("since", "now")]).limit == 1000
+    assert journal.HISTORY_PARSER.parse([]).limit == 1000
+
+
+def test_history_is_filtered_by_time_and_by_people(
+    client: Client, provider: str
+) -> None:
+    blue = claim(client, provider, project="blue")
+    red = claim(client, provider, project="red")
+
+    def found(query: str) -> list[str]:
+        entries = client.get(f"{HISTORY}?type=allocations&{query}")["history"]
+        return [entry["subject"] for entry in entries]
+
+    [first] = client.get(f"{HISTORY}?consumer={blue}")["history"]
+    assert found("") == [red, blue]
+    assert found("project_id=red") == [red]
+    assert found("user_id=admin") == [red, blue]
+    assert found("user_id=nobody") == []
+    assert found(f"from={first['time']}") == [red, blue]
+    assert found(f"to={first['time']}") == [blue]
+    assert found(f"request_id={first['request_id']}") == [blue]
+
+
+def test_history_says_since_when_it_is_complete(
+    client: Client, provider: str, database: Database
+) -> None:
+    claim(client, provider)
+    before = client.get(HISTORY)
+    assert before["begins"] <= before["history"][-1]["time"]
+    assert tidying.expire(database, days=-1) > 0
+    after = client.get(HISTORY)
+    assert after["history"] == []
+    assert after["begins"] == before["history"][0]["time"]
+
+
+def test_what_was_held_at_any_moment_is_known(
+    client: Client, database: Database
+) -> None:
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    chance = random.Random(seed)
+    providers = [client.make_provider(VCPU=1000, DISK_GB=1000) for _ in range(3)]
+    consumers = [new_uuid() for _ in range(3)]
+    held: dict[str, dict[str, dict[str, int]]] = {each: {} for each in consumers}
+    moments: list[tuple[str, Any]] = []
+    # No amount comes twice, so each claim changes something.
+    amounts_left = iter(range(1, 100))
+
+    def change(consumer: str) -> None:
+        known = client.get(f"/allocations/{consumer}")
+        if held[consumer] and chance.random() < 0.3:
+            answer = client.call("DELETE", f"/allocations/{consumer}")
+            held[consumer] = {}
+        else:
+            held[consumer] = {
+                provider: {name: next(amounts_left)}
+                for provider in chance.sample(providers, chance.randint(1, 2))
+                for name in [chance.choice(["VCPU", "DISK_GB"])]
+            }
+            generation = known.get("consumer_generation")
+            answer = client.claim(consumer, held[consumer], generation=generation)
+        assert answer.status == 204, answer
+
+    def now() -> str:
+        """Return the time of the last entry; nothing is filed by that."""
+        return str(database.read(filing.list_waiting)[-1]["time"])
+
+    for _ in range(30):
+        change(chance.choice(consumers))
+        moments.append((now(), copy.deepcopy(held)))
+        if chance.random() < 0.2:
+            # Some is filed, the rest waits.
+            filing.file_all(database)
+            [newest] = client.get(f"{HISTORY}?limit=1")["history"]
+            assert newest["time"] == moments[-1][0]
+
+    def at(moment: str, **whose: str) -> dict[str, dict[str, int]]:
+        [(kind, uuid)] = whose.items()
+        path = f"{HISTORY}/allocations?{kind}={uuid}&at={moment}"
+        found = client.get(path)["allocations"]
+        return {each: found[each]["resources"] for each in found}
+
+    for moment, then in moments:
+        for consumer in consumers:
+            assert at(moment, consumer=consumer) == then[consumer]
+        for provider in providers:
+            assert at(moment, provider=provider) == {
+                consumer: amounts[provider]
+                for consumer, amounts in then.items()
+                if provider in amounts
+            }
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{CHANGES}?since=now",
+        HISTORY,
+        f"{HISTORY}/allocations?consumer=me&at=2999-01-01",
+    ],
+)
+def test_without_a_journal_the_reason_is_said(path: str, database: Database) -> None:
+    off = settings.make_config({("ledger", "keep_journal_days"): 0})
+    answer = Client(app.build(off, database)).call("GET", path)
+    assert answer.status == 404
+    assert "keep_journal_days = 0" in answer.detail
+
+
+def test_a_gap_is_an_event_without_a_subject(
+    application: "WSGIApplication", database: Database
+) -> None:
+    database.write(recording.note_gap)
+    path = f"{CHANGES}?since=oldest"
+    [event] = ask(application, path, "application/cloudevents-batch+json").json
+    assert event["type"] == "org.openstack.placement.journal.gap"
+    assert "subject" not in event
+
+
+def test_only_so_many_have_a_place_to_wait(database: Database) -> None:
+    assert settings.make_config().ledger.waiting_readers == 4
+    waiting = news.News(lambda: 2)
+    with waiting.place() as first, waiting.place() as second:
+        with waiting.place() as third:
+            assert (first, second, third) == (True, True, False)
+        assert waiting.waiting == 2
+    with waiting.place() as again:
+        assert again
+
+
+def test_a_marker_of_another_journal_is_gone(client: Client, provider: str) -> None:
+    answer = client.call("GET", f"{HISTORY}?marker=000000000000.7.000000000000")
+    assert (answer.status, answer.code) == (410, "placement.cursor_gone")
+
+
+def test_readers_that_wait_cost_one_small_statement_each_half_second(
+    client: Client, provider: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    held: list[int] = []
+    pause = news.News._pause
+
+    def look(connection: Any) -> Any:
+        looks.append(1)
+        return found(connection)
+
+    def note(self: Any, deadline: float) -> None:
+        held.append(database.engine.pool.checkedout())  # type: ignore[attr-defined]
+        pause(self, deadline)
+
+    found = filing.look
+    cursor = client.get(f"{CHANGES}?since=now")["cursor"]
+    monkeypatch.setattr(news.News, "_pause", note)
+    monkeypatch.setattr("placement.objects.journal.filing.look", look)
+    readers = [
+        threading.Thread(target=client.get, args=[f"{CHANGES}?since={cursor}&wait=2"])
+        for _ in range(3)
+    ]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    # Each reads once; then one of them looks, at once and after each half second.
+    assert 3 < len(looks) <= 3 + 1 + 2 / news.LOOK_EVERY
+    # None of them has a connection meanwhile.
+    assert 0 in held
+
+
+def keeper_of(database: Database) -> keeping.Keeper:
+    found = database.look(keeping.keeper_of)
+    assert found
+    return found
+
+
+def test_old_entries_are_removed_by_one_process_at_a_time(
+    client: Client, database: Database, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expired: list[int] = []
+
+    def expire(database: Database, days: int) -> None:
+        expired.append(days)
+
+    monkeypatch.setattr(tidying, "expire", expire)
+    keeper = keeper_of(database)
+    with database.engine.begin() as connection:
+        filing.set_state(connection, tidied=filing._EPOCH)
+    for _ in range(3):
+        tidying.tidy(keeper)
+    assert expired == [30]
+
+
+def test_old_entries_are_removed_in_small_batches_and_by_no_request(
+    client: Client, database: Database, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(6):
+        claim(client, provider)
+    filing.file_all(database)
+    monkeypatch.setattr(tidying, "BATCH", 3)
+    monkeypatch.setattr(tidying, "REST", 0.0)
+    # Everything is due; reading and writing remove nothing.
+    monkeypatch.setattr(keeper_of(database), "days", -1)
+    with statements(database) as executed:
+        claim(client, provider)
+        client.get(f"{CHANGES}?since=oldest")
+        client.get(HISTORY)
+    assert "DELETE FROM journal_entries" not in executed
+    with statements(database) as executed:
+        assert tidying.expire(database, days=-1) == 9
+    assert executed.count("DELETE FROM journal_entries") == 3
+
+
+def test_what_is_due_is_not_removed_while_readers_have_to_wait(
+    client: Client, database: Database, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        claim(client, provider)
+    cursor = client.get(f"{CHANGES}?since=now")["cursor"]
+    consumer = claim(client, provider)
+    filing.file_all(database)
+    monkeypatch.setattr(tidying, "REST", 0.0)
+    remove = tidying._remove_some
+    answers: list[Any] = []
+
+    def remove_slowly(connection: Any) -> int:
+        removed = remove(connection)
+        reader = threading.Thread(
+            target=lambda: answers.append(client.call("GET", f"{CHANGES}?since=oldest"))
+        )
+        reader.start()
+        reader.join(15)
+        assert not reader.is_alive()
+        return removed
+
+    # Killed in between, it goes on with what it has left.
+    with database.engine.begin() as connection:
+        begins = clock.now() + datetime.timedelta(days=1)
+        tidying._begin_later(connection, begins)
+    gone = client.call("GET", f"{CHANGES}?since={cursor}")
+    assert (gone.status, gone.code) == (410, "placement.cursor_gone")
+    if backends.KIND != "sqlite":
+        # There, a new entry could not be filed beside any writer.
+        claim(client, provider)
+    monkeypatch.setattr(tidying, "_remove_some", remove_slowly)
+    assert tidying.expire(database, days=1) == 6
+    # The second time, nothing was left.
+    assert [answer.status for answer in answers] == [200, 200]
+    assert consumer not in str(answers)
+
+
+def test_a_command_is_named_by_its_entries(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = database.engine.url.render_as_string(hide_password=False)
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
+    with contextlib.redirect_stdout(None):
+        assert manage.main(["demo", "--hosts", "1"]) == 0
+    commands = {entry.get("request") for entry in database.read(filing.list_waiting)}
+    assert commands == {"placement-manage demo"}

@@ -1,0 +1,116 @@
+"""A process that declares hardware of the hosts that others claim."""
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.stress import room
+from tests.stress.room import Event, World
+from tests.stress.world import Service, Unanswered
+
+CLASS, OF_CHILD = "CUSTOM_TURN", "CUSTOM_TURN_OF_CHILD"
+FLEET = "/ledger/v1/fleet?fields=inventories,traits"
+DONE = {"created", "changed", "unchanged"}
+
+
+class Declarer:
+    """Declares the same of each host and its child, in each turn something else.
+
+    Hosts whose inventories others replace are left out.
+    """
+
+    def __init__(self, service: Service, world: World) -> None:
+        self.events: list[Event] = []
+        self._service = service
+        self._hosts = sorted(set(world.hosts) - set(world.changing))
+        self._turn = 0
+        self._known = 0
+
+    def act(self) -> None:
+        """Declare the next turn; if it is not known what became of it, look."""
+        self._turn += 1
+        started = time.monotonic()
+        body = {"owner": "stress", "trees": [self._tree(host) for host in self._hosts]}
+        status, reason = 0, ""
+        try:
+            status, document = self._service.call("POST", "/ledger/v1/apply", body)
+            reason = str(document) if status >= 400 else _not_done(document)
+        except Unanswered as exc:
+            reason = str(exc)
+        if status == 200:
+            self._known = self._turn
+        ended = time.monotonic()
+        self.events.append(Event("apply", started, ended, status, reason))
+        if status in (0, 503):
+            self.look()
+
+    def look(self) -> None:
+        """Check that each tree is wholly of a turn that may have been the last one."""
+        started = time.monotonic()
+        found = room.read(self._service, FLEET)["providers"]
+        reason = "; ".join(self._faults(found))
+        ended = time.monotonic()
+        self.events.append(Event("look", started, ended, 200, reason))
+
+    def _tree(self, host: str) -> dict[str, Any]:
+        trait = f"{CLASS}_{self._turn % 2}"
+        return {
+            "name": f"host-{host}",
+            "uuid": host,
+            "inventories": {CLASS: self._turn},
+            "traits": [trait],
+            "children": [
+                {
+                    "name": f"child-{host}",
+                    "inventories": {OF_CHILD: self._turn},
+                    "traits": [trait],
+                }
+            ],
+        }
+
+    def _faults(self, providers: list[Any]) -> list[str]:
+        by_name = {each["name"]: each for each in providers}
+        faults = []
+        for host in self._hosts:
+            parts = [by_name.get(f"host-{host}"), by_name.get(f"child-{host}")]
+            states = {_state(part) for part in parts}
+            turns = range(self._known, self._turn + 1)
+            if not any(states == {_of(turn)} for turn in turns):
+                faults.append(f"{host} is {states} after turn {self._known}")
+        return faults
+
+
+def _of(turn: int) -> tuple[int, str]:
+    return (turn, f"{CLASS}_{turn % 2}") if turn else (0, "")
+
+
+def _state(provider: Any) -> tuple[int, str]:
+    """Return the turn that a provider is of, and its traits."""
+    if provider is None:
+        return 0, ""
+    totals = {
+        stock["total"]
+        for name, stock in provider["inventories"].items()
+        if name in (CLASS, OF_CHILD)
+    }
+    return max(totals, default=0), ",".join(provider["traits"])
+
+
+def _not_done(document: Any) -> str:
+    """Return which trees are not as they were declared, and why."""
+    wrong = [each for each in document["trees"] if each["result"] not in DONE]
+    return "; ".join(f"{each['result']}: {each['reason']}" for each in wrong)
+
+
+def run(url: str, world: World, seconds: float, directory: str) -> None:
+    """Declare for some time, and write down what happened."""
+    with contextlib.closing(Service(url)) as service:
+        declarer = Declarer(service, world)
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            declarer.act()
+            # Placements are what this is about.
+            time.sleep(0.1)
+        declarer.look()
+    room.save(Path(directory, "declarer-0.jsonl"), declarer.events)

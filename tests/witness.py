@@ -1,0 +1,187 @@
+"""Watches that what is written is also in the journal, while any test runs.
+
+It looks at each statement that our code executes in this process, whatever the code is:
+a request, a command, work in the background, a migration. If a transaction commits
+changes of the tables that the journal is about, it must have noted entries of the types
+that say so, or a gap. Rows that tests write by themselves do not count: they stand for
+other programs, and for damage.
+"""
+
+import collections
+import functools
+import re
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from placement.db import models
+from placement.model import entry
+from placement.objects.journal import keeping, recording
+from placement_foundation.database import engine, storage
+
+# Tables, and the beginnings of the types of entries that say that their rows changed.
+# Projects, users, consumer types and aggregates are in no entries but those of what
+# refers to them.
+ENTRIES_OF = {
+    "resource_providers": ("provider.",),
+    "inventories": (entry.INVENTORY_CHANGED, entry.PROVIDER_DELETED),
+    "resource_provider_traits": (entry.TRAITS_CHANGED, entry.PROVIDER_DELETED),
+    "resource_provider_aggregates": (entry.AGGREGATES_CHANGED, entry.PROVIDER_DELETED),
+    "allocations": (entry.ALLOCATIONS_CHANGED,),
+    "consumers": (entry.ALLOCATIONS_CHANGED, entry.CONSUMER_CHANGED),
+    "traits": ("trait.",),
+    "resource_classes": ("resource_class.",),
+    # A lease goes with the allocations of its consumer.
+    "leases": ("lease.", entry.ALLOCATIONS_CHANGED),
+}
+# Functions that change rows without an entry, each with the reason.
+EXCUSED = {
+    "placement.objects.leasing._take_baton": "no lease: the row is a lock",
+    "placement.objects.leasing._forget_orphans": (
+        "another service has deleted the consumers: its writes are a gap"
+    ),
+}
+
+ROOT = Path(__file__).parents[1]
+_TABLE = r"[\"`]?(\w+)[\"`]?"
+_WRITES = re.compile(rf"(?:INSERT INTO|DELETE FROM|UPDATE) {_TABLE}")
+# What changes with each write of a row, or only says which row it is.
+_ASIDE = {"id", "generation", "created_at", "updated_at"}
+_SET_ASIDE = rf"[`\"]?(?:{'|'.join(sorted(_ASIDE))})[`\"]? ?=[^,=]*"
+_ONLY_ASIDE = re.compile(rf"UPDATE {_TABLE} SET {_SET_ASIDE}(?:, {_SET_ASIDE})* WHERE")
+
+
+class Change(NamedTuple):
+    """A table that was written, and the functions that did it, the innermost last."""
+
+    table: str
+    functions: tuple[str, ...]
+
+
+class Witness:
+    """What was committed without being in the journal."""
+
+    def __init__(self) -> None:
+        self._changes: weakref.WeakKeyDictionary[sa.Connection, set[Change]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self.missing: list[str] = []
+
+    def note(
+        self, connection: sa.Connection, cursor: Any, statement: str, *unused: Any
+    ) -> None:
+        """Note what a statement has written."""
+        tables = ENTRIES_OF.keys() & _WRITES.findall(statement)
+        if (aside := _ONLY_ASIDE.match(statement)) is not None:
+            tables -= {aside[1]}
+        if tables and cursor.rowcount and (functions := _list_functions()):
+            changes = self._changes.setdefault(connection, set())
+            changes.update(Change(table, functions) for table in tables)
+
+    def forget(self, connection: sa.Connection) -> None:
+        """Forget what is rolled back."""
+        self._changes.pop(connection, None)
+
+    def compare(self, connection: sa.Connection) -> None:
+        """Compare what is about to be committed with what the journal gets."""
+        for change in sorted(self._changes.pop(connection, ())):
+            if (
+                EXCUSED.keys().isdisjoint(change.functions)
+                and not _is_noted(connection, change.table)
+                and _is_changed(connection, change.table)
+            ):
+                self.missing.append(
+                    f"{' > '.join(change.functions[-4:])} changed {change.table}, and "
+                    f"no entry says so: {' or '.join(ENTRIES_OF[change.table])}"
+                )
+
+
+def _is_noted(connection: sa.Connection, table: str) -> bool:
+    """Return whether the transaction has noted entries that say so."""
+    notes = connection.get_execution_options().get(storage.NOTES, {})
+    pending = notes.get(recording._PENDING)
+    if pending is None:
+        return False
+    if notes.get(keeping._KEEPER) is None:
+        # What would be recorded is not kept, but the writer has not forgotten it.
+        return True
+    noted = {kind for kind, _ in pending.entries}
+    return any(
+        kind == entry.GAP or kind.startswith(ENTRIES_OF[table]) for kind in noted
+    )
+
+
+def _is_changed(connection: sa.Connection, table: str) -> bool:
+    """Return whether a transaction leaves a table with other content.
+
+    The same may be written once more. What was there before is what others still see;
+    they may commit at the same time, so they are asked twice.
+    """
+    if engine.is_in_memory(connection.engine.url):
+        return True
+    elsewhere = sa.create_engine(connection.engine.url, poolclass=sa.NullPool)
+    with elsewhere.connect() as other:
+        before = _load(other, table)
+        other.rollback()
+        here = _load(connection, table)
+        return here not in (before, _load(other, table))
+
+
+def _load(connection: sa.Connection, name: str) -> collections.Counter[Any]:
+    """Return the rows of a table, without what says nothing; no listener hears it."""
+    table = {**models.Base.metadata.tables, **models.OWN.tables}[name]
+    columns = [column for column in table.columns if column.name not in _ASIDE]
+    rows = sa.select(*columns)
+    if name == models.Consumer.__tablename__:
+        # The API knows those with allocations only.
+        uses = models.Allocation.consumer_id == models.Consumer.uuid
+        rows = rows.where(sa.exists(models.Allocation.id).where(uses))
+    query = str(rows.compile(dialect=connection.dialect))
+    cursor = connection.connection.cursor()
+    cursor.execute(query)
+    return collections.Counter(map(tuple, cursor.fetchall()))
+
+
+def _list_functions() -> tuple[str, ...]:
+    """Return which functions of ours execute a statement; none if it is a test's."""
+    functions: list[str] = []
+    frame = sys._getframe(1)
+    while frame := frame.f_back:  # type: ignore[assignment]
+        module = _module_of(frame.f_code.co_filename)
+        if module.startswith("tests."):
+            break
+        if module:
+            functions.append(f"{module}.{frame.f_code.co_qualname}")
+    return tuple(reversed(functions))
+
+
+@functools.cache
+def _module_of(path: str) -> str:
+    """Return the name of a module of tests or of the service, "" for any other."""
+    for room in ("tests", "placement"):
+        if Path(path).is_relative_to(ROOT / room):
+            return ".".join(Path(path).relative_to(ROOT).with_suffix("").parts)
+    return ""
+
+
+@contextmanager
+def watching() -> Iterator[Witness]:
+    """Watch all databases that this process uses in the block."""
+    witness = Witness()
+    listeners: dict[str, Callable[..., None]] = {
+        "after_cursor_execute": witness.note,
+        "rollback": witness.forget,
+        "commit": witness.compare,
+    }
+    for name, listener in listeners.items():
+        sa.event.listen(sa.Engine, name, listener)
+    try:
+        yield witness
+    finally:
+        for name, listener in listeners.items():
+            sa.event.remove(sa.Engine, name, listener)
