@@ -243,6 +243,31 @@ def test_one_host_is_a_tile_with_its_name(visit: Visit, site: Site) -> None:
     assert "host7" in page.locator(".tip").inner_text()
 
 
+def test_the_mouse_may_move_as_soon_as_hosts_are_drawn(
+    visit: Visit, site: Site
+) -> None:
+    page = visit(site("flat"), "#/now")
+    stage.settled(page)
+    stage.run(
+        page,
+        """(() => {
+            const moved = new MutationObserver(() => {
+                const canvas = document.querySelector("canvas");
+                if (!canvas || !parseInt(canvas.style.width)) return;
+                moved.disconnect();
+                const { x, y } = canvas.getBoundingClientRect();
+                const at = { bubbles: true, clientX: x + 100, clientY: y + 20 };
+                canvas.dispatchEvent(new MouseEvent("mousemove", at));
+            });
+            const all = { attributes: true, childList: true, subtree: true };
+            moved.observe(document.body, all);
+            location.hash = "#/fleet?find=host7";
+        })()""",
+    )
+    stage.settled(page)
+    assert "host7" in page.locator(".tip").inner_text()
+
+
 def test_owners_are_read_only_where_they_are_shown(visit: Visit, site: Site) -> None:
     page = visit(site("demo"), "#/fleet?by=consumers")
     page.wait_for_selector(".legend button:has-text('up to')")

@@ -24,8 +24,9 @@ export function FleetMap({ blocks, scale, named, changed }: Mapped) {
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
-  const [hovered, setHovered] = useState<Cell | null>(null);
-  const [walked, setWalked] = useState<Cell | null>(null);
+  // The fleet changes while it is looked at: the pointer and the keys stay with their hosts.
+  const [pointed, setPointed] = useState<Mark | null>(null);
+  const [reached, setReached] = useState<Mark | null>(leftBehindHost);
   useLayoutEffect(() => {
     const measure = () => setWidth(frame.current!.clientWidth);
     measure();
@@ -37,23 +38,15 @@ export function FleetMap({ blocks, scale, named, changed }: Mapped) {
     () => lay(blocks, width, Math.max(320, innerHeight - top(frame.current) - 40)),
     [blocks, width],
   );
-  const marked = useRef<Marked | null>(null);
-  useEffect(() => {
-    if (!width) return;
-    const before = marked.current;
-    // The fleet changes while it is looked at: the pointer and the keys stay with their hosts.
-    setHovered(before && cellOf(layout, before.hovered));
-    const left = before ? before.walked : leftBehindHost();
-    const cell = cellOf(layout, left);
-    setWalked(cell);
+  const hovered = useMemo(() => cellOf(layout, pointed), [layout, pointed]);
+  const walked = useMemo(() => cellOf(layout, reached), [layout, reached]);
+  const setHovered = (cell: Cell | null) => setPointed(markOf(layout, cell));
+  const setWalked = (cell: Cell | null) => setReached(markOf(layout, cell));
+  useLayoutEffect(() => {
     // Back from a host: the keys go on where they were.
-    if (cell && !before) frame.current!.focus({ preventScroll: true });
-    marked.current ??= { hovered: "", walked: "" };
-  }, [layout]);
-  const uuidAt = (at: Cell | null) => (at && hostAt(layout, at)?.root.uuid) ?? "";
-  useEffect(() => {
-    if (marked.current) marked.current = { hovered: uuidAt(hovered), walked: uuidAt(walked) };
-  }, [hovered, walked]);
+    if (width && walked) frame.current!.focus({ preventScroll: true });
+    else if (width) setWalked(null);
+  }, [width > 0]);
   const cell = hovered ?? walked;
   const host = cell && hostAt(layout, cell);
   usePainting(frame, canvas, { layout, scale, changed, chosen: cell });
@@ -110,16 +103,29 @@ function top(frame: HTMLElement | null): number {
   return frame ? frame.getBoundingClientRect().top + scrollY : 0;
 }
 
-/** The host that the reader has just come back from. */
-function leftBehindHost(): string {
-  const { view, id } = parse(leftBehind());
-  return view === "host" ? id : "";
+/** A host, and the cell that it had when it was marked. */
+interface Mark {
+  uuid: string;
+  cell: Cell;
 }
 
-function cellOf({ placed }: Layout, uuid: string): Cell | null {
-  if (!uuid) return null;
-  for (let block = 0; block < placed.length; block += 1) {
-    const place = placed[block]!.hosts.findIndex(({ root }) => root.uuid === uuid);
+/** The host that the reader has just come back from. */
+function leftBehindHost(): Mark | null {
+  const { view, id } = parse(leftBehind());
+  return view === "host" ? { uuid: id, cell: { block: 0, place: 0 } } : null;
+}
+
+function markOf(layout: Layout, cell: Cell | null): Mark | null {
+  const host = cell && hostAt(layout, cell);
+  return host ? { uuid: host.root.uuid, cell } : null;
+}
+
+/** The cell that a host has now: the one in which it was marked if it is still there. */
+function cellOf(layout: Layout, mark: Mark | null): Cell | null {
+  if (!mark) return null;
+  if (hostAt(layout, mark.cell)?.root.uuid === mark.uuid) return mark.cell;
+  for (let block = 0; block < layout.placed.length; block += 1) {
+    const place = layout.placed[block]!.hosts.findIndex(({ root }) => root.uuid === mark.uuid);
     if (place >= 0) return { block, place };
   }
   return null;
@@ -178,12 +184,6 @@ function Tip({ host, scale, at, x, y, left }: Told) {
       {host.providers.length > 1 && <p class="dim">{count(host.providers.length)} providers</p>}
     </div>
   );
-}
-
-/** The hosts of the cells that the pointer and the keys are at; empty without one. */
-interface Marked {
-  hovered: string;
-  walked: string;
 }
 
 type Ref<T> = { current: T | null };
