@@ -205,24 +205,35 @@ const DELAY = 250;
 // The longest that the service counts.
 const LONGER = "&seconds=30";
 
+interface Found {
+  /** What was asked, in which world, how often and for how long. */
+  key: string;
+  answers: Answers;
+  failure: Failure | null;
+  busy: boolean;
+}
+
 /** Ask the question in its three ways; each answer is shown as it arrives. */
-function useAnswers(asked: Asked, times: number, seconds: string): [Answers, Failure | null, boolean] {
-  const [answers, setAnswers] = useState<Answers>({});
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const [busy, setBusy] = useState(true);
+function useAnswers(asked: Asked, times: number, seconds: string): Found {
   const { now, ignore, give, leave, host } = asked;
   const query = render(now);
-  const world = JSON.stringify({ ignore, give, leave });
+  const key = JSON.stringify([query, ignore, give, leave, host, times, seconds]);
+  const none: Found = { key, answers: {}, failure: null, busy: true };
+  const [found, setFound] = useState(none);
   useEffect(() => {
     const control = new AbortController();
     const { signal } = control;
+    const put = (more: Partial<Found>) =>
+      signal.aborted || setFound((before) => ({ ...(before.key === key ? before : none), ...more }));
+    const answers: Answers = {};
     const ask = async <T,>(kind: keyof Answers, path: string): Promise<void> => {
       const asks = path.slice(path.indexOf("?") + 1);
       const body = { query: asks, ask: kind, ignore_consumers: ignore, without_hosts: leave, providers: given(give) };
       const answer = isReal(asked)
         ? await get<T>(path, { signal })
         : await get<T>("ledger/v1/what-if", { method: "POST", body, signal });
-      setAnswers((before) => ({ ...before, [kind]: answer }));
+      Object.assign(answers, { [kind]: answer });
+      put({ answers: { ...answers } });
     };
     const all = async () => {
       try {
@@ -230,24 +241,18 @@ function useAnswers(asked: Asked, times: number, seconds: string): [Answers, Fai
         await ask("explanation", `ledger/v1/explanation?${query}&holders=true${about(host)}`);
         await ask("candidates", `allocation_candidates?${limited(query)}`);
         await ask("capacity", `ledger/v1/capacity?${query}${seconds}`);
-        setFailure(null);
-        setBusy(false);
+        put({ busy: false });
       } catch (error) {
-        if (signal.aborted) return;
-        setFailure(wrap(error, "ledger/v1/explanation"));
-        setBusy(false);
+        put({ failure: wrap(error, "ledger/v1/explanation"), busy: false });
       }
     };
-    setBusy(true);
-    setFailure(null);
-    setAnswers({});
     const timer = setTimeout(() => void all(), DELAY);
     return () => {
       clearTimeout(timer);
       control.abort();
     };
-  }, [query, world, host, times, seconds]);
-  return [answers, failure, busy];
+  }, [key]);
+  return found.key === key ? found : none;
 }
 
 function about(host: string): string {
@@ -261,7 +266,7 @@ function limited(query: string): string {
 function Answer({ asked }: { asked: Asked }) {
   const [times, setTimes] = useState(0);
   const [seconds, setSeconds] = useState("");
-  const [answers, failure, busy] = useAnswers(asked, times, seconds);
+  const { answers, failure, busy } = useAnswers(asked, times, seconds);
   const { explanation, capacity, candidates } = answers;
   return (
     <div class={busy ? "answer busy" : "answer"} aria-busy={busy}>

@@ -1,6 +1,6 @@
 // History: what has changed, when, by whom, and what was before; and levels over days.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { get } from "../api.ts";
 import type { Sum } from "../fleet.ts";
 import { goBack, isOfConsumer, knownSince, tell, who, type Entry, type Level } from "../history.ts";
@@ -98,10 +98,10 @@ interface ListOf {
 
 /** Entries, the newest first, read again when something has changed. */
 export function HistoryList({ filters, size }: ListOf) {
-  const [pages, setPages] = useState(1);
+  const [shown, setShown] = useState({ asked: "", pages: 1 });
   const { seen } = useSource(live);
   const asked = path(filters, size, "");
-  useEffect(() => setPages(1), [asked]);
+  const pages = shown.asked === asked ? shown.pages : 1;
   const read = async (signal: AbortSignal) => {
     const history: Entry[] = [];
     let marker = "";
@@ -141,7 +141,7 @@ export function HistoryList({ filters, size }: ListOf) {
       </div>
       {marker && (
         <p>
-          <button type="button" onClick={() => setPages(pages + 1)}>
+          <button type="button" onClick={() => setShown({ asked, pages: pages + 1 })}>
             Show earlier
           </button>{" "}
           <span class="dim">the last {plural(history.length, "change")} are shown</span>
