@@ -191,7 +191,7 @@ def document(
 ) -> dict[str, Any]:
     """Return the error document.
 
-    :param detail: the error's message as it is shown, stock sentence included
+    :param detail: the error's message as it is shown, its usual sentence included
     :param version: the microversion of the request; None if none was agreed on,
         which leaves the code out
     """

@@ -57,8 +57,8 @@ class PlacementError(Exception):
     @property
     def reason(self) -> str:
         """The part of the detail that is about this request, not about the status."""
-        stock, _, message = self.detail.partition("\n\n")
-        return message.strip() or stock.strip()
+        usual, _, message = self.detail.partition("\n\n")
+        return message.strip() or usual.strip()
 
     def __str__(self) -> str:
         marks = [

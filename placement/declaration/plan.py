@@ -438,14 +438,14 @@ def _is_as_declared(member: Provider, prior: Declared) -> bool:
         member.traits <= prior.traits
         and member.aggregates <= prior.aggregates
         and all(
-            is_same(unit.stored_of(stock), prior.inventories.get(name))
-            for name, stock in member.inventories.items()
+            is_same(unit.stored_of(inventory), prior.inventories.get(name))
+            for name, inventory in member.inventories.items()
         )
     )
-    for name, stock in sorted(member.inventories.items()):
-        if is_so and stock.used:
+    for name, inventory in sorted(member.inventories.items()):
+        if is_so and inventory.used:
             raise Undeclarable(
-                f"{stock.used} {name} of {member.name} are in use, so it cannot be "
+                f"{inventory.used} {name} of {member.name} are in use, so it cannot be "
                 "removed."
             )
     return is_so

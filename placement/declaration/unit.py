@@ -43,7 +43,9 @@ def compare_inventories(
 
     :raises Undeclarable: an inventory in use would go, or become too small
     """
-    known = {name: stored_of(stock) for name, stock in provider.inventories.items()}
+    known = {
+        name: stored_of(inventory) for name, inventory in provider.inventories.items()
+    }
     wanted, changes, drift = dict(known), [], []
     for name, value in sorted(part.inventories.items()):
         holder = _holder(name, value, owners)
@@ -69,9 +71,9 @@ def compare_inventories(
     return Compared(wanted if wanted != known else None, changes, drift)
 
 
-def stored_of(stock: Inventory) -> Inventory:
+def stored_of(inventory: Inventory) -> Inventory:
     """Return an inventory without what is used of it."""
-    return Inventory(*[getattr(stock, name) for name in FIELDS])
+    return Inventory(*[getattr(inventory, name) for name in FIELDS])
 
 
 def _holder(name: str, value: Inventory | None, owners: Owners) -> str | None:
@@ -94,15 +96,15 @@ def _check_use(provider: Provider, name: str, wanted: Inventory | None) -> None:
 
     :raises Undeclarable: it cannot
     """
-    stock: InventoryUsage = provider.inventories[name]
-    if wanted is None and stock.used:
+    inventory: InventoryUsage = provider.inventories[name]
+    if wanted is None and inventory.used:
         raise Undeclarable(
-            f"{stock.used} {name} of {provider.name} are in use, so the inventory "
+            f"{inventory.used} {name} of {provider.name} are in use, so the inventory "
             "cannot be removed."
         )
-    if wanted and wanted.capacity < min(stock.used, stock.capacity):
+    if wanted and wanted.capacity < min(inventory.used, inventory.capacity):
         raise Undeclarable(
-            f"{stock.used} {name} of {provider.name} are in use: a capacity of "
+            f"{inventory.used} {name} of {provider.name} are in use: a capacity of "
             f"{wanted.capacity} is too small."
         )
 
@@ -190,8 +192,8 @@ def drift_of(declared: Declared, provider: Provider | None, name: str) -> list[C
             Change(f"{name}/parent", declared.parent_uuid, provider.parent_uuid)
         )
     for resource_class, value in sorted(declared.inventories.items()):
-        stock = provider.inventories.get(resource_class)
-        known = stored_of(stock) if stock else None
+        inventory = provider.inventories.get(resource_class)
+        known = stored_of(inventory) if inventory else None
         if not is_same(known, value):
             drift.append(Change(f"{name}/inventories/{resource_class}", value, known))
     for kind, wanted, there in (

@@ -191,8 +191,10 @@ class _Host:
     ) -> list[Consumer]:
         """Return servers of the usual kind, more of them on a busier host."""
         room = {
-            name: int((stock.total - stock.reserved) * stock.ratio * self._busy)
-            for name, stock in inventories.items()
+            name: int(
+                (inventory.total - inventory.reserved) * inventory.ratio * self._busy
+            )
+            for name, inventory in inventories.items()
         }
         found: list[Consumer] = []
         while True:

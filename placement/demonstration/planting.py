@@ -125,15 +125,15 @@ class _Planter:
                 {
                     "resource_provider_id": self._ids[provider.name],
                     "resource_class_id": class_ids[name],
-                    "total": stock.total,
-                    "reserved": stock.reserved,
+                    "total": inventory.total,
+                    "reserved": inventory.reserved,
                     "min_unit": 1,
-                    "max_unit": stock.total,
+                    "max_unit": inventory.total,
                     "step_size": 1,
-                    "allocation_ratio": stock.ratio,
+                    "allocation_ratio": inventory.ratio,
                 }
                 for provider in self.providers
-                for name, stock in provider.inventories.items()
+                for name, inventory in provider.inventories.items()
             ),
         )
 

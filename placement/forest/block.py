@@ -161,8 +161,8 @@ def _rooms_of(tree: Tree) -> dict[str, int]:
     """Return the most that a member has room for, by resource class."""
     rooms: dict[str, int] = {}
     for member in tree.members:
-        for name, stock in member.inventories.items():
-            room = max(stock.room, NO_ROOM)
+        for name, inventory in member.inventories.items():
+            room = max(inventory.room, NO_ROOM)
             if room > rooms.get(name, NO_ROOM - 1):
                 rooms[name] = room
     return rooms

@@ -68,11 +68,11 @@ def _of_provider(provider: Provider, ids: Mapping[str, int]) -> Sums:
     """
     own = weight(provider.id)
     inventories = used = 0
-    for name, stock in provider.inventories.items():
+    for name, inventory in provider.inventories.items():
         kind = _digest_of_name(name)
-        fields = sum(map(operator.mul, _fields_of(stock), _FACTORS))
+        fields = sum(map(operator.mul, _fields_of(inventory), _FACTORS))
         inventories += kind * (fields % MODULUS)
-        used += kind * stock.used
+        used += kind * inventory.used
     row = (
         provider.id,
         ids.get(provider.parent_uuid or "", 0),

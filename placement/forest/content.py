@@ -45,21 +45,24 @@ def _list_provider(provider: Provider) -> tuple[object, ...]:
         provider.parent_uuid,
         provider.root_uuid,
         provider.generation,
-        [(name, *_list_stock(stock)) for name, stock in provider.inventories.items()],
+        [
+            (name, *_list_inventory(inventory))
+            for name, inventory in provider.inventories.items()
+        ],
         provider.trait_names,
         sorted(provider.aggregates),
     )
 
 
-def _list_stock(stock: InventoryUsage) -> tuple[object, ...]:
+def _list_inventory(inventory: InventoryUsage) -> tuple[object, ...]:
     return (
-        stock.total,
-        stock.reserved,
-        stock.min_unit,
-        stock.max_unit,
-        stock.step_size,
-        stock.allocation_ratio,
-        stock.used,
+        inventory.total,
+        inventory.reserved,
+        inventory.min_unit,
+        inventory.max_unit,
+        inventory.step_size,
+        inventory.allocation_ratio,
+        inventory.used,
     )
 
 

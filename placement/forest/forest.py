@@ -331,8 +331,8 @@ def _least_amounts(groups: Sequence[Group]) -> dict[str, int]:
 
 
 def _has(provider: Provider, name: str, amount: int) -> bool:
-    stock = provider.inventories.get(name)
-    return stock is not None and stock.room >= amount
+    inventory = provider.inventories.get(name)
+    return inventory is not None and inventory.room >= amount
 
 
 def _helped(providers: Iterator[Provider]) -> frozenset[str]:

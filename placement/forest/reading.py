@@ -20,7 +20,7 @@ from placement.db import models
 from placement.forest.vocabulary import Vocabulary
 from placement.model.inventory import FIELDS, InventoryUsage
 from placement.model.tree import Provider, Tree, walk
-from placement.objects import inventory
+from placement.objects.inventory import USED
 
 # Ids, or UUIDs, that the database has joined into one string.
 SEPARATOR = ","
@@ -144,7 +144,7 @@ _TOGETHER = (
         _of_one(_TRAITS, _trait.resource_provider_id),
         _of_one(_AGGREGATES, _aggregate.resource_provider_id),
         *_INVENTORY_COLUMNS,
-        inventory.USED,
+        USED,
     )
     .outerjoin(_inventory, _inventory.resource_provider_id == _provider.id)
     .order_by(_inventory.resource_class_id)
@@ -284,10 +284,10 @@ class _Loader:
                 continue
             # Sums are decimal numbers on some databases.
             values = (*fields, int(used))
-            stock = known.get(values)
-            if stock is None:
-                stock = known[values] = InventoryUsage(*values)
-            inventories.setdefault(provider_id, {})[classes[class_id]] = stock
+            inventory = known.get(values)
+            if inventory is None:
+                inventory = known[values] = InventoryUsage(*values)
+            inventories.setdefault(provider_id, {})[classes[class_id]] = inventory
             times.setdefault(provider_id, []).append(modified)
         shared: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         return {
@@ -327,8 +327,8 @@ def _like(provider: Provider, former: Provider | None) -> Provider:
         parent_uuid=_same(former.parent_uuid, provider.parent_uuid),
         root_uuid=_same(former.root_uuid, provider.root_uuid),
         inventories={
-            name: _same(former.inventories.get(name), stock)
-            for name, stock in provider.inventories.items()
+            name: _same(former.inventories.get(name), inventory)
+            for name, inventory in provider.inventories.items()
         },
         trait_names=former.trait_names if same_traits else provider.trait_names,
         traits=former.traits if same_traits else provider.traits,

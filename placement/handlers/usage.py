@@ -10,7 +10,7 @@ from placement_foundation.http.operation import Reply
 def list_provider_usages(call: Call[None]) -> Reply:
     """Show how much of each inventory of a provider is used."""
     _, provider = call.named_provider()
-    used = {name: stock.used for name, stock in provider.inventories.items()}
+    used = {name: inventory.used for name, inventory in provider.inventories.items()}
     value = wire.ProviderUsages(provider.generation, used)
     return Reply(value, modified=clock.now())
 

@@ -10,7 +10,7 @@ from placement import errors
 from placement.db import models
 from placement.model.allocation import Claim, Place, class_names, provider_uuids
 from placement.model.inventory import FIELDS, Inventory, InventoryUsage
-from placement.objects import inventory
+from placement.objects.inventory import USED
 from placement.objects.resource_provider import KnownProvider
 from placement_foundation.database import storage
 
@@ -19,7 +19,7 @@ _INVENTORIES = (
     sa.select(
         _stored.resource_provider_id,
         _stored.resource_class_id,
-        inventory.USED,
+        USED,
         *[getattr(_stored, name) for name in FIELDS],
     )
     .where(
@@ -64,8 +64,8 @@ def check_room(
     """
     _check_inventories(claims, inventories)
     left = {
-        place: _take(stock, -freed.get(place, 0))
-        for place, stock in inventories.items()
+        place: _take(inventory, -freed.get(place, 0))
+        for place, inventory in inventories.items()
     }
     for claim in claims:
         for uuid, amounts in claim.amounts.items():
@@ -87,8 +87,8 @@ def list_refused(
     The parameters are those of ``check_room``.
     """
     left = {
-        place: _take(stock, -freed.get(place, 0))
-        for place, stock in inventories.items()
+        place: _take(inventory, -freed.get(place, 0))
+        for place, inventory in inventories.items()
     }
     refused = []
     for claim in claims:
@@ -120,21 +120,21 @@ def _check_inventories(claims: Collection[Claim], inventories: Iterable[Place]) 
 
 
 def _check_amount(
-    place: Place, amount: int, stock: InventoryUsage, used_before: int
+    place: Place, amount: int, inventory: InventoryUsage, used_before: int
 ) -> None:
     """Check that an amount fits.
 
     After an inventory has shrunk, more may be used than it has. Then a write is
     accepted as long as it does not use more than was used before.
     """
-    if not stock.suits(amount):
+    if not inventory.suits(amount):
         raise _refusal(place, "violate inventory constraints")
-    if not stock.holds(amount) and stock.used + amount > used_before:
+    if not inventory.holds(amount) and inventory.used + amount > used_before:
         raise _refusal(place, "exceed the capacity")
 
 
-def _take(stock: InventoryUsage, amount: int) -> InventoryUsage:
-    return dataclasses.replace(stock, used=stock.used + amount)
+def _take(inventory: InventoryUsage, amount: int) -> InventoryUsage:
+    return dataclasses.replace(inventory, used=inventory.used + amount)
 
 
 def _no_inventory(names: Iterable[str], uuids: Iterable[str]) -> errors.Conflict:

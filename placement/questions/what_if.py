@@ -101,9 +101,9 @@ def _imagine_provider(
 ) -> Provider:
     inventories = {
         name: dataclasses.replace(
-            stock, used=stock.used - freed.get((provider.uuid, name), 0)
+            inventory, used=inventory.used - freed.get((provider.uuid, name), 0)
         )
-        for name, stock in provider.inventories.items()
+        for name, inventory in provider.inventories.items()
     }
     if change is None:
         return dataclasses.replace(provider, inventories=inventories)
@@ -111,7 +111,7 @@ def _imagine_provider(
         if fields is None:
             inventories.pop(name, None)
         else:
-            inventories[name] = _imagine_stock(
+            inventories[name] = _imagine_inventory(
                 provider, name, inventories.get(name), fields
             )
     # In the same order as when they are loaded.
@@ -129,21 +129,21 @@ def _imagine_provider(
     )
 
 
-def _imagine_stock(
+def _imagine_inventory(
     provider: Provider,
     name: str,
-    stock: InventoryUsage | None,
+    inventory: InventoryUsage | None,
     fields: Mapping[str, Any],
 ) -> InventoryUsage:
-    """Return a stock with changed fields, or a new one if there was none."""
-    if stock is None and "total" not in fields:
+    """Return an inventory with changed fields, or a new one if there was none."""
+    if inventory is None and "total" not in fields:
         raise errors.BadRequest(
             f"Resource provider {provider.uuid} has no inventory of class {name}: its "
             "total is needed."
         )
-    known = {field: getattr(stock, field) for field in FIELDS} if stock else {}
+    known = {field: getattr(inventory, field) for field in FIELDS} if inventory else {}
     wanted = Inventory(**{**known, **fields})
     fault = complain(provider.uuid, name, wanted, reserved_may_be_total=True)
     if fault:
         raise errors.BadRequest(fault)
-    return InventoryUsage.of(wanted, stock.used if stock else 0)
+    return InventoryUsage.of(wanted, inventory.used if inventory else 0)

@@ -373,8 +373,8 @@ def _mapped(mappings: Mapping[str, list[Provider]]) -> Json:
 
 def _list_resources(provider: Provider) -> dict[str, Json]:
     return {
-        name: {"capacity": stock.capacity, "used": stock.used}
-        for name, stock in provider.inventories.items()
+        name: {"capacity": inventory.capacity, "used": inventory.used}
+        for name, inventory in provider.inventories.items()
     }
 
 

@@ -268,12 +268,12 @@ def _render_finding(each: Finding, explanation: Explanation) -> Json:
     if each.provider:
         document["has"] = each.has
         document["provider"] = each.provider.uuid
-    if each.provider and each.stock and each.constraint.kind == "room":
-        document["capacity"] = each.stock.capacity
-        document["used"] = each.stock.used
-        document["total"] = each.stock.total
-        document["reserved"] = each.stock.reserved
-        document["allocation_ratio"] = each.stock.allocation_ratio
+    if each.provider and each.inventory and each.constraint.kind == "room":
+        document["capacity"] = each.inventory.capacity
+        document["used"] = each.inventory.used
+        document["total"] = each.inventory.total
+        document["reserved"] = each.inventory.reserved
+        document["allocation_ratio"] = each.inventory.allocation_ratio
         key = (each.provider.uuid, str(each.constraint.resource_class))
         if explanation.holders is not None:
             document["holders"] = [

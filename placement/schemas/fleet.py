@@ -71,13 +71,13 @@ class Property(NamedTuple):
     key: Callable[[Member], Hashable] | None = None
 
 
-_stock = attrgetter(*INVENTORY_FIELDS)
+_inventory = attrgetter(*INVENTORY_FIELDS)
 
 
 def _key_of_inventories(member: Member) -> Hashable:
     """Return the inventories without what is used of them."""
     return tuple(
-        (name, _stock(each)) for name, each in member.provider.inventories.items()
+        (name, _inventory(each)) for name, each in member.provider.inventories.items()
     )
 
 

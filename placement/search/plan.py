@@ -92,10 +92,10 @@ class Plan:
         name = self.contended[which]
         if name == ISOLATION:
             return 1
-        stock = provider.inventories.get(name.removeprefix(FREE))
-        if stock is None:
+        inventory = provider.inventories.get(name.removeprefix(FREE))
+        if inventory is None:
             return 0
-        return stock.free if name.startswith(FREE) else stock.room
+        return inventory.free if name.startswith(FREE) else inventory.room
 
     @property
     def bound(self) -> int:

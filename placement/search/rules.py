@@ -19,8 +19,8 @@ PickRule: TypeAlias = Callable[[State, Slot, Provider], bool]
 def fits(provider: Provider, want: Want) -> bool:
     """``resources``: one provider has inventory and room for each amount."""
     for resource_class, amount in want.resources:
-        stock = provider.inventories.get(resource_class)
-        if stock is None or not stock.fits(amount):
+        inventory = provider.inventories.get(resource_class)
+        if inventory is None or not inventory.fits(amount):
             return False
     return True
 
@@ -28,12 +28,12 @@ def fits(provider: Provider, want: Want) -> bool:
 def fits_in_part(provider: Provider, want: Want) -> bool:
     """``resources``, as far as they still matter in a relaxed group."""
     for part in want.parts:
-        stock = provider.inventories.get(part.resource_class)
-        if stock is None:
+        inventory = provider.inventories.get(part.resource_class)
+        if inventory is None:
             return False
-        if part.unit and not stock.suits(part.amount):
+        if part.unit and not inventory.suits(part.amount):
             return False
-        if part.room and not stock.holds(part.amount):
+        if part.room and not inventory.holds(part.amount):
             return False
     return True
 

@@ -115,11 +115,11 @@ def _lack(unmet: Json) -> str:
         return needs
     has = f"has {_told(unmet['has'])}"
     if "capacity" in unmet:
-        has += f" ({_stock(unmet)})"
+        has += f" ({_inventory(unmet)})"
     return f"{needs}, {has}"
 
 
-def _stock(unmet: Json) -> str:
+def _inventory(unmet: Json) -> str:
     """Return how much of an inventory is used, and what makes its capacity less."""
     said = f"{unmet['used']} of {unmet['capacity']} used"
     reserved, ratio = unmet.get("reserved", 0), unmet.get("allocation_ratio", 1)
@@ -192,7 +192,7 @@ def draw_fleet(console: Console, document: Json) -> None:
         table.add_column("", no_wrap=True)
     for name in ("USED", "CAPACITY"):
         table.add_column(name, justify="right", no_wrap=True)
-    for cells, used, capacity in _stocks(document):
+    for cells, used, capacity in _inventories(document):
         bar = [] if capacity is None else [_share(used, max(capacity, used))]
         table.add_row(
             *cells,
@@ -203,7 +203,7 @@ def draw_fleet(console: Console, document: Json) -> None:
     _print(console, table)
 
 
-def _stocks(document: Json) -> Iterator[tuple[list[Text], int, int | None]]:
+def _inventories(document: Json) -> Iterator[tuple[list[Text], int, int | None]]:
     depths: dict[str | None, int] = {None: -1}
     for each in document["providers"]:
         depth = depths.get(each["parent_provider_uuid"], -1) + 1

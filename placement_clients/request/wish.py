@@ -77,10 +77,10 @@ def score(
             return float(root == name)
         capacity = free = 0
         for uuid, each in members.items():
-            if stock := each["resources"].get(name):
+            if inventory := each["resources"].get(name):
                 wanted = taken.get(uuid, {}).get("resources", {}).get(name, 0)
-                capacity += stock["capacity"]
-                free += stock["capacity"] - stock["used"] - wanted
+                capacity += inventory["capacity"]
+                free += inventory["capacity"] - inventory["used"] - wanted
         return min(max(free / capacity, 0.0), 1.0) if capacity > 0 else 0.0
 
     return sum(each.weight * value(each.quality, each.name) for each in wish.prefer)

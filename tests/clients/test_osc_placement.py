@@ -112,7 +112,7 @@ class Shell:
         assert made["uuid"] == made["name"] == uuid
         return uuid
 
-    def stock(self, provider: str, *amounts: str) -> None:
+    def inventory(self, provider: str, *amounts: str) -> None:
         arguments = [word for amount in amounts for word in ("--resource", amount)]
         self.ask("resource provider inventory set", provider, *arguments)
 
@@ -220,8 +220,8 @@ def test_trees_of_providers(shell: Shell) -> None:
 
 def test_providers_are_found(shell: Shell) -> None:
     rich, poor = shell.make_provider(), shell.make_provider()
-    shell.stock(rich, "FPGA=8")
-    shell.stock(poor, "FPGA=2")
+    shell.inventory(rich, "FPGA=8")
+    shell.inventory(poor, "FPGA=2")
     shell.ask("resource provider trait set", rich, "--trait", "HW_GPU_API_DXVA")
     shell.ask("resource provider trait set", poor, "--trait", "HW_NIC_ACCEL_TLS")
     ours, theirs = new_uuid(), new_uuid()
@@ -333,8 +333,8 @@ def test_traits_of_a_provider(shell: Shell) -> None:
 @pytest.mark.parametrize("version", [OLDEST, "1.8", "1.12", "1.28", LATEST])
 def test_allocations(shell: Shell, version: str) -> None:
     provider, other = shell.make_provider(), shell.make_provider()
-    shell.stock(provider, "VCPU=8", "DISK_GB=100")
-    shell.stock(other, "DISK_GB=100")
+    shell.inventory(provider, "VCPU=8", "DISK_GB=100")
+    shell.inventory(other, "DISK_GB=100")
     consumer, project = new_uuid(), new_uuid()
     owner: list[str] = []
     if version != OLDEST:
@@ -382,7 +382,7 @@ def test_allocations(shell: Shell, version: str) -> None:
 def test_parts_of_allocations_are_removed(shell: Shell, version: str) -> None:
     provider, other = shell.make_provider(), shell.make_provider()
     for each in (provider, other):
-        shell.stock(each, "VCPU=8", "DISK_GB=100")
+        shell.inventory(each, "VCPU=8", "DISK_GB=100")
     consumer = new_uuid()
     owner = ["--project-id", "blue", "--user-id", "ann"]
     if version == LATEST:
@@ -414,7 +414,7 @@ def test_parts_of_allocations_are_removed(shell: Shell, version: str) -> None:
 
 def test_usages_of_a_project(shell: Shell) -> None:
     provider, project = shell.make_provider(), new_uuid()
-    shell.stock(provider, "VCPU=8")
+    shell.inventory(provider, "VCPU=8")
     for user in ("ann", "bob"):
         arguments = [new_uuid(), "--allocation", f"rp={provider},VCPU=2"]
         owner = ["--project-id", project, "--user-id", user]
@@ -433,9 +433,9 @@ def test_usages_of_a_project(shell: Shell) -> None:
 def test_candidates(shell: Shell) -> None:
     root = shell.make_provider()
     children = [shell.make_provider("--parent-provider", root) for _ in range(2)]
-    shell.stock(root, "PGPU=8", "MEMORY_MB=1024")
+    shell.inventory(root, "PGPU=8", "MEMORY_MB=1024")
     for child in children:
-        shell.stock(child, "VGPU=1")
+        shell.inventory(child, "VGPU=1")
     arguments = [children[0], "--trait", "HW_GPU_API_DXVA"]
     shell.ask("resource provider trait set", *arguments)
     group = new_uuid()
@@ -481,7 +481,7 @@ def test_candidates(shell: Shell) -> None:
 
 def test_a_provider_is_shown_with_its_allocations(shell: Shell) -> None:
     provider, consumer = shell.make_provider(), new_uuid()
-    shell.stock(provider, "VCPU=8")
+    shell.inventory(provider, "VCPU=8")
     arguments = [consumer, "--allocation", f"rp={provider},VCPU=2"]
     owner = ["--project-id", "blue", "--user-id", "ann"]
     kind = ["--consumer-type", "INSTANCE"]

@@ -52,14 +52,14 @@ def providers_of(database: Database) -> dict[str, Provider]:
 def there(database: Database) -> dict[Unit, Any]:
     units: dict[Unit, Any] = {}
     for name, each in providers_of(database).items():
-        for kind, stock in each.inventories.items():
+        for kind, found in each.inventories.items():
             units[name, "inventories", kind] = Inventory(
-                stock.total,
-                stock.reserved,
-                stock.min_unit,
-                stock.max_unit,
-                stock.step_size,
-                stock.allocation_ratio,
+                found.total,
+                found.reserved,
+                found.min_unit,
+                found.max_unit,
+                found.step_size,
+                found.allocation_ratio,
             )
         units |= {(name, "traits", trait): True for trait in each.traits}
         units |= {(name, "aggregates", uuid): True for uuid in each.aggregates}
@@ -320,20 +320,20 @@ def test_what_is_declared_absent_is_removed_and_drifts_if_it_comes_back(
 def test_a_dry_run_answers_as_the_request_and_writes_nothing(
     client: Client, database: Database
 ) -> None:
-    stock = {"inventories": {"CUSTOM_FPGA": 4}}
+    inventory = {"inventories": {"CUSTOM_FPGA": 4}}
     names = ("unchanged", "changed", "conflict", "refused", "removed")
-    post(client, *({"name": name, **stock} for name in names))
+    post(client, *({"name": name, **inventory} for name in names))
     host = providers_of(database)["refused"].uuid
     assert client.claim(new_uuid(), {host: {"CUSTOM_FPGA": 3}}).status == 204
     more = {"name": "conflict", "inventories": {"CUSTOM_FPGA": 8}}
     post(client, more, owner="gpu-team", force=True)
     asked: dict[str, Any] = {
         "trees": [
-            {"name": "unchanged", **stock},
+            {"name": "unchanged", **inventory},
             {"name": "changed", "traits": ["CUSTOM_NEW"]},
-            {"name": "conflict", **stock},
+            {"name": "conflict", **inventory},
             {"name": "refused", "inventories": {"CUSTOM_FPGA": 2}},
-            {"name": "created", **stock, "children": [{"name": "gpu"}]},
+            {"name": "created", **inventory, "children": [{"name": "gpu"}]},
         ],
         "resource_classes": ["CUSTOM_SPARE"],
         "aggregates": {"rack-17": declaring.AGGREGATES[0]},
@@ -535,8 +535,8 @@ def test_claims_go_on_beside_applying(client: Client, database: Database) -> Non
     results = at_once(calls)
     assert results[:8] == ["204"] * 8
     assert set(results[8:]) <= {"changed", "unchanged"}
-    stock = providers_of(database)["host"].inventories["VCPU"]
-    assert (stock.used, stock.total // 8) == (8, 250)
+    inventory = providers_of(database)["host"].inventories["VCPU"]
+    assert (inventory.used, inventory.total // 8) == (8, 250)
 
 
 def test_those_who_create_the_same_hosts_at_once_all_succeed(

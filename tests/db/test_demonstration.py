@@ -75,8 +75,8 @@ def test_the_cloud_is_the_same_each_time_and_nothing_in_it_is_overfull() -> None
                     key = (provider, name)
                     used[key] = used.get(key, 0) + amount
     for (provider, name), amount in used.items():
-        stock = inventories[provider][name]
-        assert amount <= (stock.total - stock.reserved) * stock.ratio
+        inventory = inventories[provider][name]
+        assert amount <= (inventory.total - inventory.reserved) * inventory.ratio
     # Some are busy, and some have room.
     shares = [
         amount / inventories[provider][name].total

@@ -393,13 +393,13 @@ def check_nothing_hangs(database: Database) -> None:
     for column, target in references:
         hanging = sa.select(column).where(column.not_in(sa.select(target)))
         assert rows(database, hanging) == [], str(column)
-    stocked = sa.select(
+    with_inventories = sa.select(
         models.Inventory.resource_provider_id, models.Inventory.resource_class_id
     )
     used = sa.tuple_(
         models.Allocation.resource_provider_id, models.Allocation.resource_class_id
     )
-    hanging = sa.select(models.Allocation.id).where(used.not_in(stocked))
+    hanging = sa.select(models.Allocation.id).where(used.not_in(with_inventories))
     assert rows(database, hanging) == []
 
 

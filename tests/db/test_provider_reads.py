@@ -369,10 +369,10 @@ def test_a_generation_is_that_of_the_database_whoever_has_raised_it(
     host, other = (one.client.make_provider(VCPU=8) for _ in range(2))
     ask(one, f"/resource_providers?uuid={host}")
     with one.database.engine.begin() as connection:
-        row, stock = models.ResourceProvider, models.Inventory
+        row, inventory = models.ResourceProvider, models.Inventory
         provider_id = connection.scalar(sa.select(row.id).where(row.uuid == host))
-        mine = stock.resource_provider_id == provider_id
-        connection.execute(sa.update(stock).where(mine).values(total=5))
+        mine = inventory.resource_provider_id == provider_id
+        connection.execute(sa.update(inventory).where(mine).values(total=5))
         connection.execute(
             sa.update(row).where(row.uuid == host).values(generation=row.generation + 1)
         )

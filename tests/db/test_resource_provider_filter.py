@@ -48,13 +48,13 @@ class Host:
         )
 
     def has(self, name: str, amount: int) -> bool:
-        stock = self.inventories.get(name)
+        inventory = self.inventories.get(name)
         return (
-            stock is not None
-            and stock.min_unit <= amount <= stock.max_unit
-            and amount % stock.step_size == 0
+            inventory is not None
+            and inventory.min_unit <= amount <= inventory.max_unit
+            and amount % inventory.step_size == 0
             and self.used.get(name, 0) + amount
-            <= (stock.total - stock.reserved) * stock.allocation_ratio
+            <= (inventory.total - inventory.reserved) * inventory.allocation_ratio
         )
 
 

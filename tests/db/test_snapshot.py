@@ -322,9 +322,10 @@ def test_a_provider_may_have_more_traits_than_mysql_joins_by_default(
 def test_the_last_unit_there_is_can_be_had_whatever_digits_a_ratio_loses(
     planted: Database, ratio: float
 ) -> None:
-    stock = forest.Inventory(total=10**7, allocation_ratio=ratio)
+    inventory = forest.Inventory(total=10**7, allocation_ratio=ratio)
     plant_in(
-        planted, [forest.Node("host", None, {"VCPU": stock}, frozenset(), frozenset())]
+        planted,
+        [forest.Node("host", None, {"VCPU": inventory}, frozenset(), frozenset())],
     )
     loaded = planted.read(everything)
     last = loaded.trees[0].root.inventories["VCPU"].capacity

@@ -182,7 +182,7 @@ def misplace(connection: sa.Connection) -> None:
     )
 
 
-def change_used_stock(**values: Any) -> Plant:
+def change_used_inventory(**values: Any) -> Plant:
     """Return what changes the inventory that the first allocation uses."""
 
     def plant(connection: sa.Connection) -> None:
@@ -311,12 +311,12 @@ DAMAGE: dict[str, tuple[Plant, bool]] = {
 }
 # Other ways to break the same rules.
 MORE: list[tuple[str, Plant]] = [
-    ("over-capacity", change_used_stock(total=0)),
-    ("over-capacity", change_used_stock(reserved=models.Inventory.total)),
-    ("over-capacity", change_used_stock(allocation_ratio=0.001)),
-    ("odd-amount", change_used_stock(min_unit=1_000_000)),
-    ("odd-amount", change_used_stock(max_unit=models.Inventory.min_unit - 1)),
-    ("odd-amount", change_used_stock(step_size=1_000_000)),
+    ("over-capacity", change_used_inventory(total=0)),
+    ("over-capacity", change_used_inventory(reserved=models.Inventory.total)),
+    ("over-capacity", change_used_inventory(allocation_ratio=0.001)),
+    ("odd-amount", change_used_inventory(min_unit=1_000_000)),
+    ("odd-amount", change_used_inventory(max_unit=models.Inventory.min_unit - 1)),
+    ("odd-amount", change_used_inventory(step_size=1_000_000)),
     *[
         ("impossible-inventory", change(models.Inventory, **{name: least - 1}))
         for name, least in {

@@ -113,8 +113,8 @@ class ForeignWriter:
         for old in self.bare()[:1]:
             inventories = self.delete(old)
             new_id = self.create(old)
-            for stock in inventories:
-                values = {**stock._asdict(), "resource_provider_id": new_id}
+            for inventory in inventories:
+                values = {**inventory._asdict(), "resource_provider_id": new_id}
                 del values["id"]
                 self.execute(sa.insert(Inventory).values(**values))
             return True
@@ -247,11 +247,13 @@ class ForeignWriter:
         for row in self.rows(Allocation):
             of_class = Inventory.resource_class_id == row.resource_class_id
             elsewhere = Inventory.resource_provider_id != row.resource_provider_id
-            for stock in self.rows(Inventory, of_class, elsewhere)[:1]:
+            for inventory in self.rows(Inventory, of_class, elsewhere)[:1]:
                 self.update(
-                    Allocation, row.id, resource_provider_id=stock.resource_provider_id
+                    Allocation,
+                    row.id,
+                    resource_provider_id=inventory.resource_provider_id,
                 )
-                self.raise_generation(stock.resource_provider_id)
+                self.raise_generation(inventory.resource_provider_id)
                 return True
         return False
 

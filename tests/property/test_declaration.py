@@ -105,8 +105,8 @@ class Memory:
     def there(self) -> dict[declaring.Unit, Any]:
         units: dict[declaring.Unit, Any] = {}
         for each in self.providers.values():
-            for name, stock in each.inventories.items():
-                fields = dataclasses.asdict(stock)
+            for name, inventory in each.inventories.items():
+                fields = dataclasses.asdict(inventory)
                 del fields["used"], fields["room"]
                 units[each.name, "inventories", name] = Inventory(**fields)
             units |= {(each.name, "traits", name): True for name in each.traits}

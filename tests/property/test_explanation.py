@@ -221,21 +221,23 @@ def check_hosts(
                 lacks = HOST_LACKS[kind](nodes, root, value, name, None)
                 assert is_plain == lacks, (said, context)
             if is_plain and kind in ("room", "unit"):
-                stocks = [node.inventories.get(str(name)) for node in nodes]
-                assert any(has(stock, said) for stock in stocks if stock), (
+                inventories = [node.inventories.get(str(name)) for node in nodes]
+                assert any(
+                    has(inventory, said) for inventory in inventories if inventory
+                ), (
                     said,
                     context,
                 )
 
 
-def has(stock: forest.Inventory, said: str) -> bool:
+def has(inventory: forest.Inventory, said: str) -> bool:
     """Return whether the numbers in brackets are those of an inventory."""
     shown = dict(NUMBERS.findall(said.partition("(")[2]))
     free = re.findall(r"\((\d+) free", said)
     return all(
-        float(getattr(stock, field)) == pytest.approx(float(number))
+        float(getattr(inventory, field)) == pytest.approx(float(number))
         for field, number in shown.items()
-    ) and free in ([], [str(max(0, stock.capacity - stock.used))])
+    ) and free in ([], [str(max(0, inventory.capacity - inventory.used))])
 
 
 def room_left(brute: relaxed.BruteForce, reason: Reason) -> str:

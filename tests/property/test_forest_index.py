@@ -129,8 +129,10 @@ def use(rng: random.Random, tree: Tree) -> Tree:
             member,
             generation=member.generation + 1,
             inventories={
-                name: dataclasses.replace(stock, used=stock.used + rng.choice([0, 1]))
-                for name, stock in member.inventories.items()
+                name: dataclasses.replace(
+                    inventory, used=inventory.used + rng.choice([0, 1])
+                )
+                for name, inventory in member.inventories.items()
             },
         )
         for member in tree.members

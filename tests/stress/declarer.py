@@ -90,8 +90,8 @@ def _state(provider: Any) -> tuple[int, str]:
     if provider is None:
         return 0, ""
     totals = {
-        stock["total"]
-        for name, stock in provider["inventories"].items()
+        inventory["total"]
+        for name, inventory in provider["inventories"].items()
         if name in (CLASS, OF_CHILD)
     }
     return max(totals, default=0), ",".join(provider["traits"])

@@ -62,12 +62,12 @@ def test_the_product_of_total_and_ratio_is_not_rounded() -> None:
 
 
 def test_a_negative_capacity_holds_nothing() -> None:
-    for stock in (
+    for inventory in (
         InventoryUsage(1, reserved=2),
         InventoryUsage(1, allocation_ratio=-0.5),
     ):
         assert "exceed the capacity" in refusal(
-            claims({"host": {"VCPU": 1}}), {CPU: stock}
+            claims({"host": {"VCPU": 1}}), {CPU: inventory}
         )
 
 

@@ -352,7 +352,7 @@ def test_what_fits_is_what_suits_and_has_room() -> None:
     rng = random.Random(7)
     fitting = 0
     for _ in range(2_000):
-        stock = InventoryUsage(
+        inventory = InventoryUsage(
             total=rng.randint(0, 20),
             reserved=rng.randint(0, 5),
             min_unit=rng.randint(1, 4),
@@ -362,6 +362,8 @@ def test_what_fits_is_what_suits_and_has_room() -> None:
             used=rng.randint(0, 10),
         )
         amount = rng.randint(1, 8)
-        assert stock.fits(amount) == (stock.suits(amount) and stock.holds(amount))
-        fitting += stock.fits(amount)
+        assert inventory.fits(amount) == (
+            inventory.suits(amount) and inventory.holds(amount)
+        )
+        fitting += inventory.fits(amount)
     assert 100 < fitting < 1_900

@@ -96,10 +96,10 @@ def test_a_group_that_asks_for_nothing_to_be_found_is_judged_all_the_same() -> N
     query = (
         "resources_1=VCPU:1&required_2=!CUSTOM_C&same_subtree=_1,_2&group_policy=none"
     )
-    stock = {"VCPU": Inventory(64)}
+    inventory = {"VCPU": Inventory(64)}
     cloud = [
-        Node("with", None, stock, frozenset({"CUSTOM_C"}), frozenset()),
-        Node("without", None, stock, frozenset(), frozenset()),
+        Node("with", None, inventory, frozenset({"CUSTOM_C"}), frozenset()),
+        Node("without", None, inventory, frozenset(), frozenset()),
     ]
     request = parse(query_string.decode(query)).request
     asked = survey.Survey(forest.snapshot_of(cloud), request)

@@ -72,59 +72,59 @@ def _twice(name: str, meaning: str, *columns: Any) -> Rule:
     return Rule(name, meaning, broken)
 
 
-_stock = models.Inventory
+_inventory = models.Inventory
 _held = models.Allocation
-_of_stock = (_held.resource_provider_id == _stock.resource_provider_id) & (
-    _held.resource_class_id == _stock.resource_class_id
+_of_inventory = (_held.resource_provider_id == _inventory.resource_provider_id) & (
+    _held.resource_class_id == _inventory.resource_class_id
 )
 _used = (
     sa.select(sa.func.coalesce(sa.func.sum(_held.used), 0))
-    .where(_of_stock)
-    .correlate(_stock)
+    .where(_of_inventory)
+    .correlate(_inventory)
     .scalar_subquery()
 )
-_capacity = (_stock.total - _stock.reserved) * _stock.allocation_ratio
+_capacity = (_inventory.total - _inventory.reserved) * _inventory.allocation_ratio
 _place = (Provider.name.label("provider"), models.ResourceClass.name.label("class"))
-_placed = sa.join(_stock, Provider, Provider.id == _stock.resource_provider_id).join(
-    models.ResourceClass, models.ResourceClass.id == _stock.resource_class_id
-)
+_placed = sa.join(
+    _inventory, Provider, Provider.id == _inventory.resource_provider_id
+).join(models.ResourceClass, models.ResourceClass.id == _inventory.resource_class_id)
 
 _over_capacity = (
     sa.select(*_place, _capacity.label("capacity"), _used.label("used"))
     .select_from(_placed)
     # A float may be a little less than the number that was stored.
     .where(_used > 0, _used > _capacity + 0.0001)
-    .order_by(_stock.id)
+    .order_by(_inventory.id)
 )
 _odd_amounts = (
     sa.select(*_place, _held.consumer_id.label("consumer"), _held.used.label("amount"))
-    .select_from(_placed.join(_held, _of_stock))
+    .select_from(_placed.join(_held, _of_inventory))
     .where(
-        (_held.used < _stock.min_unit)
-        | (_held.used > _stock.max_unit)
-        | (_held.used % sa.func.nullif(_stock.step_size, 0) != 0)
+        (_held.used < _inventory.min_unit)
+        | (_held.used > _inventory.max_unit)
+        | (_held.used % sa.func.nullif(_inventory.step_size, 0) != 0)
     )
     .order_by(_held.id)
 )
 _impossible = (
-    sa.select(*_place, *[getattr(_stock, name) for name in ("total", "reserved")])
+    sa.select(*_place, *[getattr(_inventory, name) for name in ("total", "reserved")])
     .select_from(_placed)
     .where(
-        (_stock.total < 0)
-        | (_stock.total > LARGEST_AMOUNT)
-        | (_stock.reserved < 0)
-        | (_stock.min_unit < 1)
-        | (_stock.max_unit < 1)
-        | (_stock.step_size < 1)
+        (_inventory.total < 0)
+        | (_inventory.total > LARGEST_AMOUNT)
+        | (_inventory.reserved < 0)
+        | (_inventory.min_unit < 1)
+        | (_inventory.max_unit < 1)
+        | (_inventory.step_size < 1)
     )
-    .order_by(_stock.id)
+    .order_by(_inventory.id)
 )
 _negative = (
     sa.select(*_place, _capacity.label("capacity"))
     .select_from(_placed)
     # Capacities are rounded toward zero.
     .where(_capacity <= -1)
-    .order_by(_stock.id)
+    .order_by(_inventory.id)
 )
 _nothing_used = (
     sa.select(_held.id.label("row"), _held.consumer_id.label("consumer"), _held.used)
@@ -141,7 +141,7 @@ _without_inventory = (
     .select_from(_held)
     .join(Provider, Provider.id == _held.resource_provider_id)
     .join(models.ResourceClass, models.ResourceClass.id == _held.resource_class_id)
-    .where(~sa.select(_stock.id).where(_of_stock).correlate(_held).exists())
+    .where(~sa.select(_inventory.id).where(_of_inventory).correlate(_held).exists())
     .order_by(_held.id)
 )
 _without_record = (
@@ -289,16 +289,16 @@ RULES: Sequence[Rule] = (
     _orphans(
         "inventory-provider",
         "an inventory of a provider that does not exist",
-        _stock.resource_provider_id,
+        _inventory.resource_provider_id,
         Provider.id,
-        _stock.id.label("row"),
+        _inventory.id.label("row"),
     ),
     _orphans(
         "inventory-class",
         "an inventory of a resource class that does not exist",
-        _stock.resource_class_id,
+        _inventory.resource_class_id,
         models.ResourceClass.id,
-        _stock.id.label("row"),
+        _inventory.id.label("row"),
     ),
     _orphans(
         "provider-trait",
@@ -340,8 +340,8 @@ RULES: Sequence[Rule] = (
     _twice(
         "inventory-twice",
         "two inventories of one class of a provider",
-        _stock.resource_provider_id,
-        _stock.resource_class_id,
+        _inventory.resource_provider_id,
+        _inventory.resource_class_id,
     ),
     _twice("provider-name-twice", "a name of two providers", Provider.name),
     _twice("provider-uuid-twice", "a UUID of two providers", Provider.uuid),

@@ -77,7 +77,7 @@ class _Eye:
         self._ordered = any(len(names) > 1 for names in request.same_subtree)
         self._same = request.nested and not self._ordered
         self._sharing_with = functools.cache(snapshot.sharing_with)
-        self._stocks: dict[tuple[str, int], Sight] = {}
+        self._inventories: dict[tuple[str, int], Sight] = {}
         self._common: dict[tuple[frozenset[str], frozenset[str]], frozenset[str]] = {}
         self._numbers: dict[Sight, int] = {}
 
@@ -110,7 +110,7 @@ class _Eye:
                 provider.root_uuid if provider.root_uuid in self._named else None,
                 tuple(
                     [
-                        self._see_stock(name, inventories[name])
+                        self._see_inventory(name, inventories[name])
                         if name in inventories
                         else None
                         for name in self._amounts
@@ -136,13 +136,13 @@ class _Eye:
             known = self._common[names, of] = names & of
         return known
 
-    def _see_stock(self, name: str, stock: InventoryUsage) -> Sight:
-        key = (name, id(stock))
-        sight = self._stocks.get(key)
+    def _see_inventory(self, name: str, inventory: InventoryUsage) -> Sight:
+        key = (name, id(inventory))
+        sight = self._inventories.get(key)
         if sight is None:
-            seen = _see(stock, self._amounts[name])
-            sight = (seen, stock.free) if self._exactly else seen
-            self._stocks[key] = sight
+            seen = _see(inventory, self._amounts[name])
+            sight = (seen, inventory.free) if self._exactly else seen
+            self._inventories[key] = sight
         return sight
 
     def _form(self, tree: Tree) -> int:
@@ -164,10 +164,10 @@ def _amounts_by_class(groups: Iterable[Group]) -> Mapping[str, list[int]]:
     return amounts
 
 
-def _see(stock: InventoryUsage, amounts: list[int]) -> Sight:
-    suits = tuple(stock.suits(amount) for amount in amounts)
+def _see(inventory: InventoryUsage, amounts: list[int]) -> Sight:
+    suits = tuple(inventory.suits(amount) for amount in amounts)
     if len(amounts) == 1:
-        return suits, stock.holds(amounts[0])
+        return suits, inventory.holds(amounts[0])
     # Several groups may share it: the amount matters, up to the sum they ask for.
     total = sum(amounts)
-    return suits, min(stock.max_unit, total), max(-1, min(stock.free, total))
+    return suits, min(inventory.max_unit, total), max(-1, min(inventory.free, total))

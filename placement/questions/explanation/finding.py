@@ -24,7 +24,7 @@ class Finding:
     needs: Shown
     has: Shown = None
     provider: Provider | None = None
-    stock: InventoryUsage | None = None
+    inventory: InventoryUsage | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ def _closest(
     ]
 
     def closeness(provider: Provider) -> tuple[bool, int, int]:
-        stock = provider.inventories.get(constraint.resource_class or "")
+        inventory = provider.inventories.get(constraint.resource_class or "")
         return (
-            stock is not None,
+            inventory is not None,
             sum(provider in having for having in met),
-            stock.free if stock else 0,
+            inventory.free if inventory else 0,
         )
 
     # The first one wins a tie.
@@ -113,23 +113,23 @@ def _needs(constraint: Constraint) -> Shown:
 
 
 def _finding(constraint: Constraint, provider: Provider) -> Finding:
-    stock = None
+    inventory = None
     if constraint.kind in OF_AMOUNT:
-        stock = provider.inventories.get(constraint.resource_class or "")
-    has = _has(constraint, provider, stock)
-    return Finding(constraint, _needs(constraint), has, provider, stock)
+        inventory = provider.inventories.get(constraint.resource_class or "")
+    has = _has(constraint, provider, inventory)
+    return Finding(constraint, _needs(constraint), has, provider, inventory)
 
 
 def _has(
-    constraint: Constraint, provider: Provider, stock: InventoryUsage | None
+    constraint: Constraint, provider: Provider, inventory: InventoryUsage | None
 ) -> Shown:
     value = constraint.value
     match constraint.kind:
         case "room":
-            return max(0, stock.free) if stock else 0
-        case "unit" if stock:
+            return max(0, inventory.free) if inventory else 0
+        case "unit" if inventory:
             names = ("min_unit", "max_unit", "step_size")
-            return {name: getattr(stock, name) for name in names}
+            return {name: getattr(inventory, name) for name in names}
         case "inventory":
             return sorted(provider.inventories)
         case "in_tree":

@@ -22,8 +22,8 @@ class Reason:
 
     It ``is_plain`` if all of these, and none of the others, lack just what the
     constraint names; otherwise they only lack it together with what comes before.
-    ``stock`` has the most room of all that is too small, ``in_all`` is the most that
-    several providers of one host have free in all. ``limit`` is the field of an
+    ``inventory`` has the most room of all that is too small, ``in_all`` is the most
+    that several providers of one host have free in all. ``limit`` is the field of an
     inventory that refuses the amount, with its best value. ``pool`` has the class, and
     would share it with these hosts if it had what it lacks. ``is_vain`` says that no
     provider at all is in what the constraint names.
@@ -33,7 +33,7 @@ class Reason:
     before: int
     out: int
     is_plain: bool = True
-    stock: InventoryUsage | None = None
+    inventory: InventoryUsage | None = None
     in_all: int = 0
     limit: tuple[str, int] | None = None
     pool: Provider | None = None
@@ -42,7 +42,7 @@ class Reason:
     @property
     def is_spread(self) -> bool:
         """Whether several providers of one host have more room than any one has."""
-        return self.stock is not None and self.in_all > max(0, self.stock.free)
+        return self.inventory is not None and self.in_all > max(0, self.inventory.free)
 
 
 def reasons_of(asked: Survey, steps: Iterable[Step]) -> tuple[Reason, ...]:
@@ -71,10 +71,10 @@ def _reason(
     trees = [tree for kind in out for tree in kind.trees]
     match constraint.kind:
         case "room":
-            return _with_stock(reason, asked, trees)
+            return _with_inventory(reason, asked, trees)
         case "unit":
             inventories = [
-                each for tree in trees for each in _stocks(asked, tree, reason)
+                each for tree in trees for each in _inventories(asked, tree, reason)
             ]
             return dataclasses.replace(reason, limit=_limit(reason, inventories))
         case "inventory":
@@ -127,24 +127,24 @@ def _test(asked: Survey, constraint: Constraint) -> Test | None:
     return None
 
 
-def _stocks(asked: Survey, tree: Tree, reason: Reason) -> Iterator[InventoryUsage]:
+def _inventories(asked: Survey, tree: Tree, reason: Reason) -> Iterator[InventoryUsage]:
     name = reason.constraint.resource_class or ""
     for provider in asked.reach(tree):
         if name in provider.inventories:
             yield provider.inventories[name]
 
 
-def _with_stock(reason: Reason, asked: Survey, trees: Iterable[Tree]) -> Reason:
+def _with_inventory(reason: Reason, asked: Survey, trees: Iterable[Tree]) -> Reason:
     best: InventoryUsage | None = None
     in_all = 0
     for tree in trees:
-        inventories = list(_stocks(asked, tree, reason))
+        inventories = list(_inventories(asked, tree, reason))
         if len(inventories) > 1:
             in_all = max(in_all, sum(max(0, each.free) for each in inventories))
-        for stock in inventories:
-            if best is None or stock.free > best.free:
-                best = stock
-    return dataclasses.replace(reason, stock=best, in_all=in_all)
+        for inventory in inventories:
+            if best is None or inventory.free > best.free:
+                best = inventory
+    return dataclasses.replace(reason, inventory=best, in_all=in_all)
 
 
 def _limit(

@@ -136,8 +136,8 @@ def _remark(reason: Reason, report: Report) -> str:
     """Return what there is instead, in brackets, if that says anything new."""
     said: list[str] = []
     match reason.constraint.kind:
-        case "room" if reason.stock:
-            said = _room(reason, reason.stock)
+        case "room" if reason.inventory:
+            said = _room(reason, reason.inventory)
         case "unit":
             said = _units(reason, report)
         case "inventory" if reason.pool:
@@ -151,20 +151,20 @@ def _remark(reason: Reason, report: Report) -> str:
     return f" ({'; '.join(said)})" if said else ""
 
 
-def _room(reason: Reason, stock: InventoryUsage) -> list[str]:
-    said = [f"{max(0, stock.free)} at most"]
+def _room(reason: Reason, inventory: InventoryUsage) -> list[str]:
+    said = [f"{max(0, inventory.free)} at most"]
     if reason.is_spread:
         said.append(f"{reason.in_all} for one host in all")
-    is_reduced = stock.reserved or stock.allocation_ratio != 1
-    if is_reduced and stock.capacity < int(str(reason.constraint.value)):
-        said.append(_shares(stock))
+    is_reduced = inventory.reserved or inventory.allocation_ratio != 1
+    if is_reduced and inventory.capacity < int(str(reason.constraint.value)):
+        said.append(_shares(inventory))
     return said
 
 
-def _shares(stock: InventoryUsage) -> str:
+def _shares(inventory: InventoryUsage) -> str:
     return (
-        f"total {stock.total}, reserved {stock.reserved}, "
-        f"allocation_ratio {stock.allocation_ratio:g}, used {stock.used}"
+        f"total {inventory.total}, reserved {inventory.reserved}, "
+        f"allocation_ratio {inventory.allocation_ratio:g}, used {inventory.used}"
     )
 
 
@@ -344,12 +344,14 @@ def _where(finding: Finding) -> str:
 
 
 def _closest(finding: Finding) -> str:
-    stock = finding.stock
-    if stock is None:
+    inventory = finding.inventory
+    if inventory is None:
         return ""
     if finding.constraint.kind == "room":
-        return f" ({max(0, stock.free)} free{_where(finding)}: {_shares(stock)})"
+        return (
+            f" ({max(0, inventory.free)} free{_where(finding)}: {_shares(inventory)})"
+        )
     return (
-        f" (min_unit {stock.min_unit}, max_unit {stock.max_unit}, "
-        f"step_size {stock.step_size})"
+        f" (min_unit {inventory.min_unit}, max_unit {inventory.max_unit}, "
+        f"step_size {inventory.step_size})"
     )

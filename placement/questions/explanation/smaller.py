@@ -169,9 +169,9 @@ class _Trade:
         others = (each for each in groups if each.suffix != suffix)
         sums = _sums(each.resources[name] for each in others if name in each.resources)
         find = _larger if larger else _smaller
-        of_stock = functools.cache(
-            lambda stock: frozenset(
-                amount for taken in sums for amount in find(stock, asked, taken)
+        of_inventory = functools.cache(
+            lambda inventory: frozenset(
+                amount for taken in sums for amount in find(inventory, asked, taken)
             )
         )
 
@@ -179,7 +179,7 @@ class _Trade:
             found: set[int] = set()
             for provider in self._survey.reach(tree):
                 if name in provider.inventories:
-                    found |= of_stock(provider.inventories[name])
+                    found |= of_inventory(provider.inventories[name])
             return tuple(sorted(found, reverse=not larger))
 
         return of_tree
@@ -221,19 +221,19 @@ def _group_with(group: Group, amounts: Amounts) -> Group:
     return dataclasses.replace(group, resources=resources)
 
 
-def _smaller(stock: InventoryUsage, asked: int, taken: int) -> Iterator[int]:
+def _smaller(inventory: InventoryUsage, asked: int, taken: int) -> Iterator[int]:
     """Yield the largest smaller amount that an inventory may have beside some taken."""
-    most = min(asked - 1, stock.room - taken)
-    most -= most % stock.step_size
-    if most > 0 and stock.fits(most):
+    most = min(asked - 1, inventory.room - taken)
+    most -= most % inventory.step_size
+    if most > 0 and inventory.fits(most):
         yield most
 
 
-def _larger(stock: InventoryUsage, asked: int, taken: int) -> Iterator[int]:
+def _larger(inventory: InventoryUsage, asked: int, taken: int) -> Iterator[int]:
     """Yield the smallest larger amount that an inventory may have beside some taken."""
-    least = max(asked + 1, stock.min_unit)
-    least += -least % stock.step_size
-    if least <= stock.room - taken and stock.fits(least):
+    least = max(asked + 1, inventory.min_unit)
+    least += -least % inventory.step_size
+    if least <= inventory.room - taken and inventory.fits(least):
         yield least
 
 

@@ -23,10 +23,10 @@ def _free(tree: Tree, name: str, taken: Amounts) -> float:
     """Return the free part of the capacity of a class; 0 if there is none."""
     capacity = free = 0
     for member in tree.members:
-        stock = member.inventories.get(name)
-        if stock:
-            capacity += stock.capacity
-            free += stock.free - taken.get(member.uuid, {}).get(name, 0)
+        inventory = member.inventories.get(name)
+        if inventory:
+            capacity += inventory.capacity
+            free += inventory.free - taken.get(member.uuid, {}).get(name, 0)
     if capacity <= 0:
         return 0.0
     return min(max(free / capacity, 0.0), 1.0)
