@@ -53,6 +53,13 @@ VERSIONS = {
 MINIMUM = Version(*min(VERSIONS))
 MAXIMUM = Version(*max(VERSIONS))
 
+LATEST = "latest"
+# As callers name them.
+BY_NAME = {
+    **{str(Version(*each)): Version(*each) for each in VERSIONS},
+    LATEST: MAXIMUM,
+}
+
 
 def negotiate(
     headers: MutableMapping[str, str], *, newest_by_default: bool = False

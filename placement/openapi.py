@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 
 from placement import errors
-from placement.microversion import MAXIMUM, SERVICE, VERSIONS
+from placement.microversion import BY_NAME, SERVICE, VERSIONS
 from placement.operation import Call
 from placement.routes import ROUTES
 from placement_foundation.errors import AddressTooLong, BodyTooLarge
@@ -34,11 +34,6 @@ from placement_foundation.http.version import Version, always
 PATH = "/openapi.json"
 # The paths that need no token.
 OPEN = ("/", PATH)
-LATEST = "latest"
-BY_NAME = {
-    **{str(Version(*version)): Version(*version) for version in VERSIONS},
-    LATEST: MAXIMUM,
-}
 
 QUERY = Schema(
     {

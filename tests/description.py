@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 
 from placement import errors, openapi
+from placement.microversion import BY_NAME
 from placement_foundation.http.application import JSON, LINES, Router
 from placement_foundation.http.version import Version
 
@@ -79,7 +80,7 @@ def check(
     """
     told = {name.lower(): value for name, value in headers.items()}
     named = told.get("openstack-api-version", "placement latest").split()[1]
-    version = openapi.BY_NAME[named]
+    version = BY_NAME[named]
     try:
         path = ROUTER.find(environment.get("PATH_INFO") or "/")[0]
     except errors.NotFound:

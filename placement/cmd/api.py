@@ -3,14 +3,33 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from placement import app, conf, policy
+from placement import conf
 from placement.db import migration
 from placement.objects import standard_name
 from placement_foundation.http import page
+from placement_foundation.http.policy import Enforcer
 from placement_foundation.serving import completion, program
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+
+# The two that follow need all of the API, for which commands that look here for the
+# embedded database should not wait.
+def _make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
+    from placement import policy
+
+    return policy.make_enforcer(config)
+
+
+def _start(config: cfg.ConfigOpts) -> "WSGIApplication":
+    from placement import app
+
+    return app.start(config)
 
 
 def _read(files: list[str] | None, connection: str) -> cfg.ConfigOpts:
@@ -48,10 +67,10 @@ PROGRAM = program.Program(
     port=8778,
     database_group="placement_database",
     read=_read,
-    make_enforcer=policy.make_enforcer,
+    make_enforcer=_make_enforcer,
     schema=migration.SCHEMA,
     fill=standard_name.synchronise,
-    start=app.start,
+    start=_start,
     sync_command="placement-manage db sync",
     example=_example,
     list_places=_list_places,

@@ -9,7 +9,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement import conf, openapi
+from placement import conf, microversion
 from placement.cmd import (
     advice,
     checking,
@@ -18,7 +18,6 @@ from placement.cmd import (
     online_data_migrations,
 )
 from placement.db import migration
-from placement.microversion import MAXIMUM, MINIMUM
 from placement.objects import standard_name
 from placement.objects.journal import keeping
 from placement_foundation.database import origin, storage
@@ -150,18 +149,21 @@ def sync_traits(database: Database, config: cfg.ConfigOpts) -> int:
 
 def print_openapi(config: cfg.ConfigOpts) -> int:
     """Print the OpenAPI description of the API."""
+    # It needs all of the API, for which no other command should wait.
+    from placement import openapi
+
     document = openapi.describe(_parse_version(config.category.microversion))
     print(json.dumps(document, indent=2))
     return 0
 
 
 def _parse_version(text: str) -> Version:
-    if text not in openapi.BY_NAME:
+    if text not in microversion.BY_NAME:
         raise ValueError(
-            f"{text!r} is not a microversion; they go from {MINIMUM} to {MAXIMUM}, and "
-            f"'{openapi.LATEST}' is the newest"
+            f"{text!r} is not a microversion; they go from {microversion.MINIMUM} to "
+            f"{microversion.MAXIMUM}, and '{microversion.LATEST}' is the newest"
         )
-    return openapi.BY_NAME[text]
+    return microversion.BY_NAME[text]
 
 
 def _add_categories(categories: Any) -> None:
@@ -213,7 +215,7 @@ def _add_openapi(categories: Any) -> None:
     parser.add_argument(
         "--microversion",
         metavar="<X.Y>",
-        default=openapi.LATEST,
+        default=microversion.LATEST,
         help="The microversion that is described, by default the newest.",
     )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from placement import openapi
+from placement.microversion import BY_NAME
 from tests import programs
 
 pytestmark = [
@@ -64,7 +65,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def write(directory: Path, name: str) -> Path:
     path = directory / f"openapi-{name}.json"
-    path.write_text(json.dumps(openapi.describe(openapi.BY_NAME[name])))
+    path.write_text(json.dumps(openapi.describe(BY_NAME[name])))
     return path
 
 
@@ -83,7 +84,7 @@ def write_without_header(directory: Path, name: str) -> Path:
 
 
 def test_each_description_is_one_of_openapi(tmp_path: Path) -> None:
-    paths = [write(tmp_path, name) for name in openapi.BY_NAME]
+    paths = [write(tmp_path, name) for name in BY_NAME]
     done = subprocess.run(
         [PROGRAMS / "openapi-spec-validator", *paths], capture_output=True, text=True
     )
@@ -122,6 +123,6 @@ def test_no_request_is_answered_otherwise(
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     tested = re.search(r"Tested: (\d+)", done.stdout)
-    described = openapi.describe(openapi.BY_NAME[microversion])["paths"].values()
+    described = openapi.describe(BY_NAME[microversion])["paths"].values()
     assert tested, done.stdout
     assert int(tested[1]) == sum(map(len, described))

@@ -2,6 +2,8 @@
 
 import ast
 import functools
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -292,3 +294,12 @@ def test_a_library_is_used_in_its_place_only(library: str) -> None:
 def test_requests_are_made_without_knowing_of_http() -> None:
     for path in (CLIENTS / "request").glob("*.py"):
         assert not roots_of(path) & {"keystoneauth1", "requests", "urllib3", "http"}
+
+
+@pytest.mark.parametrize("name", ["placement.cmd.manage", "placement.cmd.status"])
+def test_commands_for_the_database_begin_without_the_api(name: str) -> None:
+    script = f"import sys, {name}; print('placement.routes' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True
+    )
+    assert done.stdout == "False\n"
