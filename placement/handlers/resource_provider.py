@@ -26,9 +26,8 @@ def list_providers(call: Call[None]) -> Later:
 
 def show_provider(call: Call[None]) -> Reply:
     """Show a provider."""
-    forest, provider = call.named_provider()
-    modified = clock.newest([provider.modified])
-    return Reply(providers.show(forest, provider), modified=modified)
+    _, provider = call.named_provider()
+    return Reply(provider, modified=clock.newest([provider.modified]))
 
 
 def create_provider(call: Call[None]) -> Reply:

@@ -18,8 +18,8 @@ class ResourceProvider(NamedTuple):
     uuid: str
     name: str
     generation: int
-    parent_provider_uuid: str | None
-    root_provider_uuid: str
+    parent_uuid: str | None
+    root_uuid: str
     modified: datetime.datetime | None
     root_id: int
 

@@ -56,7 +56,7 @@ def replace_all(
     entries = entry.of_members(
         entry.AGGREGATES_CHANGED,
         provider.uuid,
-        provider.root_provider_uuid,
+        provider.root_uuid,
         change.added,
         change.removed,
     )

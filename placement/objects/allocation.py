@@ -582,7 +582,7 @@ def _amounts(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
 def _places(held: Held) -> dict[str, tuple[str, str]]:
     """Return the name and the root of each provider, by UUID."""
     return {
-        uuid: (provider.name, provider.root_provider_uuid)
+        uuid: (provider.name, provider.root_uuid)
         for uuid, provider in held.providers.items()
     }
 

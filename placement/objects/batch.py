@@ -51,7 +51,7 @@ def create_providers(
 
 
 def _node(new: New, created: Mapping[str, KnownProvider]) -> Node:
-    return Node(new.name, new.parent_uuid, created[new.uuid].root_provider_uuid)
+    return Node(new.name, new.parent_uuid, created[new.uuid].root_uuid)
 
 
 def _insert(
@@ -177,6 +177,6 @@ def _associate(
         each
         for key, provider in owners.items()
         for each in entry.of_members(
-            kind, provider.uuid, provider.root_provider_uuid, added[key], removed[key]
+            kind, provider.uuid, provider.root_uuid, added[key], removed[key]
         )
     ]

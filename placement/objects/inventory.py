@@ -221,9 +221,7 @@ def _entries(
     before: Mapping[str, Inventory],
     after: Mapping[str, Inventory],
 ) -> list[Entry]:
-    return entry.of_inventories(
-        provider.uuid, provider.root_provider_uuid, before, after
-    )
+    return entry.of_inventories(provider.uuid, provider.root_uuid, before, after)
 
 
 def _load_stored(

@@ -33,14 +33,14 @@ def move(
     moved = trees.get(provider.uuid)
     if moved is None:
         raise errors.NotFound(UNKNOWN_PROVIDER.format(uuid=provider.uuid))
-    if parent_uuid == moved.parent_provider_uuid:
+    if parent_uuid == moved.parent_uuid:
         return moved
     subtree = _subtree(trees.values(), moved)
     _check_move(trees, subtree, moved, parent_uuid, allow_reparenting)
     _set_parent(connection, moved, trees[parent_uuid] if parent_uuid else None)
-    root = trees[trees[parent_uuid].root_provider_uuid] if parent_uuid else moved
+    root = trees[trees[parent_uuid].root_uuid] if parent_uuid else moved
     changed = [moved]
-    if root.uuid != moved.root_provider_uuid:
+    if root.uuid != moved.root_uuid:
         _set_root(connection, subtree.values(), root)
         changed = list(subtree.values())
     entries = _entries(changed, moved, parent_uuid, root)
@@ -101,7 +101,7 @@ def _subtree(
     """Return a provider and all below it, by UUID."""
     children: dict[str | None, list[ResourceProvider]] = {}
     for provider in providers:
-        children.setdefault(provider.parent_provider_uuid, []).append(provider)
+        children.setdefault(provider.parent_uuid, []).append(provider)
     subtree = {}
     waiting = [top]
     while waiting:
@@ -123,7 +123,7 @@ def _check_move(
             raise errors.BadRequest("un-parenting a provider is not currently allowed.")
     elif parent_uuid not in trees:
         raise errors.BadRequest(resource_provider.NO_PARENT)
-    elif moved.parent_provider_uuid and not allow_reparenting:
+    elif moved.parent_uuid and not allow_reparenting:
         raise errors.BadRequest("re-parenting a provider is not currently allowed.")
     elif parent_uuid in subtree:
         raise errors.BadRequest("creating loop in the provider tree is not allowed.")

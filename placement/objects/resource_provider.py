@@ -42,7 +42,7 @@ class Locked(NamedTuple):
     generation: int
     root_id: int
     name: str
-    root_provider_uuid: str
+    root_uuid: str
 
 
 class KnownProvider(generation.Known, Protocol):
@@ -57,7 +57,7 @@ class KnownProvider(generation.Known, Protocol):
         """The id of the root of its tree."""
 
     @property
-    def root_provider_uuid(self) -> str:
+    def root_uuid(self) -> str:
         """The UUID of the root of its tree."""
 
 
@@ -197,7 +197,7 @@ def lock_by_uuids(
             each.generation,
             each.root_id,
             each.name,
-            each.root_provider_uuid,
+            each.root_uuid,
         )
     return locked
 
@@ -354,9 +354,7 @@ def delete(connection: sa.Connection, provider: ResourceProvider) -> None:
 
 def node_of(provider: ResourceProvider) -> Node:
     """Return the place of a provider, for the journal."""
-    return Node(
-        provider.name, provider.parent_provider_uuid, provider.root_provider_uuid
-    )
+    return Node(provider.name, provider.parent_uuid, provider.root_uuid)
 
 
 def check_generation(

@@ -159,7 +159,7 @@ def replace_all(
     entries = entry.of_members(
         entry.TRAITS_CHANGED,
         provider.uuid,
-        provider.root_provider_uuid,
+        provider.root_uuid,
         change.added,
         change.removed,
     )

@@ -12,7 +12,6 @@ from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.resource_provider import (
     UNKNOWN_PROVIDER,
     ProviderFilters,
-    ResourceProvider,
 )
 from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Provider, Tree
@@ -34,17 +33,13 @@ def part_of(filters: ProviderFilters) -> Part | None:
     )
 
 
-def list_by_filters(forest: Forest, filters: ProviderFilters) -> list[ResourceProvider]:
+def list_by_filters(forest: Forest, filters: ProviderFilters) -> list[Provider]:
     """Return the providers that pass all filters, in the order of their ids.
 
     :raises BadRequest: a trait or resource class does not exist, unless the answer is
         known to be empty anyway
     """
-    passing = select(forest, filters)
-    return [
-        show(forest, provider)
-        for provider in sorted(passing, key=operator.attrgetter("id"))
-    ]
+    return sorted(select(forest, filters), key=operator.attrgetter("id"))
 
 
 def part_around(uuid: str) -> Part:
@@ -61,20 +56,6 @@ def get_by_uuid(forest: Forest, uuid: str) -> Provider:
     if found is None:
         raise errors.NotFound(UNKNOWN_PROVIDER.format(uuid=uuid))
     return found
-
-
-def show(forest: Forest, provider: Provider) -> ResourceProvider:
-    """Return a provider of a forest as the API shows it."""
-    return ResourceProvider(
-        provider.id,
-        provider.uuid,
-        provider.name,
-        provider.generation,
-        provider.parent_uuid,
-        provider.root_uuid,
-        provider.modified,
-        forest.root_id(provider),
-    )
 
 
 def select(forest: Forest, filters: ProviderFilters) -> Sequence[Provider]:

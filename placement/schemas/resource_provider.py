@@ -1,15 +1,14 @@
 """Resource providers on the wire."""
 
 import functools
-import operator
 import uuid
 from collections.abc import Iterable
 
 from placement.model.resource_provider import ProviderFilters, ResourceProvider
+from placement.model.tree import Provider
 from placement.schemas import query
 from placement.schemas.query import Grammar
 from placement_foundation.http import json_text, query_string
-from placement_foundation.http.json_text import Written
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (
     INTEGER,
@@ -53,8 +52,14 @@ LIST_V1_4 = extend(LIST_V1_3, properties={"resources": TEXT})
 LIST_V1_14 = extend(LIST_V1_4, properties={"in_tree": UUID})
 LIST_V1_18 = extend(LIST_V1_14, properties={"required": TEXT})
 
-# Marks the place of the UUID: no string of ours contains this character.
-UUID_GOES_HERE = "\0"
+# Marks the place of the UUID: no string of ours contains this character, and encoded
+# JSON never does.
+PLACE = "\0"
+UUID_GOES_HERE = PLACE.encode()
+# How many providers are remembered in their encoded form, each a kilobyte, and how many
+# forms of links: one for each microversion where the API is mounted once.
+MOST_REMEMBERED = 16_384
+MOST_LINKS = 64
 LINKS = {
     "inventories": (1, 0),
     "usages": (1, 0),
@@ -140,10 +145,20 @@ def _describe_providers(version: Version) -> Json:
 
 
 @described(_describe_provider)
-def render_provider(provider: ResourceProvider, view: View) -> Json:
+def render_provider(provider: ResourceProvider | Provider, view: View) -> Json:
     """Render a provider with links to its inventories, traits and so on."""
-    fields = {name: getattr(provider, name) for name in known(FIELDS, view.version)}
-    return {**fields, "links": _links(provider.uuid, view)}
+    return {**_fields(provider, view.version), "links": _links(provider.uuid, view)}
+
+
+def _fields(provider: ResourceProvider | Provider, version: Version) -> dict[str, Json]:
+    values = {
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "generation": provider.generation,
+        "parent_provider_uuid": provider.parent_uuid,
+        "root_provider_uuid": provider.root_uuid,
+    }
+    return {name: values[name] for name in known(FIELDS, version)}
 
 
 def _links(provider_uuid: str, view: View) -> Json:
@@ -159,19 +174,27 @@ def _links(provider_uuid: str, view: View) -> Json:
 
 
 @described(_describe_providers)
-def render_providers(providers: Iterable[ResourceProvider], view: View) -> Json:
-    """Render a list of providers.
+def render_providers(providers: Iterable[Provider], view: View) -> Json:
+    """Render a list of providers."""
+    links = _write_links(view.version, view.prefix)
+    written = ((_write_provider(each, view.version, links),) for each in providers)
+    return {"resource_providers": json_text.enclose(b"[", written, b"]")}
 
-    Their links differ only in the UUID, so they are encoded once.
+
+@functools.lru_cache(maxsize=MOST_REMEMBERED)
+def _write_provider(provider: Provider, version: Version, links: bytes) -> bytes:
+    """Return an encoded provider, with these links.
+
+    It is remembered: a provider never changes, and its next state is another value.
     """
-    names = known(FIELDS, view.version)
-    values = operator.attrgetter(*names)
-    links = json_text.encode(_links(UUID_GOES_HERE, view))
-    place = json_text.encode(UUID_GOES_HERE)[1:-1]
-    rendered = []
-    for provider in providers:
-        fields = dict(zip(names, values(provider), strict=True))
-        uuid_text = json_text.encode(provider.uuid)[1:-1]
-        fields["links"] = Written(links.replace(place, uuid_text))
-        rendered.append(fields)
-    return {"resource_providers": rendered}
+    fields = json_text.encode(_fields(provider, version))
+    uuid_text = json_text.encode(provider.uuid)[1:-1]
+    return fields[:-1] + links.replace(UUID_GOES_HERE, uuid_text)
+
+
+@functools.lru_cache(maxsize=MOST_LINKS)
+def _write_links(version: Version, prefix: str) -> bytes:
+    """Return the end of an encoded provider: links differ only in the UUID."""
+    links = _links(PLACE, View(version, prefix))
+    text = b',"links":' + json_text.encode(links) + b"}"
+    return text.replace(json_text.encode(PLACE)[1:-1], UUID_GOES_HERE)

@@ -126,8 +126,8 @@ providers = st.builds(
     uuid=uuids,
     name=names,
     generation=generations,
-    parent_provider_uuid=st.none() | uuids,
-    root_provider_uuid=uuids,
+    parent_uuid=st.none() | uuids,
+    root_uuid=uuids,
     modified=st.none(),
 )
 
@@ -141,7 +141,7 @@ def test_a_provider(known: ResourceProvider) -> None:
     body = sent({name: document[name] for name in wanted}, schema)
     assert resource_provider.parse_uuid(body) == known.uuid
     assert body["name"] == known.name
-    assert body["parent_provider_uuid"] == known.parent_provider_uuid
+    assert body["parent_provider_uuid"] == known.parent_uuid
 
 
 @given(providers, st.sampled_from(sorted(VERSIONS)))
