@@ -12,6 +12,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from placement.cmd import checking
 from placement.db import migration
 from placement.objects import copying
 from placement.objects.copying import Line, Unreadable
@@ -41,6 +42,7 @@ def export(database: Database, config: cfg.ConfigOpts) -> int:
     path: Path = config.category.file
     if path.exists():
         raise ValueError(f"{path} exists already")
+    checking.require_file(database)
     with progress.shown(PROGRAM) as report, database.patient() as patient:
         rows = patient.look(
             lambda connection: save(path, copying.read(connection, report))

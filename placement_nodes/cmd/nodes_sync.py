@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from oslo_config import cfg
@@ -33,6 +32,8 @@ PROGRAM = "placement-nodes-sync"
 # start; the nodes could not be read.
 SOME_FAILED, UNUSABLE, UNREADABLE = 1, 2, 3
 
+_printing = threading.Lock()
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Copy nodes to Placement, once or repeatedly; return the exit code."""
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 nodes,
                 placement,
                 providers,
-                say=partial(print, flush=True),
+                say=_print_line,
                 parallel=config.sync.parallel,
                 dry=asked.dry_run,
                 stopped=stop.is_set,
@@ -129,6 +130,14 @@ def _way(
     if url:
         return access.from_environment({}, url=url, token=token)
     return access.from_config(config, group, conf.SERVICES[group])
+
+
+def _print_line(text: str) -> None:
+    """Print a line at once. Threads that print do not mix their lines."""
+    with _printing:
+        # print() would write the end of the line by itself.
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
 
 
 def _state_file(config: cfg.ConfigOpts) -> Path:

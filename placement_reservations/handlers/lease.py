@@ -5,6 +5,7 @@ import itertools
 
 from placement_foundation import errors
 from placement_foundation.http.operation import Later, Reply
+from placement_reservations import clock
 from placement_reservations.capacity import Interval
 from placement_reservations.handlers.call import Call, world_of
 from placement_reservations.lifecycle import (
@@ -42,21 +43,28 @@ def show_lease(call: Call[Lease]) -> Reply:
 def list_free(call: Call[None]) -> Reply:
     """List the times at which a lease could start.
 
-    :raises BadRequest: a time is not valid
+    :raises BadRequest: a time is not valid, or all the times asked for are in the past
     """
     world = world_of(call)
     asked: free.FreeQuery = call.query
-    now = world.clock.now()
-    start = moment.parse(asked.start or moment.NOW, now, "start_date")
-    end = start + SEARCHED
-    if asked.end is not None:
-        end = moment.parse(asked.end, now, "end_date")
-    if end < start:
-        raise errors.BadRequest("end_date must not be before start_date.")
-    window = Interval(start, end)
+    window = _window(asked, world.clock.now())
     room = opening.load(call.connection, world, [asked.wish], window, asked.duration)
     found = list(itertools.islice(opening.openings(room, window), MOST_FREE))
     return Reply(free.Answer(found, room.explain(window.start)))
+
+
+def _window(asked: free.FreeQuery, now: datetime.datetime) -> Interval:
+    # No lease can start in the past.
+    start = max(
+        moment.parse(asked.start or moment.NOW, now, "start_date"),
+        clock.whole_minute(now),
+    )
+    end = start + SEARCHED
+    if asked.end is not None:
+        end = moment.parse_coming(asked.end, now, "end_date")
+    if end < start:
+        raise errors.BadRequest("end_date must not be before start_date.")
+    return Interval(start, end)
 
 
 def create_lease(call: Call[None]) -> Later:

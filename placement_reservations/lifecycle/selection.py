@@ -13,6 +13,8 @@ from placement_reservations.store.host import Host
 from placement_reservations.store.lease import Reservation, Wish
 
 NOT_ENOUGH = "Not enough hosts available"
+# Where the slots that a refusal counts are, keyed by affinity.
+WHERE = {None: "", True: " on one host", False: ", each on a different host"}
 # A refusal names so many hosts. By number: the names of hosts are for administrators.
 MOST_HOSTS = 10
 
@@ -92,13 +94,13 @@ class Selection:
     ) -> str:
         """Return in sentences why a reservation gets no slots: what each host lacks."""
         wish = reservation.wish
-        free = 0
+        rooms = []
         sentences = []
         for host in self._hosts:
             lack = _unsuitable(host, required)
             there = [held for held in self._holdings if held.host_id == host.id]
             room = 0 if lack else self._room(host.size, host.id, wish)
-            free += room
+            rooms.append(room)
             if not lack and not room:
                 names = capacity.list_short(
                     host.size, there, self._interval, wish.size, self._cleaning
@@ -108,7 +110,8 @@ class Selection:
         more = len(sentences) - MOST_HOSTS
         if more > 0:
             sentences[MOST_HOSTS:] = [f"There are {more} more hosts."]
-        count = f"{NOT_ENOUGH}: {free} of {wish.amount} slots are free."
+        free = f"{_count_usable(rooms, wish)} of {wish.amount} slots are free"
+        count = f"{NOT_ENOUGH}: {free}{WHERE[wish.affinity]}."
         return " ".join([count, *sentences])
 
     def hold(self, reservation: Reservation, slots: Mapping[int, int]) -> None:
@@ -173,6 +176,13 @@ def _unsuitable(host: Host, required: requirement.Requirement) -> str:
         if not requirement.holds((comparison,), host.properties):
             return f"does not meet {comparison}"
     return ""
+
+
+def _count_usable(rooms: Sequence[int], wish: Wish) -> int:
+    """Return how many of the slots that hosts have room for a wish can have at most."""
+    if wish.affinity:
+        return max(rooms, default=0)
+    return sum(rooms if wish.affinity is None else (min(room, 1) for room in rooms))
 
 
 def _is_as_wished(wish: Wish, slots: Mapping[int, int]) -> bool:

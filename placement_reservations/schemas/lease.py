@@ -6,7 +6,6 @@ from typing import Any
 
 from placement_foundation import errors
 from placement_foundation.http.schema import POSITIVE_INT, Json, Schema, View, extend
-from placement_reservations import clock
 from placement_reservations.capacity import Interval, Size
 from placement_reservations.lifecycle.change import Update, WishChange
 from placement_reservations.schemas import moment
@@ -87,10 +86,8 @@ def parse_interval(body: Json, now: datetime.datetime) -> Interval:
     :raises BadRequest: a time is malformed or in the past, or the end is not after the
         start
     """
-    start = moment.parse(body["start_date"], now, "start_date")
+    start = moment.parse_coming(body["start_date"], now, "start_date")
     end = moment.parse(body["end_date"], now, "end_date")
-    if start < clock.whole_minute(now):
-        raise errors.BadRequest(f"start_date {body['start_date']!r} is in the past.")
     if end <= start:
         raise errors.BadRequest(
             f"end_date {body['end_date']!r} is not after the start of the lease."

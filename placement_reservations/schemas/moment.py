@@ -33,6 +33,18 @@ def parse(text: str, now: datetime.datetime, member: str) -> datetime.datetime:
     return moment
 
 
+def parse_coming(text: str, now: datetime.datetime, member: str) -> datetime.datetime:
+    """Return the time in a string, to the minute, which is this minute or a later one.
+
+    :param member: the member with the string, for the message
+    :raises BadRequest: it is not a time, or in the past
+    """
+    moment = parse(text, now, member)
+    if moment < clock.whole_minute(now):
+        raise errors.BadRequest(f"{member} {text!r} is in the past.")
+    return moment
+
+
 def render(moment: datetime.datetime) -> str:
     """Render a time. Clients parse it, and expect its microseconds."""
     return moment.isoformat(timespec="microseconds")

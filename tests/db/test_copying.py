@@ -260,6 +260,18 @@ def test_nothing_is_overwritten(
         assert (planted.look(backends.rows_of), path.read_bytes()) == before
 
 
+@pytest.mark.skipif(backends.KIND != "sqlite", reason="of the command, not of SQL")
+def test_a_database_that_is_not_there_is_not_made_by_an_export(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "missing.db"
+    copy = str(tmp_path / "cloud.copy")
+    assert run(f"sqlite:///{missing}", monkeypatch, "export", copy) == 1
+    shown = capsys.readouterr().err
+    assert shown == f"placement-manage: there is no database at {missing}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def damaged(kind: str, lines: list[Any]) -> list[Any]:
     """Return a copy with a fault of a kind."""
     if kind == "nothing":

@@ -576,6 +576,25 @@ def test_the_command_reports_and_mends(
     assert manage.main(["check"]) == 2
 
 
+@pytest.mark.skipif(backends.KIND != "sqlite", reason="of the command, not of SQL")
+def test_a_database_that_is_not_there_is_not_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = tmp_path / "missing.db"
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", f"sqlite:///{missing}")
+    for more in ((), ("--json",), ("--repair", "--yes")):
+        assert manage.main(["check", *more]) == 2
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        assert shown.err == f"placement-manage: there is no database at {missing}\n"
+    assert list(tmp_path.iterdir()) == []
+    # These are not of files that could be missing.
+    for url in ("sqlite://", f"sqlite:///file:{missing}?mode=memory&uri=true"):
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
+        assert manage.main(["check"]) == 2
+        assert "no such table" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("managed")
 def test_people_are_shown_the_first_rows_and_programs_all(
     cloud: Database, capsys: pytest.CaptureFixture[str]

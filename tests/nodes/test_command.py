@@ -1,10 +1,12 @@
 """``placement-nodes`` and ``placement-nodes-sync``, as an operator meets them."""
 
+import io
 import json
 import re
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -133,6 +135,33 @@ def test_nodes_are_copied_to_placement_by_a_command(world: World, home: Path) ->
     world.nodes.call("DELETE", "/v1/nodes/n1")
     assert sync(world, home, "--once")[0] == 0
     assert world.placement.list_providers() == []
+
+
+class Slow(io.StringIO):
+    """Output on which lines of threads mix, unless they take turns."""
+
+    def write(self, text: str) -> int:
+        middle = len(text) // 2
+        for part in (text[:middle], text[middle:]):
+            super().write(part)
+            time.sleep(0.001)
+        return len(text)
+
+
+def test_lines_of_nodes_at_work_at_a_time_do_not_mix(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuids = {world.enrol(f"n{number}") for number in range(8)}
+    urls = ["--nodes-url", world.nodes_service.url]
+    urls += ["--placement-url", world.service.url, "--placement-token", "admin"]
+    shown = Slow()
+    monkeypatch.setattr(sys, "stdout", shown)
+    assert run(*urls) == 0
+    *lines, _ = shown.getvalue().splitlines()
+    assert {line.partition(": ")[0] for line in lines} == uuids
+    assert not [line for line in lines if not re.fullmatch(r"\S{36}: [a-z].*", line)]
+    made = [line for line in lines if "create the provider" in line]
+    assert sorted(made) == sorted(f"{one}: create the provider {one}" for one in uuids)
 
 
 def run(*arguments: str) -> int:

@@ -335,6 +335,34 @@ def test_too_much_is_a_conflict(visitor: Visitor) -> None:
     assert visitor.get("/v1/leases") == {"leases": []}
 
 
+@pytest.mark.parametrize(
+    ("affinity", "amount", "free"),
+    [
+        ("True", 9, "8 of 9 slots are free on one host."),
+        ("False", 3, "2 of 3 slots are free, each on a different host."),
+        ("None", 17, "16 of 17 slots are free."),
+    ],
+)
+def test_only_slots_that_affinity_allows_are_counted(
+    visitor: Visitor, affinity: str, amount: int, free: str
+) -> None:
+    there = "Host 1 has room for 8. Host 2 has room for 8."
+    message = f"Not enough hosts available: {free} {there}"
+    refused = visitor.call("POST", "/v1/leases", wish(affinity=affinity, amount=amount))
+    assert refused.status == 409
+    assert refused.message == f"{message} It does not fit within a year."
+    query = f"vcpus=1&memory_mb=512&disk_gb=10&amount={amount}&affinity={affinity}"
+    found = visitor.get(f"/v1/leases/free?{query}")
+    assert found == {"free": [], "lacking": message}
+
+
+def test_without_a_suitable_host_no_slot_is_free(visitor: Visitor) -> None:
+    for host in visitor.get("/v1/os-hosts")["hosts"]:
+        visitor.call("DELETE", f"/v1/os-hosts/{host['id']}")
+    refused = visitor.call("POST", "/v1/leases", wish(affinity=True, amount=2))
+    assert "0 of 2 slots are free on one host. It" in refused.message
+
+
 def test_placement_is_unreachable(visitor: Visitor, cloud: Cloud) -> None:
     made = create(visitor, start_date="now")
     with cloud.wire.cut():

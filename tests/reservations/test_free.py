@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -80,6 +80,33 @@ def test_free_times_are_looked_for_from_now_and_for_a_month(
         ("12:00", "12:00"),
         ("14:00", "14:00"),
     ]
+
+
+def test_no_free_time_is_in_the_past(cloud: Cloud, visitor: Visitor) -> None:
+    past = "2020-01-01 00:00"
+    # It is 12:00:20, and a lease may still start at 12:00.
+    until = {"end_date": "2030-03-04 13:00"}
+    assert ask(visitor, start_date=past, **until) == [("03-04T12:00", "03-04T13:00")]
+    assert ask(visitor, start_date="2030-03-04 11:59", end_date="now") == [
+        ("03-04T12:00", "03-04T12:00")
+    ]
+    query = f"vcpus=8&memory_mb=1024&disk_gb=5&amount=2&start_date={quote(past)}"
+    found = visitor.get(f"/v1/leases/free?{query}")
+    assert found["free"] == [
+        {
+            "first_start": "2030-03-04T12:00:00.000000",
+            "last_start": "2030-04-03T12:00:00.000000",
+        }
+    ]
+    # What is lacking is said of the first moment that is looked at.
+    cloud.order(1, size=WHOLE, start=TODAY, hours=1)
+    found = visitor.get(f"/v1/leases/free?{query}")
+    assert "Host 1 has too little vcpus." in found["lacking"]
+    assert found["free"][0]["first_start"] == "2030-03-04T13:00:00.000000"
+    end = "2030-03-04 11:59"
+    refused = visitor.call("GET", f"/v1/leases/free?{query}&end_date={quote(end)}")
+    assert refused.status == 400
+    assert refused.message == f"end_date '{end}' is in the past."
 
 
 def test_what_is_not_looked_at_is_not_said_to_be_free(
