@@ -44,8 +44,9 @@ POLICY = {"type": "string", "enum": ["none", "isolate"]}
 MOST_REMEMBERED = 16_384
 # The same for sets of traits, which hosts of a kind share.
 MOST_TRAITS = 4_096
-# Marks their place in a summary: encoded JSON never contains a NUL.
-TRAITS_GO_HERE = b"\0"
+# Marks their place in a summary: no name contains this character.
+PLACE_OF_TRAITS = "\0"
+TRAITS_GO_HERE = json_text.encode(PLACE_OF_TRAITS)
 # The place of a UUID in the form of a candidate: no name in it has such characters.
 PLACE = re.compile("<([0-9]+)>")
 # Any larger limit means the same: all candidates.
@@ -503,7 +504,7 @@ def _write_summary(provider: Provider, names: tuple[str, ...]) -> Sequence[bytes
     for all of them.
     """
     summary = _summary(provider, names, _list_resources(provider))
-    summary["traits"] = Written(TRAITS_GO_HERE)
+    summary["traits"] = PLACE_OF_TRAITS
     text = json_text.encode({provider.uuid: summary})[1:-1]
     before, _, after = text.partition(TRAITS_GO_HERE)
     return before, _write_traits(provider.trait_names), after

@@ -13,14 +13,21 @@ import orjson
 
 from placement_foundation.http.schema import Json
 
-# A document, or a part of one, that is already encoded.
-Written = orjson.Fragment
+
+# orjson would encode a dataclass itself.
+class Written:
+    """A document, or a part of one, that is already encoded."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: bytes | str) -> None:
+        self.text = text
 
 
 def encode(document: Json) -> bytes:
     """Return a document as bytes. Parts of it may already be ``Written``."""
     try:
-        return orjson.dumps(document)
+        return orjson.dumps(document, default=_copy)
     except TypeError:
         # No document of a renderer contains itself, so nothing checks for that.
         text = json.dumps(document, check_circular=False, default=_parse)
@@ -44,7 +51,15 @@ def enclose(
     return Written(b"".join(pieces))
 
 
+def _copy(part: Any) -> orjson.Fragment:
+    return orjson.Fragment(_text_of(part))
+
+
 def _parse(part: Any) -> Json:
+    return json.loads(_text_of(part))
+
+
+def _text_of(part: Any) -> bytes | str:
     if isinstance(part, Written):
-        return json.loads(part.contents)
+        return part.text
     raise TypeError(f"{type(part)} has no form in JSON")
