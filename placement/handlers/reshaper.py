@@ -18,8 +18,9 @@ def reshape(call: Call[None]) -> Reply:
     :raises InventoryInUse: an inventory that is left out has allocations
     """
     shapes, claims = wire.parse_shapes(call.body), wire.parse_claims(call.body)
+    attempts = call.settings.allocation_conflict_retry_count
     try:
-        reshaper.reshape(call.connection, shapes, claims)
+        reshaper.reshape(call.connection, shapes, claims, attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"malformed reshaper data: {exc}") from exc
     return Reply()

@@ -311,13 +311,21 @@ def replace_all(
     consumer.check_generations(consumers, held.consumers)
     check_providers(claims, held)
     try:
-        if attempts < 1:
-            raise errors.ConcurrentUpdate(resource_provider.RACE)
+        check_attempts(attempts)
         replace_held(connection, claims, names, held)
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(
             f"Inventory and/or allocations changed while attempting to allocate: {exc}"
         ) from exc
+
+
+def check_attempts(attempts: int) -> None:
+    """Refuse a write that may not even be attempted once, as if it had lost a race.
+
+    :raises ConcurrentUpdate: it may not
+    """
+    if attempts < 1:
+        raise errors.ConcurrentUpdate(resource_provider.RACE)
 
 
 def replace_held(

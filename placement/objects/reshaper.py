@@ -21,7 +21,11 @@ from placement.objects.resource_provider import Locked
 
 
 def reshape(
-    connection: sa.Connection, shapes: Mapping[str, Shape], claims: Collection[Claim]
+    connection: sa.Connection,
+    shapes: Mapping[str, Shape],
+    claims: Collection[Claim],
+    *,
+    attempts: int,
 ) -> None:
     """Replace the inventories of providers and all that some consumers use.
 
@@ -30,6 +34,7 @@ def reshape(
     over, old inventories are removed.
 
     :param shapes: by provider UUID
+    :param attempts: how often it may be tried; below 1, it is refused like a lost race
     :raises UnknownProvider: there is no provider with the UUID of a shape
     :raises ConcurrentUpdate: a provider or consumer does not have the expected
         generation
@@ -51,6 +56,7 @@ def reshape(
     allocation.check_providers(claims, held)
     _check_classes(connection, shapes, claims)
     try:
+        allocation.check_attempts(attempts)
         _reshape(connection, shapes, claims, names, held)
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise type(exc)(f"update conflict: {exc}") from exc
@@ -71,7 +77,9 @@ def _check_providers(shapes: Mapping[str, Shape], held: Held) -> None:
 
 
 def _check_classes(
-    connection: sa.Connection, shapes: Mapping[str, Shape], claims: Collection[Claim]
+    connection: sa.Connection,
+    shapes: Mapping[str, Shape],
+    claims: Collection[Claim],
 ) -> None:
     names = [name for shape in shapes.values() for name in shape.class_names]
     resource_class.lock_ids_by_name(connection, [*names, *class_names(claims)])

@@ -86,10 +86,12 @@ BODY = Schema(
             "trees": listed({"type": "object"}),
             "aggregates": {
                 "type": "object",
+                "propertyNames": AGGREGATE,
                 "additionalProperties": UUID,
             },
             "projects": {
                 "type": "object",
+                "propertyNames": PROJECT,
                 "additionalProperties": PROJECT,
             },
             "traits": listed(TRAIT),

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import re
+import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -39,12 +40,14 @@ _UUID = {"type": "string", "format": "uuid"}
 _NUMBER = {"type": "string", "pattern": "^[0-9]{1,5}$"}
 _TIME = {"type": "string", "format": "date-time"}
 _KINDS = frozenset(kind.partition(".")[0] for kind in TYPES)
+# An empty one would match everything, or nothing.
+_WANTED = {"type": "string", "minLength": 1}
 _FILTERS = {
     "type": TEXT,
     "root": _UUID,
     "provider": _UUID,
-    "consumer": TEXT,
-    "project_id": TEXT,
+    "consumer": _WANTED,
+    "project_id": _WANTED,
 }
 
 
@@ -63,8 +66,8 @@ HISTORY = _query(
     [],
     **_FILTERS,
     **{"from": _TIME, "to": _TIME},
-    user_id=TEXT,
-    request_id=TEXT,
+    user_id=_WANTED,
+    request_id=_WANTED,
     limit=_NUMBER,
     marker=TEXT,
 )
@@ -152,9 +155,8 @@ def _parse_history(pairs: Pairs) -> HistoryQuery:
 
 def _parse_past(pairs: Pairs) -> PastQuery:
     query_string.check(pairs, PAST)
-    consumer, provider = (
-        query_string.last(pairs, name) or "" for name in ("consumer", "provider")
-    )
+    consumer = query_string.last(pairs, "consumer") or ""
+    provider = _parse_uuid(pairs, "provider") or ""
     if bool(consumer) == bool(provider):
         raise errors.BadRequest(
             f"{query_string.COMPLAINT}Either 'consumer' or 'provider' is needed."
@@ -170,11 +172,17 @@ PAST_PARSER = Parser(_parse_past, PAST)
 def _parse_filters(pairs: Pairs) -> EntryFilters:
     return EntryFilters(
         types=_parse_types(pairs),
-        root=query_string.last(pairs, "root"),
-        provider=query_string.last(pairs, "provider"),
+        root=_parse_uuid(pairs, "root"),
+        provider=_parse_uuid(pairs, "provider"),
         consumer=query_string.last(pairs, "consumer"),
         project_id=query_string.last(pairs, "project_id"),
     )
+
+
+def _parse_uuid(pairs: Pairs, name: str) -> str | None:
+    """Return a UUID in the usual spelling."""
+    value = query_string.last(pairs, name)
+    return None if value is None else str(uuid.UUID(value))
 
 
 def _parse_types(pairs: Pairs) -> frozenset[str]:

@@ -235,8 +235,11 @@ def _parse_domains(document: Json) -> Domains:
 
 
 def _parse_preference(document: Json) -> Preference:
-    [(quality, name)] = [each for each in document.items() if each[0] != "weight"]
-    return Preference(Quality(quality), name, document["weight"])
+    [(text, name)] = [each for each in document.items() if each[0] != "weight"]
+    quality = Quality(text)
+    if quality is Quality.HOST:
+        name = str(uuid.UUID(name))
+    return Preference(quality, name, document["weight"])
 
 
 def _describe(version: Version) -> Json:

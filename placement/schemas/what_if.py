@@ -2,7 +2,8 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from placement.microversion import MAXIMUM
@@ -127,14 +128,19 @@ def parse(body: Json, parsers: Mapping[str, Parser]) -> Asked:
     """
     question = parsers[body["ask"]](query_string.decode(_as_bytes(body["query"])))
     world = World(
-        frozenset(body.get("ignore_consumers", ())),
-        frozenset(body.get("without_hosts", ())),
+        _parse_uuids(body.get("ignore_consumers", ())),
+        _parse_uuids(body.get("without_hosts", ())),
         {
-            uuid: _parse_change(change)
-            for uuid, change in body.get("providers", {}).items()
+            provider_uuid: _parse_change(change)
+            for provider_uuid, change in body.get("providers", {}).items()
         },
     )
     return Asked(body["ask"], question, world)
+
+
+def _parse_uuids(texts: Iterable[str]) -> frozenset[str]:
+    """Return UUIDs in the usual spelling."""
+    return frozenset(str(uuid.UUID(each)) for each in texts)
 
 
 def _as_bytes(text: str) -> str:

@@ -118,11 +118,12 @@ def check_change(
         if (plain[1] or "", plain[3] or "") not in amounts
     }
     assert bool(asks) == bool(change.offers), said
+    already = count_with(brute, {}, set())
     for instead, number in serves:
         if instead:
             amounts = dict.fromkeys(amounts, int(instead))
         assert int(number) == count_with(brute, amounts, dropped), (said, context)
-        assert int(number) or not asks, said
+        assert int(number) > already or not asks, (said, context)
 
 
 def count_with(

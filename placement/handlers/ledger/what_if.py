@@ -1,7 +1,6 @@
 """What the answer to a question would be after a change of the cloud."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from placement.forest.forest import Forest
 from placement.objects import holder, usage
@@ -22,48 +21,44 @@ def answer(call: Call[None]) -> Later:
     forest = call.forest()
     freed = usage.load_freed(call.connection, asked.world.ignore_consumers)
     return ANSWERS[asked.ask](
-        call, asked.question, lambda: what_if.imagine(forest, asked.world, freed)
+        call, asked, lambda: what_if.imagine(forest, asked.world, freed)
     )
 
 
 Imagine = Callable[[], Forest]
 
 
-def _candidates(
-    call: Call[None], asked: candidate_query.CandidateQuery, imagine: Imagine
-) -> Later:
+def _candidates(call: Call[None], asked: wire.Asked, imagine: Imagine) -> Later:
+    question: candidate_query.CandidateQuery = asked.question
     order = candidate_query.order_of(call.settings)
 
     def answer() -> Reply:
         imagined = imagine()
-        name.check_all(asked.request, imagined.vocabulary)
-        return Reply(candidates.answer(imagined, asked, order))
+        name.check_all(question.request, imagined.vocabulary)
+        return Reply(candidates.answer(imagined, question, order))
 
     return answer
 
 
-def _explanation(
-    call: Call[None], asked: explanation.ExplanationQuery, imagine: Imagine
-) -> Later:
-    ignored = call.body.get("ignore_consumers", ())
+def _explanation(call: Call[None], asked: wire.Asked, imagine: Imagine) -> Later:
+    question: explanation.ExplanationQuery = asked.question
     answer = explanation.prepare(
-        asked,
-        lambda: explanation.explain(imagine(), asked),
+        question,
+        lambda: explanation.explain(imagine(), question),
         lambda uuids: holder.list_largest(
-            call.connection, uuids, asked.classes, ignored
+            call.connection, uuids, question.classes, asked.world.ignore_consumers
         ),
     )
     return lambda: Reply(answer())
 
 
-def _capacity(
-    call: Call[None], asked: capacity.CapacityQuery, imagine: Imagine
-) -> Later:
+def _capacity(call: Call[None], asked: wire.Asked, imagine: Imagine) -> Later:
+    question: capacity.CapacityQuery = asked.question
     limits = candidate_query.order_of(call.settings).limits
-    return lambda: Reply(capacity.count(imagine(), asked, limits))
+    return lambda: Reply(capacity.count(imagine(), question, limits))
 
 
-ANSWERS: Mapping[str, Callable[[Call[None], Any, Imagine], Later]] = {
+ANSWERS: Mapping[str, Callable[[Call[None], wire.Asked, Imagine], Later]] = {
     "candidates": _candidates,
     "explanation": _explanation,
     "capacity": _capacity,

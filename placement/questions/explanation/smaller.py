@@ -64,7 +64,8 @@ def offers(
 
     Each offer is what asking yields: with these amounts and without the other
     constraints that are dropped. The first has the amounts nearest to the requested
-    ones, the second is for more hosts. Nothing is offered if no host serves.
+    ones with which more hosts serve, the second is for still more. Nothing is offered
+    if there are none.
 
     :param about_amounts: those of the dropped constraints that are about an amount
     """
@@ -75,16 +76,17 @@ def offers(
         for kind in ("inventory", *OF_AMOUNT):
             kept |= relaxations.about(kind, each)
     amounts: dict[Target, int] = {}
+    already = survey.count(asked.serving(relaxations.all))
     waiting = list(by_target)
     serves = 0
     while waiting:
         target = waiting.pop(0)
         trade = _Trade(asked, kept & ~_amounts_of(asked, waiting, by_target), amounts)
-        found = trade.nearest(target, deadline)
+        found = trade.nearest(target, deadline, already)
         if not found and all(
             each.kind == "unit" for each in about_amounts if target_of(each) == target
         ):
-            found = trade.nearest(target, deadline, larger=True)
+            found = trade.nearest(target, deadline, already, larger=True)
         if not found:
             return ()
         amounts[target], serves = found.amount, found.serves
@@ -125,21 +127,31 @@ class _Trade:
         self._amounts = amounts
 
     def nearest(
-        self, target: Target, deadline: Deadline, *, larger: bool = False
+        self,
+        target: Target,
+        deadline: Deadline,
+        already: int = 0,
+        *,
+        larger: bool = False,
     ) -> Smaller | None:
-        """Return the amount nearest to the requested one that some host serves."""
+        """Return the amount nearest to the requested one that more hosts serve.
+
+        :param already: how many hosts are not enough
+        """
         hopes = self._hopes(target, larger)
         amounts: set[int] = set().union(*hopes.values())
         for amount in sorted(amounts, reverse=not larger):
             if deadline.has_come():
                 break
-            hopeful = (
+            hopeful = [
                 tree
                 for tree, (first, *_) in hopes.items()
                 if (first <= amount if larger else first >= amount)
-            )
+            ]
+            if len(hopeful) <= already:
+                continue
             serves = self._count(target, amount, hopeful)
-            if serves:
+            if serves > already:
                 return Smaller(amount, serves)
         return None
 
