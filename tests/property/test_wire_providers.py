@@ -14,6 +14,7 @@ from placement.model.resource_class import ResourceClass
 from placement.model.resource_provider import ProviderFilters, ResourceProvider
 from placement.model.trait import Trait
 from placement.model.trait import TraitFilters as TraitFilters
+from placement.model.tree import Provider
 from placement.schemas import (
     aggregate,
     inventory,
@@ -21,7 +22,7 @@ from placement.schemas import (
     resource_provider,
     trait,
 )
-from placement_foundation.http import query_string
+from placement_foundation.http import json_text, query_string
 from placement_foundation.http.schema import Schema, View, parse_json
 from placement_foundation.http.version import Version
 
@@ -154,6 +155,40 @@ def test_a_provider_never_loses_what_it_once_showed(
         if name != "links":
             assert latest[name] == value
     assert all(link in latest["links"] for link in document["links"])
+
+
+of_forest = st.builds(
+    Provider,
+    uuid=uuids,
+    parent_uuid=st.none() | uuids,
+    root_uuid=uuids,
+    inventories=st.just({}),
+    trait_names=st.just(()),
+    traits=st.just(frozenset()),
+    aggregates=st.just(frozenset()),
+    position=st.just(0),
+    end=st.just(1),
+    name=st.text(max_size=200),
+    generation=generations,
+)
+
+
+@given(
+    st.lists(of_forest, max_size=3),
+    st.sampled_from(sorted(VERSIONS)),
+    st.sampled_from(["", "/placement", '/"x\u00e9']),
+)
+def test_a_list_shows_each_provider_as_it_is_shown_by_itself(
+    known: list[Provider], version: tuple[int, int], prefix: str
+) -> None:
+    view = View(Version(*version), prefix)
+    for _ in range(2):
+        document = json_text.encode(resource_provider.render_providers(known, view))
+        assert json.loads(document) == {
+            "resource_providers": [
+                resource_provider.render_provider(each, view) for each in known
+            ]
+        }
 
 
 filters = st.builds(

@@ -4,9 +4,12 @@ import gc
 import tracemalloc
 import uuid
 
+from placement.microversion import MAXIMUM
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
 from placement.schemas import allocation_candidate as wire
+from placement.schemas import resource_provider
+from placement_foundation.http.schema import View
 
 # What the interpreter and other tests' threads may need in between, in bytes.
 NOISE = 200_000
@@ -53,3 +56,13 @@ def test_a_large_answer_is_not_forgotten_before_it_is_given_again() -> None:
     for each in providers:
         wire._write_summary(each, names)
     assert wire._write_summary.cache_info().misses == before
+
+
+def test_a_list_encodes_only_providers_that_have_changed() -> None:
+    providers = [provider(number) for number in range(1_000)]
+    view = View(MAXIMUM)
+    resource_provider.render_providers(providers, view)
+    before = resource_provider._write_provider.cache_info().misses
+    providers[7] = provider(7)
+    resource_provider.render_providers(providers, view)
+    assert resource_provider._write_provider.cache_info().misses == before + 1
