@@ -30,8 +30,8 @@ what has changed, the newest first, and by which request.
 """
 EPILOG = """\
 exit status:
-  0  some host serves
-  1  none does
+  0  some host serves; history: something has changed
+  1  none does; history: nothing is known
   2  bad query
   3  no answer
 
@@ -106,14 +106,20 @@ def show_fleet(placement: Client, query: str, asked: argparse.Namespace) -> int:
 
 def show_history(placement: Client, what: str, asked: argparse.Namespace) -> int:
     """Print what has changed of a provider or a consumer."""
-    query = f"{history.filters_of(placement, what)}&limit={history.LIMIT}"
-    document = _get(placement, "history", query)
+    for filters in history.filters_of(placement, what):
+        query = f"{filters}&limit={history.LIMIT}"
+        document = _get(placement, "history", query)
+        is_known = history.has_changes(document["history"])
+        if is_known:
+            break
     if asked.json:
         show_json(document)
     else:
         for line in history.lines_of(document["history"]):
             print(line)
-    return SERVES if document["history"] else NONE_SERVES
+    if not is_known:
+        complain(PROGRAM, [f"nothing is known of {what}"])
+    return SERVES if is_known else NONE_SERVES
 
 
 COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from placement.objects.journal import recording
 from placement_clients.explain import cli
+from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid, wants
 from tests.serving import Served
 
@@ -56,7 +58,30 @@ def test_it_says_what_traits_came_and_went(
     assert last.endswith("traits: -HW_CPU_X86_VMX")
 
 
-def test_what_is_unknown_has_no_history(
-    service: Served, capsys: pytest.CaptureFixture[str]
+def test_a_deleted_provider_has_a_history(
+    service: Served, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert lines(service, capsys, "compute-7") == (1, [])
+    provider = client.make_provider(VCPU=16)
+    assert client.call("DELETE", f"/resource_providers/{provider}").status == 204
+    status, printed = lines(service, capsys, provider)
+    assert status == 0
+    assert "provider.deleted: " in printed[0]
+    assert "provider.created: " in printed[-1]
+
+
+@pytest.mark.parametrize("what", ["compute-7", "8d2a0000-0000-4000-8000-000000000007"])
+@pytest.mark.parametrize("gaps", [0, 1])
+def test_of_what_is_unknown_it_says_so(
+    service: Served,
+    database: Database,
+    capsys: pytest.CaptureFixture[str],
+    what: str,
+    gaps: int,
+) -> None:
+    for _ in range(gaps):
+        database.write(recording.note_gap)
+    arguments = ["history", what, "--url", service.url, "--token", "admin"]
+    assert cli.main(arguments) == cli.NONE_SERVES == 1
+    out, err = capsys.readouterr()
+    assert err.endswith(f"placement-explain: nothing is known of {what}\n")
+    assert out.count("journal.gap") == len(out.splitlines()) == gaps
