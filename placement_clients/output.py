@@ -29,7 +29,7 @@ def run(program: str, work: Callable[[], int]) -> int:
         status = work()
         sys.stdout.flush()
     except (PlacementError, Misconfigured) as exc:
-        complain(program, [f"Placement could not be reached: {exc}"])
+        complain(program, [describe(exc)])
         return NO_ANSWER
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -38,6 +38,14 @@ def run(program: str, work: Callable[[], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
+
+
+def describe(exc: PlacementError | Misconfigured) -> str:
+    """Return in a sentence whether Placement refuses, or could not be asked."""
+    status = exc.status if isinstance(exc, PlacementError) else None
+    if status and 400 <= status < 500:
+        return f"Placement refuses this: {exc}"
+    return f"Placement could not be reached: {exc}"
 
 
 def show_json(document: Json) -> None:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from placement_clients.client import BadRequest
 from placement_clients.feed import signature
 from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
 from placement_clients.feed.notification import Notifications
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Lines, Refused, Target, Webhook
 from placement_clients.option import parser_of, placement_of
-from placement_clients.output import complain, run
+from placement_clients.output import complain, describe, run
 
 PROGRAM = "placement-feed"
 DONE, GONE, BAD_CALL, REFUSED = range(4)
@@ -62,6 +63,9 @@ def _run(asked: argparse.Namespace) -> int:
         return REFUSED
     except BrokenPipeError:
         raise
+    except BadRequest as exc:
+        complain(PROGRAM, [describe(exc)])
+        return BAD_CALL
     except (OSError, ValueError) as exc:
         complain(PROGRAM, [str(exc)])
         return BAD_CALL

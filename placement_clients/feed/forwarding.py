@@ -14,6 +14,7 @@ from placement_clients.errors import may_pass
 from placement_clients.feed import state
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Away, Refused, Target
+from placement_clients.output import describe
 
 PATH = "/ledger/v1/changes"
 VERSION = "latest"
@@ -161,7 +162,7 @@ class Forwarder:
                 if exc.status == HTTPStatus.NOT_FOUND or not may_pass(exc.status):
                     raise
                 attempt += 1
-                self._pause(attempt, f"Placement could not be reached: {exc}")
+                self._pause(attempt, describe(exc))
 
     def _deliver(self, change: Json) -> None:
         """Deliver a change, however often that has to be tried.

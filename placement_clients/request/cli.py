@@ -47,7 +47,7 @@ exit status:
   0  good
   1  no valid host, or a check that failed
   2  bad input: the message names the flavor key or image property at fault
-  3  Placement could not be reached
+  3  Placement could not be reached, or refuses
 
 examples:
   openstack flavor show m1.small -f json > flavor.json

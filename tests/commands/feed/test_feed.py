@@ -242,6 +242,16 @@ def test_a_cursor_that_is_gone_and_a_refusal_have_their_exit_statuses(
     assert [each["subject"] for each in receiver.events] == [consumer]
 
 
+def test_a_filter_that_placement_refuses_is_a_wrong_option(
+    service: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--url", service.url, "--token", "admin", "--once"]
+    assert cli.main([*arguments, "--filter", "colour=green"]) == cli.BAD_CALL == 2
+    said = capsys.readouterr().err
+    assert said.startswith("placement-feed: Placement refuses this: ")
+    assert "could not be reached" not in said
+
+
 def test_killed_at_any_moment_it_misses_nothing(
     service: Served, provider: tuple[Client, str], receiver: Receiver, tmp_path: Path
 ) -> None:
