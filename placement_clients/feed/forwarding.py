@@ -136,6 +136,8 @@ class Forwarder:
             "type": "journal.gap",
             "time": f"{now.isoformat(timespec='microseconds')}Z",
             "subject": None,
+            "generation": None,
+            "root": None,
             "before": None,
             "after": None,
             "cursor": cursor,

@@ -212,6 +212,8 @@ def test_a_cursor_that_is_gone_is_a_gap(
     forward.run(once=True)
     kinds = [each["type"].rpartition("placement.")[2] for each in receiver.events]
     assert kinds == ["journal.gap", "allocations.changed"]
+    gap = receiver.events[0]["data"]
+    assert (gap["generation"], gap["root"]) == (None, None)
     assert receiver.events[1]["subject"] == consumer
 
 
