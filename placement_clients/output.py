@@ -1,7 +1,6 @@
 """Output for people: tables, error messages, and the exit status."""
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from placement_clients.client import Json, Misconfigured, PlacementError
 from placement_clients.console_script import NO_ANSWER
+from placement_foundation.serving import pipe
 
 # Wide enough to keep every line in a pipe unfolded.
 PIPE_WIDTH = 100_000
@@ -25,18 +25,15 @@ class Unusable(Exception):
 
 def run(program: str, work: Callable[[], int]) -> int:
     """Run a command and return its exit status, whatever ends it early."""
+    status = 0
     try:
-        status = work()
-        sys.stdout.flush()
+        with pipe.dropping_the_rest():
+            status = work()
     except (PlacementError, Misconfigured) as exc:
         complain(program, [describe(exc)])
         return NO_ANSWER
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of a pipe has gone. Python would report it again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return status
 
 

@@ -61,11 +61,10 @@ examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     try:
-        command, files, asked = _parse(arguments)
+        status = run(PROGRAM, partial(_run, arguments))
     except SystemExit as exc:
         # argparse exits with 2, which means here that something differs.
         raise SystemExit(ERROR if exc.code else NOTHING) from None
-    status = run(PROGRAM, partial(_run, command, files, asked))
     return ERROR if status == NO_ANSWER else status
 
 
@@ -83,7 +82,8 @@ def _parse(
     return command, files, asked
 
 
-def _run(command: str, files: Sequence[str], asked: argparse.Namespace) -> int:
+def _run(arguments: Sequence[str] | None) -> int:
+    command, files, asked = _parse(arguments)
     try:
         declared = declaration.load(_texts(files))
         return COMMANDS[command](placement_of(asked), declared, asked)

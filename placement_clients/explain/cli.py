@@ -45,13 +45,13 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
+    return run(PROGRAM, partial(_run, arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = _parser()
     asked = parser.parse_args(arguments)
     command, query = _divide(asked.what, parser.error)
-    return run(PROGRAM, partial(_run, command, query, asked))
-
-
-def _run(command: str, query: str, asked: argparse.Namespace) -> int:
     try:
         return COMMANDS[command](placement_of(asked), query, asked)
     except (BadRequest, UnknownHost) as exc:

@@ -62,11 +62,11 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
+    return run(PROGRAM, partial(_run, arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     asked = _parser().parse_args(arguments)
-    return run(PROGRAM, partial(_run, asked))
-
-
-def _run(asked: argparse.Namespace) -> int:
     try:
         status: int = asked.run(asked)
     except BadInput as exc:
