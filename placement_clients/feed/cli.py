@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from placement_clients.client import BadRequest
+from placement_clients.client import BadRequest, Client
 from placement_clients.feed import signature
 from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
 from placement_clients.feed.notification import Notifications
@@ -45,9 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     asked = _parser().parse_args(arguments)
     try:
+        placement = placement_of(asked)
         forwarder = Forwarder(
-            placement_of(asked),
-            _target(asked),
+            placement,
+            _target(asked, placement),
             State(asked.state),
             Wishes(
                 "&".join(asked.filter), asked.resync, asked.skip_refused, asked.metrics
@@ -72,7 +73,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     return DONE
 
 
-def _target(asked: argparse.Namespace) -> Target:
+def _target(asked: argparse.Namespace, placement: Client) -> Target:
     if asked.notify:
         return Notifications(asked.config_file, asked.transport_url)
     if not asked.webhook:
@@ -80,7 +81,7 @@ def _target(asked: argparse.Namespace) -> Target:
     key = None
     if asked.secret_file:
         key = signature.parse_secret(asked.secret_file.read_text())
-    return Webhook(asked.webhook, asked.source or asked.url or PROGRAM, key)
+    return Webhook(asked.webhook, lambda: asked.source or placement.get_endpoint(), key)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -99,7 +99,7 @@ def claim(where: tuple[Client, str]) -> str:
 
 def webhook(receiver: Receiver) -> target.Webhook:
     key = signature.parse_secret(SECRET)
-    return target.Webhook(receiver.url, "http://placement", key)
+    return target.Webhook(receiver.url, lambda: "http://placement", key)
 
 
 class Pauses(list[float]):
@@ -244,6 +244,22 @@ def test_a_cursor_that_is_gone_and_a_refusal_have_their_exit_statuses(
     assert [each["subject"] for each in receiver.events] == [consumer]
 
 
+def test_the_source_is_where_placement_is(
+    service: Served,
+    receiver: Receiver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OS_ENDPOINT", service.url)
+    monkeypatch.setenv("OS_TOKEN", "admin")
+    state, secret = tmp_path / "state", tmp_path / "secret"
+    State(state).save("000000000000.7.000000000000")
+    secret.write_text(SECRET)
+    arguments = ["--state", str(state), "--webhook", receiver.url, "--resync", "--once"]
+    assert cli.main([*arguments, "--secret-file", str(secret)]) == cli.DONE
+    assert [each["source"] for each in receiver.events] == [service.url]
+
+
 def test_a_filter_that_placement_refuses_is_a_wrong_option(
     service: Served, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -386,7 +402,7 @@ def test_a_signature_is_that_of_the_scheme() -> None:
 
 
 def test_a_target_that_does_not_answer_is_away() -> None:
-    nobody = target.Webhook("http://127.0.0.1:9/", "here")
+    nobody = target.Webhook("http://127.0.0.1:9/", lambda: "here")
     change = {"id": "1", "type": "journal.gap", "time": "", "subject": None}
     with pytest.raises(Away, match="does not answer"):
         nobody.deliver(change)
