@@ -17,6 +17,8 @@ from placement_foundation.serving import pipe
 PIPE_WIDTH = 100_000
 # The exit status that a shell reports for Ctrl-C.
 INTERRUPTED = 130
+# A name may have any characters; on a terminal, these are commands. 0x7f is DEL.
+CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0))}
 
 
 class Unusable(Exception):
@@ -45,6 +47,16 @@ def describe(exc: PlacementError | Misconfigured) -> str:
     return f"Placement could not be reached: {exc}"
 
 
+def visible(text: str) -> str:
+    """Return a string for a terminal: control characters become visible escapes."""
+    return text.translate(CONTROLS)
+
+
+def text_of(text: str, style: str = "") -> Text:
+    """Return a string for rich, without control characters."""
+    return Text(visible(text), style=style)
+
+
 def show_json(document: Json) -> None:
     """Print a document."""
     print(json.dumps(document, indent=2))
@@ -61,7 +73,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(text_of(cell) for cell in row))
     console = Console(
         highlight=False, width=None if on_terminal else PIPE_WIDTH, soft_wrap=False
     )
@@ -100,4 +112,6 @@ def complain(program: str, lines: Iterable[str]) -> None:
     """
     sys.stdout.flush()
     for line in lines:
-        print(f"{program}: {line}", file=sys.stderr)
+        # A sentence of the service may have several lines.
+        shown = "\n".join(visible(part) for part in line.split("\n"))
+        print(f"{program}: {shown}", file=sys.stderr)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from placement_clients.client import BadRequest, Client, Json, NotFound
 from placement_clients.explain import drawing, history
 from placement_clients.option import parser_of, placement_of
-from placement_clients.output import complain, run, show_json
+from placement_clients.output import complain, run, show_json, visible
 from placement_foundation.observing import progress
 
 PROGRAM = "placement-explain"
@@ -116,7 +116,7 @@ def show_history(placement: Client, what: str, asked: argparse.Namespace) -> int
         show_json(document)
     else:
         for line in history.lines_of(document["history"]):
-            print(line)
+            print(visible(line))
     if not is_known:
         complain(PROGRAM, [f"nothing is known of {what}"])
     return SERVES if is_known else NONE_SERVES

@@ -1,11 +1,14 @@
 """``placement-explain history`` prints what has changed as a person reads it."""
 
+import io
+import json
 import re
 from typing import Any
 
 import pytest
 
 from placement.objects.journal import recording
+from placement_clients.apply import cli as apply
 from placement_clients.explain import cli
 from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid, wants
@@ -85,3 +88,25 @@ def test_of_what_is_unknown_it_says_so(
     out, err = capsys.readouterr()
     assert err.endswith(f"placement-explain: nothing is known of {what}\n")
     assert out.count("journal.gap") == len(out.splitlines()) == gaps
+
+
+def test_a_name_cannot_command_a_terminal(
+    service: Served, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = {"name": "a\x1b]0;b\x07\x9b2J"}
+    assert client.call("POST", "/resource_providers", body).status == 200
+    arguments = ["--url", service.url, "--token", "admin"]
+    shown = [
+        (cli.main, ["history", body["name"]]),
+        (cli.main, ["fleet"]),
+        (apply.main, ["plan", "-"]),
+    ]
+    declared = {"trees": [{**body, "traits": ["CUSTOM_A"]}]}
+    stdin = io.TextIOWrapper(io.BytesIO(json.dumps(declared).encode()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", stdin)
+        for main, command in shown:
+            main([*command, *arguments])
+            out = capsys.readouterr().out
+            assert out.replace("\n", "").isprintable()
+            assert r"a\x1b]0;b\x07\x9b2J" in out
