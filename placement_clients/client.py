@@ -133,6 +133,19 @@ class Client:
         other._headers = {"X-OpenStack-Request-ID": request_id} if request_id else {}
         return other
 
+    def get_endpoint(self) -> str:
+        """Return the URL of Placement: a given one, or that of the catalogue.
+
+        :raises PlacementError: there is no answer, or the catalogue does not have it
+        """
+        try:
+            endpoint = self._way.adapter.get_endpoint()
+        except keystone.ClientException as exc:
+            raise _unanswered(exc) from exc
+        if not endpoint:
+            raise Unavailable("the catalogue has no Placement")
+        return str(endpoint)
+
     # Any request
 
     def request(

@@ -1,7 +1,6 @@
 """Output for people: tables, error messages, and the exit status."""
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,11 +11,14 @@ from rich.text import Text
 
 from placement_clients.client import Json, Misconfigured, PlacementError
 from placement_clients.console_script import NO_ANSWER
+from placement_foundation.serving import pipe
 
 # Wide enough to keep every line in a pipe unfolded.
 PIPE_WIDTH = 100_000
 # The exit status that a shell reports for Ctrl-C.
 INTERRUPTED = 130
+# A name may have any characters; on a terminal, these are commands. 0x7f is DEL.
+CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0))}
 
 
 class Unusable(Exception):
@@ -25,19 +27,34 @@ class Unusable(Exception):
 
 def run(program: str, work: Callable[[], int]) -> int:
     """Run a command and return its exit status, whatever ends it early."""
+    status = 0
     try:
-        status = work()
-        sys.stdout.flush()
+        with pipe.dropping_the_rest():
+            status = work()
     except (PlacementError, Misconfigured) as exc:
-        complain(program, [f"Placement could not be reached: {exc}"])
+        complain(program, [describe(exc)])
         return NO_ANSWER
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of a pipe has gone. Python would report it again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return status
+
+
+def describe(exc: PlacementError | Misconfigured) -> str:
+    """Return in a sentence whether Placement refuses, or could not be asked."""
+    status = exc.status if isinstance(exc, PlacementError) else None
+    if status and 400 <= status < 500:
+        return f"Placement refuses this: {exc}"
+    return f"Placement could not be reached: {exc}"
+
+
+def visible(text: str) -> str:
+    """Return a string for a terminal: control characters become visible escapes."""
+    return text.translate(CONTROLS)
+
+
+def text_of(text: str, style: str = "") -> Text:
+    """Return a string for rich, without control characters."""
+    return Text(visible(text), style=style)
 
 
 def show_json(document: Json) -> None:
@@ -56,7 +73,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(text_of(cell) for cell in row))
     console = Console(
         highlight=False, width=None if on_terminal else PIPE_WIDTH, soft_wrap=False
     )
@@ -95,4 +112,6 @@ def complain(program: str, lines: Iterable[str]) -> None:
     """
     sys.stdout.flush()
     for line in lines:
-        print(f"{program}: {line}", file=sys.stderr)
+        # A sentence of the service may have several lines.
+        shown = "\n".join(visible(part) for part in line.split("\n"))
+        print(f"{program}: {shown}", file=sys.stderr)

@@ -48,7 +48,7 @@ A FILE is YAML or JSON; - is standard input. It may be called like a command as 
 
 exit status:
   0  nothing to change, or all done
-  1  error: a bad file, a conflict, something refused, no answer
+  1  error: wrong options, a bad file, a conflict, something refused, no answer
   2  plan and drift: something differs
 
 examples:
@@ -60,6 +60,18 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
+    try:
+        status = run(PROGRAM, partial(_run, arguments))
+    except SystemExit as exc:
+        # argparse exits with 2, which means here that something differs.
+        raise SystemExit(ERROR if exc.code else NOTHING) from None
+    return ERROR if status == NO_ANSWER else status
+
+
+def _parse(
+    arguments: Sequence[str] | None,
+) -> tuple[str, Sequence[str], argparse.Namespace]:
+    """Return the command, its files and the options."""
     parser = _parser()
     asked = parser.parse_intermixed_args(arguments)
     command, files = "apply", asked.what
@@ -67,11 +79,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command, *files = asked.what
     if bool(files) == (command in ("export", "drift")):
         parser.error(f"{command} takes {'no' if files else 'a'} FILE")
-    status = run(PROGRAM, partial(_run, command, files, asked))
-    return ERROR if status == NO_ANSWER else status
+    return command, files, asked
 
 
-def _run(command: str, files: Sequence[str], asked: argparse.Namespace) -> int:
+def _run(arguments: Sequence[str] | None) -> int:
+    command, files, asked = _parse(arguments)
     try:
         declared = declaration.load(_texts(files))
         return COMMANDS[command](placement_of(asked), declared, asked)

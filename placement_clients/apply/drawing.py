@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from placement_clients.client import Json
+from placement_clients.output import text_of
 
 SIGNS = {
     "created": "+",
@@ -133,4 +134,4 @@ def value(given: Any) -> str:
 
 
 def _print(console: Console, line: str, sign: str) -> None:
-    console.print(Text(line, style=STYLES[sign]), soft_wrap=True)
+    console.print(text_of(line, STYLES[sign]), soft_wrap=True)

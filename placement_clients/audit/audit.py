@@ -65,9 +65,7 @@ class Audit:
             if twice:
                 notes.add((each.consumer, LIVED, {}) for each in self._living())
             notes.add(claims.read(self._placement, self._progress))
-            self.counts.living = notes.add(
-                (each.consumer, LIVING, pack(each)) for each in self._living()
-            )
+            notes.add((each.consumer, LIVING, pack(each)) for each in self._living())
             self._progress.begin("comparing")
             found.add(
                 (each.claim.consumer, each.kind, self._document(each))
@@ -103,6 +101,8 @@ class Audit:
 
     def _count(self, claim: Claim, lives: Sequence[Living]) -> None:
         self._progress.advance()
+        # Several sources, or lines of a file, may name the same consumer.
+        self.counts.living += bool(lives)
         if claim.parts:
             self.counts.claims += 1
             known = any(source.knows(claim) for source in self.sources)

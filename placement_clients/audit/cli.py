@@ -52,6 +52,11 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
+    status = run(PROGRAM, partial(_run, arguments))
+    return ERROR if status == NO_ANSWER else status
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     asked = parser.parse_args(arguments)
     named = asked.nova or asked.ironic or asked.reservations or asked.alive
@@ -59,11 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("who lives? --nova, --ironic, --reservations or --alive is needed")
     if asked.undo and (named or asked.release or asked.record):
         parser.error("--undo goes with nothing else")
-    status = run(PROGRAM, partial(_run, asked))
-    return ERROR if status == NO_ANSWER else status
+    return asked
 
 
-def _run(asked: argparse.Namespace) -> int:
+def _run(arguments: Sequence[str] | None) -> int:
+    asked = _parse(arguments)
     try:
         if asked.undo:
             return restore(placement_of(asked), asked.undo)

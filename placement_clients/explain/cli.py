@@ -11,7 +11,7 @@ from urllib.parse import quote
 from placement_clients.client import BadRequest, Client, Json, NotFound
 from placement_clients.explain import drawing, history
 from placement_clients.option import parser_of, placement_of
-from placement_clients.output import complain, run, show_json
+from placement_clients.output import complain, run, show_json, visible
 from placement_foundation.observing import progress
 
 PROGRAM = "placement-explain"
@@ -30,8 +30,8 @@ what has changed, the newest first, and by which request.
 """
 EPILOG = """\
 exit status:
-  0  some host serves
-  1  none does
+  0  some host serves; history: something has changed
+  1  none does; history: nothing is known
   2  bad query
   3  no answer
 
@@ -45,13 +45,13 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
+    return run(PROGRAM, partial(_run, arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = _parser()
     asked = parser.parse_args(arguments)
     command, query = _divide(asked.what, parser.error)
-    return run(PROGRAM, partial(_run, command, query, asked))
-
-
-def _run(command: str, query: str, asked: argparse.Namespace) -> int:
     try:
         return COMMANDS[command](placement_of(asked), query, asked)
     except (BadRequest, UnknownHost) as exc:
@@ -106,14 +106,20 @@ def show_fleet(placement: Client, query: str, asked: argparse.Namespace) -> int:
 
 def show_history(placement: Client, what: str, asked: argparse.Namespace) -> int:
     """Print what has changed of a provider or a consumer."""
-    query = f"{history.filters_of(placement, what)}&limit={history.LIMIT}"
-    document = _get(placement, "history", query)
+    for filters in history.filters_of(placement, what):
+        query = f"{filters}&limit={history.LIMIT}"
+        document = _get(placement, "history", query)
+        is_known = history.has_changes(document["history"])
+        if is_known:
+            break
     if asked.json:
         show_json(document)
     else:
         for line in history.lines_of(document["history"]):
-            print(line)
-    return SERVES if document["history"] else NONE_SERVES
+            print(visible(line))
+    if not is_known:
+        complain(PROGRAM, [f"nothing is known of {what}"])
+    return SERVES if is_known else NONE_SERVES
 
 
 COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from placement_clients.client import Json
+from placement_clients.output import text_of
 
 # The width of a bar for all hosts, or for all of an inventory.
 BAR_WIDTH = 20
@@ -29,14 +30,14 @@ def console_of(stream: Any) -> Console:
 
 def draw_explanation(console: Console, document: Json) -> None:
     """Draw the summary, the funnel, what would help, and the hosts asked about."""
-    summary = Text(document["summary"], style="bold")
+    summary = text_of(document["summary"], style="bold")
     console.print(summary, soft_wrap=not console.is_terminal)
     if not document["complete"]:
-        console.print(Text("The time ran out: not everything was searched."))
+        console.print(text_of("The time ran out: not everything was searched."))
     for title, table in _tables(console, document):
         console.print()
         if title:
-            console.print(Text(title, style="bold"))
+            console.print(text_of(title, style="bold"))
         _print(console, table)
 
 
@@ -63,12 +64,12 @@ def _funnel(console: Console, document: Json) -> Table:
         out = each["before"] - each["after"]
         bar = [_bar(each["after"], each["before"], document["hosts"])]
         table.add_row(
-            Text(each["text"], style="" if out else "dim"),
+            text_of(each["text"], style="" if out else "dim"),
             *(bar if console.is_terminal else []),
-            Text(str(each["after"])),
-            Text(f"-{out}" if out else "", style="red"),
-            Text(str(each.get("alone", "?"))),
-            Text(f"+{each['gain']}" if each.get("gain") else "", style="green"),
+            text_of(str(each["after"])),
+            text_of(f"-{out}" if out else "", style="red"),
+            text_of(str(each.get("alone", "?"))),
+            text_of(f"+{each['gain']}" if each.get("gain") else "", style="green"),
         )
     return table
 
@@ -76,7 +77,7 @@ def _funnel(console: Console, document: Json) -> Table:
 def _bar(after: int, before: int, hosts: int) -> Text:
     """Draw the hosts that are left, and those that a constraint excludes."""
     left, had = (_length(count, hosts) for count in (after, before))
-    bar = Text(FULL * left, style="green" if after else "")
+    bar = text_of(FULL * left, style="green" if after else "")
     bar.append(FULL * (had - left), style="red")
     bar.append(EMPTY * (BAR_WIDTH - had), style="dim")
     return bar
@@ -89,19 +90,19 @@ def _length(count: int, whole: int) -> int:
 
 def _changes(document: Json) -> Iterator[list[Text]]:
     for each in document["changes"]:
-        yield [Text(f"• {each['text']}")]
+        yield [text_of(f"• {each['text']}")]
 
 
 def _near(document: Json) -> Iterator[list[Text]]:
     for host in document["near"]:
         for number, unmet in enumerate(host["unmet"]):
             yield [
-                Text("" if number else host["name"] or host["uuid"], style="bold"),
-                Text(unmet["id"]),
-                Text(_lack(unmet)),
+                text_of("" if number else host["name"] or host["uuid"], style="bold"),
+                text_of(unmet["id"]),
+                text_of(_lack(unmet)),
             ]
             for holder in unmet.get("holders", ()):
-                yield [Text(""), Text(""), Text(_holder(holder), style="dim")]
+                yield [text_of(""), text_of(""), text_of(_holder(holder), style="dim")]
 
 
 def _holder(holder: Json) -> str:
@@ -142,9 +143,9 @@ def _verdicts(host: Json, document: Json) -> Iterator[list[Text]]:
         met = each["met"]
         closest = "" if met or "closest" not in each else _lack(each["closest"])
         yield [
-            Text("met" if met else "UNMET", style="green" if met else "bold red"),
-            Text(texts[each["id"]]),
-            Text(closest),
+            text_of("met" if met else "UNMET", style="green" if met else "bold red"),
+            text_of(texts[each["id"]]),
+            text_of(closest),
         ]
 
 
@@ -155,12 +156,12 @@ def draw_capacity(console: Console, document: Json) -> None:
     complete = document.get("complete", True)
     if not document["total"]:
         said = "This cannot be claimed." if complete else "No host was found in time."
-        console.print(Text(said, style="bold"))
+        console.print(text_of(said, style="bold"))
         return
     said = f"This can be claimed {bound}{times}."
-    console.print(Text(said, style="bold"))
+    console.print(text_of(said, style="bold"))
     if not complete:
-        console.print(Text("The time ran out: not all hosts were counted."))
+        console.print(text_of("The time ran out: not all hosts were counted."))
     table = _table(console)
     table.add_column("HOST", overflow="fold")
     if console.is_terminal:
@@ -170,7 +171,7 @@ def draw_capacity(console: Console, document: Json) -> None:
     for each in document["hosts"]:
         bar = [_share(each["count"], most)] if console.is_terminal else []
         table.add_row(
-            Text(each["name"] or each["uuid"]), *bar, Text(str(each["count"]))
+            text_of(each["name"] or each["uuid"]), *bar, text_of(str(each["count"]))
         )
     console.print()
     _print(console, table)
@@ -178,7 +179,7 @@ def draw_capacity(console: Console, document: Json) -> None:
 
 def _share(count: int, whole: int) -> Text:
     length = min(_length(count, whole), BAR_WIDTH)
-    bar = Text(FULL * length, style="green")
+    bar = text_of(FULL * length, style="green")
     bar.append(EMPTY * (BAR_WIDTH - length), style="dim")
     return bar
 
@@ -196,9 +197,9 @@ def draw_fleet(console: Console, document: Json) -> None:
         bar = [] if capacity is None else [_share(used, max(capacity, used))]
         table.add_row(
             *cells,
-            *(bar or [Text("")] if console.is_terminal else []),
-            Text("" if capacity is None else str(used)),
-            Text("" if capacity is None else str(capacity)),
+            *(bar or [text_of("")] if console.is_terminal else []),
+            text_of("" if capacity is None else str(used)),
+            text_of("" if capacity is None else str(capacity)),
         )
     _print(console, table)
 
@@ -208,12 +209,12 @@ def _inventories(document: Json) -> Iterator[tuple[list[Text], int, int | None]]
     for each in document["providers"]:
         depth = depths.get(each["parent_provider_uuid"], -1) + 1
         depths[each["uuid"]] = depth
-        name = Text("  " * depth + (each["name"] or each["uuid"]), style="bold")
+        name = text_of("  " * depth + (each["name"] or each["uuid"]), style="bold")
         if not each["inventories"]:
-            yield [name, Text("")], 0, None
+            yield [name, text_of("")], 0, None
         for number, (kind, inventory) in enumerate(each["inventories"].items()):
             used = each["usages"].get(kind, 0)
-            cells = [Text("") if number else name, Text(kind)]
+            cells = [text_of("") if number else name, text_of(kind)]
             yield cells, used, capacity_of(inventory)
 
 

@@ -8,10 +8,14 @@ from placement_clients.client import Client, Json, encode_query
 
 VERSION = "latest"
 LIMIT = 1000
+GAP = "journal.gap"
 
 
-def filters_of(placement: Client, what: str) -> str:
-    """Return the query for a provider, by name or UUID, or for a consumer."""
+def filters_of(placement: Client, what: str) -> list[str]:
+    """Return the queries for a provider, by name or UUID, or for a consumer.
+
+    The first that finds anything is the right one.
+    """
     listed = [{"name": what}]
     if _is_uuid(what):
         listed.append({"uuid": what})
@@ -20,8 +24,15 @@ def filters_of(placement: Client, what: str) -> str:
             "/resource_providers", version=VERSION, query=encode_query(filters)
         )
         for provider in found["resource_providers"]:
-            return encode_query({"provider": provider["uuid"]})
-    return encode_query({"consumer": what})
+            return [encode_query({"provider": provider["uuid"]})]
+    # A provider that was deleted is not listed, but has a history.
+    kinds = ("provider", "consumer") if _is_uuid(what) else ("consumer",)
+    return [encode_query({kind: what}) for kind in kinds]
+
+
+def has_changes(entries: list[Json]) -> bool:
+    """Return whether anything is known; a gap passes all filters."""
+    return any(entry["type"] != GAP for entry in entries)
 
 
 def _is_uuid(text: str) -> bool:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from placement_clients.client import BadRequest, Client
 from placement_clients.feed import signature
 from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
 from placement_clients.feed.notification import Notifications
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Lines, Refused, Target, Webhook
 from placement_clients.option import parser_of, placement_of
-from placement_clients.output import complain, run
+from placement_clients.output import complain, describe, run
 
 PROGRAM = "placement-feed"
 DONE, GONE, BAD_CALL, REFUSED = range(4)
@@ -38,15 +39,16 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
+    return run(PROGRAM, partial(_run, arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     asked = _parser().parse_args(arguments)
-    return run(PROGRAM, partial(_run, asked))
-
-
-def _run(asked: argparse.Namespace) -> int:
     try:
+        placement = placement_of(asked)
         forwarder = Forwarder(
-            placement_of(asked),
-            _target(asked),
+            placement,
+            _target(asked, placement),
             State(asked.state),
             Wishes(
                 "&".join(asked.filter), asked.resync, asked.skip_refused, asked.metrics
@@ -62,13 +64,16 @@ def _run(asked: argparse.Namespace) -> int:
         return REFUSED
     except BrokenPipeError:
         raise
+    except BadRequest as exc:
+        complain(PROGRAM, [describe(exc)])
+        return BAD_CALL
     except (OSError, ValueError) as exc:
         complain(PROGRAM, [str(exc)])
         return BAD_CALL
     return DONE
 
 
-def _target(asked: argparse.Namespace) -> Target:
+def _target(asked: argparse.Namespace, placement: Client) -> Target:
     if asked.notify:
         return Notifications(asked.config_file, asked.transport_url)
     if not asked.webhook:
@@ -76,7 +81,7 @@ def _target(asked: argparse.Namespace) -> Target:
     key = None
     if asked.secret_file:
         key = signature.parse_secret(asked.secret_file.read_text())
-    return Webhook(asked.webhook, asked.source or asked.url or PROGRAM, key)
+    return Webhook(asked.webhook, lambda: asked.source or placement.get_endpoint(), key)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -14,6 +14,7 @@ from placement_clients.errors import may_pass
 from placement_clients.feed import state
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Away, Refused, Target
+from placement_clients.output import describe
 
 PATH = "/ledger/v1/changes"
 VERSION = "latest"
@@ -135,6 +136,8 @@ class Forwarder:
             "type": "journal.gap",
             "time": f"{now.isoformat(timespec='microseconds')}Z",
             "subject": None,
+            "generation": None,
+            "root": None,
             "before": None,
             "after": None,
             "cursor": cursor,
@@ -161,7 +164,7 @@ class Forwarder:
                 if exc.status == HTTPStatus.NOT_FOUND or not may_pass(exc.status):
                     raise
                 attempt += 1
-                self._pause(attempt, f"Placement could not be reached: {exc}")
+                self._pause(attempt, describe(exc))
 
     def _deliver(self, change: Json) -> None:
         """Deliver a change, however often that has to be tried.

@@ -1,6 +1,7 @@
 """Where changes are delivered: standard output, or a webhook."""
 
 import email.utils
+import functools
 import http.client
 import json
 import sys
@@ -67,21 +68,22 @@ _OPENER = urllib.request.build_opener(_NoRedirects)
 class Webhook:
     """Posts each change as a CloudEvent.
 
-    :param source: says where the changes come from
+    :param source: returns where the changes come from; called for the first of them,
+        when Placement has answered
     :param key: signs them, if there is one
     """
 
     def __init__(
         self,
         url: str,
-        source: str,
+        source: Callable[[], str],
         key: bytes | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"{url} is not an address that begins with http")
         self._url = url
-        self._source = source
+        self._source = functools.cache(source)
         self._key = key
         self._clock = clock
 
@@ -91,7 +93,7 @@ class Webhook:
         :raises Away: there is no answer, or it is 429 or a 5xx
         :raises Refused: the answer is another one than 2xx
         """
-        body = json.dumps(event_of(change, self._source)).encode()
+        body = json.dumps(event_of(change, self._source())).encode()
         # The address was checked to begin with http.
         request = urllib.request.Request(  # noqa: S310
             self._url, body, self._headers(change["id"], body), method="POST"

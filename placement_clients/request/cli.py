@@ -47,7 +47,7 @@ exit status:
   0  good
   1  no valid host, or a check that failed
   2  bad input: the message names the flavor key or image property at fault
-  3  Placement could not be reached
+  3  Placement could not be reached, or refuses
 
 examples:
   openstack flavor show m1.small -f json > flavor.json
@@ -62,11 +62,11 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
+    return run(PROGRAM, partial(_run, arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     asked = _parser().parse_args(arguments)
-    return run(PROGRAM, partial(_run, asked))
-
-
-def _run(asked: argparse.Namespace) -> int:
     try:
         status: int = asked.run(asked)
     except BadInput as exc:

@@ -14,7 +14,7 @@ from oslo_db import exception as db_exc
 
 from placement_foundation import errors
 from placement_foundation.database import trouble
-from placement_foundation.serving import completion
+from placement_foundation.serving import completion, pipe
 
 # Errors that are not bugs of ours: an option, a file or the database is at fault.
 TROUBLE = (
@@ -77,7 +77,8 @@ def print_completion(
     :param helps: the arguments before ``--help`` that make it show its help
     """
     words = (word for one in helps for word in _words(run, one.split()))
-    print(completion.script(shell, program, words))
+    with pipe.dropping_the_rest():
+        print(completion.script(shell, program, words))
 
 
 def _words(run: Callable[[Sequence[str]], object], before: list[str]) -> Iterable[str]:

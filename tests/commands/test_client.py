@@ -364,6 +364,7 @@ def test_a_password_from_the_environment(service: Served) -> None:
             }
         )
         assert Client(way).ensure_trait("CUSTOM_A")
+        assert Client(way).get_endpoint() == service.url
 
 
 def test_a_token_from_the_environment(service: Served) -> None:

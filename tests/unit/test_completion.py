@@ -2,8 +2,10 @@
 
 import configparser
 import importlib
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,26 @@ def test_bash_completes_what_a_subcommand_takes(
         check=True,
     )
     assert done.stdout.strip() == "--volume-backed"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("placement-apply", "placement-audit", "placement-explain", "placement-feed"),
+        *("placement-manage", "placement-request", "placement-status"),
+    ],
+)
+def test_a_reader_that_leaves_early_is_no_error(command: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as gone:
+        done = subprocess.run(
+            [Path(sys.executable).with_name(command), "--shell_completion", "bash"],
+            stdout=gone,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("command", WORDS)

@@ -442,12 +442,16 @@ def test_an_export_without_all_leaves_out_what_agents_report(
     assert "There is no host nobody." in err
 
 
-@pytest.mark.parametrize("arguments", [["plan"], ["drift", "a"], ["export", "a"], []])
+@pytest.mark.parametrize(
+    "arguments",
+    [["plan"], ["drift", "a"], ["export", "a"], [], ["plan", "a", "--onwer", "b"]],
+)
 def test_a_bad_command_is_reported(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as left:
         cli.main(arguments)
+    assert left.value.code == cli.ERROR == 1
     assert "usage: placement-apply FILE" in capsys.readouterr().err
 
 

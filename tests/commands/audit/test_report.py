@@ -30,6 +30,14 @@ def test_nothing_is_found_where_all_is_well(desk: Desk) -> None:
     assert out == "nothing was found\nclaims: 1, consumers that live: 1\n"
 
 
+def test_a_consumer_that_is_listed_twice_lives_once(desk: Desk) -> None:
+    host = desk.host("compute-1", VCPU=8)
+    consumer = desk.claim({host: {"VCPU": 1}})
+    desk.lives(consumer, consumer, host="compute-1")
+    _, out, _ = desk.audit()
+    assert out == "nothing was found\nclaims: 1, consumers that live: 1\n"
+
+
 def test_each_kind_is_found(desk: Desk) -> None:
     first = desk.host("compute-1", VCPU=8, MEMORY_MB=1024)
     second = desk.host("compute-2", VCPU=8)

@@ -165,7 +165,25 @@ def test_a_service_without_the_ledger_api_has_no_answer(
     with serving(elsewhere) as served:
         arguments = [SERVED, "--host", "a", "--url", served.url, "--token", "admin"]
         assert cli.main(arguments) == NO_ANSWER
-    assert "not here" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "placement-explain: Placement refuses this: not here (HTTP 404)" in said
+    assert "could not be reached" not in said
+
+
+@pytest.mark.parametrize("status", ["200 OK", "503 Service Unavailable"])
+def test_who_cannot_answer_does_not_refuse(
+    capsys: pytest.CaptureFixture[str], status: str
+) -> None:
+    def elsewhere(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> "Iterable[bytes]":
+        start_response(status, [("Content-Type", "text/plain")])
+        return [b"come back later"]
+
+    with serving(elsewhere) as served:
+        arguments = [SERVED, "--url", served.url, "--token", "admin"]
+        assert cli.main(arguments) == NO_ANSWER
+    assert "Placement could not be reached: " in capsys.readouterr().err
 
 
 def on_terminal(url: str, **environment: str) -> str:

@@ -1,11 +1,16 @@
 """``placement-explain history`` prints what has changed as a person reads it."""
 
+import io
+import json
 import re
 from typing import Any
 
 import pytest
 
+from placement.objects.journal import recording
+from placement_clients.apply import cli as apply
 from placement_clients.explain import cli
+from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid, wants
 from tests.serving import Served
 
@@ -56,7 +61,52 @@ def test_it_says_what_traits_came_and_went(
     assert last.endswith("traits: -HW_CPU_X86_VMX")
 
 
-def test_what_is_unknown_has_no_history(
-    service: Served, capsys: pytest.CaptureFixture[str]
+def test_a_deleted_provider_has_a_history(
+    service: Served, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert lines(service, capsys, "compute-7") == (1, [])
+    provider = client.make_provider(VCPU=16)
+    assert client.call("DELETE", f"/resource_providers/{provider}").status == 204
+    status, printed = lines(service, capsys, provider)
+    assert status == 0
+    assert "provider.deleted: " in printed[0]
+    assert "provider.created: " in printed[-1]
+
+
+@pytest.mark.parametrize("what", ["compute-7", "8d2a0000-0000-4000-8000-000000000007"])
+@pytest.mark.parametrize("gaps", [0, 1])
+def test_of_what_is_unknown_it_says_so(
+    service: Served,
+    database: Database,
+    capsys: pytest.CaptureFixture[str],
+    what: str,
+    gaps: int,
+) -> None:
+    for _ in range(gaps):
+        database.write(recording.note_gap)
+    arguments = ["history", what, "--url", service.url, "--token", "admin"]
+    assert cli.main(arguments) == cli.NONE_SERVES == 1
+    out, err = capsys.readouterr()
+    assert err.endswith(f"placement-explain: nothing is known of {what}\n")
+    assert out.count("journal.gap") == len(out.splitlines()) == gaps
+
+
+def test_a_name_cannot_command_a_terminal(
+    service: Served, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = {"name": "a\x1b]0;b\x07\x9b2J"}
+    assert client.call("POST", "/resource_providers", body).status == 200
+    arguments = ["--url", service.url, "--token", "admin"]
+    shown = [
+        (cli.main, ["history", body["name"]]),
+        (cli.main, ["fleet"]),
+        (apply.main, ["plan", "-"]),
+    ]
+    declared = {"trees": [{**body, "traits": ["CUSTOM_A"]}]}
+    stdin = io.TextIOWrapper(io.BytesIO(json.dumps(declared).encode()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", stdin)
+        for main, command in shown:
+            main([*command, *arguments])
+            out = capsys.readouterr().out
+            assert out.replace("\n", "").isprintable()
+            assert r"a\x1b]0;b\x07\x9b2J" in out

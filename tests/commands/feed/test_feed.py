@@ -99,7 +99,7 @@ def claim(where: tuple[Client, str]) -> str:
 
 def webhook(receiver: Receiver) -> target.Webhook:
     key = signature.parse_secret(SECRET)
-    return target.Webhook(receiver.url, "http://placement", key)
+    return target.Webhook(receiver.url, lambda: "http://placement", key)
 
 
 class Pauses(list[float]):
@@ -212,6 +212,8 @@ def test_a_cursor_that_is_gone_is_a_gap(
     forward.run(once=True)
     kinds = [each["type"].rpartition("placement.")[2] for each in receiver.events]
     assert kinds == ["journal.gap", "allocations.changed"]
+    gap = receiver.events[0]["data"]
+    assert (gap["generation"], gap["root"]) == (None, None)
     assert receiver.events[1]["subject"] == consumer
 
 
@@ -240,6 +242,32 @@ def test_a_cursor_that_is_gone_and_a_refusal_have_their_exit_statuses(
     consumer = claim(provider)
     assert cli.main(arguments) == cli.DONE
     assert [each["subject"] for each in receiver.events] == [consumer]
+
+
+def test_the_source_is_where_placement_is(
+    service: Served,
+    receiver: Receiver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OS_ENDPOINT", service.url)
+    monkeypatch.setenv("OS_TOKEN", "admin")
+    state, secret = tmp_path / "state", tmp_path / "secret"
+    State(state).save("000000000000.7.000000000000")
+    secret.write_text(SECRET)
+    arguments = ["--state", str(state), "--webhook", receiver.url, "--resync", "--once"]
+    assert cli.main([*arguments, "--secret-file", str(secret)]) == cli.DONE
+    assert [each["source"] for each in receiver.events] == [service.url]
+
+
+def test_a_filter_that_placement_refuses_is_a_wrong_option(
+    service: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--url", service.url, "--token", "admin", "--once"]
+    assert cli.main([*arguments, "--filter", "colour=green"]) == cli.BAD_CALL == 2
+    said = capsys.readouterr().err
+    assert said.startswith("placement-feed: Placement refuses this: ")
+    assert "could not be reached" not in said
 
 
 def test_killed_at_any_moment_it_misses_nothing(
@@ -374,7 +402,7 @@ def test_a_signature_is_that_of_the_scheme() -> None:
 
 
 def test_a_target_that_does_not_answer_is_away() -> None:
-    nobody = target.Webhook("http://127.0.0.1:9/", "here")
+    nobody = target.Webhook("http://127.0.0.1:9/", lambda: "here")
     change = {"id": "1", "type": "journal.gap", "time": "", "subject": None}
     with pytest.raises(Away, match="does not answer"):
         nobody.deliver(change)

@@ -69,7 +69,9 @@ def test_the_check_of_a_receiver_believes_what_is_signed_and_nothing_else() -> N
     is_genuine, key = names["is_genuine"], os.urandom(32)
     secret = f"whsec_{base64.b64encode(key).decode()}\n"
     body, now = b'{"data": {}}', int(time.time())
-    hook = target.Webhook("http://here", "there", signature.parse_secret(secret))
+    hook = target.Webhook(
+        "http://here", lambda: "there", signature.parse_secret(secret)
+    )
     headers = hook._headers("some-id", body)
     assert is_genuine(secret, headers, body)
     assert is_genuine(secret.removeprefix("whsec_"), headers, body)
@@ -81,7 +83,9 @@ def test_the_check_of_a_receiver_believes_what_is_signed_and_nothing_else() -> N
     assert not is_genuine(secret, later, body)
     other = f"whsec_{base64.b64encode(bytes(32)).decode()}"
     assert not is_genuine(other, headers, body)
-    old = target.Webhook("http://here", "there", key, clock=lambda: now - 1000.0)
+    old = target.Webhook(
+        "http://here", lambda: "there", key, clock=lambda: now - 1000.0
+    )
     assert not is_genuine(secret, old._headers("some-id", body), body)
 
 

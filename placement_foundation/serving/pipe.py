@@ -1,0 +1,19 @@
+"""Standard output may be a pipe, whose reader leaves when it has read enough."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def dropping_the_rest() -> Iterator[None]:
+    """Print what the body prints, until the reader leaves: then the body ends."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would report it again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
