@@ -33,16 +33,13 @@ class Spool:
     def __exit__(self, *exc: object) -> None:
         self._database.close()
 
-    def add(self, rows: Iterable[Row]) -> int:
-        """Keep rows, a consumer with a kind and a document each; return how many."""
+    def add(self, rows: Iterable[Row]) -> None:
+        """Keep rows: a consumer with a kind and a document each."""
         packed = (
             (consumer, kind, json.dumps(document)) for consumer, kind, document in rows
         )
-        count = 0
         while portion := list(itertools.islice(packed, PORTION)):
             self._database.executemany("INSERT INTO notes VALUES (?, ?, ?)", portion)
-            count += len(portion)
-        return count
 
     def by_consumer(self) -> Iterator[tuple[str, list[tuple[str, Json]]]]:
         """Yield each consumer with its kinds and documents, by consumer."""
