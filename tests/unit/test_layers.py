@@ -140,7 +140,7 @@ INNER = {
         {"upgrade"},
         {"program"},
         {"assembly", "command", "side", "worker"},
-        {"background", "completion", "guidance", "interpreter"},
+        {"background", "completion", "guidance", "interpreter", "pipe"},
     ],
     FOUNDATION / "observing": [
         {"metrics", "tracing"},
