@@ -25,7 +25,7 @@ from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 from placement_foundation.http.version import Version
 from placement_foundation.observing import progress
-from placement_foundation.serving import command
+from placement_foundation.serving import command, pipe
 
 PROGRAM = "placement-manage"
 # The arguments before --help that show the whole syntax.
@@ -153,7 +153,8 @@ def print_openapi(config: cfg.ConfigOpts) -> int:
     from placement import openapi
 
     document = openapi.describe(_parse_version(config.category.microversion))
-    print(json.dumps(document, indent=2))
+    with pipe.dropping_the_rest():
+        print(json.dumps(document, indent=2))
     return 0
 
 

@@ -88,12 +88,20 @@ def test_bash_completes_what_a_subcommand_takes(
         *("placement-manage", "placement-request", "placement-status"),
     ],
 )
-def test_a_reader_that_leaves_early_is_no_error(command: str) -> None:
+def test_a_reader_of_a_script_may_leave_early(command: str) -> None:
+    check_that_a_reader_may_leave(command, "--shell_completion", "bash")
+
+
+def test_a_reader_of_the_description_may_leave_early() -> None:
+    check_that_a_reader_may_leave("placement-manage", "openapi")
+
+
+def check_that_a_reader_may_leave(command: str, *arguments: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as gone:
         done = subprocess.run(
-            [Path(sys.executable).with_name(command), "--shell_completion", "bash"],
+            [Path(sys.executable).with_name(command), *arguments],
             stdout=gone,
             stderr=subprocess.PIPE,
             check=False,
