@@ -78,7 +78,9 @@ def _is_open(environment: "WSGIEnvironment") -> bool:
 
 
 def _identify(environment: "WSGIEnvironment") -> bool:
-    return _is_open(environment) or middleware.identify_by_token(environment)
+    # Without Keystone, the empty path is not open as the root is.
+    path = environment.get("PATH_INFO")
+    return path in openapi.OPEN or middleware.identify_by_token(environment)
 
 
 SURROUNDINGS = Surroundings(

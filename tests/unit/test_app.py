@@ -385,3 +385,9 @@ def test_a_heavy_request_that_fails_occupies_no_thread(
     for _ in range(3):
         request = webob.Request.blank("/heavy")
         assert request.get_response(application).status_int == 400
+
+
+def test_without_keystone_only_the_root_itself_is_open() -> None:
+    assert app.SURROUNDINGS.identify({"PATH_INFO": "/"})
+    assert not app.SURROUNDINGS.identify({"PATH_INFO": ""})
+    assert app.SURROUNDINGS.is_open({"PATH_INFO": ""})
