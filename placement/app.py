@@ -78,9 +78,8 @@ def _is_open(environment: "WSGIEnvironment") -> bool:
 
 
 def _identify(environment: "WSGIEnvironment") -> bool:
-    # Without Keystone, the empty path is not open as the root is.
-    path = environment.get("PATH_INFO")
-    return path in openapi.OPEN or middleware.identify_by_token(environment)
+    is_description = environment.get("PATH_INFO") == openapi.PATH
+    return is_description or middleware.identify_by_token(environment)
 
 
 SURROUNDINGS = Surroundings(

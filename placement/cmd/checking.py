@@ -3,14 +3,13 @@
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
 
 from placement.objects.soundness import checking
 from placement.objects.soundness.checking import BrokenRule
-from placement_foundation.database.engine import is_in_memory
+from placement_foundation.database import engine
 from placement_foundation.database.storage import Database
 
 CATEGORY = "check"
@@ -40,7 +39,7 @@ def add(categories: Any) -> None:
 def run(database: Database, config: cfg.ConfigOpts) -> int:
     """Look for rows that break what the service relies on; exit with 1 if any do."""
     asked = config.category
-    require_file(database)
+    engine.require_file(database.engine.url)
     found = _look(database, None if asked.json else SHOWN)
     _print(found, asked.json)
     if not asked.repair or not any(each.rule.repair for each in found):
@@ -54,20 +53,6 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
     for each in left:
         print(f"{each.rule.name}: {each.count} left", file=sys.stderr)
     return FOUND if left else CLEAN
-
-
-def require_file(database: Database) -> None:
-    """Check that the file of an embedded database exists: SQLite would create it.
-
-    :raises ValueError: it does not
-    """
-    url = database.engine.url
-    # A URI of SQLite may name something else than a file, and says how it is opened.
-    if url.get_backend_name() != "sqlite" or is_in_memory(url) or "uri" in url.query:
-        return
-    path = Path(url.database or "")
-    if not path.exists():
-        raise ValueError(f"there is no database at {path}")
 
 
 def _look(database: Database, most: int | None) -> Sequence[BrokenRule]:

@@ -12,10 +12,10 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement.cmd import checking
 from placement.db import migration
 from placement.objects import copying
 from placement.objects.copying import Line, Unreadable
+from placement_foundation.database import engine
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import progress
 
@@ -42,7 +42,7 @@ def export(database: Database, config: cfg.ConfigOpts) -> int:
     path: Path = config.category.file
     if path.exists():
         raise ValueError(f"{path} exists already")
-    checking.require_file(database)
+    engine.require_file(database.engine.url)
     with progress.shown(PROGRAM) as report, database.patient() as patient:
         rows = patient.look(
             lambda connection: save(path, copying.read(connection, report))

@@ -77,9 +77,7 @@ def _check_providers(shapes: Mapping[str, Shape], held: Held) -> None:
 
 
 def _check_classes(
-    connection: sa.Connection,
-    shapes: Mapping[str, Shape],
-    claims: Collection[Claim],
+    connection: sa.Connection, shapes: Mapping[str, Shape], claims: Collection[Claim]
 ) -> None:
     names = [name for shape in shapes.values() for name in shape.class_names]
     resource_class.lock_ids_by_name(connection, [*names, *class_names(claims)])

@@ -9,10 +9,7 @@ from placement.forest.part import Part
 from placement.forest.vocabulary import Vocabulary
 from placement.model.request import Group, Request
 from placement.model.resource_class import UNKNOWN_CLASS
-from placement.model.resource_provider import (
-    UNKNOWN_PROVIDER,
-    ProviderFilters,
-)
+from placement.model.resource_provider import UNKNOWN_PROVIDER, ProviderFilters
 from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Provider, Tree
 from placement.search import plan, rules

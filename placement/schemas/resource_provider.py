@@ -52,10 +52,9 @@ LIST_V1_4 = extend(LIST_V1_3, properties={"resources": TEXT})
 LIST_V1_14 = extend(LIST_V1_4, properties={"in_tree": UUID})
 LIST_V1_18 = extend(LIST_V1_14, properties={"required": TEXT})
 
-# Marks the place of the UUID: no string of ours contains this character, and encoded
-# JSON never does.
-PLACE = "\0"
-UUID_GOES_HERE = PLACE.encode()
+# Marks the place of the UUID: no string of ours contains this character.
+PLACE_OF_UUID = "\0"
+UUID_GOES_HERE = json_text.encode(PLACE_OF_UUID)[1:-1]
 # How many providers are remembered in their encoded form, each a kilobyte, and how many
 # forms of links: one for each microversion where the API is mounted once.
 MOST_REMEMBERED = 16_384
@@ -195,6 +194,5 @@ def _write_provider(provider: Provider, version: Version, links: bytes) -> bytes
 @functools.lru_cache(maxsize=MOST_LINKS)
 def _write_links(version: Version, prefix: str) -> bytes:
     """Return the end of an encoded provider: links differ only in the UUID."""
-    links = _links(PLACE, View(version, prefix))
-    text = b',"links":' + json_text.encode(links) + b"}"
-    return text.replace(json_text.encode(PLACE)[1:-1], UUID_GOES_HERE)
+    links = _links(PLACE_OF_UUID, View(version, prefix))
+    return b',"links":' + json_text.encode(links) + b"}"

@@ -7,6 +7,7 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -233,6 +234,19 @@ def _with_installed_driver(url: sa.URL) -> sa.URL:
 def is_in_memory(url: sa.URL) -> bool:
     """Return whether a URL is for a SQLite database without a file."""
     return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
+
+
+def require_file(url: sa.URL) -> None:
+    """Check that the file of an embedded database exists: SQLite would create it.
+
+    :raises ValueError: it does not
+    """
+    # A URI of SQLite may name something else than a file, and says how it is opened.
+    if url.get_backend_name() != "sqlite" or is_in_memory(url) or "uri" in url.query:
+        return
+    path = Path(str(url.database))
+    if not path.exists():
+        raise ValueError(f"there is no database at {path}")
 
 
 def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:

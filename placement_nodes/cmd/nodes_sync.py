@@ -135,9 +135,7 @@ def _way(
 def _print_line(text: str) -> None:
     """Print a line at once. Threads that print do not mix their lines."""
     with _printing:
-        # print() would write the end of the line by itself.
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
+        print(text, flush=True)
 
 
 def _state_file(config: cfg.ConfigOpts) -> Path:
