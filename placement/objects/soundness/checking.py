@@ -29,13 +29,15 @@ class BrokenRule:
     rows: Sequence[dict[str, Any]]
 
 
-def check(connection: sa.Connection, most: int | None = None) -> Iterator[BrokenRule]:
+def check(
+    connection: sa.Connection, most: int | None = None, rules: Iterable[Rule] = RULES
+) -> Iterator[BrokenRule]:
     """Yield a finding for each rule that is broken.
 
     :param most: how many of the rows that break one are read; None means all
     """
     present = set(sa.inspect(connection).get_table_names())
-    for rule in RULES:
+    for rule in rules:
         if not {table.name for table in _tables(rule.broken)} <= present:
             continue
         rows = rule.broken.subquery()
