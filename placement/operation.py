@@ -1,7 +1,7 @@
 """What a handler of this service gets."""
 
 import dataclasses
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from placement import conf
 from placement.forest import cache, content
@@ -13,6 +13,7 @@ from placement.model.tree import Provider
 from placement.objects import change_log
 from placement.objects.journal.keeping import Keeper
 from placement.questions import providers
+from placement_foundation.gathering import Gathering
 from placement_foundation.http import operation
 
 S = TypeVar("S")
@@ -23,12 +24,13 @@ class Context:
     """What all requests to this service share.
 
     ``forest_cache`` is None if the forest is not kept between requests, and ``journal``
-    if changes are not recorded.
+    if changes are not recorded. In ``placings``, requests for placements meet.
     """
 
     settings: conf.Settings
     forest_cache: ForestCache | None
     project_usages: ProjectUsages
+    placings: Gathering[Any, Any]
     journal: Keeper | None = None
 
 
@@ -36,7 +38,7 @@ def context_of(
     settings: conf.Settings, forest_cache: ForestCache | None = None
 ) -> Context:
     """Return the context of a service that keeps the forest, if it has a cache."""
-    return Context(settings, forest_cache, ProjectUsages(forest_cache))
+    return Context(settings, forest_cache, ProjectUsages(forest_cache), Gathering())
 
 
 class Call(operation.Call[S, Context]):

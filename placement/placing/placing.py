@@ -4,14 +4,13 @@ The choice is made between two transactions. The second takes the locks, and wri
 if everything is still as it was and fits.
 """
 
-import contextlib
 import dataclasses
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from placement import errors, measure
+from placement import errors
 from placement.forest import cache
 from placement.forest.forest import Forest
 from placement.microversion import MAXIMUM
@@ -39,6 +38,7 @@ from placement_foundation.observing import telemetry
 
 # How long an explanation of why nothing fits may take, in seconds.
 EXPLAIN = 1
+NOBODY = Present({}, {})
 TAKEN = (
     "Other requests took the room that was found for this one, again and again. Please "
     "retry."
@@ -46,11 +46,11 @@ TAKEN = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Scene:
-    """The cloud at one moment, and what consumers of the request have by then.
+class Scene:
+    """The cloud at one moment, and what consumers of some requests have by then.
 
-    ``names`` are those of the request. ``existing`` has the allocations of its
-    consumers, and of those beside them, by UUID; ``ends`` when the leases of its
+    ``names`` are those of the requests. ``existing`` has the allocations of their
+    consumers, and of those beside them, by UUID; ``ends`` when the leases of their
     consumers end.
     """
 
@@ -64,13 +64,13 @@ class Placing:
     """One request for placements, and the choices that are good so far."""
 
     def __init__(self, database: Database, context: Context, order: Order) -> None:
-        self._database = database
-        self._cache = context.forest_cache
+        self.database = database
+        self.cache = context.forest_cache
+        self.order = order
         self._limits = candidate_query.order_of(context.settings).limits
-        self._order = order
         spread = order.wish.spread
-        self._beside = spread.beside if spread else ()
-        self._wanted = [
+        self.beside = spread.beside if spread else ()
+        self.wanted = [
             WantedConsumer(
                 uuid, order.project_id, order.user_id, type=order.consumer_type
             )
@@ -80,19 +80,17 @@ class Placing:
 
     def run(self) -> Placements:
         """Place the consumers, and return what became of them."""
-        with _counted() as result:
-            deadline = time.monotonic() + storage.PATIENCE
-            while time.monotonic() < deadline:
-                done = self._try()
-                if done is not None:
-                    result.append(_result_of(done))
-                    return done
-            raise errors.Busy(TAKEN)
+        deadline = time.monotonic() + storage.PATIENCE
+        while time.monotonic() < deadline:
+            done = self._try()
+            if done is not None:
+                return done
+        raise errors.Busy(TAKEN)
 
     def _try(self) -> Placements | None:
         """Choose and write; return None if others were faster."""
         try:
-            scene = self._database.read(self._load)
+            scene = self.database.read(lambda connection: load(connection, [self]))
         except errors.ConcurrentUpdate:
             # That others were faster says nothing about whether there is room.
             return None
@@ -100,59 +98,47 @@ class Placing:
         with telemetry.step("search"):
             chosen = self._choose(scene, waiting)
         placed = dict(zip(waiting, chosen.choices, strict=False))
-        self._check_enough(scene, len(self._order.consumers) - len(waiting), chosen)
-        if self._order.dry_run or not placed:
-            return self._told(scene, chosen, placed, Written({}, None))
+        self._check_enough(scene, len(self.order.consumers) - len(waiting), chosen)
+        if self.order.dry_run or not placed:
+            return self.told(scene, chosen, placed, Written({}, None))
+        claims, ground = self.claims(placed), self._ground(scene, placed)
+        seconds = self.order.lease_seconds
         try:
-            written = self._write(scene, placed)
+            written = write(self.database, scene, claims, ground, seconds)
         except errors.ConcurrentUpdate as exc:
             self._keep(placed, exc.consumers if isinstance(exc, Refused) else ())
             return None
-        return self._told(scene, chosen, placed, written)
+        return self.told(scene, chosen, placed, written)
 
-    def _write(self, scene: _Scene, placed: Mapping[str, Choice]) -> Written:
-        claims = [
+    def choose_beside(self, scene: Scene, taken: Iterable[Choice]) -> Chosen | None:
+        """Choose for all consumers, in what earlier choices for others leave.
+
+        Return None if not all of them are new, or can be placed.
+        """
+        if not scene.existing.keys().isdisjoint(self.order.consumers):
+            return None
+        wish, wanted = self.order.wish, len(self.order.consumers)
+        chosen = choosing.choose(
+            scene.forest, wish, wanted, NOBODY, self._limits, kept=taken
+        )
+        return chosen if len(chosen.choices) == wanted else None
+
+    def claims(self, placed: Mapping[str, Choice]) -> list[Claim]:
+        """Return the claims of the consumers that have been placed."""
+        return [
             Claim(each, placed[each.uuid].amounts)
-            for each in self._wanted
+            for each in self.wanted
             if each.uuid in placed
         ]
-        ground, seconds = self._ground(scene, placed), self._order.lease_seconds
-        # Only the first attempt may rely on what was read before: the next one comes
-        # after a lost race.
-        known = [_known(scene, claims)]
 
-        def write(connection: sa.Connection) -> Written:
-            first = known.pop() if known else None
-            return placement.write(connection, claims, ground, seconds, first)
-
-        return self._database.write(write)
-
-    def _load(self, connection: sa.Connection) -> _Scene:
-        order = self._order
-        uuids = {*order.consumers, *self._beside}
-        # Taken first: what it reads decides which moment the transaction sees.
-        kept = self._cache.load(connection) if self._cache else None
-        names = allocation.load_names(
-            connection, uuids, order.wish.class_names, self._wanted
-        )
-        existing = allocation.list_by_consumers(connection, uuids & names.consumers)
-        own = [uuid for uuid in order.consumers if uuid in existing]
-        ends = placement.load_ends(connection, own) if own else {}
-        if kept is not None:
-            return _Scene(kept.forest, names, existing, ends)
-        part = None
-        if not existing and not order.wish.names_all:
-            part = candidates.part_of(order.wish.request)
-        return _Scene(cache.load(connection, None, part), names, existing, ends)
-
-    def _waiting(self, scene: _Scene) -> list[str]:
+    def _waiting(self, scene: Scene) -> list[str]:
         """Return the consumers that are still to be placed.
 
         Those with a good choice come first.
 
         :raises ConcurrentUpdate: one exists that belongs to somebody else
         """
-        order = self._order
+        order = self.order
         owner = (order.project_id, order.user_id, order.consumer_type)
         waiting = []
         for uuid in order.consumers:
@@ -167,9 +153,9 @@ class Placing:
                 )
         return sorted(waiting, key=lambda uuid: uuid not in self._good)
 
-    def _choose(self, scene: _Scene, waiting: Sequence[str]) -> Chosen:
+    def _choose(self, scene: Scene, waiting: Sequence[str]) -> Chosen:
         """Choose for all consumers that wait; good choices stay if that will do."""
-        wish, present = self._order.wish, self._present(scene)
+        wish, present = self.order.wish, self._present(scene)
         good = [self._good[uuid] for uuid in waiting if uuid in self._good]
         kept: Sequence[Choice] = ()
         if good and not wish.together:
@@ -183,34 +169,34 @@ class Placing:
                 return dataclasses.replace(more, choices=(*kept, *more.choices))
         return choosing.choose(scene.forest, wish, len(waiting), present, self._limits)
 
-    def _present(self, scene: _Scene) -> Present:
+    def _present(self, scene: Scene) -> Present:
         used = {
             uuid: [each.provider_uuid for each in allocations]
             for uuid, allocations in scene.existing.items()
         }
-        own = set(self._order.consumers)
+        own = set(self.order.consumers)
         return Present(
             {uuid: used[uuid] for uuid in used.keys() & own},
             {uuid: used[uuid] for uuid in used.keys() - own},
         )
 
-    def _check_enough(self, scene: _Scene, existing: int, chosen: Chosen) -> None:
+    def _check_enough(self, scene: Scene, existing: int, chosen: Chosen) -> None:
         """Check that as many can be placed as must be.
 
         :raises NoRoom: they cannot
         :raises SearchExhausted: that is not known
         """
         could = existing + len(chosen.choices)
-        if could >= self._order.at_least:
+        if could >= self.order.at_least:
             return
         if chosen.exhausted:
             raise errors.SearchExhausted(
-                f"It is not known whether {self._order.at_least} consumers can be "
+                f"It is not known whether {self.order.at_least} consumers can be "
                 "placed: the search was ended before it had looked at all "
                 f"combinations. {could} could be."
             )
         detail = (
-            f"{self._order.at_least} of {len(self._order.consumers)} consumers must be "
+            f"{self.order.at_least} of {len(self.order.consumers)} consumers must be "
             f"placed, and {could} could be."
         )
         if not chosen.exact:
@@ -220,18 +206,18 @@ class Placing:
     def _explain(self) -> Json:
         # Nothing is locked any more, and it may take a second.
         precedence.stand_back()
-        forest = self._database.read(
-            lambda connection: cache.load(connection, self._cache)
+        forest = self.database.read(
+            lambda connection: cache.load(connection, self.cache)
         )
-        asked = ExplanationQuery(self._order.wish.request, Wanted(seconds=EXPLAIN))
+        asked = ExplanationQuery(self.order.wish.request, Wanted(seconds=EXPLAIN))
         answer = explanation.explain(forest, asked)
         return explanation_wire.render(answer, View(MAXIMUM))
 
-    def _ground(self, scene: _Scene, placed: Mapping[str, Choice]) -> Ground:
+    def _ground(self, scene: Scene, placed: Mapping[str, Choice]) -> Ground:
         generations = {
             uuid: each[0].consumer.generation for uuid, each in scene.existing.items()
         }
-        spread = self._order.wish.spread
+        spread = self.order.wish.spread
         roots: set[str] = set()
         aggregates: set[str] = set()
         if spread and spread.beside:
@@ -242,8 +228,8 @@ class Placing:
                 for host in hosts:
                     aggregates.update(domains_of(host, spread.domains))
         return Ground(
-            self._order.consumers,
-            self._beside,
+            self.order.consumers,
+            self.beside,
             generations,
             frozenset(roots),
             frozenset(aggregates),
@@ -255,15 +241,16 @@ class Placing:
             uuid: choice for uuid, choice in placed.items() if uuid not in refused
         }
 
-    def _told(
+    def told(
         self,
-        scene: _Scene,
+        scene: Scene,
         chosen: Chosen,
         placed: Mapping[str, Choice],
         written: Written,
     ) -> Placements:
+        """Return what became of the request."""
         placements, unplaced = [], []
-        for uuid in self._order.consumers:
+        for uuid in self.order.consumers:
             if uuid in scene.existing:
                 placements.append(_existing(uuid, scene))
             elif uuid in placed:
@@ -275,16 +262,62 @@ class Placing:
             tuple(unplaced),
             chosen.considered,
             chosen.exact,
-            self._order.dry_run,
+            self.order.dry_run,
         )
 
 
-def _known(scene: _Scene, claims: Iterable[Claim]) -> Known:
+def load(connection: sa.Connection, placings: Sequence[Placing]) -> Scene:
+    """Return the cloud as some requests find it, which share a database."""
+    orders, forest_cache = [each.order for each in placings], placings[0].cache
+    own = {uuid for order in orders for uuid in order.consumers}
+    uuids = own.union(*(each.beside for each in placings))
+    # Taken first: what it reads decides which moment the transaction sees.
+    kept = forest_cache.load(connection) if forest_cache else None
+    names = allocation.load_names(
+        connection,
+        uuids,
+        {name for order in orders for name in order.wish.class_names},
+        [wanted for each in placings for wanted in each.wanted],
+    )
+    existing = allocation.list_by_consumers(connection, uuids & names.consumers)
+    known = sorted(own & existing.keys())
+    ends = placement.load_ends(connection, known) if known else {}
+    if kept is not None:
+        return Scene(kept.forest, names, existing, ends)
+    part = None
+    if not existing and len(orders) == 1 and not orders[0].wish.names_all:
+        part = candidates.part_of(orders[0].wish.request)
+    return Scene(cache.load(connection, None, part), names, existing, ends)
+
+
+def write(
+    database: Database,
+    scene: Scene,
+    claims: Sequence[Claim],
+    ground: Ground,
+    lease_seconds: int | None = None,
+) -> Written:
+    """Write claims that were chosen in a scene.
+
+    :raises Refused: there is no longer room for each of them
+    """
+    # Only the first attempt may rely on what was read before: the next one comes after
+    # a lost race.
+    known = [_known(scene, claims)]
+
+    def work(connection: sa.Connection) -> Written:
+        first = known.pop() if known else None
+        return placement.write(connection, claims, ground, lease_seconds, first)
+
+    return database.write(work)
+
+
+def _known(scene: Scene, claims: Iterable[Claim]) -> Known:
     found = {uuid: scene.forest.provider(uuid) for uuid in provider_uuids(claims)}
     return Known(scene.names, {uuid: each for uuid, each in found.items() if each})
 
 
-def _existing(uuid: str, scene: _Scene) -> Placement:
+def _existing(uuid: str, scene: Scene) -> Placement:
     allocations = scene.existing[uuid]
     amounts = {each.provider_uuid: each.amounts for each in allocations}
     hosts = overlay.hosts_of(scene.forest, amounts)
@@ -313,30 +346,3 @@ def _placed(uuid: str, choice: Choice, written: Written) -> Placement:
         generation=written.generations.get(uuid),
         expires_at=written.expires_at,
     )
-
-
-def _result_of(done: Placements) -> str:
-    if done.dry_run:
-        return "dry_run"
-    if done.unplaced:
-        return "partly"
-    return "existed" if all(each.existed for each in done.placements) else "placed"
-
-
-@contextlib.contextmanager
-def _counted() -> Iterator[list[str]]:
-    """Count the result of a block, which it appends to a list, and time it."""
-    began = time.perf_counter()
-    result: list[str] = []
-    try:
-        yield result
-    except errors.NoRoom:
-        result.append("no_room")
-        raise
-    except errors.ServiceError as error:
-        result.append("refused" if error.status < 500 else "failed")
-        raise
-    finally:
-        telemetry.record(measure.PLACEMENTS, result=(result or ["failed"])[0])
-        seconds = time.perf_counter() - began
-        telemetry.record(measure.PLACEMENT_SECONDS, seconds)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 import sqlalchemy as sa
 
-from placement import errors, placing
+from placement import errors
 from placement.db import models
+from placement.placing import placing
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from tests import backends

@@ -74,7 +74,7 @@ LAYERS = {
         {"http"},
         {"database"},
         {"observing"},
-        {"clock", "context", "errors", "option", "precedence"},
+        {"clock", "context", "errors", "gathering", "option", "precedence"},
     ],
     CLIENTS: [
         {"request", "explain", "apply", "feed", "audit"},

@@ -2,7 +2,7 @@
 
 from placement import errors
 from placement.operation import Call
-from placement.placing import Placing
+from placement.placing import joining
 from placement.schemas import placement as wire
 from placement_foundation.http.operation import Reply
 
@@ -21,6 +21,6 @@ def place(call: Call[None]) -> Reply:
     order = wire.parse(call.body, call.query)
     if call.database is None:
         raise errors.InternalError("The row has no transactions of its own.")
-    value = Placing(call.database, call.context, order).run()
+    value = joining.place(call.database, call.context, order)
     existed = all(each.existed for each in value.placements) and not value.unplaced
     return Reply(value, created=not (existed or value.dry_run))

@@ -9,7 +9,9 @@ statement does both, in this order, if all the changed trees are in one row.
 import collections
 import dataclasses
 import functools
+import itertools
 import json
+import operator
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -23,6 +25,7 @@ from placement.model.entry import Entry
 from placement.objects import change_log, clock, own_table
 from placement.objects.journal import keeping
 from placement_foundation.database import origin, storage
+from placement_foundation.database.origin import Origin
 from placement_foundation.observing import telemetry
 
 # How many entries are stored in one row, so that no row is too long for a database.
@@ -31,7 +34,7 @@ MOST_IN_ROW = 500
 # The key of what is to be recorded, among the notes on a transaction.
 _PENDING = "entries"
 _GAP = Entry(entry.GAP, None)
-_ORIGIN = tuple(field.name for field in dataclasses.fields(origin.Origin))
+_ORIGIN = tuple(field.name for field in dataclasses.fields(Origin))
 
 
 class _Pending:
@@ -189,17 +192,25 @@ def _render(each: Entry, generations: Mapping[str, int]) -> dict[str, Any]:
 def _rows(
     connection: sa.Connection, documents: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    came_from = origin.of(connection)
-    known = {name: getattr(came_from, name) for name in _ORIGIN}
-    by = {name: value for name, value in known.items() if value is not None}
+    origins = (origin.of(connection, each["subject"]) for each in documents)
+    by_origin = itertools.groupby(
+        zip(origins, documents, strict=True), key=operator.itemgetter(0)
+    )
     rows: list[dict[str, Any]] = [
-        {"text": json.dumps({"by": by, "entries": chunk}, separators=(",", ":"))}
-        for chunk in storage.chunks(documents, MOST_IN_ROW)
+        {"text": _row(came_from, [document for _, document in chunk])}
+        for came_from, pairs in by_origin
+        for chunk in storage.chunks(pairs, MOST_IN_ROW)
     ]
     if connection.dialect.name == "sqlite":
         # Its own clock has no microseconds; this is the clock of the same machine.
         rows = [{**row, "now": clock.now()} for row in rows]
     return rows
+
+
+def _row(came_from: Origin, documents: Sequence[dict[str, Any]]) -> str:
+    known = {name: getattr(came_from, name) for name in _ORIGIN}
+    by = {name: value for name, value in known.items() if value is not None}
+    return json.dumps({"by": by, "entries": documents}, separators=(",", ":"))
 
 
 @functools.cache

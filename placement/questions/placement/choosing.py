@@ -71,13 +71,13 @@ def choose(
     present: Present,
     limits: Limits,
     *,
-    kept: Sequence[Choice] = (),
+    kept: Iterable[Choice] = (),
     rng: random.Random | None = None,
 ) -> Chosen:
     """Choose candidates for consumers that all ask for the same.
 
-    :param kept: earlier choices for other consumers of the request; those that no
-        longer fit must have been removed
+    :param kept: earlier choices for other consumers; those that no longer fit must have
+        been removed. A spread counts them, so then they are of the same request
     :raises BadRequest: a name does not exist
     """
     check_names(forest, wish)
@@ -151,7 +151,7 @@ class _Asked:
         """Return what places consumers."""
         return Filling(self._forest, self._wish, here, occupied, self._rng)
 
-    def occupied(self, present: Present, kept: Sequence[Choice]) -> Occupied:
+    def occupied(self, present: Present, kept: Iterable[Choice]) -> Occupied:
         """Return how many consumers the domains have by now."""
         occupied = Occupied(self._wish.spread)
         for used in {**present.beside, **present.own}.values():

@@ -1,0 +1,1 @@
+"""What requests for placements do: read, choose, write, until it has worked."""

@@ -1,0 +1,146 @@
+"""Requests for placements that arrive together are written in one transaction.
+
+For one consumer most of the work is the transaction, and that costs hardly more for
+several: so while one is under way, the next requests gather.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from placement import errors, measure
+from placement.objects.placement import Ground
+from placement.operation import Context
+from placement.placing import placing
+from placement.placing.placing import Placing, Scene
+from placement.questions.placement.choosing import Chosen
+from placement.questions.placement.filling import Choice
+from placement.schemas.placement import Order, Placements
+from placement_foundation.database import origin
+from placement_foundation.database.storage import Database
+from placement_foundation.observing import telemetry
+
+# A request for more consumers is worth a transaction of its own.
+MOST_CONSUMERS = 10
+
+# The requests that can be written together, what was chosen for them, and where.
+_Parts: TypeAlias = Sequence[tuple[Placing, Chosen, Mapping[str, Choice]]]
+
+
+def place(database: Database, context: Context, order: Order) -> Placements:
+    """Place the consumers of a request, and return what became of them.
+
+    :param database: the one of this request, whose transactions come from it
+    """
+    asked = Placing(database, context, order)
+    with _counted() as result:
+        done = None
+        if _may_join(context, order):
+            done = context.placings.do(asked, _run)
+        done = done or asked.run()
+        result.append(_result_of(done))
+        return done
+
+
+def _may_join(context: Context, order: Order) -> bool:
+    """Return whether a request is so simple that others may wait for it.
+
+    What takes long to choose, or depends on consumers elsewhere, is done alone.
+    """
+    wish = order.wish
+    return (
+        context.forest_cache is not None
+        and context.forest_cache.is_keeping
+        and len(order.consumers) <= MOST_CONSUMERS
+        and len(wish.request.groups) == 1
+        and not wish.names_all
+        and not order.lease_seconds
+        and not order.dry_run
+    )
+
+
+def _run(asked: Sequence[Placing]) -> Sequence[Placements | None]:
+    """Carry out some requests; None means that one has to try by itself."""
+    if len(asked) == 1:
+        return [asked[0].run()]
+    try:
+        return _run_together(asked)
+    except errors.ConcurrentUpdate:
+        return [None] * len(asked)
+
+
+def _run_together(asked: Sequence[Placing]) -> Sequence[Placements | None]:
+    """Write all that can be placed in one transaction.
+
+    :raises ConcurrentUpdate: others were faster; nothing is written
+    """
+    database = asked[0].database
+    scene = database.read(lambda connection: placing.load(connection, asked))
+    with telemetry.step("search"):
+        parts = _choose(scene, asked)
+    if not parts:
+        return [None] * len(asked)
+    claims = [claim for each, _, placed in parts for claim in each.claims(placed)]
+    consumers = tuple(claim.consumer.uuid for claim in claims)
+    # The journal says of each change which request made it.
+    origins = {
+        uuid: origin.default_of(each.database)
+        for each, _, placed in parts
+        for uuid in placed
+    }
+    joint = origin.on(database, origin.default_of(database), origins)
+    ground = Ground(consumers, (), {}, frozenset(), frozenset())
+    written = placing.write(joint, scene, claims, ground)
+    done = {
+        each: each.told(scene, chosen, placed, written)
+        for each, chosen, placed in parts
+    }
+    return [done.get(each) for each in asked]
+
+
+def _choose(scene: Scene, asked: Sequence[Placing]) -> _Parts:
+    """Choose for one request after the other; leave out those that are not served."""
+    parts: list[tuple[Placing, Chosen, Mapping[str, Choice]]] = []
+    taken: list[Choice] = []
+    known: set[str] = set()
+    for each in asked:
+        consumers = each.order.consumers
+        chosen = None
+        # What is wrong with a request, or lacks, is found again when it tries alone.
+        with contextlib.suppress(errors.ServiceError):
+            if known.isdisjoint(consumers):
+                chosen = each.choose_beside(scene, taken)
+        if chosen:
+            known.update(consumers)
+            taken += chosen.choices
+            placed = dict(zip(consumers, chosen.choices, strict=True))
+            parts.append((each, chosen, placed))
+    return parts
+
+
+def _result_of(done: Placements) -> str:
+    if done.dry_run:
+        return "dry_run"
+    if done.unplaced:
+        return "partly"
+    return "existed" if all(each.existed for each in done.placements) else "placed"
+
+
+@contextlib.contextmanager
+def _counted() -> Iterator[list[str]]:
+    """Count the result of a block, which it appends to a list, and time it."""
+    began = time.perf_counter()
+    result: list[str] = []
+    try:
+        yield result
+    except errors.NoRoom:
+        result.append("no_room")
+        raise
+    except errors.ServiceError as error:
+        result.append("refused" if error.status < 500 else "failed")
+        raise
+    finally:
+        telemetry.record(measure.PLACEMENTS, result=(result or ["failed"])[0])
+        seconds = time.perf_counter() - began
+        telemetry.record(measure.PLACEMENT_SECONDS, seconds)

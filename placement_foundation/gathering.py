@@ -1,0 +1,115 @@
+"""What several threads want at the same time is done by one of them, for all.
+
+Databases call it group commit: while one group is served, the next one gathers. Clients
+that wait for their answers come back soon after them, and each of two groups would have
+half of the clients for ever. So the first of a group lingers for as many as there were.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# How many are served at a time.
+MOST = 32
+# How long the first of a group waits for others, if there were any lately; and how long
+# one waits to be served with others before it goes alone, since a group may have to
+# wait for a lock. Both are in seconds.
+LINGER = 0.005
+PATIENCE = 0.05
+
+
+class _Seat(Generic[T, R]):
+    """What one thread wants, and what has come of it."""
+
+    def __init__(self, item: T) -> None:
+        self.item = item
+        self.is_taken = False
+        self.is_done = False
+        self.result: R | None = None
+        self.error: Exception | None = None
+
+
+class Gathering(Generic[T, R]):
+    """Where threads meet that want the same kind of thing."""
+
+    def __init__(self, linger: float = LINGER, patience: float = PATIENCE) -> None:
+        self._linger = linger
+        self._patience = patience
+        lock = threading.Lock()
+        self._arrived = threading.Condition(lock)
+        self._served = threading.Condition(lock)
+        self._waiting: list[_Seat[T, R]] = []
+        self._is_serving = False
+        # How many there were when a group was last served, and so may be again.
+        self._expected = 1
+
+    def do(
+        self, item: T, serve: Callable[[Sequence[T]], Sequence[R | None]]
+    ) -> R | None:
+        """Serve an item together with those of other threads; return its result.
+
+        None means that it is not done: it has waited too long for its turn, or that is
+        its result.
+
+        :param serve: the same for all; returns the results of some items, each a result
+            or None
+        :raises Exception: what serving them has raised
+        """
+        seat = _Seat[T, R](item)
+        with self._served:
+            group = self._join(seat)
+        if group:
+            self._serve(group, serve)
+        if seat.error:
+            raise seat.error
+        return seat.result
+
+    def _join(self, seat: _Seat[T, R]) -> list[_Seat[T, R]]:
+        """Wait until others have served a seat, or return the group to serve.
+
+        The group is empty, too, if it takes too long.
+        """
+        self._waiting.append(seat)
+        self._arrived.notify()
+        self._served.wait_for(
+            lambda: seat.is_taken or not self._is_serving, self._patience
+        )
+        if seat.is_taken:
+            self._served.wait_for(lambda: seat.is_done)
+            return []
+        if self._is_serving:
+            self._waiting.remove(seat)
+            return []
+        self._is_serving = True
+        self._arrived.wait_for(
+            lambda: len(self._waiting) >= self._expected, self._linger
+        )
+        self._waiting.remove(seat)
+        group = [seat, *self._waiting[: MOST - 1]]
+        del self._waiting[: MOST - 1]
+        for each in group:
+            each.is_taken = True
+        return group
+
+    def _serve(
+        self,
+        group: Sequence[_Seat[T, R]],
+        serve: Callable[[Sequence[T]], Sequence[R | None]],
+    ) -> None:
+        try:
+            results = serve([each.item for each in group])
+            for each, result in zip(group, results, strict=True):
+                each.result = result
+        except Exception as exc:
+            for each in group:
+                each.error = exc
+        finally:
+            with self._served:
+                self._is_serving = False
+                self._expected = min(len(group) + len(self._waiting), MOST)
+                for each in group:
+                    each.is_done = True
+                self._served.notify_all()

@@ -1,0 +1,280 @@
+"""Requests for placements that arrive together, and are written in one transaction."""
+
+import functools
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from placement import app, errors, operation
+from placement.placing import joining
+from placement_foundation.database.storage import Database
+from placement_foundation.gathering import Gathering
+from tests import backends, settings
+from tests.client import Answer, Client, new_uuid
+from tests.statements import statements
+
+PATIENCE = 30
+
+
+@pytest.fixture
+def gathering(monkeypatch: pytest.MonkeyPatch) -> Gathering[Any, Any]:
+    """Give the place where the requests of the service meet."""
+    place: Gathering[Any, Any] = Gathering(patience=PATIENCE)
+    monkeypatch.setattr(operation, "Gathering", lambda: place)
+    return place
+
+
+@pytest.fixture
+def client(gathering: Gathering[Any, Any], database: Database) -> Client:
+    return Client(app.build(settings.make_config(), database))
+
+
+def place(
+    client: Client, consumers: list[str], query: str = "resources=VCPU:1", **more: Any
+) -> Answer:
+    body = {
+        "query": query,
+        "consumers": consumers,
+        "project_id": "team-blue",
+        "user_id": "robot-7",
+        "consumer_type": "INSTANCE",
+        **more,
+    }
+    return client.call("POST", "/ledger/v1/placements", body)
+
+
+def uuids(number: int) -> list[str]:
+    return [new_uuid() for _ in range(number)]
+
+
+def together(
+    gathering: Gathering[Any, Any], calls: Sequence[Callable[[], Answer]]
+) -> list[Answer]:
+    """Make calls that arrive while another group is served, and so are the next."""
+    release = threading.Event()
+
+    def hold(items: Any) -> list[None]:
+        release.wait(PATIENCE)
+        return [None for _ in items]
+
+    with ThreadPoolExecutor(len(calls) + 1) as pool:
+        pool.submit(gathering.do, None, hold)
+        wait_for(lambda: gathering._is_serving)
+        answers = [pool.submit(call) for call in calls]
+        wait_for(lambda: len(gathering._waiting) == len(calls))
+        release.set()
+        return [answer.result() for answer in answers]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def warm_up(client: Client) -> None:
+    """Let the service keep what there is: only then are requests joined."""
+    client.get("/resource_providers")
+
+
+def statuses(answers: list[Answer]) -> list[int]:
+    return [answer.status for answer in answers]
+
+
+@pytest.mark.usefixtures("undisturbed")
+def test_several_requests_take_hardly_more_statements_than_one(
+    client: Client, gathering: Gathering[Any, Any], database: Database
+) -> None:
+    client.make_provider(VCPU=100)
+    place(client, uuids(1))
+    counts = []
+    for number in (1, 8):
+        calls = [functools.partial(place, client, uuids(1)) for _ in range(number)]
+        with statements(database) as executed:
+            assert statuses(together(gathering, calls)) == [201] * number
+        counts.append(len([each for each in executed if "BEGIN" not in each]))
+    # On PostgreSQL, entries of different requests are not written with the change log.
+    more = 2 if backends.KIND == "postgresql" else 0
+    assert counts[1] <= counts[0] + more, counts
+
+
+def test_each_gets_its_own_answer(
+    client: Client, gathering: Gathering[Any, Any]
+) -> None:
+    providers = {client.make_provider(VCPU=2) for _ in range(3)}
+    warm_up(client)
+    wanted = [uuids(1), uuids(2), uuids(1)]
+    calls = [functools.partial(place, client, each) for each in wanted]
+    answers = together(gathering, calls)
+    assert statuses(answers) == [201] * 3
+    for consumers, answer in zip(wanted, answers, strict=True):
+        placements = answer.document["placements"]
+        assert [each["consumer"] for each in placements] == consumers
+        for each in placements:
+            assert each["host"] in providers
+            assert each["consumer_generation"] == 1
+            assert not each["existed"]
+            stored = client.get(f"/allocations/{each['consumer']}")["allocations"]
+            assert {uuid: found["resources"] for uuid, found in stored.items()} == {
+                uuid: found["resources"] for uuid, found in each["allocations"].items()
+            }
+
+
+def test_together_they_take_no_more_than_there_is(
+    client: Client, gathering: Gathering[Any, Any]
+) -> None:
+    provider = client.make_provider(VCPU=5)
+    warm_up(client)
+    calls = [functools.partial(place, client, uuids(2)) for _ in range(4)]
+    answers = together(gathering, calls)
+    assert sorted(statuses(answers)) == [201, 201, 409, 409]
+    refused = [answer for answer in answers if answer.status == 409]
+    assert {answer.code for answer in refused} == {"placement.no_room"}
+    assert client.usages(provider) == {"VCPU": 4}
+
+
+def test_different_wishes_see_what_the_others_take(
+    client: Client, gathering: Gathering[Any, Any]
+) -> None:
+    provider = client.make_provider(VCPU=8, MEMORY_MB=4)
+    client.make_provider(DISK_GB=1)
+    warm_up(client)
+    queries = [
+        "resources=VCPU:5",
+        "resources=VCPU:3,MEMORY_MB:1",
+        "resources=MEMORY_MB:3",
+        "resources=DISK_GB:1",
+    ]
+    calls = [functools.partial(place, client, uuids(1), query) for query in queries]
+    assert statuses(together(gathering, calls)) == [201] * 4
+    assert client.usages(provider) == {"VCPU": 8, "MEMORY_MB": 4}
+
+
+def test_what_is_wrong_with_one_harms_no_other(
+    client: Client, gathering: Gathering[Any, Any]
+) -> None:
+    provider = client.make_provider(VCPU=8)
+    warm_up(client)
+    existing = uuids(1)
+    assert place(client, existing).status == 201
+    calls = [
+        functools.partial(place, client, uuids(1)),
+        functools.partial(place, client, uuids(1), "resources=CUSTOM_NOWHERE:1"),
+        functools.partial(place, client, uuids(1), "resources=VCPU:9"),
+        functools.partial(place, client, existing),
+        functools.partial(place, client, existing, user_id="somebody-else"),
+        functools.partial(place, client, uuids(1)),
+    ]
+    answers = together(gathering, calls)
+    assert statuses(answers) == [201, 400, 409, 200, 409, 201]
+    assert "CUSTOM_NOWHERE" in answers[1].detail
+    assert answers[2].code == "placement.no_room"
+    assert answers[4].code == "placement.concurrent_update"
+    assert client.usages(provider) == {"VCPU": 3}
+
+
+def test_one_consumer_of_two_requests_is_placed_once(
+    client: Client, gathering: Gathering[Any, Any]
+) -> None:
+    provider = client.make_provider(VCPU=8)
+    warm_up(client)
+    same = uuids(1)
+    calls = [functools.partial(place, client, same) for _ in range(3)]
+    answers = together(gathering, calls)
+    assert sorted(statuses(answers)) == [200, 200, 201]
+    assert client.usages(provider) == {"VCPU": 1}
+
+
+def test_the_journal_says_which_request_placed_whom(
+    client: Client, gathering: Gathering[Any, Any]
+) -> None:
+    client.make_provider(VCPU=8)
+    warm_up(client)
+    wanted = [uuids(1)[0] for _ in range(4)]
+    calls = [functools.partial(place, client, [each]) for each in wanted]
+    assert statuses(together(gathering, calls)) == [201] * 4
+    asked = []
+    for consumer in wanted:
+        query = f"since=oldest&consumer={consumer}"
+        found = client.get(f"/ledger/v1/changes?{query}")["changes"]
+        assert [each["type"] for each in found] == ["allocations.changed"]
+        asked += [each["request_id"] for each in found]
+    assert len(set(asked)) == 4
+    assert all(each.startswith("req-") for each in asked)
+
+
+@pytest.mark.parametrize("error", [errors.ConcurrentUpdate, errors.DatabaseUnavailable])
+def test_a_lost_race_is_tried_again_by_each_and_an_outage_by_none(
+    client: Client,
+    gathering: Gathering[Any, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[errors.ServiceError],
+) -> None:
+    provider = client.make_provider(VCPU=8)
+    warm_up(client)
+
+    def fail(asked: Any) -> None:
+        raise error("Please retry.")
+
+    monkeypatch.setattr(joining, "_run_together", fail)
+    calls = [functools.partial(place, client, uuids(1)) for _ in range(3)]
+    counted = Counter(statuses(together(gathering, calls)))
+    if error is errors.ConcurrentUpdate:
+        assert counted == {201: 3}
+        assert client.usages(provider) == {"VCPU": 3}
+    else:
+        assert counted == {503: 3}
+        assert client.usages(provider) == {"VCPU": 0}
+
+
+def test_a_host_that_others_fill_meanwhile_is_left_for_another(
+    client: Client, gathering: Gathering[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = client.make_provider(VCPU=3)
+    warm_up(client)
+    choose, others = joining._choose, list[str]()
+
+    def choose_slowly(*args: Any) -> Any:
+        parts = choose(*args)
+        client.claim(new_uuid(), {full: {"VCPU": 2}})
+        others.append(client.make_provider(VCPU=3))
+        return parts
+
+    monkeypatch.setattr(joining, "_choose", choose_slowly)
+    calls = [functools.partial(place, client, uuids(1)) for _ in range(3)]
+    assert statuses(together(gathering, calls)) == [201] * 3
+    used = [client.usages(each)["VCPU"] for each in (full, *others)]
+    assert sum(used) == 5
+    assert used[0] <= 3
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"lease_seconds": 100},
+        {"dry_run": True},
+        {"spread": {"per": "host", "at_most": 1}},
+        {"together": "host"},
+        {"prefer": [{"free": "VCPU", "weight": 1}]},
+        {"query": "resources1=VCPU:1&resources2=VCPU:1&group_policy=none"},
+        {"consumers": uuids(11)},
+    ],
+)
+def test_nobody_waits_for_what_may_take_long(
+    client: Client, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    client.make_provider(VCPU=20)
+    warm_up(client)
+
+    def refuse(asked: Any) -> None:
+        raise AssertionError("it is not to be joined")
+
+    monkeypatch.setattr(joining, "_run", refuse)
+    consumers = more.pop("consumers", uuids(1))
+    assert place(client, consumers, **more).status in (200, 201)

@@ -1,0 +1,126 @@
+"""What several threads want is done by one of them."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from placement_foundation import gathering
+from placement_foundation.gathering import Gathering
+
+LONG = 30
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+class Group:
+    """Serves groups, each once it may."""
+
+    def __init__(self) -> None:
+        self.served: list[list[int]] = []
+        self.may = threading.Semaphore(0)
+
+    def __call__(self, items: Sequence[int]) -> list[int | None]:
+        self.served.append(list(items))
+        assert self.may.acquire(timeout=LONG)
+        return [each * 10 if each else None for each in items]
+
+
+def test_one_alone_is_served_at_once() -> None:
+    place = Gathering[int, int](linger=LONG)
+    assert place.do(4, lambda items: [each + 1 for each in items]) == 5
+
+
+def test_those_who_come_meanwhile_are_the_next_group() -> None:
+    place, group = Gathering[int, int](patience=LONG), Group()
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(place.do, 1, group)
+        wait_for(lambda: group.served == [[1]])
+        others = [pool.submit(place.do, each, group) for each in (2, 3, 0)]
+        wait_for(lambda: len(place._waiting) == 3)
+        group.may.release(2)
+        assert first.result() == 10
+        assert [each.result() for each in others] == [20, 30, None]
+    assert [sorted(each) for each in group.served] == [[1], [0, 2, 3]]
+
+
+def test_the_first_of_a_group_lingers_for_as_many_as_there_were() -> None:
+    place, group = Gathering[int, int](linger=LONG, patience=LONG), Group()
+    group.may.release(LONG)
+    with ThreadPoolExecutor(3) as pool:
+        place._expected = 3
+        waiting = [pool.submit(place.do, 1, group)]
+        wait_for(lambda: place._is_serving)
+        assert not group.served
+        waiting += [pool.submit(place.do, each, group) for each in (2, 3)]
+        assert [each.result() for each in waiting] == [10, 20, 30]
+    assert [sorted(each) for each in group.served] == [[1, 2, 3]]
+
+
+def test_it_does_not_linger_again_for_those_who_did_not_come() -> None:
+    place, group = Gathering[int, int](linger=0.001), Group()
+    group.may.release(LONG)
+    place._expected = 3
+    assert place.do(1, group) == 10
+    assert place._expected == 1
+
+
+def test_who_waits_too_long_is_to_do_it_alone() -> None:
+    place, group = Gathering[int, int](patience=0.001), Group()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(place.do, 1, group)
+        wait_for(lambda: group.served == [[1]])
+        assert place.do(2, group) is None
+        group.may.release()
+        assert first.result() == 10
+    assert group.served == [[1]]
+    assert not place._waiting
+
+
+def test_a_group_is_not_larger_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "MOST", 2)
+    place, group = Gathering[int, int](patience=LONG), Group()
+    with ThreadPoolExecutor(6) as pool:
+        first = pool.submit(place.do, 1, group)
+        wait_for(lambda: group.served == [[1]])
+        others = [pool.submit(place.do, each, group) for each in range(2, 7)]
+        wait_for(lambda: len(place._waiting) == 5)
+        group.may.release(LONG)
+        assert first.result() == 10
+        assert [each.result() for each in others] == [20, 30, 40, 50, 60]
+    assert [len(each) for each in group.served] == [1, 2, 2, 1]
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit])
+def test_what_goes_wrong_ends_the_group_and_not_the_next(
+    error: type[BaseException],
+) -> None:
+    place, group = Gathering[int, int](patience=LONG), Group()
+
+    def fail(items: Sequence[int]) -> list[int | None]:
+        raise error
+
+    def ask(number: int) -> int | None:
+        try:
+            return place.do(number, fail)
+        except (ValueError, SystemExit):
+            return -1
+
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(place.do, 1, group)
+        wait_for(lambda: group.served == [[1]])
+        others = [pool.submit(ask, each) for each in (2, 3)]
+        wait_for(lambda: len(place._waiting) == 2)
+        group.may.release(2)
+        assert first.result() == 10
+        results = [each.result() for each in others]
+    # All learn of an error; of the end of a thread only that nothing was done.
+    assert sorted(results, key=str) == ([-1, -1] if error is ValueError else [-1, None])
+    assert place.do(4, group) == 40
