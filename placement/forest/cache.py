@@ -174,7 +174,7 @@ class ForestCache:
                     before = self._clock()
                     base = self._read_all(connection)
                     self._replace(base)
-                    # It has just been compared.
+                    # A comparison takes less.
                     after = self._clock()
                     self._look_takes = after - before
                     self._next_look = after + max(LOOK_EVERY, after - before)
@@ -198,7 +198,7 @@ class ForestCache:
             return None
         seen = change_log.load_seen(connection)
         self._complain(seen is None)
-        return kept.read_all(connection, seen) if seen else None
+        return kept.read_all(connection, seen, compared=False) if seen else None
 
     def _follow(self, connection: sa.Connection, base: Kept) -> Kept | None:
         """Return a forest brought up to date; None if changes are not recorded."""

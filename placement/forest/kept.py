@@ -22,7 +22,8 @@ from placement_foundation.observing import telemetry
 class Kept:
     """A forest, with the lists of changes that it has seen.
 
-    ``difference`` is by how much the fingerprint of the database exceeds the forest's.
+    ``difference`` is by how much the fingerprint of the database exceeds the forest's;
+    None if they were not compared yet: there is time for that after the start.
     ``origin`` is the same for all that come from one reading of the whole database:
     what was derived from another one may lack changes that were not recorded. ``made``
     is when it was made, by the clock of transactions.
@@ -34,7 +35,7 @@ class Kept:
         self,
         grown: Forest,
         seen: Seen,
-        difference: Fingerprint,
+        difference: Fingerprint | None,
         origin: object,
     ) -> None:
         self.forest = grown
@@ -48,14 +49,16 @@ class Kept:
         return self.made >= storage.began(connection)
 
 
-def read_all(connection: sa.Connection, seen: Seen) -> Kept:
+def read_all(connection: sa.Connection, seen: Seen, *, compared: bool = True) -> Kept:
     """Return the whole forest, read afresh.
 
     :param seen: the lists of changes at the moment of the transaction
+    :param compared: whether to compare its fingerprint with that of the database
     """
     telemetry.record(measure.FOREST_REFRESHES, extent="all")
     grown = loading.load(connection)
-    return Kept(grown, seen, _excess(connection, grown), object())
+    difference = _excess(connection, grown) if compared else None
+    return Kept(grown, seen, difference, object())
 
 
 def follow(connection: sa.Connection, base: Kept, changes: Mapping[int, str]) -> Kept:
@@ -87,8 +90,12 @@ def check(connection: sa.Connection, current: Kept) -> Kept:
     Return the same, or another one, read afresh: then the database has changed in a way
     that was not recorded. Compare both by ``are_alike``: it may not concern the forest.
     """
-    if _excess(connection, current.forest) == current.difference:
+    excess = _excess(connection, current.forest)
+    if excess == current.difference:
         return current
+    if current.difference is None and not any(excess):
+        # Whatever was changed since it was read has been recorded.
+        return Kept(current.forest, current.seen, excess, current.origin)
     return read_all(connection, current.seen)
 
 

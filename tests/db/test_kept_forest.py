@@ -182,7 +182,7 @@ def test_the_collector_rests_while_the_forest_is_loaded_at_the_start(
     assert one.keeper.is_keeping
 
 
-def test_however_long_loading_takes_it_is_compared_with_the_database_once(
+def test_the_start_waits_for_no_comparison_with_the_database(
     instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, load = instances.start(), reading.load
@@ -200,11 +200,40 @@ def test_however_long_loading_takes_it_is_compared_with_the_database_once(
     monkeypatch.setattr(reading, "load", load_slowly)
     monkeypatch.setattr(fingerprint, "load", compare)
     cache.warm_up(one.database, one.keeper)
-    assert len(compared) == 1
-    # A check may take as long, so the next one leaves time for requests.
+    free_hosts(one)
+    assert not compared
+    # A check may take as long, so the first one leaves time for requests.
     one.clock.now += 10 * cache.LOOK_EVERY
     free_hosts(one)
-    assert len(compared) == 2
+    assert len(compared) == 1
+    assert one.keeper.is_keeping
+
+
+@pytest.mark.damage
+@pytest.mark.parametrize("changes_it", [False, True])
+def test_what_is_changed_before_the_first_comparison_is_not_taken_for_granted(
+    changes_it: bool, instances: Instances
+) -> None:
+    one, other = instances.start(), instances.start()
+    host = one.client.make_provider(VCPU=8)
+    large = "/allocation_candidates?resources=VCPU:9"
+    # What is used of no inventory is in no forest: a difference that is no change.
+    of_nothing = {
+        "resource_provider_id": 4711,
+        "resource_class_id": 0,
+        "consumer_id": new_uuid(),
+        "used": 1,
+    }
+    with one.database.engine.begin() as connection:
+        connection.execute(sa.insert(models.Allocation), of_nothing)
+    cache.warm_up(other.database, other.keeper)
+    if changes_it:
+        with one.database.engine.begin() as connection:
+            connection.execute(sa.update(models.Inventory).values(total=16))
+    for _ in range(2):
+        other.clock.now += 2 * cache.LOOK_EVERY
+        assert free_hosts(other, large) == ({host} if changes_it else set())
+        assert other.keeper.is_keeping != changes_it
 
 
 def test_a_check_that_takes_long_holds_up_no_request(
