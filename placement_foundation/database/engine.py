@@ -130,7 +130,9 @@ def _limit_sessions(engine: sa.Engine, settings: DatabaseSettings) -> None:
         if engine.dialect.name == "postgresql":
             statement = (
                 f"SET lock_timeout = '{settings.lock_timeout}s';"
-                f"SET statement_timeout = '{settings.statement_timeout}s'"
+                f"SET statement_timeout = '{settings.statement_timeout}s';"
+                # What is streamed is read to the end: the first rows need not be quick.
+                "SET cursor_tuple_fraction = 1"
             )
         else:
             # MariaDB limits all statements, in seconds; MySQL SELECT, in milliseconds.
