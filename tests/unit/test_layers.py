@@ -128,7 +128,7 @@ INNER = {
         {"schema"},
         {"health"},
         {"page", "spool", "stream", "thread_limit", "version"},
-        {"quotation"},
+        {"address", "quotation"},
     ],
     FOUNDATION / "database": [
         {"migration", "origin"},
