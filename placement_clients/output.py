@@ -12,13 +12,12 @@ from rich.text import Text
 from placement_clients.client import Json, Misconfigured, PlacementError
 from placement_clients.console_script import NO_ANSWER
 from placement_foundation.serving import pipe
+from placement_foundation.serving.terminal import visible
 
 # Wide enough to keep every line in a pipe unfolded.
 PIPE_WIDTH = 100_000
 # The exit status that a shell reports for Ctrl-C.
 INTERRUPTED = 130
-# A name may have any characters; on a terminal, these are commands. 0x7f is DEL.
-CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0))}
 
 
 class Unusable(Exception):
@@ -45,11 +44,6 @@ def describe(exc: PlacementError | Misconfigured) -> str:
     if status and 400 <= status < 500:
         return f"Placement refuses this: {exc}"
     return f"Placement could not be reached: {exc}"
-
-
-def visible(text: str) -> str:
-    """Return a string for a terminal: control characters become visible escapes."""
-    return text.translate(CONTROLS)
 
 
 def text_of(text: str, style: str = "") -> Text:

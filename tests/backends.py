@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import migration, models
+from placement.db.own import content
 from placement.objects import standard_name
 from placement.objects.soundness import checking
 from placement.objects.soundness.rule import RULES
@@ -78,7 +79,8 @@ def make_placement(database: Database) -> None:
 
 
 def empty_placement(connection: sa.Connection) -> None:
-    """Remove everything that tests have left."""
+    """Remove everything that tests have left, and put back what they have removed."""
+    content.CONTENT.complete(connection)
     providers = models.ResourceProvider
     connection.execute(sa.delete(models.LEASES))
     connection.execute(

@@ -11,6 +11,7 @@ from placement.objects.soundness import checking
 from placement.objects.soundness.checking import BrokenRule
 from placement_foundation.database import engine
 from placement_foundation.database.storage import Database
+from placement_foundation.serving.terminal import visible
 
 CATEGORY = "check"
 CLEAN, FOUND, NOT_LOOKED = 0, 1, 2
@@ -74,7 +75,8 @@ def _print(found: Sequence[BrokenRule], as_json: bool) -> None:
         kind = "damage" if each.rule.damage else "notice"
         print(f"{each.rule.name} ({kind}): {each.rule.meaning}: {each.count}")
         for row in each.rows:
-            print("    " + ", ".join(f"{key} {value}" for key, value in row.items()))
+            shown = ", ".join(f"{key} {value}" for key, value in row.items())
+            print("    " + visible(shown))
         if len(each.rows) == SHOWN < each.count:
             print(f"    and {each.count - SHOWN} more: --json lists all")
     if not found:

@@ -10,6 +10,8 @@ LONGEST_NAME = 255
 
 
 UNKNOWN_TRAIT = "No such trait(s): {name}."
+# In the query of a list of providers.
+UNKNOWN_REQUIRED = f'Invalid trait(s) in "required" parameter: {UNKNOWN_TRAIT}'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.forest.vocabulary import Vocabulary
 from placement.model.request import Group, Request
-from placement.model.resource_class import UNKNOWN_CLASS
+from placement.model.resource_class import UNKNOWN_ASKED
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ProviderFilters
-from placement.model.trait import UNKNOWN_TRAIT
+from placement.model.trait import UNKNOWN_REQUIRED
 from placement.model.tree import Provider, Tree
 from placement.search import plan, rules
 from placement.search.tally import Tally
@@ -129,10 +129,7 @@ def _check_names(forest: Forest, filters: ProviderFilters) -> None:
         return
     for name in filters.resources:
         if name not in forest.vocabulary.class_ids:
-            raise errors.BadRequest(
-                "Invalid resource class in resources parameter: "
-                f"{UNKNOWN_CLASS.format(name=name)}"
-            )
+            raise errors.BadRequest(UNKNOWN_ASKED.format(name=name))
 
 
 def _is_passed(forest: Forest, group: Group) -> bool:
@@ -145,7 +142,4 @@ def _is_passed(forest: Forest, group: Group) -> bool:
 def _check_traits(names: frozenset[str], vocabulary: Vocabulary) -> None:
     unknown = names - vocabulary.trait_ids.keys()
     if unknown:
-        raise errors.BadRequest(
-            'Invalid trait(s) in "required" parameter: '
-            f"{UNKNOWN_TRAIT.format(name=min(unknown))}"
-        )
+        raise errors.BadRequest(UNKNOWN_REQUIRED.format(name=min(unknown)))

@@ -275,15 +275,18 @@ def _check_groups_are_bound(
 
 def _check_conflicts(groups: _Groups) -> None:
     conflicts = sorted(
-        f"required{group.suffix}: ({', '.join(sorted(one_of))})"
+        (group.suffix, ", ".join(sorted(one_of)))
         for group in groups.values()
         for one_of in group.required
         if one_of <= group.forbidden
     )
     if conflicts:
+        listed = ", ".join(
+            f"required{suffix}: ({names})" for suffix, names in conflicts
+        )
         raise errors.BadRequest(
             "Conflicting required and forbidden traits found in the following traits "
-            f"keys: {', '.join(conflicts)}"
+            f"keys: {listed}"
         )
 
 

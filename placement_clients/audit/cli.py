@@ -21,6 +21,7 @@ from placement_clients.console_script import NO_ANSWER
 from placement_clients.option import parser_of, placement_of
 from placement_clients.output import Unusable, agrees, check_can_ask, complain, run
 from placement_foundation.observing import progress
+from placement_foundation.serving.terminal import visible
 
 PROGRAM = "placement-audit"
 NOTHING, FOUND, ERROR = range(3)
@@ -147,7 +148,7 @@ def restore(placement: Client, path: Path) -> int:
 
 
 def _say(consumer: str, result: str) -> None:
-    print(f"{consumer}: {result}", flush=True)
+    print(visible(f"{consumer}: {result}"), flush=True)
 
 
 def _say_nothing(consumer: str, result: str) -> None:

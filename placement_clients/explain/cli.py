@@ -11,8 +11,9 @@ from urllib.parse import quote
 from placement_clients.client import BadRequest, Client, Json, NotFound
 from placement_clients.explain import drawing, history
 from placement_clients.option import parser_of, placement_of
-from placement_clients.output import complain, run, show_json, visible
+from placement_clients.output import complain, run, show_json
 from placement_foundation.observing import progress
+from placement_foundation.serving.terminal import visible
 
 PROGRAM = "placement-explain"
 SERVES, NONE_SERVES, BAD_QUERY = range(3)

@@ -21,6 +21,8 @@ VERSION = "latest"
 # How long the service waits for news, and the longest pause of ours, in seconds.
 WAIT = 25
 LONGEST_PAUSE = 60.0
+# The token, the password or the roles are wrong.
+NOT_ALLOWED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 class Gone(Exception):
@@ -96,15 +98,17 @@ class Forwarder:
         :param once: whether to stop when everything is delivered; otherwise never
         :raises Refused: the target does not want a change
         :raises Gone: the service does not know what has changed
+        :raises PlacementError: the service refuses this; whether the caller may read
+            the feed is waited for, unless ``once``
         """
-        cursor = self._kept.load() or self._begin()
+        cursor = self._kept.load() or self._begin(once)
         while True:
             try:
-                page = self._read(cursor, 0 if once else WAIT)
+                page = self._read(cursor, 0 if once else WAIT, once)
             except Gone:
                 if not self._wishes.resync:
                     raise
-                cursor = self._resynchronise()
+                cursor = self._resynchronise(once)
                 continue
             for change in page["changes"]:
                 self._deliver(change)
@@ -118,18 +122,18 @@ class Forwarder:
             if once and not page["more"]:
                 return
 
-    def _begin(self) -> str:
+    def _begin(self, once: bool) -> str:
         """Return a cursor without changes, which is kept before anything is read."""
-        cursor = str(self._read("now", 0)["cursor"])
+        cursor = str(self._read("now", 0, once)["cursor"])
         self._kept.save(cursor)
         return cursor
 
-    def _resynchronise(self) -> str:
+    def _resynchronise(self, once: bool) -> str:
         """Say that changes were missed, and return a cursor to go on from."""
         self.counts.gaps += 1
         self._complain("the cursor is gone: changes were missed")
         # Taken first: what changes from now on is not missed as well.
-        cursor = str(self._read("now", 0)["cursor"])
+        cursor = str(self._read("now", 0, once)["cursor"])
         now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
         gap = {
             "id": str(uuid.uuid4()),
@@ -146,10 +150,11 @@ class Forwarder:
         self._kept.save(cursor)
         return cursor
 
-    def _read(self, since: str, wait: int) -> Json:
+    def _read(self, since: str, wait: int, once: bool) -> Json:
         """Return a page, as soon as the service gives one.
 
         :raises Gone: it never will
+        :raises PlacementError: as ``run`` does
         """
         query = encode_query({"since": since, "wait": str(wait)})
         if self._wishes.filters:
@@ -162,6 +167,8 @@ class Forwarder:
                 if exc.status == HTTPStatus.GONE:
                     raise Gone(exc.reason) from exc
                 if exc.status == HTTPStatus.NOT_FOUND or not may_pass(exc.status):
+                    raise
+                if once and exc.status in NOT_ALLOWED:
                     raise
                 attempt += 1
                 self._pause(attempt, describe(exc))

@@ -32,6 +32,7 @@ from placement_clients.request.gang import Placed
 from placement_clients.request.image import Image
 from placement_clients.request.request import Request
 from placement_foundation.serving import completion
+from placement_foundation.serving.terminal import visible
 
 PROGRAM = "placement-request"
 GOOD, NO_HOST, BAD_INPUT = range(3)
@@ -185,7 +186,7 @@ def _documents(servers: Sequence[boot.Server]) -> dict[str, Json]:
 def _show_server(placed: Placed, names: Mapping[str, str]) -> None:
     host = _named(placed.host, names)
     until = f" until {placed.expires_at}" if placed.expires_at else ""
-    print(f"server {placed.server} is on host {host}{until}\n")
+    print(visible(f"server {placed.server} is on host {host}{until}") + "\n")
     columns = ["PROVIDER", "UUID", "AMOUNTS", "GROUPS"]
     show_table(columns, _provider_rows(placed.allocations, placed.mappings, names))
 
@@ -224,7 +225,7 @@ def check_rebuild(asked: argparse.Namespace) -> int:
             }
         )
     else:
-        print(f"{'pass' if verdict.passed else 'fail'}: {verdict.reason}")
+        print(visible(f"{'pass' if verdict.passed else 'fail'}: {verdict.reason}"))
         if verdict.traits:
             print()
             rows = verdict.traits.items()

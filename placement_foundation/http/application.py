@@ -21,6 +21,7 @@ from placement_foundation.database import origin, trouble
 from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 from placement_foundation.http import (
+    address,
     entity_tag,
     json_text,
     middleware,
@@ -632,7 +633,7 @@ def _render(
             headers.append(("Vary", "accept"))
     headers.append(("Content-Length", str(len(body))))
     if reply.location:
-        headers.append(("Location", request.application_url + reply.location))
+        headers.append(("Location", address.root(request.environ) + reply.location))
     if reply.following:
         headers.append(("link", _link(request, reply.following)))
     if operation.dated and version >= operation.dated:
@@ -649,7 +650,7 @@ def _link(request: webob.Request, following: Mapping[str, str]) -> str:
     asked = query_string.decode(request.query_string)
     kept = [(name, value) for name, value in asked if name not in following]
     query = urllib.parse.urlencode([*following.items(), *kept])
-    return f'<{request.path_url}?{query}>; rel="next"'
+    return f'<{address.url(request.environ)}?{query}>; rel="next"'
 
 
 def _written(
@@ -670,7 +671,8 @@ def _written(
 
 
 def _view(request: webob.Request, version: Version) -> View:
-    return View(version, request.script_name, request.application_url)
+    environment = request.environ
+    return View(version, address.prefix(environment), address.root(environment))
 
 
 def _wants_lines(request: webob.Request, operation: Operation) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import webob
 
+from placement_foundation.http import address
 from placement_foundation.http.operation import Reply
 from placement_foundation.http.version import Version
 
@@ -50,7 +51,8 @@ class Tags:
 
     def _tag(self, basis: str) -> str:
         request = self._request
+        where = (address.url(request.environ), request.query_string)
         form: Sequence[str] = [request.headers.get(name, "") for name in FORM]
-        asked = (basis, self._release, str(self._version), request.url, *form)
+        asked = (basis, self._release, str(self._version), *where, *form)
         seen = repr(asked).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(seen, digest_size=TAG_BYTES).hexdigest()

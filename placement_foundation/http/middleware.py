@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import webob.exc
 from oslo_config import cfg
 from oslo_log import log
-from oslo_middleware import cors, http_proxy_to_wsgi
+from oslo_middleware import cors
 
 from placement_foundation import context
-from placement_foundation.http import identity, page, quotation
+from placement_foundation.http import address, identity, page, quotation
 from placement_foundation.observing import telemetry
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 LOG = log.getLogger(__name__)
 
-# Characters that could end a line of the log and forge another one.
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSION_KEY = "placement.microversion"
 LARGEST_BODY_KEY = "placement.largest_body"
@@ -101,7 +99,7 @@ def surround(
         wrapped = cors.CORS(wrapped, config)
     wrapped = with_request_log(wrapped, around)
     if config.oslo_middleware.enable_proxy_headers_parsing:
-        wrapped = http_proxy_to_wsgi.HTTPProxyToWSGI(wrapped, config)
+        wrapped = address.behind_proxy(wrapped)
     wrapped = page.beside(wrapped, pages)
     return Surrounded(wrapped, config.api.max_request_body_size, elsewhere)
 
@@ -185,7 +183,7 @@ def _request_line(environment: "WSGIEnvironment") -> str:
     if len(uri) > LOGGED:
         uri = f"{uri[:LOGGED]}... ({len(uri)} characters)"
     line = f'"{quotation.cut(environment["REQUEST_METHOD"])} {uri}"'
-    return CONTROL.sub(lambda found: f"%{ord(found[0]):02X}", line)
+    return address.escape_controls(line)
 
 
 def _header(headers: Iterable[tuple[str, str]], wanted: str) -> str:

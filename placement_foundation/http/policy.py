@@ -20,12 +20,14 @@ LOG = log.getLogger(__name__)
 PROJECT_SCOPE = ["project"]
 
 
-# The state of files, by path: time of change, inode and size.
+# The state of the files and directories that exist, by path: time of change, inode and
+# size.
 Seen: TypeAlias = dict[str, tuple[int, int, int] | None]
 
 
-# How often policy files are looked at, in seconds.
-LOOK_EVERY = 1
+# How often policy files are searched for, in seconds. It takes thirty times as long as
+# to look whether those that were found have changed, which each check does.
+SEARCH_EVERY = 1
 # How the checks that are always and never true are written.
 ALWAYS_OR_NEVER = ("@", "!")
 # How many answers are remembered: one for each rule and set of roles that asks.
@@ -88,6 +90,8 @@ def _is_of_roles(check: Any, rules: Mapping[str, Any]) -> bool:
 class Enforcer:
     """Decides by the rules. Policy files are read again when they change.
 
+    A file that is changed or removed counts at once, and so does a new one in a
+    directory that was there; any other new one within a second.
     New rules replace the old ones when all of them have been read. As long as a file
     cannot be used, the old rules stay in force.
 
@@ -105,8 +109,8 @@ class Enforcer:
         self._rules = rules
         self._loading = threading.Lock()
         self._clock = clock
-        self._next_look = clock() + LOOK_EVERY
-        self._seen = _look(config)
+        self._next_search = clock() + SEARCH_EVERY
+        self._seen = _search(config)
         self._loaded = Rules(load(config, rules))
 
     def authorize(
@@ -121,10 +125,10 @@ class Enforcer:
 
     def _current(self) -> Rules:
         now = self._clock()
-        if now < self._next_look:
+        if now < self._next_search and _is_unchanged(self._seen):
             return self._loaded
-        self._next_look = now + LOOK_EVERY
-        seen = _look(self._config)
+        self._next_search = now + SEARCH_EVERY
+        seen = _search(self._config)
         # A request that comes while another reads the files gets the old rules.
         if seen != self._seen and self._loading.acquire(blocking=False):
             try:
@@ -140,12 +144,16 @@ class Enforcer:
         return self._loaded
 
 
-def _look(config: cfg.ConfigOpts) -> Seen:
-    """Return the state of the policy files."""
+def _is_unchanged(seen: Seen) -> bool:
+    """Return whether the files are as they were, and none is new in a directory."""
+    return all(_status(path) == status for path, status in seen.items())
+
+
+def _search(config: cfg.ConfigOpts) -> Seen:
+    """Return the state of the policy files, wherever they may be."""
     seen: Seen = {}
     for name in (config.oslo_policy.policy_file, *config.oslo_policy.policy_dirs):
         found = config.find_file(name)
-        seen[name] = None
         if found:
             seen[found] = _status(found)
             with contextlib.suppress(OSError):

@@ -19,6 +19,7 @@ from placement_foundation.http import health
 from placement_foundation.observing import metrics
 from placement_foundation.observing.log import set_up_logging
 from placement_foundation.serving import completion, side
+from placement_foundation.serving.terminal import visible
 from placement_nodes import conf, measure
 from placement_nodes.sync import memory
 from placement_nodes.sync.agent import Agent, Tally
@@ -135,7 +136,7 @@ def _way(
 def _print_line(text: str) -> None:
     """Print a line at once. Threads that print do not mix their lines."""
     with _printing:
-        print(text, flush=True)
+        print(visible(text), flush=True)
 
 
 def _state_file(config: cfg.ConfigOpts) -> Path:

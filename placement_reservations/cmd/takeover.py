@@ -15,6 +15,7 @@ from placement_foundation.observing import progress
 from placement_foundation.observing.progress import Progress
 from placement_foundation.serving import command, program
 from placement_foundation.serving.program import Program, Unusable
+from placement_foundation.serving.terminal import visible
 from placement_reservations.blazar import carrying, judging, reading
 from placement_reservations.blazar.carrying import Load
 from placement_reservations.blazar.reading import Source
@@ -60,12 +61,12 @@ def _run(of: Program, config: cfg.ConfigOpts, asked: argparse.Namespace) -> None
             load = _carry(config, source, asked.skip, write=asked.write, bar=bar)
     except carrying.Refused as exc:
         for each in exc.refusals:
-            print(each, file=sys.stderr)
+            print(visible(str(each)), file=sys.stderr)
         raise Unusable(f"nothing is carried: {exc}") from exc
     except command.TROUBLE as exc:
         raise Unusable(command.describe(exc)) from exc
     for line in _describe(load):
-        print(line)
+        print(visible(line))
     if not asked.write:
         print("Nothing was written. Stop Blazar, and run this again with --write.")
 

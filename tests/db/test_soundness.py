@@ -596,6 +596,23 @@ def test_a_database_that_is_not_there_is_not_made(
 
 
 @pytest.mark.usefixtures("managed")
+def test_a_name_cannot_command_a_terminal(
+    cloud: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with unguarded(cloud) as connection:
+        connection.execute(sa.update(models.Allocation).values(used=2_000_000_000))
+        for number, provider in enumerate(
+            connection.scalars(sa.select(models.ResourceProvider.id)).all()
+        ):
+            row = sa.update(models.ResourceProvider).filter_by(id=provider)
+            connection.execute(row.values(name=f"a\x1b]0;b\x07{number}"))
+    manage.main(["check"])
+    shown = capsys.readouterr().out
+    assert r"provider a\x1b]0;b\x07" in shown
+    assert shown.replace("\n", "").isprintable()
+
+
+@pytest.mark.usefixtures("managed")
 def test_people_are_shown_the_first_rows_and_programs_all(
     cloud: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:

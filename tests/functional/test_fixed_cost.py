@@ -4,13 +4,17 @@ import builtins
 import functools
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from placement import app
 from placement.forest import cache
+from placement_foundation.database.storage import Database
 from placement_foundation.http import policy
+from tests import settings
 from tests.client import Client, new_uuid
 
 if TYPE_CHECKING:
@@ -81,9 +85,9 @@ class Watcher:
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Client:
-    # Otherwise one request a second looks at the policy files, and one every three
+    # Otherwise one request a second searches for policy files, and one every three
     # seconds looks for writes of other services.
-    monkeypatch.setattr(policy, "LOOK_EVERY", 3600)
+    monkeypatch.setattr(policy, "SEARCH_EVERY", 3600)
     monkeypatch.setattr(cache, "LOOK_EVERY", 3600)
     application: WSGIApplication = request.getfixturevalue("application")
     return Client(application)
@@ -139,3 +143,23 @@ def test_a_read_after_a_claim_compiles_nothing(client: Client) -> None:
         with Watcher() as watcher:
             assert client.get(path)["usages"] == {"VCPU": used}
     assert not watcher.calls
+
+
+def test_a_policy_file_costs_one_look(
+    client: Client, database: Database, tmp_path: Path
+) -> None:
+    directory = tmp_path / "policy.d"
+    directory.mkdir()
+    for file in (tmp_path / "policy.yaml", directory / "10.yaml"):
+        file.write_text('"admin_api": "role:admin"')
+    files = {
+        ("oslo_policy", "policy_file"): str(tmp_path / "policy.yaml"),
+        ("oslo_policy", "policy_dirs"): [str(directory)],
+    }
+    with_files = Client(app.build(settings.make_config(files), database))
+    host = client.make_provider(VCPU=8)
+    for _ in range(3):
+        with Watcher() as watcher:
+            with_files.get(f"/resource_providers/{host}")
+    # The file, the directory, and the file in it.
+    assert watcher.calls == ["posix.stat"] * 3

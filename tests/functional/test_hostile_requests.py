@@ -213,3 +213,20 @@ def test_a_service_without_authentication_says_so_once(
     for _ in range(2):
         ask(application)
     assert caplog.text.count("Nobody is authenticated") == count
+
+
+@pytest.mark.parametrize("path", ["/resource_providers", "/ledger/v1/fleet"])
+def test_a_prefix_that_is_not_utf_8(database: Database, path: str) -> None:
+    behind_proxy = {("oslo_middleware", "enable_proxy_headers_parsing"): True}
+    application = app.build(settings.make_config(behind_proxy), database)
+    answer = ask(application, path=path, env={"HTTP_X_FORWARDED_PREFIX": "/\xe9"})
+    assert answer.status_int == 200
+
+
+@pytest.mark.parametrize("host", ["", "\xe9", "a/b", "a b", "a\0"])
+def test_what_is_no_host_is_not_repeated(
+    application: "WSGIApplication", host: str
+) -> None:
+    path = "/traits/CUSTOM_A"
+    answer = ask(application, "PUT", path, env={"HTTP_HOST": host})
+    assert answer.headers["location"] == f"http://localhost{path}"

@@ -26,6 +26,17 @@ def bounds(answer: Answer) -> dict[str, Any]:
         ({"OpenStack-API-Version": "compute 2.1, baremetal 1.21"}, "1.21"),
         ({"OpenStack-API-Version": "baremetal latest"}, "1.37"),
         ({"OpenStack-API-Version": "compute 2.1"}, "1.1"),
+        # As for Placement, an element without a number names no version.
+        ({"OpenStack-API-Version": "baremetal"}, "1.1"),
+        ({"OpenStack-API-Version": "baremetal 1.20, baremetal"}, "1.20"),
+        (
+            {
+                "OpenStack-API-Version": "baremetal",
+                "X-OpenStack-Ironic-API-Version": "1.9",
+            },
+            "1.9",
+        ),
+        ({"X-OpenStack-Ironic-API-Version": ""}, "1.1"),
         ({"X-OpenStack-Ironic-API-Version": "1.9"}, "1.9"),
         ({"X-OpenStack-Ironic-API-Version": "latest"}, "1.37"),
         (

@@ -128,7 +128,7 @@ INNER = {
         {"schema"},
         {"health"},
         {"page", "spool", "stream", "thread_limit", "version"},
-        {"quotation"},
+        {"address", "quotation"},
     ],
     FOUNDATION / "database": [
         {"migration", "origin"},
@@ -140,7 +140,7 @@ INNER = {
         {"upgrade"},
         {"program"},
         {"assembly", "command", "side", "worker"},
-        {"background", "completion", "guidance", "interpreter", "pipe"},
+        {"background", "completion", "guidance", "interpreter", "pipe", "terminal"},
     ],
     FOUNDATION / "observing": [
         {"metrics", "tracing"},

@@ -1,6 +1,5 @@
 """Who may do what, by default and by what an operator writes."""
 
-import itertools
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -109,12 +108,16 @@ def test_a_refusal_for_the_scope_is_the_rule_alone() -> None:
 
 
 class Files:
-    """A policy file and directory, and what decides by them."""
+    """A policy file and directory, and what decides by them.
+
+    ``now`` is the time of what decides, in seconds. It stands still.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.file = directory / "policy.yaml"
         self.directory = directory / "policy.d"
         self._clock = time.time() - 1000
+        self.now = 0.0
         self.overrides = {
             ("oslo_policy", "policy_file"): str(self.file),
             ("oslo_policy", "policy_dirs"): [str(self.directory)],
@@ -129,10 +132,9 @@ class Files:
         os.utime(path.parent, (self._clock, self._clock))
 
     def enforcer(self) -> Enforcer:
-        """Return what decides; for it, each request comes a second later."""
-        seconds = itertools.count()
+        """Return what decides."""
         return policy.make_enforcer(
-            settings.make_config(self.overrides), seconds.__next__
+            settings.make_config(self.overrides), lambda: self.now
         )
 
 
@@ -217,10 +219,13 @@ def test_a_changed_file_counts_at_once(files: Files) -> None:
     assert admits(decides, asking("second"), LIST)
 
 
-def test_a_new_file_counts_at_once(files: Files) -> None:
+@pytest.mark.parametrize("place", ["file", "directory"])
+def test_a_new_file_counts_within_a_second(files: Files, place: str) -> None:
+    new = files.file if place == "file" else files.directory / "10.yaml"
     decides = files.enforcer()
     assert not admits(decides, asking("first"), LIST)
-    files.write(files.file, f'"{LIST}": "role:first"')
+    files.write(new, f'"{LIST}": "role:first"')
+    files.now += 1
     assert admits(decides, asking("first"), LIST)
 
 
@@ -233,9 +238,18 @@ def test_a_removed_file_stops_counting_at_once(files: Files) -> None:
     assert admits(decides, asking("admin"), LIST)
 
 
-def test_a_new_and_a_removed_file_of_the_directory_count_at_once(files: Files) -> None:
-    decides = files.enforcer()
+def test_a_changed_file_of_the_directory_counts_at_once(files: Files) -> None:
     files.write(files.directory / "10.yaml", f'"{LIST}": "role:first"')
+    decides = files.enforcer()
+    assert admits(decides, asking("first"), LIST)
+    files.write(files.directory / "10.yaml", f'"{LIST}": "role:other"')
+    assert not admits(decides, asking("first"), LIST)
+    assert admits(decides, asking("other"), LIST)
+
+
+def test_a_new_and_a_removed_file_of_the_directory_count_at_once(files: Files) -> None:
+    files.write(files.directory / "10.yaml", f'"{LIST}": "role:first"')
+    decides = files.enforcer()
     assert admits(decides, asking("first"), LIST)
     files.write(files.directory / "20.yaml", f'"{LIST}": "role:second"')
     assert admits(decides, asking("second"), LIST)
@@ -302,25 +316,23 @@ def test_the_tools_get_an_enforcer_of_their_own() -> None:
     }
 
 
-def test_files_are_looked_at_once_a_second(
+def test_files_are_searched_for_once_a_second(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = [0.0]
-    looks: list[float] = []
-    decides = policy.make_enforcer(
-        settings.make_config(files.overrides), lambda: now[0]
-    )
-    look = enforcement._look
+    files.write(files.file, f'"{LIST}": "role:admin"')
+    searches: list[float] = []
+    decides = files.enforcer()
+    search = enforcement._search
 
     def note(config: Any) -> Any:
-        looks.append(now[0])
-        return look(config)
+        searches.append(files.now)
+        return search(config)
 
-    monkeypatch.setattr(enforcement, "_look", note)
+    monkeypatch.setattr(enforcement, "_search", note)
     for moment in (0.0, 0.9, 1.0, 1.5, 1.9, 2.0):
-        now[0] = moment
-        admits(decides, asking("admin"), LIST)
-    assert looks == [1.0, 2.0]
+        files.now = moment
+        assert admits(decides, asking("admin"), LIST)
+    assert searches == [1.0, 2.0]
 
 
 def count_checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:

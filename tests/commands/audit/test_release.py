@@ -82,6 +82,20 @@ def test_what_cannot_be_restored_is_named_and_the_rest_is_restored(desk: Desk) -
     assert "VCPU" in results[0]
 
 
+def test_a_name_cannot_command_a_terminal(own_desk: Desk) -> None:
+    name = "a\x1b]0;b\x07\x9b2J"
+    host = own_desk.host("compute-1", VCPU=4)
+    own_desk.claim({host: {"VCPU": 1}})
+    own_desk.lives(new_uuid())
+    own_desk.release(*ANY_AGE)
+    header, line = own_desk.undo.read_text().splitlines()
+    renamed = json.dumps({**json.loads(line), "consumer": name})
+    own_desk.undo.write_text(f"{header}\n{renamed}\n")
+    _, out, _ = own_desk.run("--undo", str(own_desk.undo))
+    assert out.startswith(r"a\x1b]0;b\x07\x9b2J: left: ")
+    assert out.removesuffix("\n").isprintable()
+
+
 def test_only_what_is_old_is_released(own_desk: Desk) -> None:
     host = own_desk.host("compute-1", VCPU=8)
     young = own_desk.claim({host: {"VCPU": 1}}, hours=0.5)

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from placement_clients.client import Client as Placement
+from placement_clients.errors import Forbidden, PlacementError, Unauthorized
 from placement_clients.feed import cli, signature, target
 from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
 from placement_clients.feed.state import State
@@ -268,6 +269,46 @@ def test_a_filter_that_placement_refuses_is_a_wrong_option(
     said = capsys.readouterr().err
     assert said.startswith("placement-feed: Placement refuses this: ")
     assert "could not be reached" not in said
+
+
+def test_once_it_does_not_wait_for_a_role(
+    service: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--url", service.url, "--token", "somebody", "--once"]
+    assert cli.main(arguments) == cli.REFUSED == 3
+    said = capsys.readouterr().err
+    assert said.startswith("placement-feed: Placement refuses this: Policy does not")
+    assert len(said.splitlines()) == 1
+
+
+class LetIn(Exception):
+    """The caller may read the feed now."""
+
+
+@pytest.mark.parametrize("refusal", [Unauthorized, Forbidden])
+@pytest.mark.parametrize("kept", [None, "000000000000.7.000000000000"])
+def test_only_a_program_that_runs_on_waits_for_rights(
+    receiver: Receiver,
+    placement: Placement,
+    tmp_path: Path,
+    refusal: type[PlacementError],
+    kept: str | None,
+) -> None:
+    if kept:
+        State(tmp_path / "state").save(kept)
+    answers: list[Exception] = []
+
+    def get(*_: Any, **__: Any) -> Any:
+        raise answers.pop(0)
+
+    placement.get = get  # type: ignore[method-assign]
+    status = {Unauthorized: 401, Forbidden: 403}[refusal]
+    for once in (True, False):
+        answers[:] = [refusal("no", status=status), LetIn()]
+        forward, pauses = forwarder(placement, receiver, tmp_path / "state")
+        with pytest.raises(refusal if once else LetIn):
+            forward.run(once=once)
+        assert len(pauses) == (0 if once else 1)
 
 
 def test_killed_at_any_moment_it_misses_nothing(

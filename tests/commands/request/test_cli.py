@@ -404,6 +404,18 @@ def test_boot_and_rebuild(desk: Desk, small_cloud: Cloud, way: list[str]) -> Non
     }
 
 
+def test_a_name_cannot_command_a_terminal(
+    desk: Desk, small_cloud: Cloud, way: list[str]
+) -> None:
+    for number, host in enumerate(small_cloud.uuids.values()):
+        small_cloud.placement.rename_provider(host, f"a\x1b]0;b\x07{number}")
+    who = ["--server", new_uuid(), "--project", "blue", "--user", "ann"]
+    status, output, _ = desk.run("boot", *who, *desk.wanted(), *way)
+    assert status == 0
+    assert r" is on host a\x1b]0;b\x07" in output
+    assert output.replace("\n", "").isprintable()
+
+
 def test_a_rebuild_that_needs_no_placement(desk: Desk) -> None:
     flavor, image = desk.wanted()[1::2]
     gpu = desk.put("gpu", {"trait:CUSTOM_GPU": "required"})

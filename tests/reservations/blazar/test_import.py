@@ -95,6 +95,17 @@ def count(books: Database) -> dict[str, int]:
     return books.read(work)
 
 
+def test_a_name_cannot_command_a_terminal(
+    blazar: Blazar, run: Import, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blazar.add_host("12", "compute-1")
+    blazar.add_lease({"12": 1}, start=TODAY + DAY, name="a\x1b]0;b\x07")
+    assert run() == 0
+    output = capsys.readouterr().out
+    assert r" a\x1b]0;b\x07: PENDING" in output
+    assert output.replace("\n", "").isprintable()
+
+
 def test_a_dry_run_says_what_is_carried_and_writes_nothing(
     blazar: Blazar, run: Import, books: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:

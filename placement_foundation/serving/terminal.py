@@ -1,0 +1,9 @@
+"""What a terminal shows of names, which may have any characters."""
+
+# On a terminal, these are commands. 0x7f is DEL.
+CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0))}
+
+
+def visible(text: str) -> str:
+    """Return a string for a terminal: control characters become visible escapes."""
+    return text.translate(CONTROLS)

@@ -1,0 +1,194 @@
+"""The address that clients see, whatever they and proxies say of it."""
+
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import hypothesis
+import pytest
+from hypothesis import strategies
+
+from placement_foundation.http import address
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+SERVER = {
+    "wsgi.url_scheme": "http",
+    "SERVER_NAME": "server.example",
+    "SERVER_PORT": "8778",
+    "HTTP_HOST": "inside.example:8778",
+    "SCRIPT_NAME": "",
+    "PATH_INFO": "/traits",
+    "REMOTE_ADDR": "10.0.0.1",
+}
+HEADERS = ("FORWARDED", "X_FORWARDED_PROTO", "X_FORWARDED_HOST", "X_FORWARDED_PREFIX")
+# What a header can have: bytes, as characters of Latin-1.
+SENT = strategies.text(strategies.characters(max_codepoint=255)) | strategies.lists(
+    strategies.sampled_from(['"', ",", ";", "=", "\\", "host", "proto", "https", "/"])
+).map("".join)
+ADDRESS = re.compile(r"https?://[\w.~!$&'()*+;=%:\[\]-]+(/[\w/.~!$&'()*+,;=:@%-]*)?")
+
+
+def behind(**headers: str) -> "WSGIEnvironment":
+    """Return the environment that an application gets behind a proxy."""
+    seen: list[WSGIEnvironment] = []
+
+    def application(environment: "WSGIEnvironment", _start: Any) -> list[bytes]:
+        seen.append(environment)
+        return []
+
+    sent = {f"HTTP_{name.upper()}": value for name, value in headers.items()}
+    address.behind_proxy(application)({**SERVER, **sent}, None)  # type: ignore[arg-type]
+    return seen[0]
+
+
+def root_behind(**headers: str) -> str:
+    return address.root(behind(**headers))
+
+
+@pytest.mark.parametrize(
+    ("host", "root"),
+    [
+        ("cloud.example:9000", "http://cloud.example:9000"),
+        ("cloud.example:80", "http://cloud.example"),
+        ("cloud.example:443", "http://cloud.example:443"),
+        ("cloud.example:", "http://cloud.example"),
+        ("[2001:db8::80]", "http://[2001:db8::80]"),
+        ("[2001:db8::80]:80", "http://[2001:db8::80]"),
+    ],
+)
+def test_the_host_is_that_of_the_header(host: str, root: str) -> None:
+    assert address.root({**SERVER, "HTTP_HOST": host}) == root
+
+
+@pytest.mark.parametrize(
+    "host", ["", ":80", "\xe9", "a b", "a/b", "a?b", "a#b", "u@a", "a:b", "a, b", "a\0"]
+)
+def test_the_name_of_the_server_stands_for_what_is_no_host(host: str) -> None:
+    given = {**SERVER, "HTTP_HOST": host}
+    assert address.root(given) == "http://server.example:8778"
+
+
+def test_a_request_without_a_host_is_at_the_name_of_the_server() -> None:
+    given = {name: value for name, value in SERVER.items() if name != "HTTP_HOST"}
+    assert address.root(given) == "http://server.example:8778"
+
+
+@pytest.mark.parametrize(
+    ("mount", "prefix"),
+    [
+        ("/placement", "/placement"),
+        ("/a b", "/a%20b"),
+        ("/a\r\n", "/a%0D%0A"),
+        ("/50%", "/50%25"),
+        # UTF-8, and what is not.
+        ("/\xc3\xa9", "/%C3%A9"),
+        ("/\xe9", "/%E9"),
+        # Decoded already, without a server.
+        ("/\u20ac", "/%3F"),
+    ],
+)
+def test_a_mount_is_encoded(mount: str, prefix: str) -> None:
+    given = {**SERVER, "SCRIPT_NAME": mount}
+    assert address.prefix(given) == prefix
+    assert address.url(given) == f"http://inside.example:8778{prefix}/traits"
+
+
+@pytest.mark.parametrize(
+    ("proto", "scheme"),
+    [
+        ("https", "https"),
+        ("HTTPS", "https"),
+        ("https, http", "https"),
+        ("http,https", "http"),
+        ("ftp", "http"),
+        (", https", "http"),
+    ],
+)
+def test_the_scheme_is_that_of_the_first_proxy(proto: str, scheme: str) -> None:
+    root = root_behind(x_forwarded_proto=proto)
+    assert root == f"{scheme}://inside.example:8778"
+
+
+@pytest.mark.parametrize(
+    ("said", "host"),
+    [
+        ("cloud.example", "cloud.example"),
+        ("cloud.example:9000, inner", "cloud.example:9000"),
+        ("cloud.example,inner", "cloud.example"),
+        ("[::1]:9000", "[::1]:9000"),
+        ("a/b", "inside.example:8778"),
+        ("\xe9, inner", "inside.example:8778"),
+    ],
+)
+def test_the_host_is_that_of_the_first_proxy(said: str, host: str) -> None:
+    assert root_behind(x_forwarded_host=said) == f"http://{host}"
+
+
+@pytest.mark.parametrize(
+    ("said", "prefix"),
+    [
+        ("/placement", "/placement"),
+        ("placement/", "/placement"),
+        ("/", ""),
+        (" ", ""),
+        ("//other.example", "/other.example"),
+        ("/a b", "/a%20b"),
+        ("/a%20b", "/a%20b"),
+        ("/a\r\nSet-Cookie: b", "/a%0D%0ASet-Cookie:%20b"),
+        ("/%0d%0a", "/%0D%0A"),
+        ("/a\0", "/a%00"),
+        ("/a?b#c", "/a%3Fb%23c"),
+        ("/\xe9", "/%E9"),
+        ("/%ff", "/%FF"),
+        ("/\u20ac", "/%3F"),
+    ],
+)
+def test_the_prefix_is_a_path(said: str, prefix: str) -> None:
+    assert address.prefix(behind(x_forwarded_prefix=said)) == prefix
+
+
+def test_the_prefix_stands_before_the_mount() -> None:
+    seen = behind(x_forwarded_prefix="/cloud")
+    assert address.prefix({**seen, "SCRIPT_NAME": "/cloud/inner"}) == "/cloud/inner"
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "root"),
+    [
+        ("host=a;proto=https;for=b, host=c;proto=http", "https://a"),
+        ("Host = a ; PROTO = HTTPS", "https://a"),
+        ('for="[::1]:1";host="a:9000";proto="https"', "https://a:9000"),
+        ('for="x;y,z\\"";proto=https;host=a', "https://a"),
+        ('host="a,b";proto=https', "https://inside.example:8778"),
+        ('host="a;proto=https', "http://inside.example:8778"),
+        ("proto;host=a", "http://a"),
+        (";;,host=a", "http://inside.example:8778"),
+    ],
+)
+def test_what_is_forwarded_may_be_quoted(forwarded: str, root: str) -> None:
+    others = {"x_forwarded_host": "b", "x_forwarded_proto": "http"}
+    assert root_behind(forwarded=forwarded, **others) == root
+
+
+def test_the_client_is_the_whole_list_or_the_first_element() -> None:
+    assert behind(x_forwarded_for="b, c")["REMOTE_ADDR"] == "b, c"
+    assert behind(forwarded='for="[::1]:1", for=c')["REMOTE_ADDR"] == "[::1]:1"
+    assert behind()["REMOTE_ADDR"] == "10.0.0.1"
+
+
+def test_a_client_cannot_end_a_line_of_the_log() -> None:
+    assert behind(x_forwarded_for="b\x85c\x1b")["REMOTE_ADDR"] == "b%85c%1B"
+
+
+@hypothesis.given(strategies.dictionaries(strategies.sampled_from(HEADERS), SENT))
+def test_an_address_is_a_url_whatever_is_sent(headers: dict[str, str]) -> None:
+    assert ADDRESS.fullmatch(root_behind(**headers))
+
+
+@pytest.mark.parametrize("part", ['"', "\\", ",", ";", "=", 'a="\\', "host=a;", " "])
+def test_a_long_header_is_soon_read(part: str) -> None:
+    began = time.process_time()
+    assert ADDRESS.fullmatch(root_behind(forwarded=part * 100_000))
+    assert time.process_time() - began < 2
