@@ -74,9 +74,10 @@ def replace_inventories(
         provider, call.body["resource_provider_generation"], OUT_OF_DATE
     )
     failed = f"Unable to update inventory for resource provider {provider.uuid}: "
+    wanted = wire.parse_inventories(call.body["inventories"])
+    _check_capacity(provider, wanted, failed, reserved_may_be_total)
     try:
-        wanted = wire.parse_inventories(call.body["inventories"])
-        _check_capacity(provider, wanted, failed, reserved_may_be_total)
+        wire.check_class_names(call.body["inventories"])
         generation = inventory.replace_all(call.connection, provider, wanted)
     except errors.NotFound as exc:
         raise errors.BadRequest(

@@ -103,15 +103,15 @@ def ids_of_all(
 
     If the strings are few, one statement finds them all.
     """
-    if not any(each.strings for each in every):
+    wanted = [set(filter(is_searchable, each.strings)) for each in every]
+    if not any(wanted):
         return [{} for _ in every]
-    if sum(len(each.strings) for each in every) > storage.CHUNK:
+    if sum(map(len, wanted)) > storage.CHUNK:
         return [
             ids_by_string(connection, each.id_column, each.string_column, each.strings)
             for each in every
         ]
     found: list[dict[str, int]] = [{} for _ in every]
-    wanted = [set(filter(is_searchable, each.strings)) for each in every]
     some = [number for number, strings in enumerate(wanted) if strings]
     columns = [
         (every[number].id_column, every[number].string_column) for number in some

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from placement import errors
@@ -105,14 +105,29 @@ def parse_fields(record: Json) -> dict[str, Any]:
 
 
 def parse_inventories(records: Mapping[str, Json]) -> dict[str, Inventory]:
-    """Return inventories, keyed by class name.
+    """Return the inventories whose keys are names that a class can have.
 
-    :raises NotFound: a name is not one that a class can have
+    Nothing has checked the others.
     """
-    for name in records:
-        if not re.fullmatch(RESOURCE_CLASS_PATTERN, name):
+    return {
+        name: parse_inventory(record)
+        for name, record in records.items()
+        if _may_be_class(name)
+    }
+
+
+def check_class_names(names: Iterable[str]) -> None:
+    """Check that names are such as a class can have.
+
+    :raises NotFound: one is not
+    """
+    for name in names:
+        if not _may_be_class(name):
             raise errors.NotFound(UNKNOWN_CLASS.format(name=name))
-    return {name: parse_inventory(record) for name, record in records.items()}
+
+
+def _may_be_class(name: str) -> bool:
+    return re.fullmatch(RESOURCE_CLASS_PATTERN, name) is not None
 
 
 def path(provider_uuid: str, class_name: str) -> str:

@@ -1,12 +1,9 @@
 """Requests to the reshaper on the wire."""
 
-import re
-
 from placement.model.allocation import Claim
 from placement.model.reshape import Shape
 from placement.schemas import allocation, inventory
 from placement.schemas.allocation import by_uuid
-from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http.schema import Json, Schema, closed_object
 
 # As in replacing the inventories of a provider, both members are required.
@@ -37,9 +34,5 @@ def _parse_shape(document: Json) -> Shape:
     return Shape(
         document["resource_provider_generation"],
         class_names=list(records),
-        inventories={
-            name: inventory.parse_inventory(record)
-            for name, record in records.items()
-            if re.fullmatch(RESOURCE_CLASS_PATTERN, name)
-        },
+        inventories=inventory.parse_inventories(records),
     )

@@ -582,11 +582,8 @@ def _offers(operation: Operation) -> list[str]:
 
 
 def _last(request: webob.Request, name: str) -> str | None:
-    """Return the last value of a query parameter, None if it cannot be read."""
-    try:
-        return dict(query_string.decode(request.query_string)).get(name)
-    except errors.BadRequest:
-        return None
+    """Return the last value of a query parameter, whatever else is in the query."""
+    return query_string.last(query_string.decode(request.query_string, "replace"), name)
 
 
 def _body(request: webob.Request) -> bytes:

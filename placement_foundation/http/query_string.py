@@ -48,10 +48,11 @@ class Parser(Generic[T]):
         return self.parse(pairs)
 
 
-def decode(raw: str) -> Pairs:
+def decode(raw: str, invalid: str = "strict") -> Pairs:
     """Split and decode a query string. Both ``&`` and ``;`` end a parameter.
 
     :param raw: the string from WSGI, one character for each byte
+    :param invalid: how to handle what is not valid UTF-8, as in ``bytes.decode``
     :raises BadRequest: a name or value is not valid UTF-8
     """
     ascii_only = re.sub(r"[\x80-\xff]", lambda byte: f"%{ord(byte[0]):02X}", raw)
@@ -60,7 +61,7 @@ def decode(raw: str) -> Pairs:
             ascii_only.replace(";", "&"),
             keep_blank_values=True,
             encoding="utf-8",
-            errors="strict",
+            errors=invalid,
         )
     except ValueError as exc:
         raise errors.BadRequest(f"{COMPLAINT}{exc}") from exc

@@ -139,10 +139,27 @@ class Task(task.WSGITask):  # type: ignore[misc]
             self.set_close_on_finish()
         super().execute()
 
+    def set_close_on_finish(self) -> None:
+        """Close the connection after the answer, unless the answer just has no body.
+
+        waitress takes that for an answer of unknown length.
+        """
+        stays = (
+            self.version == "1.1"
+            and not self.has_body
+            and self.channel.server.accepting
+            and self.request.headers.get("CONNECTION", "").lower() != "close"
+        )
+        if not stays:
+            super().set_close_on_finish()
+
     def get_environment(self) -> dict[str, Any]:
-        """Return the environment for the application, with the path as it was sent."""
+        """Return the environment for the application: path and length as sent."""
         environment: dict[str, Any] = super().get_environment()
         environment["PATH_INFO"] = self.request.path
+        if self.request.chunked:
+            # The client did not say how long the body is; waitress has added it up.
+            environment.pop("CONTENT_LENGTH", None)
         return environment
 
 

@@ -299,6 +299,16 @@ def test_a_list_of_one_host_may_depend_on_others(instances: Instances) -> None:
     assert "CUSTOM_MISSING" in ask(one, f"/resource_providers?{query}")
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("question", ABOUT_ONE)
+def test_a_name_with_a_nul_is_unknown(
+    question: str, keeps: bool, instances: Instances
+) -> None:
+    one = instances.start(keeps=keeps)
+    status = one.client.call("GET", question.format("%00")).status
+    assert status == (200 if "name=" in question else 400 if "?" in question else 404)
+
+
 def test_a_thread_with_an_older_moment_reads_a_provider_at_that_moment(
     instances: Instances,
 ) -> None:

@@ -1,6 +1,7 @@
 """The console as a web server meets it: files, headers, sign-in."""
 
 import gzip
+import io
 import json
 import re
 import time
@@ -279,6 +280,19 @@ def test_a_sign_in_is_a_small_json_document(
     guarded: Send, body: bytes, headers: dict[str, str], status: int
 ) -> None:
     response = guarded("/console/session", "POST", body=body, headers=headers)
+    assert response.status_int == status
+
+
+@pytest.mark.parametrize(("size", "status"), [(0, 201), (40_000, 400)])
+def test_a_sign_in_of_unknown_size_is_read_so_far(
+    guarded: Send, size: int, status: int
+) -> None:
+    response = guarded(
+        "/console/session",
+        "POST",
+        body_file=io.BytesIO(json.dumps(PASSWORD).encode() + b" " * size),
+        headers={"Content-Type": "application/json"},
+    )
     assert response.status_int == status
 
 

@@ -152,6 +152,26 @@ def test_a_good_chunked_body(port: int) -> None:
     assert status(send(port, CHUNKED, chunks)) == 200
 
 
+def test_a_chunked_body_without_a_type(port: int) -> None:
+    chunks = b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    ignored = b"PUT /traits/CUSTOM_CHUNKS HTTP/1.1\r\n" + IDENTITY
+    assert status(send(port, ignored + chunks)) == 201
+    needed = b"POST /resource_providers HTTP/1.1\r\n" + IDENTITY
+    assert status(send(port, needed + chunks)) == 415
+
+
+def test_a_connection_is_kept_after_an_answer_without_a_body(port: int) -> None:
+    request = b"PUT /traits/CUSTOM_KEPT HTTP/1.1\r\n" + IDENTITY
+    with connect(port) as client:
+        found = []
+        for header in (b"", b"", b"Connection: close\r\n"):
+            client.sendall(request + header + b"\r\n")
+            found.append(read_header(client))
+        assert [status(each) for each in found] == [201, 204, 204]
+        assert [b"Connection: close" in each for each in found] == [False, False, True]
+        assert client.recv(1) == b""
+
+
 def test_a_long_question_is_answered(port: int) -> None:
     query = b"name=" + b"x" * 200_000
     request = b"GET /resource_providers?" + query + b" HTTP/1.1\r\n" + IDENTITY
