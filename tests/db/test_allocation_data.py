@@ -213,8 +213,26 @@ def test_consumers_that_differ_by_case_are_never_mixed_up(client: Client) -> Non
     answer = client.call("POST", "/allocations", claims)
     if answer.status == 409:
         assert KIND == "mysql"
+        assert answer.code == "placement.undefined_code"
+        assert f"cannot distinguish '{upper}'" in answer.detail
         assert client.usages(provider) == {"VCPU": 1}
     else:
         assert answer.status == 204
         assert client.usages(provider) == {"VCPU": 3}
     assert client.call("DELETE", f"/allocations/{lower}").status == 204
+
+
+def test_consumers_of_one_request_that_differ_by_case_are_not_mixed_up(
+    client: Client,
+) -> None:
+    provider, lower = client.make_provider(VCPU=10), f"abcdef{new_uuid()[6:]}"
+    body = wants({provider: {"VCPU": 1}})
+    answer = client.call("POST", "/allocations", {lower: body, lower.upper(): body})
+    if answer.status == 409:
+        assert KIND == "mysql"
+        assert answer.code == "placement.undefined_code"
+        assert "cannot distinguish" in answer.detail
+        assert client.usages(provider) == {"VCPU": 0}
+    else:
+        assert answer.status == 204
+        assert client.usages(provider) == {"VCPU": 2}
