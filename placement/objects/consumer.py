@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exc
 
 from placement import errors
 from placement.db import models
@@ -222,20 +223,45 @@ def _with_missing(
     found = exact_match.ids_by_string(connection, names.id_column, column, missing)
     for name in missing:
         if name not in found:
-            raise errors.Conflict(
-                f"This database cannot distinguish '{name}' from another name that "
-                "is in use."
-            )
+            raise _indistinguishable(name)
     return {**known, **found}
+
+
+def _indistinguishable(name: str) -> errors.Conflict:
+    return errors.Conflict(
+        f"This database cannot distinguish '{name}' from another name that is in use."
+    )
 
 
 def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert consumers, in the state after their first write.
 
     :param rows: those that ``store`` returns
+    :raises Conflict: the database considers two different UUIDs equal
     """
-    if rows:
+    if not rows:
+        return
+    try:
         connection.execute(_INSERT, rows)
+    except db_exc.DBDuplicateEntry:
+        # Another request was faster, unless two UUIDs differ only in case.
+        if connection.dialect.name in ("mysql", "mariadb"):
+            _check_distinct(connection, [row["uuid"] for row in rows])
+        raise
+
+
+def _check_distinct(connection: sa.Connection, uuids: Sequence[str]) -> None:
+    """Check that UUIDs differ in more than case, from each other and from stored ones.
+
+    :raises Conflict: one does not
+    """
+    row = models.Consumer
+    spelled: dict[str, str] = {}
+    for chunk in storage.chunks(uuids):
+        stored = connection.scalars(sa.select(row.uuid).where(row.uuid.in_(chunk)))
+        for uuid in [*stored, *chunk]:
+            if spelled.setdefault(uuid.lower(), uuid) != uuid:
+                raise _indistinguishable(uuid)
 
 
 def _change(connection: sa.Connection, attributes: Mapping[int, Attributes]) -> None:

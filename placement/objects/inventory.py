@@ -1,5 +1,6 @@
 """Inventories: how much of each resource class a provider has."""
 
+import ctypes
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar
@@ -141,7 +142,7 @@ def replace_of_many(
     return [
         each
         for provider, after in wanted.items()
-        for each in _entries(provider, before.get(provider.id, {}), after)
+        for each in _entries(connection, provider, before.get(provider.id, {}), after)
     ]
 
 
@@ -164,7 +165,8 @@ def create(
             "already exists."
         )
     _insert(connection, {(provider.id, class_id): inventory})
-    return _bump(connection, provider, _entries(provider, {}, {class_name: inventory}))
+    entries = _entries(connection, provider, {}, {class_name: inventory})
+    return _bump(connection, provider, entries)
 
 
 def update(
@@ -188,7 +190,7 @@ def update(
         )
     _update(connection, {(provider.id, class_id): inventory})
     before = {class_name: stored[provider.id, class_id][1]}
-    entries = _entries(provider, before, {class_name: inventory})
+    entries = _entries(connection, provider, before, {class_name: inventory})
     return _bump(connection, provider, entries)
 
 
@@ -205,7 +207,7 @@ def delete(
     if record is None:
         raise errors.NotFound(f"No inventory of class {class_name} found for delete")
     _remove(connection, [provider], {(provider.id, record.class_id)})
-    entries = _entries(provider, {class_name: record.inventory}, {})
+    entries = _entries(connection, provider, {class_name: record.inventory}, {})
     return _bump(connection, provider, entries)
 
 
@@ -216,12 +218,35 @@ def _bump(
     return bumped[provider.uuid].generation
 
 
+def as_stored(
+    connection: sa.Connection, inventories: Mapping[str, Inventory]
+) -> Mapping[str, Inventory]:
+    """Return inventories as they are read once they are stored.
+
+    MySQL stores ratios in single precision, and returns six digits of them.
+    """
+    if connection.dialect.name not in ("mysql", "mariadb"):
+        return inventories
+    return {
+        name: dataclasses.replace(
+            each, allocation_ratio=_in_single_precision(each.allocation_ratio)
+        )
+        for name, each in inventories.items()
+    }
+
+
+def _in_single_precision(ratio: float) -> float:
+    return float(f"{ctypes.c_float(ratio).value:.6g}")
+
+
 def _entries(
+    connection: sa.Connection,
     provider: KnownProvider,
     before: Mapping[str, Inventory],
     after: Mapping[str, Inventory],
 ) -> list[Entry]:
-    return entry.of_inventories(provider.uuid, provider.root_uuid, before, after)
+    stored = as_stored(connection, after)
+    return entry.of_inventories(provider.uuid, provider.root_uuid, before, stored)
 
 
 def _load_stored(

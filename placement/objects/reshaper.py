@@ -94,7 +94,7 @@ def _reshape(
     coming = {
         (uuid, name): each
         for uuid, shape in shapes.items()
-        for name, each in shape.inventories.items()
+        for name, each in inventory.as_stored(connection, shape.inventories).items()
     }
     filled = [uuid for uuid, shape in shapes.items() if shape.inventories]
     providers = _bump(connection, held.providers, filled, [])

@@ -213,8 +213,53 @@ def test_consumers_that_differ_by_case_are_never_mixed_up(client: Client) -> Non
     answer = client.call("POST", "/allocations", claims)
     if answer.status == 409:
         assert KIND == "mysql"
+        assert answer.code == "placement.undefined_code"
+        assert f"cannot distinguish '{upper}'" in answer.detail
         assert client.usages(provider) == {"VCPU": 1}
     else:
         assert answer.status == 204
         assert client.usages(provider) == {"VCPU": 3}
     assert client.call("DELETE", f"/allocations/{lower}").status == 204
+
+
+def test_consumers_of_one_request_that_differ_by_case_are_not_mixed_up(
+    client: Client,
+) -> None:
+    provider, lower = client.make_provider(VCPU=10), f"abcdef{new_uuid()[6:]}"
+    body = wants({provider: {"VCPU": 1}})
+    answer = client.call("POST", "/allocations", {lower: body, lower.upper(): body})
+    if answer.status == 409:
+        assert KIND == "mysql"
+        assert answer.code == "placement.undefined_code"
+        assert "cannot distinguish" in answer.detail
+        assert client.usages(provider) == {"VCPU": 0}
+    else:
+        assert answer.status == 204
+        assert client.usages(provider) == {"VCPU": 2}
+
+
+@pytest.mark.parametrize("ratio", [1.23456789, 1.0000001])
+def test_a_reshape_lets_in_what_fits_the_ratio_as_it_is_stored(
+    client: Client, ratio: float
+) -> None:
+    provider, consumer = client.make_provider(VCPU=1), new_uuid()
+
+    def reshape(amount: int) -> int:
+        inventory = {"total": 1_000_000_000, "allocation_ratio": ratio}
+        shape = {
+            "resource_provider_generation": client.generation(provider),
+            "inventories": {"VCPU": inventory},
+        }
+        body = {
+            "inventories": {provider: shape},
+            "allocations": {consumer: wants({provider: {"VCPU": amount}})},
+        }
+        return client.call("POST", "/reshaper", body).status
+
+    assert reshape(1) == 204
+    assert client.claim(consumer, {}, generation=1).status == 204
+    query = "/allocation_candidates?resources=VCPU:1"
+    summary = client.get(query)["provider_summaries"][provider]
+    capacity = summary["resources"]["VCPU"]["capacity"]
+    assert reshape(capacity + 1) == 409
+    assert reshape(capacity) == 204

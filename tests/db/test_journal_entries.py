@@ -469,6 +469,19 @@ def test_what_changes_nothing_leaves_no_entry(scene: Scene) -> None:
     assert scene.entries() == []
 
 
+def test_a_ratio_of_many_digits_is_recorded_once_and_as_it_is_stored(
+    scene: Scene,
+) -> None:
+    path = f"/resource_providers/{scene.provider}/inventories/VCPU"
+    body: Any = {"total": 16, "allocation_ratio": 1.23456789}
+    for _ in range(2):
+        generation = scene.client.generation(scene.provider)
+        scene.ok("PUT", path, {**body, "resource_provider_generation": generation})
+    [entry] = scene.entries()
+    stored = scene.client.get(path)["allocation_ratio"]
+    assert entry["after"]["VCPU"]["allocation_ratio"] == stored
+
+
 def test_a_refused_write_leaves_no_entry(scene: Scene) -> None:
     body = wants({scene.provider: {"VCPU": 99}})
     answer = scene.client.call("PUT", f"/allocations/{scene.consumer}", body)
