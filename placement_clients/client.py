@@ -213,6 +213,8 @@ class Client:
             )
         except keystone.ClientException as exc:
             raise _unanswered(exc) from exc
+        except UnicodeEncodeError as exc:
+            raise Unavailable(f"a header cannot be sent: {exc}") from exc
 
     def get(self, path: str, *, version: str, query: Query = "") -> Json:
         """Return the document at a path."""

@@ -624,11 +624,20 @@ def test_two_agents_do_not_share_a_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", '{"version": 2, "providers": []}']
+    ("text", "fault"),
+    [
+        ("", "cannot be read"),
+        ("{", "cannot be read"),
+        ("[]", "was not written by this agent"),
+        ("{}", "was not written by this agent"),
+        ('{"version": 2, "providers": []}', "was written by a newer agent"),
+    ],
 )
-def test_a_memory_that_cannot_be_parsed_is_not_used(tmp_path: Path, text: str) -> None:
+def test_a_memory_that_cannot_be_parsed_is_not_used(
+    tmp_path: Path, text: str, fault: str
+) -> None:
     path = tmp_path / "state"
     path.write_text(text)
-    with pytest.raises(memory.Unusable), memory.opened(path):
+    with pytest.raises(memory.Unusable, match=fault), memory.opened(path):
         pass
     assert path.read_text() == text

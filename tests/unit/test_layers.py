@@ -140,7 +140,7 @@ INNER = {
         {"upgrade"},
         {"program"},
         {"assembly", "command", "side", "worker"},
-        {"background", "completion", "guidance", "interpreter", "pipe"},
+        {"background", "completion", "guidance", "interpreter", "pipe", "wording"},
     ],
     FOUNDATION / "observing": [
         {"metrics", "tracing"},
