@@ -276,6 +276,10 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
         )
 
     exc_filters.register_engine(engine)
+    # Of what the engine of oslo.db has besides, this is for any database.
+    engines._setup_logging(settings.connection_debug)
+    if settings.connection_trace:
+        engines._add_trace_comments(engine)
     return engine
 
 
