@@ -339,14 +339,15 @@ class TestDatabase:
         assert manage.main(["db", "version"]) == 0
         assert capsys.readouterr() == (f"{legacy.TABLES}\nNone\n", "")
 
+    @pytest.mark.parametrize("revision", ["feed", ""])
     def test_an_unknown_revision_is_reported(
-        self, empty_url: str, tmp_path: Path
+        self, empty_url: str, tmp_path: Path, revision: str
     ) -> None:
         code, output, error = programs.run(
-            MODULE, "db", "stamp", "feed", home=tmp_path, connection=empty_url
+            MODULE, "db", "stamp", revision, home=tmp_path, connection=empty_url
         )
         assert (code, output) == (1, "")
-        assert error.endswith("Can't locate revision identified by 'feed'\n")
+        assert error.endswith(f"Can't locate revision identified by '{revision}'\n")
         assert "Traceback" not in error
 
     def test_debugging_shows_more(self, empty_url: str, tmp_path: Path) -> None:
