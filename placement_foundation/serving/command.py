@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import re
 import sys
 import traceback
@@ -60,13 +61,10 @@ def is_verbose(config: cfg.ConfigOpts) -> bool:
 
 def wants_completion(arguments: Sequence[str]) -> str | None:
     """Return the shell for which a completion script is wanted, None if none is."""
-    asked = " ".join(arguments[:2]).replace("=", " ").split()[:2]
-    if (
-        len(asked) == 2
-        and asked[0] == completion.OPTION
-        and asked[1] in completion.SHELLS
-    ):
-        return asked[1]
+    words = " ".join(arguments).replace("=", " ").split()
+    for name, value in itertools.pairwise(words):
+        if name == completion.OPTION and value in completion.SHELLS:
+            return value
     return None
 
 

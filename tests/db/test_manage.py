@@ -192,6 +192,7 @@ class TestUsage:
 def test_a_shell_completes_the_arguments(
     capsys: pytest.CaptureFixture[str], shell: str
 ) -> None:
+    assert manage.main(["--debug", f"--shell_completion={shell}"]) == 0
     assert manage.main(["--shell_completion", shell]) == 0
     script = capsys.readouterr().out
     for word in ("--config-file", "db", "sync", "online_data_migrations", "os-traits"):
