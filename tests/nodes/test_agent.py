@@ -580,6 +580,23 @@ def test_a_provider_whose_node_has_come_back_is_not_removed(world: World) -> Non
     assert world.placement.get_provider(uuid).uuid == uuid
 
 
+def test_a_node_is_not_gone_because_another_service_does_not_have_it(
+    world: World,
+) -> None:
+    uuid = world.enrol("n1")
+    world.run()
+    # Placement is not where the nodes are.
+    elsewhere = BareMetal(
+        access.from_environment({}, url=world.service.url, token="admin")
+    )
+    way = access.from_environment({}, url=world.service.url, token="admin")
+    with memory.opened(world.state) as remembered:
+        agent = Agent(elsewhere, Client(way), remembered, say=str)
+        with pytest.raises(Unreadable, match="404"):
+            agent.synchronise_one(uuid)
+    assert world.placement.get_provider(uuid).uuid == uuid
+
+
 def test_nodes_that_cannot_be_parsed_fail_alone(world: World) -> None:
     uuid = world.enrol("n1")
 
