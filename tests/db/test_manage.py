@@ -358,12 +358,32 @@ class TestDatabase:
         )
         assert "Traceback" in error
 
+    @pytest.mark.parametrize("driver", ["pymysql", "psycopg"])
+    def test_a_driver_that_is_not_installed_is_named(
+        self,
+        nowhere: None,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        driver: str,
+    ) -> None:
+        for module in ("pymysql", "MySQLdb", "psycopg", "psycopg2"):
+            monkeypatch.setitem(sys.modules, module, None)
+        backend = "mysql" if driver == "pymysql" else "postgresql"
+        url = f"{backend}+{driver}://u@127.0.0.1:1/x"
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
+        assert manage.main(["db", "version"]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.endswith(f"{backend} is installed, such as {driver}")
+
     # A process for each takes two seconds.
     @pytest.mark.parametrize(
         ("url", "action", "code"),
         [
             ("foo", "sync", 1),
             ("oracle://a/b", "version", 1),
+            ("mysql+pymysql://u@127.0.0.1:1", "version", 1),
+            ("mysql+pymysql://u@127.0.0.1:1/x?colour=red", "version", 1),
+            ("mysql+pymysql://u@127.0.0.1:1/x?charset=utf-8", "version", 1),
             ("postgresql+psycopg://u@127.0.0.1:1/x", "sync", 1),
             ("postgresql+psycopg://u@127.0.0.1:1/x", "online_data_migrations", 2),
         ],
