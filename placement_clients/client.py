@@ -213,6 +213,8 @@ class Client:
             )
         except keystone.ClientException as exc:
             raise _unanswered(exc) from exc
+        except UnicodeEncodeError as exc:
+            raise Unavailable(f"a header cannot be sent: {exc}") from exc
 
     def get(self, path: str, *, version: str, query: Query = "") -> Json:
         """Return the document at a path."""
@@ -604,10 +606,15 @@ class Client:
         """Return why a request has the candidates that it has, or None.
 
         The ledger API explains it. Most services do not have that API, and no operation
-        depends on an explanation, so any failure means that there is none.
+        depends on an explanation, so a failure means that there is none.
+
+        :raises BadRequest: the request names something that does not exist, which a
+            search that ends early does not find out
         """
         try:
             document = self.get("/ledger/v1/explanation", version=version, query=query)
+        except BadRequest:
+            raise
         except PlacementError:
             return None
         return document if isinstance(document, dict) else None

@@ -79,6 +79,6 @@ def placement_of(asked: argparse.Namespace) -> Client:
     try:
         access.register_options(config)
         config([], default_config_files=[asked.config_file], default_config_dirs=[])
-    except cfg.Error as exc:
+    except (cfg.Error, OSError, ValueError) as exc:
         raise Misconfigured(f"{asked.config_file}: {exc}") from exc
     return Client(access.from_config(config))

@@ -131,8 +131,14 @@ def _make_compute(
     config: cfg.ConfigOpts, database: Database, placement: Client
 ) -> Compute:
     if config.reservations.compute == "nova":
-        # Imported here, as its library need not be installed otherwise.
-        from placement_reservations.compute import nova
+        try:
+            # Imported here, as its library need not be installed otherwise.
+            from placement_reservations.compute import nova
+        except ModuleNotFoundError as exc:
+            raise access.Misconfigured(
+                "compute = nova needs the Python package openstacksdk: "
+                'pip install "placement-server[nova]"'
+            ) from exc
 
         return nova.from_config(config, placement)
     return PlacementCompute(

@@ -16,6 +16,9 @@ PROJECT = "placement-reservations"
 # Where `make serve` runs Placement, for users who try out both.
 LOCAL_PLACEMENT = "http://127.0.0.1:8778"
 
+# As Placement takes it.
+UUID = "^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$"
+
 RESERVATION_OPTIONS = [
     cfg.StrOpt(
         "compute",
@@ -94,6 +97,7 @@ FREE_POOL_OPTIONS = [
     cfg.StrOpt(
         "aggregate",
         default="f6a0c7b2-1d0e-4f5e-9b3a-5a1d6c2e8f40",
+        regex=UUID,
         help="UUID of the Placement aggregate of reservable hosts, with compute = "
         "placement. Ordinary requests exclude it: member_of=!in:<this>.",
     ),

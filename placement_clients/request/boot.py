@@ -56,14 +56,12 @@ def find(placement: Client, request: Request) -> Candidates:
         raise BadInput(request.problems)
     try:
         candidates = placement.list_candidates(request.query)
+        if candidates.found:
+            return candidates
+        why = explanation.ask(placement, request.query)
     except BadRequest as exc:
         raise refusal(request, exc) from exc
-    if not candidates.found:
-        raise NoValidHost(
-            "Placement has no candidate for this request",
-            explanation.ask(placement, request.query),
-        )
-    return candidates
+    raise NoValidHost("Placement has no candidate for this request", why)
 
 
 def boot(

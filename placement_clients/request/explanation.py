@@ -35,5 +35,8 @@ class Explanation:
 
 
 def ask(placement: Client, query: str) -> Explanation | None:
-    """Ask why a query has the candidates that it has; most services cannot say."""
+    """Ask why a query has the candidates that it has; most services cannot say.
+
+    :raises BadRequest: the query names something that does not exist
+    """
     return Explanation.parse(placement.get_explanation(query))

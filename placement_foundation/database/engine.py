@@ -85,8 +85,11 @@ def connect(settings: DatabaseSettings) -> sa.Engine:
 
 
 def _server_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
-    if url.get_backend_name() in ("mysql", "mariadb") and "charset" not in url.query:
-        url = url.update_query_dict({"charset": "utf8mb4"})
+    if url.get_backend_name() in ("mysql", "mariadb"):
+        if not url.database:
+            raise ValueError("the URL has no name of a database")
+        if "charset" not in url.query:
+            url = url.update_query_dict({"charset": "utf8mb4"})
     url = _with_installed_driver(url)
     engine: sa.Engine = engines.create_engine(
         _with_limits(url, settings),
@@ -222,6 +225,8 @@ def _with_installed_driver(url: sa.URL) -> sa.URL:
     """Return the URL with an installed driver: the one it names, if that is installed.
 
     Configuration files often name ``psycopg2``, or no driver at all.
+
+    :raises ValueError: no driver is installed
     """
     backend = url.get_backend_name()
     named = [url.drivername] if "+" in url.drivername else []
@@ -230,7 +235,9 @@ def _with_installed_driver(url: sa.URL) -> sa.URL:
         with contextlib.suppress(ImportError):
             candidate.get_dialect().import_dbapi()
             return candidate
-    return url
+    raise ValueError(
+        f"no driver for {backend} is installed, such as {DRIVERS[backend][0]}"
+    )
 
 
 def is_in_memory(url: sa.URL) -> bool:
@@ -278,6 +285,10 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
         )
 
     exc_filters.register_engine(engine)
+    # Of what the engine of oslo.db has besides, this is for any database.
+    engines._setup_logging(settings.connection_debug)
+    if settings.connection_trace:
+        engines._add_trace_comments(engine)
     return engine
 
 
@@ -332,10 +343,14 @@ def _wait_until_reachable(engine: sa.Engine, settings: DatabaseSettings) -> None
 
     :raises sqlalchemy.exc.SQLAlchemyError: no attempt succeeded, or none ever can
     :raises oslo_db.exception.DBError: the same
+    :raises ValueError: the driver does not know a parameter of the URL
     """
     for attempt in itertools.count(1):
         try:
             engine.connect().close()
+        except (TypeError, AttributeError) as exc:
+            # Parameters become arguments of the driver, which may not check them.
+            raise ValueError(f"a parameter of the URL is wrong: {exc}") from exc
         except Exception as exc:
             hopeless = trouble.is_refused(exc) or not trouble.is_unavailable(exc)
             if hopeless or attempt == settings.max_retries:

@@ -170,6 +170,9 @@ class History:
             record at all
         :raises alembic.util.CommandError: there is no such revision
         """
+        if not revision:
+            # Alembic asserts that there is one.
+            raise util.CommandError("Can't locate revision identified by ''")
         with database.unhurried() as engine, _exclusively(engine) as connection:
             # What was recorded before does not matter, even if it is unknown.
             command.stamp(self._alembic(connection), revision, purge=True)

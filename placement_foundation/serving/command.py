@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import re
 import sys
 import traceback
@@ -14,7 +15,7 @@ from oslo_db import exception as db_exc
 
 from placement_foundation import errors
 from placement_foundation.database import trouble
-from placement_foundation.serving import completion, pipe
+from placement_foundation.serving import completion, pipe, wording
 
 # Errors that are not bugs of ours: an option, a file or the database is at fault.
 TROUBLE = (
@@ -33,9 +34,11 @@ def describe(exc: BaseException) -> str:
     """Return what went wrong in one line."""
     # The message of a failed transaction is for callers of the API.
     cause = exc.__cause__ if isinstance(exc, errors.ServiceError) else exc
-    text = trouble.describe(cause or exc)
-    # The location of an option is for programmers.
-    return re.sub(r"LocationInfo\(location=.*?, detail='(.*?)'\)", r"\1", text)
+    text = wording.without_location(trouble.describe(cause or exc))
+    if isinstance(exc, UnicodeDecodeError):
+        # The library that reads it does not say which.
+        return f"a file is not UTF-8: {text}"
+    return text
 
 
 def complain(program: str, exc: BaseException, *, verbose: bool = False) -> None:
@@ -58,13 +61,10 @@ def is_verbose(config: cfg.ConfigOpts) -> bool:
 
 def wants_completion(arguments: Sequence[str]) -> str | None:
     """Return the shell for which a completion script is wanted, None if none is."""
-    asked = " ".join(arguments[:2]).replace("=", " ").split()[:2]
-    if (
-        len(asked) == 2
-        and asked[0] == completion.OPTION
-        and asked[1] in completion.SHELLS
-    ):
-        return asked[1]
+    words = " ".join(arguments).replace("=", " ").split()
+    for name, value in itertools.pairwise(words):
+        if name == completion.OPTION and value in completion.SHELLS:
+            return value
     return None
 
 

@@ -54,6 +54,7 @@ class Program:
     ``name`` is the name of the command, ``title`` of the service, ``project`` of its
     files. ``database_group`` has the options of the database. ``read`` returns the
     configuration from some files, with a database to use when none is configured.
+    ``check`` raises Unusable if the service cannot start with a configuration.
     ``fill`` stores what the service needs in a database with tables; ``sync_command``
     makes the tables. ``begin`` is called in each process that begins to serve: threads
     that were started before the fork do not exist there. ``example`` returns a command
@@ -72,6 +73,7 @@ class Program:
     start: Callable[[cfg.ConfigOpts], "WSGIApplication"]
     sync_command: str
     example: Callable[[str], str]
+    check: Callable[[cfg.ConfigOpts], object] = _nothing
     fill: Callable[[Database], object] = _nothing
     begin: Callable[[cfg.ConfigOpts], object] = _nothing
     list_places: Callable[[cfg.ConfigOpts, str], list[str]] = _nowhere
@@ -174,6 +176,7 @@ def serve(program: Program, asked: argparse.Namespace) -> int:
         config = configure(program, asked.config_file)
         _check_exposure(config, asked)
         prepare_database(program, config)
+        program.check(config)
         listener = _listen(asked.host, asked.port)
     except Unusable as exc:
         return refuse(program, exc)

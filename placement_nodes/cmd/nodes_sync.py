@@ -18,7 +18,7 @@ from placement_foundation import option
 from placement_foundation.http import health
 from placement_foundation.observing import metrics
 from placement_foundation.observing.log import set_up_logging
-from placement_foundation.serving import completion, side
+from placement_foundation.serving import command, completion, side
 from placement_foundation.serving.terminal import visible
 from placement_nodes import conf, measure
 from placement_nodes.sync import memory
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _run(agent, asked.node, config.sync.interval, stop, report)
             return 0
     except (cfg.Error, OSError, ValueError, Misconfigured, memory.Unusable) as exc:
-        print(f"{PROGRAM}: {exc}", file=sys.stderr)
+        command.complain(PROGRAM, exc)
         return UNUSABLE
 
 
@@ -119,7 +119,10 @@ def _configure(asked: argparse.Namespace) -> cfg.ConfigOpts:
     files = asked.config_file or option.list_files(os.environ, conf.PROJECT)
     conf.parsed(config, files)
     if asked.interval is not None:
-        config.set_override("interval", asked.interval, "sync")
+        try:
+            config.set_override("interval", asked.interval, "sync")
+        except ValueError as exc:
+            raise ValueError(f"--interval {asked.interval}: {exc}") from exc
     set_up_logging(config, conf.PROJECT)
     return config
 

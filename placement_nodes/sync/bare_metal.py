@@ -10,6 +10,9 @@ from placement_clients.access import Access
 
 SERVICE_TYPE = "baremetal"
 VERSION = "1.37"
+# Every answer of the API has it. Without it, a 404 comes from another service, or from
+# a proxy, and does not mean that a node is gone.
+SIGN = "X-OpenStack-Ironic-API-Maximum-Version"
 FIELDS = (
     "uuid",
     "power_state",
@@ -81,7 +84,7 @@ class BareMetal:
                 },
                 timeout=(self._way.connect_seconds, self._way.answer_seconds),
             )
-            if response.status_code == 404:
+            if response.status_code == 404 and SIGN in response.headers:
                 return None
             if response.status_code != 200:
                 raise Unreadable(

@@ -73,8 +73,10 @@ def _read(path: Path) -> frozenset[str]:
         return frozenset(document["providers"])
     except FileNotFoundError:
         return frozenset()
-    except (OSError, ValueError, KeyError, TypeError) as exc:
+    except (OSError, ValueError) as exc:
         raise Unusable(f"{path} cannot be read: {exc}") from exc
+    except (KeyError, TypeError) as exc:
+        raise Unusable(f"{path} was not written by this agent") from exc
 
 
 def _write(path: Path, providers: frozenset[str]) -> None:

@@ -5,7 +5,7 @@ import dataclasses
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from oslo_config import cfg
 
@@ -24,6 +24,17 @@ def _example(url: str) -> str:
     )
 
 
+def _check(config: cfg.ConfigOpts) -> None:
+    """Check that the configuration says how to reach Placement and Nova.
+
+    :raises Unusable: it does not
+    """
+    try:
+        app.make_world(config)
+    except Misconfigured as exc:
+        raise program.Unusable(str(exc)) from exc
+
+
 PROGRAM = program.Program(
     name="placement-reservations",
     title="The reservation service",
@@ -33,6 +44,7 @@ PROGRAM = program.Program(
     read=conf.read,
     make_enforcer=policy.make_enforcer,
     schema=migration.SCHEMA,
+    check=_check,
     start=app.start,
     begin=app.begin_events,
     sync_command="placement-reservations db sync",
@@ -58,6 +70,7 @@ def run_events(asked: argparse.Namespace) -> int:
 
     def work(config: cfg.ConfigOpts) -> None:
         program.prepare_database(PROGRAM, config)
+        _check(config)
         set_up_logging(config, conf.PROJECT)
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -67,16 +80,7 @@ def run_events(asked: argparse.Namespace) -> int:
         print("Running events. Ctrl-C stops it.", flush=True)
         app.run_events(config, world, stop)
 
-    return _configured(asked, work)
-
-
-def _configured(
-    asked: argparse.Namespace, work: Callable[[cfg.ConfigOpts], None]
-) -> int:
-    try:
-        return program.run_configured(PROGRAM, asked, work)
-    except Misconfigured as exc:
-        return program.refuse(PROGRAM, program.Unusable(str(exc)))
+    return program.run_configured(PROGRAM, asked, work)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from placement_foundation import option
 from placement_foundation.database import storage
+from placement_foundation.database.engine import require_file
 from placement_foundation.observing import progress
 from placement_foundation.observing.progress import Progress
 from placement_foundation.serving import command, program
@@ -77,6 +78,7 @@ def _read(url: str) -> Source:
     :raises Unusable: it cannot be read
     """
     try:
+        require_file(sa.make_url(url))
         engine = sa.create_engine(url)
         try:
             # One snapshot, although it is only safe to use once Blazar is stopped.

@@ -24,12 +24,12 @@ def parse(text: str, now: datetime.datetime, member: str) -> datetime.datetime:
         if not FORMAT.fullmatch(text):
             raise ValueError(text)
         moment = datetime.datetime.strptime(text, "%Y-%m-%d %H:%M")
-        if moment.year > LAST_YEAR:
-            raise ValueError(text)
     except ValueError as exc:
         raise errors.BadRequest(
             f'{member} {text!r} is not a time: "YYYY-MM-DD HH:MM" in UTC, or "now".'
         ) from exc
+    if moment.year > LAST_YEAR:
+        raise errors.BadRequest(f"{member} {text!r} is after the year {LAST_YEAR}.")
     return moment
 
 

@@ -192,6 +192,7 @@ class TestUsage:
 def test_a_shell_completes_the_arguments(
     capsys: pytest.CaptureFixture[str], shell: str
 ) -> None:
+    assert manage.main(["--debug", f"--shell_completion={shell}"]) == 0
     assert manage.main(["--shell_completion", shell]) == 0
     script = capsys.readouterr().out
     for word in ("--config-file", "db", "sync", "online_data_migrations", "os-traits"):
@@ -339,14 +340,15 @@ class TestDatabase:
         assert manage.main(["db", "version"]) == 0
         assert capsys.readouterr() == (f"{legacy.TABLES}\nNone\n", "")
 
+    @pytest.mark.parametrize("revision", ["feed", ""])
     def test_an_unknown_revision_is_reported(
-        self, empty_url: str, tmp_path: Path
+        self, empty_url: str, tmp_path: Path, revision: str
     ) -> None:
         code, output, error = programs.run(
-            MODULE, "db", "stamp", "feed", home=tmp_path, connection=empty_url
+            MODULE, "db", "stamp", revision, home=tmp_path, connection=empty_url
         )
         assert (code, output) == (1, "")
-        assert error.endswith("Can't locate revision identified by 'feed'\n")
+        assert error.endswith(f"Can't locate revision identified by '{revision}'\n")
         assert "Traceback" not in error
 
     def test_debugging_shows_more(self, empty_url: str, tmp_path: Path) -> None:
@@ -356,12 +358,32 @@ class TestDatabase:
         )
         assert "Traceback" in error
 
+    @pytest.mark.parametrize("driver", ["pymysql", "psycopg"])
+    def test_a_driver_that_is_not_installed_is_named(
+        self,
+        nowhere: None,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        driver: str,
+    ) -> None:
+        for module in ("pymysql", "MySQLdb", "psycopg", "psycopg2"):
+            monkeypatch.setitem(sys.modules, module, None)
+        backend = "mysql" if driver == "pymysql" else "postgresql"
+        url = f"{backend}+{driver}://u@127.0.0.1:1/x"
+        monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
+        assert manage.main(["db", "version"]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.endswith(f"{backend} is installed, such as {driver}")
+
     # A process for each takes two seconds.
     @pytest.mark.parametrize(
         ("url", "action", "code"),
         [
             ("foo", "sync", 1),
             ("oracle://a/b", "version", 1),
+            ("mysql+pymysql://u@127.0.0.1:1", "version", 1),
+            ("mysql+pymysql://u@127.0.0.1:1/x?colour=red", "version", 1),
+            ("mysql+pymysql://u@127.0.0.1:1/x?charset=utf-8", "version", 1),
             ("postgresql+psycopg://u@127.0.0.1:1/x", "sync", 1),
             ("postgresql+psycopg://u@127.0.0.1:1/x", "online_data_migrations", 2),
         ],

@@ -1,6 +1,7 @@
 """The start of the service: where options come from, and what stops it."""
 
 import gc
+import logging
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -271,6 +272,22 @@ class TestDatabase:
             legacy.execute(connection, "DELETE FROM traits WHERE name = 'HW_NIC_SRIOV'")
         application = start()
         assert ask(application, "/traits/HW_NIC_SRIOV").status_code == 204
+
+    def test_statements_are_logged_with_their_place(
+        self, empty_url: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        settings = option.DatabaseSettings(
+            empty_url, connection_debug=50, connection_trace=True
+        )
+        engine = storage.connect(settings).engine
+        try:
+            with engine.connect() as connection:
+                connection.execute(sa.text("SELECT 1"))
+        finally:
+            engine.dispose()
+            logging.getLogger("sqlalchemy.engine").setLevel(logging.NOTSET)
+        (line,) = [each for each in caplog.messages if each.startswith("SELECT 1  --")]
+        assert f"File: {__file__}" in line
 
     def test_no_connection_is_open_when_a_server_may_fork(
         self, empty: Database, monkeypatch: pytest.MonkeyPatch

@@ -580,6 +580,23 @@ def test_a_provider_whose_node_has_come_back_is_not_removed(world: World) -> Non
     assert world.placement.get_provider(uuid).uuid == uuid
 
 
+def test_a_node_is_not_gone_because_another_service_does_not_have_it(
+    world: World,
+) -> None:
+    uuid = world.enrol("n1")
+    world.run()
+    # Placement is not where the nodes are.
+    elsewhere = BareMetal(
+        access.from_environment({}, url=world.service.url, token="admin")
+    )
+    way = access.from_environment({}, url=world.service.url, token="admin")
+    with memory.opened(world.state) as remembered:
+        agent = Agent(elsewhere, Client(way), remembered, say=str)
+        with pytest.raises(Unreadable, match="404"):
+            agent.synchronise_one(uuid)
+    assert world.placement.get_provider(uuid).uuid == uuid
+
+
 def test_nodes_that_cannot_be_parsed_fail_alone(world: World) -> None:
     uuid = world.enrol("n1")
 
@@ -624,11 +641,20 @@ def test_two_agents_do_not_share_a_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", '{"version": 2, "providers": []}']
+    ("text", "fault"),
+    [
+        ("", "cannot be read"),
+        ("{", "cannot be read"),
+        ("[]", "was not written by this agent"),
+        ("{}", "was not written by this agent"),
+        ('{"version": 2, "providers": []}', "was written by a newer agent"),
+    ],
 )
-def test_a_memory_that_cannot_be_parsed_is_not_used(tmp_path: Path, text: str) -> None:
+def test_a_memory_that_cannot_be_parsed_is_not_used(
+    tmp_path: Path, text: str, fault: str
+) -> None:
     path = tmp_path / "state"
     path.write_text(text)
-    with pytest.raises(memory.Unusable), memory.opened(path):
+    with pytest.raises(memory.Unusable, match=fault), memory.opened(path):
         pass
     assert path.read_text() == text

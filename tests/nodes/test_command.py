@@ -183,6 +183,16 @@ def test_the_exit_code_tells_what_went_wrong(
     assert run(*nodes) == 2
     assert "[placement] auth_type is not set" in capsys.readouterr().err
     assert run("--config-file", str(home / "none.conf"), *nodes, *placement) == 2
+    assert run(*nodes, *placement, "--interval", "0") == 2
+    assert "--interval 0: Should be" in capsys.readouterr().err
+    file = home / "nodes.conf"
+    file.write_text("[sync]\nparallel = 0\n")
+    assert run(*nodes, *placement, "--config-file", str(file)) == 2
+    complaint = capsys.readouterr().err
+    assert f"parallel from {file} is not valid" in complaint
+    file.write_bytes(b"# \xfc\n[sync]\n")
+    assert run(*nodes, *placement, "--config-file", str(file)) == 2
+    assert "a file is not UTF-8" in capsys.readouterr().err
     state = home / "data" / "placement-nodes" / "providers.json"
     state.write_text("{")
     assert run(*nodes, *placement) == 2

@@ -77,6 +77,49 @@ def test_events_are_run_by_a_process_of_their_own(tmp_path: Path) -> None:
     assert "Traceback" not in complaints
 
 
+@pytest.mark.parametrize("arguments", [["serve", "--port", "0"], ["events"]])
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        (["[placement]", "auth_type = password"], "auth_url"),
+        (["[reservations]", "compute = nova"], "[nova] auth_type is not set"),
+        (["[free_pool]", "aggregate = freepool"], "'freepool' doesn't match"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_reported_in_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    lines: list[str],
+    fault: str,
+) -> None:
+    programs.unconfigure(monkeypatch, tmp_path)
+    if "compute = nova" in lines:
+        pytest.importorskip("openstack")
+    file = tmp_path / "reservations.conf"
+    file.write_text("\n".join(lines))
+    assert command.main([*arguments, "--config-file", str(file)]) == 1
+    told, complaint = capsys.readouterr()
+    assert told == ""
+    (line,) = complaint.splitlines()
+    assert fault in line
+
+
+def test_the_extra_for_nova_is_named_where_it_is_missing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    programs.unconfigure(monkeypatch, tmp_path)
+    monkeypatch.setitem(sys.modules, "placement_reservations.compute.nova", None)
+    monkeypatch.delattr("placement_reservations.compute.nova", raising=False)
+    file = tmp_path / "reservations.conf"
+    file.write_text("[reservations]\ncompute = nova\n")
+    assert command.main(["events", "--config-file", str(file)]) == 1
+    assert "placement-server[nova]" in capsys.readouterr().err
+
+
 def test_servers_import_the_service(tmp_path: Path) -> None:
     module = "placement_reservations.wsgi"
     script = f"from {module} import application as a; print(callable(a))"

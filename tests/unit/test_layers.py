@@ -140,7 +140,15 @@ INNER = {
         {"upgrade"},
         {"program"},
         {"assembly", "command", "side", "worker"},
-        {"background", "completion", "guidance", "interpreter", "pipe", "terminal"},
+        {
+            "background",
+            "completion",
+            "guidance",
+            "interpreter",
+            "pipe",
+            "terminal",
+            "wording",
+        },
     ],
     FOUNDATION / "observing": [
         {"metrics", "tracing"},

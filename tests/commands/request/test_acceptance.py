@@ -53,6 +53,17 @@ def test_row_4_a_trait_that_does_not_exist(small_cloud: Cloud) -> None:
     )
 
 
+def test_a_trait_that_does_not_exist_where_there_is_no_room(small_cloud: Cloud) -> None:
+    # Placement stops at the group that is not served, before it looks at the trait.
+    wanted = "resources:VCPU=17 resources1:SRIOV_NET_VF=1 trait1:CUSTOM_NOSUCH=required"
+    with pytest.raises(BadInput) as caught:
+        hosts(small_cloud, wanted)
+    assert str(caught.value) == (
+        "flavor extra spec trait1:CUSTOM_NOSUCH: Placement refuses this: "
+        "No such trait(s): CUSTOM_NOSUCH."
+    )
+
+
 @pytest.mark.parametrize("strict", [True, False])
 def test_row_5_required_and_forbidden(
     small_cloud: Cloud, service: Served, strict: bool

@@ -540,6 +540,36 @@ def test_a_configuration_file(desk: Desk, service: Served, small_cloud: Cloud) -
     status, _, complaints = desk.run("candidates", *missing)
     assert status == 3
     assert "scheduler.confx" in complaints
+    directory = [*desk.wanted(), "--config-file", str(desk.directory)]
+    status, _, complaints = desk.run("candidates", *directory)
+    assert status == 3
+    assert "Is a directory" in complaints
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"# \xfc\n[placement]\nauth_type = none\n", "scheduler.conf: 'utf-8' codec"),
+        (b"[placement]\nauth_type = none\ntimeout = long\n", "timeout from /"),
+    ],
+)
+def test_a_configuration_file_that_cannot_be_used(
+    desk: Desk, content: bytes, fault: str
+) -> None:
+    path = desk.directory / "scheduler.conf"
+    path.write_bytes(content)
+    status, _, complaints = desk.run(
+        "candidates", *desk.wanted(), "--config-file", str(path)
+    )
+    assert status == 3
+    assert fault in complaints
+
+
+def test_a_token_that_no_header_can_carry(desk: Desk, service: Served) -> None:
+    way = ["--url", service.url, "--token", "\u20ac"]
+    status, _, complaints = desk.run("candidates", *desk.wanted(), *way)
+    assert status == 3
+    assert "a header cannot be sent" in complaints
 
 
 def test_a_claim_without_an_answer(desk: Desk) -> None:

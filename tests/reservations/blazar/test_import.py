@@ -622,7 +622,7 @@ def test_a_database_that_is_not_blazars_is_refused(
 ) -> None:
     for url, reason in (
         (books_url, "which Blazar has"),
-        ("sqlite:///nosuch/blazar.db", "unable to open"),
+        (f"sqlite:///{tmp_path / 'nosuch.db'}", "there is no database at"),
         ("nothing", "Could not parse"),
         ("oracle://a/b", "oracle"),
     ):
@@ -631,6 +631,7 @@ def test_a_database_that_is_not_blazars_is_refused(
         assert "Blazar's database cannot be used" in output
         assert reason in output
         assert "Traceback" not in output
+    assert not (tmp_path / "nosuch.db").exists()
     with database.empty(tmp_path) as old:
         with old.engine.begin() as connection:
             connection.execute(sa.text("ALTER TABLE leases DROP COLUMN degraded"))
