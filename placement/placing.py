@@ -17,7 +17,7 @@ from placement.forest.forest import Forest
 from placement.microversion import MAXIMUM
 from placement.model.allocation import Allocation, Claim, provider_uuids
 from placement.model.consumer import WantedConsumer
-from placement.objects import allocation, placement
+from placement.objects import allocation, lease, placement
 from placement.objects.allocation import Names
 from placement.objects.placement import Ground, Known, Refused, Written
 from placement.operation import Context
@@ -129,6 +129,9 @@ class Placing:
 
     def _load(self, connection: sa.Connection) -> _Scene:
         order = self._order
+        if order.lease_seconds is not None:
+            # A dry run would not find out when it writes.
+            lease.check_kept(connection)
         uuids = {*order.consumers, *self._beside}
         # Taken first: what it reads decides which moment the transaction sees.
         kept = self._cache.load(connection) if self._cache else None
