@@ -8,6 +8,8 @@ FIRST_CUSTOM_ID = 10000
 
 
 UNKNOWN_CLASS = "No such resource class {name}."
+# In a query.
+UNKNOWN_IN_RESOURCES = f"Invalid resource class in resources parameter: {UNKNOWN_CLASS}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from placement import errors
 from placement.forest.vocabulary import Vocabulary
 from placement.model.request import Request
-from placement.model.resource_class import UNKNOWN_CLASS
+from placement.model.resource_class import UNKNOWN_CLASS, UNKNOWN_IN_RESOURCES
 from placement.model.resource_provider import ProviderFilters
 from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Snapshot
@@ -49,10 +49,7 @@ def check(request: Request, vocabulary: Vocabulary, everything: Snapshot) -> Non
     for group in request.groups:
         for name in group.resources:
             if name not in vocabulary.class_ids:
-                raise errors.BadRequest(
-                    "Invalid resource class in resources parameter: "
-                    f"No such resource class {name}."
-                )
+                raise errors.BadRequest(UNKNOWN_IN_RESOURCES.format(name=name))
         if group.member_of and not engine.has_member(everything, group):
             return
         _check_traits(frozenset().union(*group.required), vocabulary)
@@ -69,7 +66,7 @@ def check_all(request: Request, vocabulary: Vocabulary) -> None:
     :raises BadRequest: a name does not exist; the error names the first such
     """
     for group in request.groups:
-        check_classes(group.resources, vocabulary)
+        refuse_unknown(group.resources, vocabulary.class_ids, UNKNOWN_IN_RESOURCES)
     check_traits(mentioned(request)[1], vocabulary)
 
 
@@ -78,7 +75,7 @@ def check_filters(filters: ProviderFilters, vocabulary: Vocabulary) -> None:
 
     :raises BadRequest: a name does not exist
     """
-    check_classes(filters.resources, vocabulary)
+    refuse_unknown(filters.resources, vocabulary.class_ids, UNKNOWN_IN_RESOURCES)
     check_traits(filters.forbidden_traits.union(*filters.traits), vocabulary)
 
 

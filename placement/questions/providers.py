@@ -8,7 +8,7 @@ from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.forest.vocabulary import Vocabulary
 from placement.model.request import Group, Request
-from placement.model.resource_class import UNKNOWN_CLASS
+from placement.model.resource_class import UNKNOWN_IN_RESOURCES
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ProviderFilters
 from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Provider, Tree
@@ -129,10 +129,7 @@ def _check_names(forest: Forest, filters: ProviderFilters) -> None:
         return
     for name in filters.resources:
         if name not in forest.vocabulary.class_ids:
-            raise errors.BadRequest(
-                "Invalid resource class in resources parameter: "
-                f"{UNKNOWN_CLASS.format(name=name)}"
-            )
+            raise errors.BadRequest(UNKNOWN_IN_RESOURCES.format(name=name))
 
 
 def _is_passed(forest: Forest, group: Group) -> bool:
