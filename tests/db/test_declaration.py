@@ -723,7 +723,7 @@ def test_a_host_with_a_child_of_an_agent_is_not_removed(
 def test_a_host_is_pruned_although_a_child_is_shared_with_another_owner(
     client: Client, database: Database
 ) -> None:
-    gpu = {"name": "host-gpu", "traits": ["CUSTOM_A"]}
+    gpu: Any = {"name": "host-gpu", "traits": ["CUSTOM_A"]}
     host = {"name": "host", "inventories": {"VGPU": 1}, "children": [gpu]}
     assert client.call("POST", "/ledger/v1/apply", {"trees": [host]}).status == 200
     gpu = {"name": "host-gpu", "inventories": {"VGPU": 2}}
