@@ -28,7 +28,7 @@ from placement.forest.cache import ForestCache
 from placement.model.declaration import Declared, DeclaredTree
 from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.resource_provider import ResourceProvider
-from placement.model.trait import CUSTOM_PREFIX, UNKNOWN_TRAIT
+from placement.model.trait import UNKNOWN_TRAIT, is_custom
 from placement.objects import (
     batch,
     declared,
@@ -81,7 +81,7 @@ def foresee(
 
 
 def _standard(names: Collection[str]) -> list[str]:
-    return sorted(name for name in names if not name.startswith(CUSTOM_PREFIX))
+    return sorted(name for name in names if not is_custom(name))
 
 
 def apply(database: Database, asked: Declaration, foreseen: Outcome) -> Outcome:

@@ -197,6 +197,10 @@ def _plan_tree(
         pieces = _pieces_of(parts, found, world, terms)
     except Undeclarable as exc:
         return TreePlan(Result.REFUSED, name, uuid, reason=str(exc))
+    [root, *_] = pieces
+    if root.goal:
+        # Of a new one, it has just been made up.
+        uuid = root.goal.uuid
     result = Result.CHANGED if found[0] else Result.CREATED
     return _assemble(result, name, uuid, pieces, terms)
 
@@ -230,7 +234,7 @@ def _assemble(
     return TreePlan(
         result if changes else Result.UNCHANGED,
         name,
-        next((piece.goal.uuid for piece in pieces[:1] if piece.goal), uuid),
+        uuid,
         changes,
         drift,
         goals=tuple(piece.goal for piece in pieces if piece.goal),

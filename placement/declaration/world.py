@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from placement.model.declaration import Declarations, DeclaredProvider, DeclaredTree
 from placement.model.resource_class import UNKNOWN_CLASS
-from placement.model.trait import CUSTOM_PREFIX, UNKNOWN_TRAIT
+from placement.model.trait import UNKNOWN_TRAIT, is_custom
 from placement.model.tree import Provider, Tree
 from placement.questions.name import complain
 
@@ -130,4 +130,4 @@ def check_names(parts: DeclaredTree, world: StoredTrees) -> None:
 
 
 def _may_exist(name: str, known: Collection[str]) -> bool:
-    return name.startswith(CUSTOM_PREFIX) or name in known
+    return is_custom(name) or name in known

@@ -14,6 +14,11 @@ UNKNOWN_TRAIT = "No such trait(s): {name}."
 UNKNOWN_REQUIRED = f'Invalid trait(s) in "required" parameter: {UNKNOWN_TRAIT}'
 
 
+def is_custom(name: str) -> bool:
+    """Return whether anybody may create a trait, or a class, of this name."""
+    return name.startswith(CUSTOM_PREFIX) and name != CUSTOM_PREFIX
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Trait:
     """A trait; ``modified`` is in UTC."""

@@ -16,7 +16,7 @@ from placement.forest.forest import Forest
 from placement.microversion import MAXIMUM
 from placement.model.allocation import Allocation, Claim, provider_uuids
 from placement.model.consumer import WantedConsumer
-from placement.objects import allocation, placement
+from placement.objects import allocation, lease, placement
 from placement.objects.allocation import Names
 from placement.objects.placement import Ground, Known, Refused, Written
 from placement.operation import Context
@@ -267,8 +267,14 @@ class Placing:
 
 
 def load(connection: sa.Connection, placings: Sequence[Placing]) -> Scene:
-    """Return the cloud as some requests find it, which share a database."""
+    """Return the cloud as some requests find it, which share a database.
+
+    :raises NoLeases: a lease is wanted, and there is no table for it
+    """
     orders, forest_cache = [each.order for each in placings], placings[0].cache
+    if any(order.lease_seconds is not None for order in orders):
+        # A dry run would not find out when it writes.
+        lease.check_kept(connection)
     own = {uuid for order in orders for uuid in order.consumers}
     uuids = own.union(*(each.beside for each in placings))
     # Taken first: what it reads decides which moment the transaction sees.

@@ -60,8 +60,8 @@ PART = {
         "uuid": UUID,
         "inventories": {
             "type": "object",
-            "patternProperties": {RESOURCE_CLASS_PATTERN: INVENTORY},
-            "additionalProperties": False,
+            "propertyNames": CLASS_NAME,
+            "additionalProperties": INVENTORY,
         },
         "traits": listed(TRAIT),
         "aggregates": listed(AGGREGATE),
@@ -198,7 +198,8 @@ class _Reader:
     def _read_part(
         self, sent: Json, where: str, parent: int | None
     ) -> DeclaredProvider:
-        having = repr([sent.get(kind) for kind in KINDS])
+        # What is left out is not the same as null, which is wrong.
+        having = repr([sent.get(kind, ...) for kind in KINDS])
         if having not in self._known or not _is_plain(sent):
             PART_SCHEMA.check(sent, f"{COMPLAINT}{where}: ")
             self._known[having] = self._parse_belongings(sent, where)

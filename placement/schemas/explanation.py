@@ -52,7 +52,7 @@ def parse(pairs: Pairs, candidates: Candidates) -> ExplanationQuery:
     hosts = tuple(dict.fromkeys(query_string.values(own, "host")))
     if len(hosts) > MOST_HOSTS:
         raise unexpected("host", f"{MOST_HOSTS} at most", len(hosts))
-    holders = query_string.last(own, "holders") or "false"
+    holders = dict(own).get("holders", "false")
     if holders not in TRUTH:
         raise unexpected("holders", "true or false", holders)
     numbers: dict[str, Any] = OWN.parse_numbers(own)

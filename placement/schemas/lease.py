@@ -33,7 +33,7 @@ QUERY = Schema(
             "before": TEXT,
             "limit": {"type": "string", "pattern": "^[1-9][0-9]{0,3}$"},
             # When the last one of the page before ended, and whose it was.
-            "marker": {"type": "string", "pattern": "^[0-9]{1,18}_[^_]{1,36}$"},
+            "marker": {"type": "string", "pattern": r"^[0-9]{1,18}_[^_\s]{1,36}$"},
         },
         "additionalProperties": False,
     },

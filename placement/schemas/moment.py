@@ -12,7 +12,8 @@ def parse(name: str, text: str) -> int:
     :raises BadRequest: it is not a moment
     """
     try:
-        moment = datetime.datetime.fromisoformat(text)
+        # A plus is a space in a query string.
+        moment = datetime.datetime.fromisoformat(text.replace(" ", "+"))
         zone = moment.tzinfo or datetime.UTC
         return round(moment.replace(tzinfo=zone).timestamp() * 1000)
     except (ValueError, OverflowError) as exc:

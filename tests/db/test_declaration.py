@@ -720,6 +720,28 @@ def test_a_host_with_a_child_of_an_agent_is_not_removed(
     assert providers_of(database) == {}
 
 
+def test_a_host_is_pruned_although_a_child_is_shared_with_another_owner(
+    client: Client, database: Database
+) -> None:
+    gpu: Any = {"name": "host-gpu", "traits": ["CUSTOM_A"]}
+    host = {"name": "host", "inventories": {"VGPU": 1}, "children": [gpu]}
+    assert client.call("POST", "/ledger/v1/apply", {"trees": [host]}).status == 200
+    gpu = {"name": "host-gpu", "inventories": {"VGPU": 2}}
+    shared = {"owner": "other", "trees": [{"name": "host", "children": [gpu]}]}
+    assert client.call("POST", "/ledger/v1/apply", shared).status == 200
+    complete = {"trees": [], "prune": True, "complete": True}
+    foreseen = client.call("POST", "/ledger/v1/apply", {**complete, "dry_run": True})
+    done = client.call("POST", "/ledger/v1/apply", complete)
+    assert done == foreseen
+    [tree] = done.document["trees"]
+    assert (tree["name"], tree["uuid"]) == ("host", host_uuid(database))
+    assert tree["result"] == "changed"
+    left = providers_of(database)
+    assert not left["host"].inventories
+    assert not left["host-gpu"].traits
+    assert set(left["host-gpu"].inventories) == {"VGPU"}
+
+
 @pytest.mark.damage
 def test_what_another_program_deleted_has_drifted(
     client: Client, database: Database

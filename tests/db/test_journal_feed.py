@@ -243,6 +243,34 @@ def test_a_restore_never_passes_for_nothing_new(
     assert len(follow(client, before)) == 1
 
 
+def test_history_does_not_go_on_in_a_database_that_was_restored(
+    client: Client, database: Database, provider: str
+) -> None:
+    backup = Backup(database, *filing.TABLES)
+    claim(client, provider)
+    claim(client, provider)
+    path = "/ledger/v1/history?limit=1"
+    marker = client.get(path)["marker"]
+    assert client.get(f"{path}&marker={marker}")["history"]
+    backup.restore()
+    for _ in range(3):
+        claim(client, provider)
+    client.get(path)
+    answer = client.call("GET", f"{path}&marker={marker}")
+    assert (answer.status, answer.code) == (410, "placement.cursor_gone"), answer
+    assert "restored since this marker was given" in answer.detail
+
+
+def test_history_ends_where_entries_have_been_removed(
+    client: Client, database: Database, provider: str
+) -> None:
+    claim(client, provider)
+    path = "/ledger/v1/history?limit=1"
+    marker = client.get(path)["marker"]
+    assert tidying.expire(database, days=-1) > 0
+    assert client.get(f"{path}&marker={marker}")["history"] == []
+
+
 def test_a_journal_that_was_switched_off_is_another_one(
     client: Client, database: Database, provider: str
 ) -> None:

@@ -350,8 +350,9 @@ def test_without_the_table_only_leases_are_missing(empty: Database) -> None:
         "consumer_type": "INSTANCE",
     }
     path = "/ledger/v1/placements"
-    for _ in range(2):
-        refused = client.call("POST", path, {**body, "lease_seconds": 60})
+    for dry_run in (False, True):
+        wanted = {**body, "lease_seconds": 60, "dry_run": dry_run}
+        refused = client.call("POST", path, wanted)
         assert refused.status == 503
         assert lease.REMEDY in refused.detail
         assert refused.code == "placement.no_leases"

@@ -163,15 +163,36 @@ def _list_before(
     filters: EntryFilters,
     limit: int,
 ) -> EntryPage:
-    if marker and marker.life != state.life:
-        raise errors.CursorGone("This marker is of another journal. Begin anew.")
-    cursor = marker
+    if marker:
+        _check_marker(connection, state, marker)
     scan = _Scan(connection, state, filters, newest_first=True)
-    start = cursor.position if cursor else state.position + 1
+    start = marker.position if marker else state.position + 1
     entries, last = scan.collect(start, limit)
     if last is None:
         return EntryPage(entries, oldest(state), more=False, begins=state.begins)
     return EntryPage(entries, _after(state, last), more=True, begins=state.begins)
+
+
+def _check_marker(
+    connection: sa.Connection, state: FilingState, marker: Cursor
+) -> None:
+    """Check that history can go on from a marker.
+
+    What has been removed since it was given is not missed, and a node of a cluster may
+    not know its entry yet.
+
+    :raises CursorGone: the marker is of a journal that was restored or emptied
+    """
+    if marker.life != state.life:
+        raise errors.CursorGone("This marker is of another journal. Begin anew.")
+    if not state.expired < marker.position <= state.position:
+        return
+    rows = connection.execute(_AMONG, {"positions": [marker.position]})
+    found = {row.position: row.entry for row in rows}
+    if marker.token != _token_at(state, marker.position, found):
+        raise errors.CursorGone(
+            "The database was restored since this marker was given. Begin anew."
+        )
 
 
 def look_back(

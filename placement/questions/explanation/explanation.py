@@ -1,6 +1,8 @@
 """Making an explanation from a loaded forest. Nothing here needs the database."""
 
+import contextlib
 import dataclasses
+import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
@@ -111,13 +113,20 @@ def prepare(
 
 
 def _find(host: str, forest: Forest) -> str:
-    """Return the UUID of a host that is given by its UUID or its name."""
+    """Return the UUID of a host that is given by its UUID or its name.
+
+    The UUID may have any spelling that one can have.
+    """
     if forest.tree_of(host):
         return host
     tree = forest.tree_named(host)
     for member in tree.members if tree else ():
         if member.name == host:
             return member.uuid
+    with contextlib.suppress(ValueError):
+        plain = str(uuid.UUID(host))
+        if forest.tree_of(plain):
+            return plain
     raise errors.NotFound(UNKNOWN_HOST.format(host=host))
 
 
