@@ -399,26 +399,29 @@ class Worker(base.Worker):  # type: ignore[misc]
             for bound, application in getattr(self.wsgi, "elsewhere", ())
         ]
         self._next_look = 0.0
-        while self.alive and self._has_parent():
+        while self.alive:
             self._serve_once(1)
         self._stop()
 
     def _serve_once(self, seconds: float) -> None:
-        self.notify()
         wasyncore.loop(timeout=seconds, use_poll=True, map=self._map, count=1)
-        now = time.time()
         for listener in self._listeners:
             listener.make_room()
-            if now >= self._next_look:
-                listener.hang_up(now)
-        if now >= self._next_look:
-            self._next_look = now + 1
         self.nr = sum(listener.served for listener in self._listeners)
         if self.nr >= self.max_requests:
             self.alive = False
+        now = time.time()
+        if now >= self._next_look:
+            self._next_look = now + 1
+            self._look(now)
 
-    def _has_parent(self) -> bool:
-        return bool(os.getppid() == self.ppid)
+    def _look(self, now: float) -> None:
+        """Do what is to be done once a second, however many events there are."""
+        self.notify()
+        if os.getppid() != self.ppid:
+            self.alive = False
+        for listener in self._listeners:
+            listener.hang_up(now)
 
     def _stop(self) -> None:
         deadline = time.monotonic() + self.cfg.graceful_timeout

@@ -14,7 +14,7 @@ from placement import app, errors, operation
 from placement.placing import joining
 from placement_foundation.database.storage import Database
 from placement_foundation.gathering import Gathering
-from tests import backends, settings
+from tests import settings
 from tests.client import Answer, Client, new_uuid
 from tests.statements import statements
 
@@ -99,9 +99,7 @@ def test_several_requests_take_hardly_more_statements_than_one(
         with statements(database) as executed:
             assert statuses(together(gathering, calls)) == [201] * number
         counts.append(len([each for each in executed if "BEGIN" not in each]))
-    # On PostgreSQL, entries of different requests are not written with the change log.
-    more = 2 if backends.KIND == "postgresql" else 0
-    assert counts[1] <= counts[0] + more, counts
+    assert counts[1] == counts[0], counts
 
 
 def test_each_gets_its_own_answer(

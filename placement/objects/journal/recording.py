@@ -9,9 +9,7 @@ statement does both, in this order, if all the changed trees are in one row.
 import collections
 import dataclasses
 import functools
-import itertools
 import json
-import operator
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -192,14 +190,15 @@ def _render(each: Entry, generations: Mapping[str, int]) -> dict[str, Any]:
 def _rows(
     connection: sa.Connection, documents: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    origins = (origin.of(connection, each["subject"]) for each in documents)
-    by_origin = itertools.groupby(
-        zip(origins, documents, strict=True), key=operator.itemgetter(0)
-    )
+    each_by = [_by(origin.of(connection, each["subject"])) for each in documents]
+    by = each_by[0]
+    if any(each != by for each in each_by):
+        # What an entry says itself counts.
+        by, pairs = {}, zip(each_by, documents, strict=True)
+        documents = [{**known, **document} for known, document in pairs]
     rows: list[dict[str, Any]] = [
-        {"text": _row(came_from, [document for _, document in chunk])}
-        for came_from, pairs in by_origin
-        for chunk in storage.chunks(pairs, MOST_IN_ROW)
+        {"text": json.dumps({"by": by, "entries": chunk}, separators=(",", ":"))}
+        for chunk in storage.chunks(documents, MOST_IN_ROW)
     ]
     if connection.dialect.name == "sqlite":
         # Its own clock has no microseconds; this is the clock of the same machine.
@@ -207,10 +206,9 @@ def _rows(
     return rows
 
 
-def _row(came_from: Origin, documents: Sequence[dict[str, Any]]) -> str:
+def _by(came_from: Origin) -> dict[str, str]:
     known = {name: getattr(came_from, name) for name in _ORIGIN}
-    by = {name: value for name, value in known.items() if value is not None}
-    return json.dumps({"by": by, "entries": documents}, separators=(",", ":"))
+    return {name: value for name, value in known.items() if value is not None}
 
 
 @functools.cache
