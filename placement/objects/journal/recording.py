@@ -3,7 +3,7 @@
 Each transaction takes one more INSERT. It comes after the change log's UPDATE, which
 locks the rows of the changed trees until the commit: so two transactions that change
 the same tree draw their ids in the order in which they commit. On PostgreSQL one
-statement does both, in this order, if all the changed trees are in one row.
+statement does both, in this order.
 """
 
 import collections
@@ -118,9 +118,10 @@ def _store(connection: sa.Connection) -> None:
     """Write the changes of a transaction, and then its entries into the inbox."""
     changes, entries = change_log.list_noted(connection), _list_rows(connection)
     dialect = connection.dialect.name
-    if dialect == "postgresql" and len(changes) == len(entries) == 1:
-        both = {**changes[0], **entries[0]}
-        own_table.execute(connection, models.JOURNAL_INBOX, _both(), both)
+    if dialect == "postgresql" and changes and len(entries) == 1:
+        update, parameters = change_log.in_one(changes)
+        both = {**parameters, **entries[0]}
+        own_table.execute(connection, models.JOURNAL_INBOX, _both(update), both)
     else:
         if changes:
             own_table.execute(
@@ -227,13 +228,13 @@ def _now(dialect: str) -> sa.ColumnElement[Any]:
 
 
 @functools.cache
-def _both() -> sa.Insert:
-    """Return the statement for a row of the change log, and then one of the inbox.
+def _both(update: sa.Update) -> sa.Insert:
+    """Return the statement for the change log, and then a row of the inbox.
 
     PostgreSQL draws the id for the inbox, and reads the clock, for each row that the
     query returns: its only one exists when the UPDATE has ended.
     """
-    stamped = change_log.UPDATE.returning(models.FOREST_STAMPS.c.shard).cte("stamped")
+    stamped = update.returning(models.FOREST_STAMPS.c.shard).cte("stamped")
     counted = sa.select(sa.func.count().label("rows")).select_from(stamped).subquery()
     text = sa.bindparam("text", type_=sa.Text)
     row = sa.select(_now("postgresql"), text).where(counted.c.rows >= 0)
