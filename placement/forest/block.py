@@ -1,6 +1,7 @@
 """Some trees, and an index of what is in them."""
 
 import dataclasses
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from placement.forest import checksum
@@ -46,7 +47,6 @@ class Block:
     rooms: Mapping[str, tuple[int, ...]]
     most: Mapping[str, int]
     sharing: tuple[Provider, ...]
-    sums: checksum.Sums
 
     def select(
         self, needs: Needs, first: int = 0, end: int | None = None
@@ -94,22 +94,23 @@ class Block:
         replaced = list(self.trees)
         # Of the classes in which a tree has another room now.
         rooms: dict[str, list[int]] = {}
-        sharing, sums = False, self.sums
+        sharing, sums = False, _sums.get(self)
         for root_id, tree in trees.items():
             position = self.roots.index(root_id)
             if not _are_indexed_alike(replaced[position], tree):
                 changed = dict(zip(self.roots, self.trees, strict=True))
                 return block_of({**changed, **trees})
             before = replaced[position]
-            sums = checksum.exchange(
-                sums, checksum.of_tree(tree), checksum.of_tree(before)
-            )
+            if sums:
+                sums = checksum.exchange(
+                    sums, checksum.of_tree(tree), checksum.of_tree(before)
+                )
             replaced[position] = tree
             for name, room in _rooms_of(tree).items():
                 if self.rooms[name][position] != room:
                     rooms.setdefault(name, [*self.rooms[name]])[position] = room
             sharing = sharing or any(member.shares for member in tree.members)
-        return dataclasses.replace(
+        renewed = dataclasses.replace(
             self,
             trees=tuple(replaced),
             rooms={
@@ -118,8 +119,23 @@ class Block:
             },
             most={**self.most, **{name: max(each) for name, each in rooms.items()}},
             sharing=_list_sharing(replaced) if sharing else self.sharing,
-            sums=sums,
         )
+        if sums:
+            _sums[renewed] = sums
+        return renewed
+
+
+# Known once blocks have been compared with the database, as long as they are kept.
+_sums: weakref.WeakKeyDictionary[Block, checksum.Sums] = weakref.WeakKeyDictionary()
+
+
+def sums_of(block: Block) -> checksum.Sums:
+    """Return the sums over the trees of a block."""
+    known = _sums.get(block)
+    if known is None:
+        known = checksum.add_up([checksum.of_tree(tree) for tree in block.trees])
+        _sums[block] = known
+    return known
 
 
 def block_of(trees: Mapping[int, Tree]) -> Block:
@@ -149,7 +165,6 @@ def block_of(trees: Mapping[int, Tree]) -> Block:
         {name: tuple(each) for name, each in rooms.items()},
         {name: max(each) for name, each in rooms.items()},
         _list_sharing(listed),
-        checksum.add_up([checksum.of_tree(tree) for tree in listed]),
     )
 
 

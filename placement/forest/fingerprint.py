@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.forest import checksum
+from placement.forest import block, checksum
 from placement.forest.forest import Forest
 from placement_foundation.database.digest import digest
 
@@ -131,7 +131,7 @@ def of_forest(forest: Forest) -> Fingerprint:
     """Return the fingerprint of a forest."""
     words = forest.vocabulary
     sums = (
-        *checksum.add_up(each.sums for each in forest.blocks),
+        *checksum.add_up(map(block.sums_of, forest.blocks)),
         checksum.of_names(words.traits, words.classes),
     )
     return tuple(number % checksum.MODULUS for number in sums)

@@ -44,6 +44,10 @@ class Kept:
         self.origin = origin
         self.made = time.monotonic()
 
+    def compared(self, difference: Fingerprint | None) -> "Kept":
+        """Return the same, with its difference from the database."""
+        return Kept(self.forest, self.seen, difference, self.origin)
+
     def is_newer(self, connection: sa.Connection) -> bool:
         """Return whether it may be of a later moment than a transaction sees."""
         return self.made >= storage.began(connection)
@@ -95,8 +99,12 @@ def check(connection: sa.Connection, current: Kept) -> Kept:
         return current
     if current.difference is None and not any(excess):
         # Whatever was changed since it was read has been recorded.
-        return Kept(current.forest, current.seen, excess, current.origin)
-    return read_all(connection, current.seen)
+        return current.compared(excess)
+    fresh = read_all(connection, current.seen)
+    if current.difference is None and are_alike(fresh, current):
+        # Processes share the memory of what was read before they forked.
+        return current.compared(fresh.difference)
+    return fresh
 
 
 def are_alike(one: Kept, other: Kept) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from placement.forest import forest, index, reading, vocabulary
+from placement.forest import block, forest, index, reading, vocabulary
 from placement.forest.block import Block
 from placement.model.request import Group, Request
 from placement.model.resource_provider import ProviderFilters
@@ -172,7 +172,9 @@ def describe(grown: forest.Forest) -> Any:
         for uuid in grown.everything.tree_by_uuid
     }
     shared = [provider.uuid for provider in grown.sharing]
-    sums = [sum(column) for column in zip(*(b.sums for b in grown.blocks), strict=True)]
+    sums = [
+        sum(column) for column in zip(*map(block.sums_of, grown.blocks), strict=True)
+    ]
     return said, homes, shared, sums if any(sums) else []
 
 
