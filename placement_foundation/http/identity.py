@@ -21,6 +21,7 @@ LOG = log.getLogger(__name__)
 PART = 4
 PATIENCE = 1.0
 BUSY = "The identity service does not answer in time. Please retry."
+UNKNOWN = "This service is not configured to reach an identity service."
 
 
 class _Validation(auth_token.AuthProtocol):  # type: ignore[misc]
@@ -46,6 +47,9 @@ class _Validation(auth_token.AuthProtocol):  # type: ignore[misc]
                 # not there.
                 LOG.warning("a token cannot be validated: %s", exc)
                 raise _unavailable() from exc
+            except exceptions.AuthPluginException as exc:
+                LOG.error("set the options of [keystone_authtoken]: %s", exc)
+                raise _unavailable(UNKNOWN) from exc
             finally:
                 release()
 
@@ -53,10 +57,10 @@ class _Validation(auth_token.AuthProtocol):  # type: ignore[misc]
         return server
 
 
-def _unavailable() -> webob.exc.HTTPServiceUnavailable:
+def _unavailable(detail: str = BUSY) -> webob.exc.HTTPServiceUnavailable:
     retry_after = str(errors.Busy.retry_after)
     return webob.exc.HTTPServiceUnavailable(
-        BUSY, headers=[("Retry-After", retry_after)]
+        detail, headers=[("Retry-After", retry_after)]
     )
 
 

@@ -366,3 +366,16 @@ def test_callers_with_new_tokens_wait_for_their_turn(
     with ThreadPoolExecutor(12) as pool:
         answers = [pool.submit(call, "/traits", token) for token in tokens]
         assert {each.result().status_code for each in answers} == {200}
+
+
+def test_without_options_for_it_the_identity_service_is_not_there(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "placement.conf"
+    path.write_text(CONFIGURATION)
+    application = app.build(conf.read([], [str(path)]), database)
+    answer = send(application, "/resource_providers", "a token")
+    assert answer.status_int == 503
+    assert "not configured" in answer.text
+    assert "keystone_authtoken" in caplog.text
+    assert send(application, "/").status_int == 200
