@@ -249,16 +249,26 @@ def test_what_a_killed_release_has_released_is_restored(
     orphans = sorted(own_desk.claim({host: {"VCPU": 1}}) for _ in range(5))
     own_desk.lives(new_uuid())
     there = own_desk.everything()
-    reached, go_on = threading.Event(), threading.Event()
+    reached, go_on, done = threading.Event(), threading.Event(), threading.Event()
+    last = f"/allocations/{orphans[count - 1]}"
 
     def hang() -> None:
         reached.set()
         go_on.wait(PATIENCE_SECONDS)
 
     def is_write(method: str, path: str) -> bool:
-        return (method, path) == ("PUT", f"/allocations/{orphans[count - 1]}")
+        return (method, path) == ("PUT", last)
 
-    with serving(Between(application, is_write, hang, before=before)) as served:
+    def noting(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        try:
+            return application(environment, start_response)
+        finally:
+            if is_write(environment["REQUEST_METHOD"], environment["PATH_INFO"]):
+                done.set()
+
+    with serving(Between(noting, is_write, hang, before=before)) as served:
         process = subprocess.Popen(
             [
                 *(PROGRAM, "--alive", own_desk.alive, "--release", "--yes"),
@@ -271,6 +281,7 @@ def test_what_a_killed_release_has_released_is_restored(
         process.send_signal(signal.SIGKILL)
         process.wait()
         go_on.set()
+        assert done.wait(PATIENCE_SECONDS)
     # Whether or not the last request was carried out, nothing is lost.
     left = [each for each in orphans if own_desk.allocations(each)["allocations"]]
     assert left in (orphans[count:], orphans[count - 1 :])
