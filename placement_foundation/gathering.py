@@ -29,7 +29,6 @@ class _Seat(Generic[T, R]):
         self.is_taken = False
         self.is_done = False
         self.result: R | None = None
-        self.error: Exception | None = None
 
 
 class Gathering(Generic[T, R]):
@@ -51,20 +50,18 @@ class Gathering(Generic[T, R]):
     ) -> R | None:
         """Serve an item together with those of other threads; return its result.
 
-        None means that it is not done: it has waited too long for its turn, or that is
-        its result.
+        None means that it is not done: it has waited too long for its turn, another
+        thread has failed to serve it, or that is its result.
 
-        :param serve: the same for all; returns the results of some items, each a result
-            or None
-        :raises Exception: what serving them has raised
+        :param serve: returns the results of some items, each a result or None; for a
+            group, that of one of its threads is called
+        :raises Exception: what this thread's ``serve`` has raised
         """
         seat = _Seat[T, R](item)
         with self._served:
             group = self._join(seat)
         if group:
             self._serve(group, serve)
-        if seat.error:
-            raise seat.error
         return seat.result
 
     def _join(self, seat: _Seat[T, R]) -> list[_Seat[T, R]]:
@@ -74,25 +71,36 @@ class Gathering(Generic[T, R]):
         """
         self._waiting.append(seat)
         self._arrived.notify()
-        self._served.wait_for(
-            lambda: seat.is_taken or not self._is_serving, self._patience
-        )
-        if seat.is_taken:
-            self._served.wait_for(lambda: seat.is_done)
-            return []
-        if self._is_serving:
-            self._waiting.remove(seat)
-            return []
-        self._is_serving = True
-        self._arrived.wait_for(
-            lambda: len(self._waiting) >= self._expected, self._linger
-        )
-        self._waiting.remove(seat)
+        try:
+            self._served.wait_for(
+                lambda: seat.is_taken or not self._is_serving, self._patience
+            )
+            if seat.is_taken:
+                self._served.wait_for(lambda: seat.is_done)
+                return []
+            if self._is_serving:
+                return []
+            self._await_others()
+        finally:
+            if not seat.is_taken:
+                self._waiting.remove(seat)
         group = [seat, *self._waiting[: MOST - 1]]
         del self._waiting[: MOST - 1]
         for each in group:
             each.is_taken = True
         return group
+
+    def _await_others(self) -> None:
+        """Take the lead, and linger."""
+        self._is_serving = True
+        try:
+            self._arrived.wait_for(
+                lambda: len(self._waiting) >= self._expected, self._linger
+            )
+        except BaseException:
+            self._is_serving = False
+            self._served.notify_all()
+            raise
 
     def _serve(
         self,
@@ -103,9 +111,6 @@ class Gathering(Generic[T, R]):
             results = serve([each.item for each in group])
             for each, result in zip(group, results, strict=True):
                 each.result = result
-        except Exception as exc:
-            for each in group:
-                each.error = exc
         finally:
             with self._served:
                 self._is_serving = False

@@ -34,14 +34,20 @@ class Answer:
 class Client:
     """An administrator's client of an application."""
 
-    def __init__(self, application: "WSGIApplication") -> None:
+    def __init__(self, application: "WSGIApplication", user: str = "admin") -> None:
         self._application = application
+        self._user = user
+
+    def known_as(self, user: str) -> "Client":
+        """Return a client of another administrator."""
+        return Client(self._application, user)
 
     def call(
         self, method: str, path: str, body: Any = None, version: str = "latest"
     ) -> Answer:
         request = webob.Request.blank(path, method=method)
-        request.headers["x-auth-token"] = "admin"
+        request.headers["x-auth-token"] = self._user
+        request.headers["x-roles"] = "admin"
         request.headers["openstack-api-version"] = f"placement {version}"
         if body is not None:
             request.content_type = "application/json"

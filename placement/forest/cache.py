@@ -235,6 +235,14 @@ class ForestCache:
         with self._replacing:
             self._keep(current)
 
+    def _settle(self, checked: Kept) -> None:
+        """Keep a forest that was checked, or the newer one that it has become."""
+        with self._replacing:
+            newer = self._kept
+            if newer and newer.origin is checked.origin:
+                checked = newer.compared(checked.difference)
+            self._keep(checked)
+
     def _look(self, connection: sa.Connection, current: Kept) -> Kept | None:
         """Return the forest if it has all changes in the database, else None.
 
@@ -247,10 +255,12 @@ class ForestCache:
         checked = kept.check(connection, current)
         after = self._clock()
         self._look_takes = after - before
-        self._next_look = after + max(LOOK_EVERY, REST * self._look_takes)
+        # The first check does what later ones need not do again.
+        rest = 1 if current.difference is None else REST
+        self._next_look = after + max(LOOK_EVERY, rest * self._look_takes)
         if kept.are_alike(checked, current):
             if checked is not current:
-                self._replace(checked)
+                self._settle(checked)
             return checked
         self._distrust(checked)
         self._replace(None)

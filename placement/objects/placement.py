@@ -83,7 +83,8 @@ def write(
     others = {*ground.consumers, *ground.beside} - placed
     held = allocation.hold(
         connection,
-        others | names.consumers,
+        # What is known may be about consumers of other requests, too.
+        others | (names.consumers & placed),
         provider_uuids(claims),
         ids={**names.provider_ids, **ids},
         bump=True,

@@ -5,6 +5,7 @@ several: so while one is under way, the next requests gather.
 """
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -17,15 +18,27 @@ from placement.placing.placing import Placing, Scene
 from placement.questions.placement.choosing import Chosen
 from placement.questions.placement.filling import Choice
 from placement.schemas.placement import Order, Placements
-from placement_foundation.database import origin
+from placement_foundation.database import origin, trouble
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
 
 # A request for more consumers is worth a transaction of its own.
 MOST_CONSUMERS = 10
 
-# The requests that can be written together, what was chosen for them, and where.
-_Parts: TypeAlias = Sequence[tuple[Placing, Chosen, Mapping[str, Choice]]]
+# What has become of a request; None means that it has to try by itself.
+_Outcome: TypeAlias = Placements | errors.DatabaseUnavailable | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Part:
+    """One of the requests that are written together, and what was chosen for it.
+
+    ``placed`` are the choices by UUID of the consumer.
+    """
+
+    asked: Placing
+    chosen: Chosen
+    placed: Mapping[str, Choice]
 
 
 def place(database: Database, context: Context, order: Order) -> Placements:
@@ -35,9 +48,11 @@ def place(database: Database, context: Context, order: Order) -> Placements:
     """
     asked = Placing(database, context, order)
     with _counted() as result:
-        done = None
+        done: _Outcome = None
         if _may_join(context, order):
             done = context.placings.do(asked, _run)
+        if isinstance(done, errors.DatabaseUnavailable):
+            raise done
         done = done or asked.run()
         result.append(_result_of(done))
         return done
@@ -60,20 +75,35 @@ def _may_join(context: Context, order: Order) -> bool:
     )
 
 
-def _run(asked: Sequence[Placing]) -> Sequence[Placements | None]:
-    """Carry out some requests; None means that one has to try by itself."""
+def _run(asked: Sequence[Placing]) -> Sequence[_Outcome]:
+    """Carry out some requests."""
     if len(asked) == 1:
         return [asked[0].run()]
     try:
         return _run_together(asked)
-    except errors.ConcurrentUpdate:
-        return [None] * len(asked)
+    except errors.DatabaseUnavailable as exc:
+        cause = exc.__cause__
+        if not (isinstance(cause, Exception) and trouble.is_busy(cause)):
+            # Each would wait for it again, and does not know what was committed.
+            return [_same(exc) for _ in asked]
+        # A lock that one of them needs is held for long.
+    except errors.ServiceError:
+        # Others were faster, or one of them cannot be looked up or stored.
+        pass
+    return [None] * len(asked)
+
+
+def _same(error: errors.DatabaseUnavailable) -> errors.DatabaseUnavailable:
+    """Return the same error for another thread."""
+    another = errors.DatabaseUnavailable(str(error))
+    another.__cause__ = error.__cause__
+    return another
 
 
 def _run_together(asked: Sequence[Placing]) -> Sequence[Placements | None]:
-    """Write all that can be placed in one transaction.
+    """Write all that can be placed in one transaction, which is tried once.
 
-    :raises ConcurrentUpdate: others were faster; nothing is written
+    :raises ServiceError: nothing is written
     """
     database = asked[0].database
     scene = database.read(lambda connection: placing.load(connection, asked))
@@ -81,41 +111,41 @@ def _run_together(asked: Sequence[Placing]) -> Sequence[Placements | None]:
         parts = _choose(scene, asked)
     if not parts:
         return [None] * len(asked)
-    claims = [claim for each, _, placed in parts for claim in each.claims(placed)]
+    claims = [claim for each in parts for claim in each.asked.claims(each.placed)]
     consumers = tuple(claim.consumer.uuid for claim in claims)
     # The journal says of each change which request made it.
     origins = {
-        uuid: origin.default_of(each.database)
-        for each, _, placed in parts
-        for uuid in placed
+        uuid: origin.default_of(each.asked.database)
+        for each in parts
+        for uuid in each.placed
     }
     joint = origin.on(database, origin.default_of(database), origins)
     ground = Ground(consumers, (), {}, frozenset(), frozenset())
-    written = placing.write(joint, scene, claims, ground)
+    written = placing.write(joint, scene, claims, ground, attempts=1)
     done = {
-        each: each.told(scene, chosen, placed, written)
-        for each, chosen, placed in parts
+        each.asked: each.asked.told(scene, each.chosen, each.placed, written)
+        for each in parts
     }
     return [done.get(each) for each in asked]
 
 
-def _choose(scene: Scene, asked: Sequence[Placing]) -> _Parts:
+def _choose(scene: Scene, asked: Sequence[Placing]) -> Sequence[_Part]:
     """Choose for one request after the other; leave out those that are not served."""
-    parts: list[tuple[Placing, Chosen, Mapping[str, Choice]]] = []
+    parts: list[_Part] = []
     taken: list[Choice] = []
-    known: set[str] = set()
+    served: set[str] = set()
     for each in asked:
         consumers = each.order.consumers
         chosen = None
         # What is wrong with a request, or lacks, is found again when it tries alone.
         with contextlib.suppress(errors.ServiceError):
-            if known.isdisjoint(consumers):
+            if served.isdisjoint(consumers):
                 chosen = each.choose_beside(scene, taken)
         if chosen:
-            known.update(consumers)
+            served.update(consumers)
             taken += chosen.choices
             placed = dict(zip(consumers, chosen.choices, strict=True))
-            parts.append((each, chosen, placed))
+            parts.append(_Part(each, chosen, placed))
     return parts
 
 

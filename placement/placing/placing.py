@@ -302,6 +302,8 @@ def write(
     claims: Sequence[Claim],
     ground: Ground,
     lease_seconds: int | None = None,
+    *,
+    attempts: int = storage.ATTEMPTS,
 ) -> Written:
     """Write claims that were chosen in a scene.
 
@@ -315,7 +317,7 @@ def write(
         first = known.pop() if known else None
         return placement.write(connection, claims, ground, lease_seconds, first)
 
-    return database.write(work)
+    return database.write(work, attempts=attempts)
 
 
 def _known(scene: Scene, claims: Iterable[Claim]) -> Known:

@@ -36,6 +36,8 @@ CHUNK = 5000
 # How long a request waits for others that hold what it needs, in seconds: no longer
 # than most clients wait for an answer.
 PATIENCE = 30
+# How many times a write is attempted.
+ATTEMPTS = 20
 # How long work on the whole database waits for others, in seconds.
 UNHURRIED = 3600
 # The key of what is to be done at the end, among the notes on a transaction.
@@ -269,7 +271,9 @@ class Database:
         """
         return self._retried(self._read_once, work, attempts=3)
 
-    def write(self, work: Callable[[sa.Connection], T], *, attempts: int = 20) -> T:
+    def write(
+        self, work: Callable[[sa.Connection], T], *, attempts: int = ATTEMPTS
+    ) -> T:
         """Run ``work`` until it commits, at most ``attempts`` times in ``PATIENCE``.
 
         ``work`` is called again from the start, so it must take everything it needs

@@ -410,16 +410,18 @@ class Worker(base.Worker):  # type: ignore[misc]
         self.nr = sum(listener.served for listener in self._listeners)
         if self.nr >= self.max_requests:
             self.alive = False
-        now = time.time()
+        # The clock of the arbiter, which nobody sets.
+        now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + 1
-            self._look(now)
+            self._look()
 
-    def _look(self, now: float) -> None:
+    def _look(self) -> None:
         """Do what is to be done once a second, however many events there are."""
         self.notify()
         if os.getppid() != self.ppid:
             self.alive = False
+        now = time.time()
         for listener in self._listeners:
             listener.hang_up(now)
 

@@ -246,6 +246,7 @@ def test_a_consumer_without_a_record_does_no_harm(
     }
 
 
+@pytest.mark.usefixtures("undisturbed")
 def test_the_number_of_statements_is_the_same_for_few_and_for_many(
     client: Client, database: Database
 ) -> None:

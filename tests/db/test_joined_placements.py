@@ -3,18 +3,21 @@
 import functools
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
+from oslo_db import exception
 
 from placement import app, errors, operation
+from placement.db import models
 from placement.placing import joining
+from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.gathering import Gathering
-from tests import settings
+from tests import backends, settings
 from tests.client import Answer, Client, new_uuid
 from tests.statements import statements
 
@@ -32,6 +35,20 @@ def gathering(monkeypatch: pytest.MonkeyPatch) -> Gathering[Any, Any]:
 @pytest.fixture
 def client(gathering: Gathering[Any, Any], database: Database) -> Client:
     return Client(app.build(settings.make_config(), database))
+
+
+@pytest.fixture
+def joined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give how many requests each transaction of several has placed."""
+    run, numbers = joining._run_together, list[int]()
+
+    def watch(asked: Any) -> Any:
+        outcomes = run(asked)
+        numbers.append(len([each for each in outcomes if each]))
+        return outcomes
+
+    monkeypatch.setattr(joining, "_run_together", watch)
+    return numbers
 
 
 def place(
@@ -155,7 +172,7 @@ def test_different_wishes_see_what_the_others_take(
 
 
 def test_what_is_wrong_with_one_harms_no_other(
-    client: Client, gathering: Gathering[Any, Any]
+    client: Client, gathering: Gathering[Any, Any], joined: list[int]
 ) -> None:
     provider = client.make_provider(VCPU=8)
     warm_up(client)
@@ -170,11 +187,59 @@ def test_what_is_wrong_with_one_harms_no_other(
         functools.partial(place, client, uuids(1)),
     ]
     answers = together(gathering, calls)
+    assert joined == [2]
     assert statuses(answers) == [201, 400, 409, 200, 409, 201]
     assert "CUSTOM_NOWHERE" in answers[1].detail
     assert answers[2].code == "placement.no_room"
     assert answers[4].code == "placement.concurrent_update"
     assert client.usages(provider) == {"VCPU": 3}
+
+
+def test_what_cannot_be_looked_up_is_refused_to_its_own_request_only(
+    client: Client, gathering: Gathering[Any, Any]
+) -> None:
+    client.make_provider(VCPU=8)
+    warm_up(client)
+    calls = [
+        functools.partial(place, client, uuids(1)),
+        functools.partial(place, client, uuids(1), project_id="team\0blue"),
+        functools.partial(place, client, uuids(1)),
+    ]
+    assert statuses(together(gathering, calls)) == [201, 400, 201]
+
+
+@pytest.mark.skipif(backends.KIND == "sqlite", reason="it has one writer at a time")
+def test_who_waits_for_a_lock_holds_up_others_for_one_attempt_at_most(
+    client: Client,
+    gathering: Gathering[Any, Any],
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    locked, free = client.make_provider(VCPU=8), client.make_provider(VCPU=8)
+    warm_up(client)
+    monkeypatch.setattr(storage, "PATIENCE", 20)
+    lock = sa.select(models.ResourceProvider.id).with_for_update()
+    calls = [
+        functools.partial(place, client, uuids(1), f"resources=VCPU:1&in_tree={each}")
+        for each in (locked, free)
+    ]
+    released = threading.Event()
+    with database.engine.connect() as connection:
+        connection.execute(lock.where(models.ResourceProvider.uuid == locked)).all()
+
+        def give_up_the_lock() -> None:
+            # The other one was placed while this one was locked.
+            wait_for(lambda: client.usages(free) == {"VCPU": 1})
+            connection.rollback()
+            released.set()
+
+        thread = threading.Thread(target=give_up_the_lock)
+        thread.start()
+        answers = together(gathering, calls)
+        thread.join()
+    assert released.is_set()
+    assert statuses(answers)[1] == 201
+    assert statuses(answers)[0] in (201, 503)
 
 
 def test_one_consumer_of_two_requests_is_placed_once(
@@ -190,45 +255,47 @@ def test_one_consumer_of_two_requests_is_placed_once(
 
 
 def test_the_journal_says_which_request_placed_whom(
-    client: Client, gathering: Gathering[Any, Any]
+    client: Client, gathering: Gathering[Any, Any], joined: list[int]
 ) -> None:
     client.make_provider(VCPU=8)
     warm_up(client)
-    wanted = [uuids(1)[0] for _ in range(4)]
-    calls = [functools.partial(place, client, [each]) for each in wanted]
+    # The user of each is who asks.
+    asking = {f"user-{number}": uuids(1)[0] for number in range(4)}
+    calls = [
+        functools.partial(place, client.known_as(user), [consumer])
+        for user, consumer in asking.items()
+    ]
     assert statuses(together(gathering, calls)) == [201] * 4
-    asked = []
-    for consumer in wanted:
+    assert joined == [4]
+    for user, consumer in asking.items():
         query = f"since=oldest&consumer={consumer}"
-        found = client.get(f"/ledger/v1/changes?{query}")["changes"]
-        assert [each["type"] for each in found] == ["allocations.changed"]
-        asked += [each["request_id"] for each in found]
-    assert len(set(asked)) == 4
-    assert all(each.startswith("req-") for each in asked)
+        [found] = client.get(f"/ledger/v1/changes?{query}")["changes"]
+        assert found["type"] == "allocations.changed"
+        assert found["user_id"] == user
+        assert found["request"] == "POST /ledger/v1/placements"
 
 
-@pytest.mark.parametrize("error", [errors.ConcurrentUpdate, errors.DatabaseUnavailable])
+@pytest.mark.parametrize("is_away", [False, True])
 def test_a_lost_race_is_tried_again_by_each_and_an_outage_by_none(
     client: Client,
     gathering: Gathering[Any, Any],
     monkeypatch: pytest.MonkeyPatch,
-    error: type[errors.ServiceError],
+    is_away: bool,
 ) -> None:
     provider = client.make_provider(VCPU=8)
     warm_up(client)
 
     def fail(asked: Any) -> None:
-        raise error("Please retry.")
+        if not is_away:
+            raise errors.ConcurrentUpdate("Please retry.")
+        lost = exception.DBConnectionError()
+        raise errors.DatabaseUnavailable("Please retry.") from lost
 
     monkeypatch.setattr(joining, "_run_together", fail)
     calls = [functools.partial(place, client, uuids(1)) for _ in range(3)]
-    counted = Counter(statuses(together(gathering, calls)))
-    if error is errors.ConcurrentUpdate:
-        assert counted == {201: 3}
-        assert client.usages(provider) == {"VCPU": 3}
-    else:
-        assert counted == {503: 3}
-        assert client.usages(provider) == {"VCPU": 0}
+    answers = together(gathering, calls)
+    assert statuses(answers) == [503 if is_away else 201] * 3
+    assert client.usages(provider) == {"VCPU": 0 if is_away else 3}
 
 
 def test_a_host_that_others_fill_meanwhile_is_left_for_another(
@@ -252,27 +319,40 @@ def test_a_host_that_others_fill_meanwhile_is_left_for_another(
     assert used[0] <= 3
 
 
+MORE: list[dict[str, Any]] = [
+    {"lease_seconds": 100},
+    {"dry_run": True},
+    {"spread": {"per": "host", "at_most": 1}},
+    {"together": "host"},
+    {"prefer": [{"free": "VCPU", "weight": 1}]},
+    {"query": "resources1=VCPU:1&resources2=VCPU:1&group_policy=none"},
+]
+
+
 @pytest.mark.parametrize(
-    "more",
+    ("number", "more", "joins"),
     [
-        {"lease_seconds": 100},
-        {"dry_run": True},
-        {"spread": {"per": "host", "at_most": 1}},
-        {"together": "host"},
-        {"prefer": [{"free": "VCPU", "weight": 1}]},
-        {"query": "resources1=VCPU:1&resources2=VCPU:1&group_policy=none"},
-        {"consumers": uuids(11)},
+        (1, {}, True),
+        (10, {}, True),
+        (11, {}, False),
+        *((1, each, False) for each in MORE),
     ],
 )
 def test_nobody_waits_for_what_may_take_long(
-    client: Client, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    more: dict[str, Any],
+    joins: bool,
 ) -> None:
     client.make_provider(VCPU=20)
     warm_up(client)
+    run, seen = joining._run, []
 
-    def refuse(asked: Any) -> None:
-        raise AssertionError("it is not to be joined")
+    def watch(asked: Any) -> Any:
+        seen.append(asked)
+        return run(asked)
 
-    monkeypatch.setattr(joining, "_run", refuse)
-    consumers = more.pop("consumers", uuids(1))
-    assert place(client, consumers, **more).status in (200, 201)
+    monkeypatch.setattr(joining, "_run", watch)
+    assert place(client, uuids(number), **more).status in (200, 201)
+    assert bool(seen) == joins

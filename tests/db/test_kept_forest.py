@@ -240,6 +240,55 @@ def test_what_is_changed_before_the_first_comparison_is_not_taken_for_granted(
         assert (kept and kept.forest) is (None if changes_it else grown)
 
 
+def test_what_was_followed_during_the_first_comparison_is_not_forgotten(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = instances.start(), instances.start()
+    one.client.make_provider(VCPU=8)
+    cache.warm_up(other.database, other.keeper)
+    sums, made = fingerprint.load, list[str]()
+
+    def compare(connection: sa.Connection) -> Any:
+        found = sums(connection)
+        if not made:
+            made.append("")
+            other.clock.now -= 10 * cache.LOOK_EVERY
+            made.append(one.client.make_provider(VCPU=8))
+            # Another request of the same process, meanwhile.
+            at_once([lambda: free_hosts(other)])
+            other.clock.now += 10 * cache.LOOK_EVERY
+        return found
+
+    monkeypatch.setattr(fingerprint, "load", compare)
+    other.clock.now += 10 * cache.LOOK_EVERY
+    other.database.look(lambda connection: other.keeper.load(connection))
+    kept = other.keeper._kept
+    assert kept
+    assert kept.forest.provider(made[1])
+    assert kept.difference is not None
+
+
+def test_the_first_comparison_does_not_put_off_the_next_one(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, sums, compared = instances.start(), fingerprint.load, list[object]()
+
+    def compare(connection: sa.Connection) -> Any:
+        compared.append(connection)
+        one.clock.now += 10
+        return sums(connection)
+
+    cache.warm_up(one.database, one.keeper)
+    monkeypatch.setattr(fingerprint, "load", compare)
+    for number in (1, 2):
+        one.clock.now += 10
+        free_hosts(one)
+        assert len(compared) == number
+    one.clock.now += 10
+    free_hosts(one)
+    assert len(compared) == 2
+
+
 def test_a_check_that_takes_long_holds_up_no_request(
     instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:

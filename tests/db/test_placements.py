@@ -211,11 +211,11 @@ def lose_races(
     for kind in ("read", "write"):
         run = getattr(database, kind)
 
-        def lose(work: Any, kind: str = kind, run: Any = run) -> Any:
+        def lose(work: Any, kind: str = kind, run: Any = run, **options: int) -> Any:
             if lost.count(kind) < times:
                 lost.append(kind)
                 raise errors.ConcurrentUpdate("Other requests kept changing it.")
-            return run(work)
+            return run(work, **options)
 
         monkeypatch.setattr(database, kind, lose)
     return lost

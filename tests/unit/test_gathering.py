@@ -34,8 +34,11 @@ class Group:
 
 
 def test_one_alone_is_served_at_once() -> None:
-    place = Gathering[int, int](linger=LONG)
-    assert place.do(4, lambda items: [each + 1 for each in items]) == 5
+    place = Gathering[int, int](linger=LONG, patience=LONG)
+    began = time.monotonic()
+    for _ in range(2):
+        assert place.do(4, lambda items: [each + 1 for each in items]) == 5
+    assert time.monotonic() - began < LONG / 2
 
 
 def test_those_who_come_meanwhile_are_the_next_group() -> None:
@@ -99,7 +102,7 @@ def test_a_group_is_not_larger_than_allowed(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit])
-def test_what_goes_wrong_ends_the_group_and_not_the_next(
+def test_what_goes_wrong_is_raised_where_it_does_and_ends_the_group(
     error: type[BaseException],
 ) -> None:
     place, group = Gathering[int, int](patience=LONG), Group()
@@ -110,7 +113,7 @@ def test_what_goes_wrong_ends_the_group_and_not_the_next(
     def ask(number: int) -> int | None:
         try:
             return place.do(number, fail)
-        except (ValueError, SystemExit):
+        except error:
             return -1
 
     with ThreadPoolExecutor(3) as pool:
@@ -121,6 +124,25 @@ def test_what_goes_wrong_ends_the_group_and_not_the_next(
         group.may.release(2)
         assert first.result() == 10
         results = [each.result() for each in others]
-    # All learn of an error; of the end of a thread only that nothing was done.
-    assert sorted(results, key=str) == ([-1, -1] if error is ValueError else [-1, None])
+    assert sorted(results, key=str) == [-1, None]
     assert place.do(4, group) == 40
+
+
+def test_who_is_interrupted_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    place, group = Gathering[int, int](patience=LONG), Group()
+    group.may.release(LONG)
+    place._expected = 2
+
+    def interrupt(*args: object) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place._arrived, "wait_for", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            place.do(1, group)
+    with monkeypatch.context() as patch:
+        patch.setattr(place._served, "wait_for", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            place.do(2, group)
+    assert place.do(3, group) == 30
+    assert group.served == [[3]]

@@ -191,12 +191,13 @@ def _render(each: Entry, generations: Mapping[str, int]) -> dict[str, Any]:
 def _rows(
     connection: sa.Connection, documents: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    each_by = [_by(origin.of(connection, each["subject"])) for each in documents]
-    by = each_by[0]
-    if any(each != by for each in each_by):
+    origins = [origin.of(connection, each["subject"]) for each in documents]
+    known = {each: _by(each) for each in set(origins)}
+    by = known[origins[0]]
+    if len(known) > 1:
         # What an entry says itself counts.
-        by, pairs = {}, zip(each_by, documents, strict=True)
-        documents = [{**known, **document} for known, document in pairs]
+        by, pairs = {}, zip(origins, documents, strict=True)
+        documents = [{**known[each], **document} for each, document in pairs]
     rows: list[dict[str, Any]] = [
         {"text": json.dumps({"by": by, "entries": chunk}, separators=(",", ":"))}
         for chunk in storage.chunks(documents, MOST_IN_ROW)
