@@ -81,6 +81,8 @@ def make_placement(database: Database) -> None:
 def empty_placement(connection: sa.Connection) -> None:
     """Remove everything that tests have left, and put back what they have removed."""
     content.CONTENT.complete(connection)
+    if standard_name.list_missing_traits(connection):
+        standard_name.add_missing_traits(connection)
     providers = models.ResourceProvider
     connection.execute(sa.delete(models.LEASES))
     connection.execute(
