@@ -22,6 +22,7 @@ DEEPEST = 100
 DEEPEST_TO_COMPOSE = 1_000
 CORE = "tag:yaml.org,2002:"
 TOO_DEEP = "nested too deeply"
+LIMIT = "maximum nesting depth"
 # The plain scalars of the core schema, by what they mean.
 PLAIN = {
     "null": re.compile(r"(?:~|null|Null|NULL|)\Z"),
@@ -79,7 +80,9 @@ def compose(text: str, file: str) -> list[yaml.Node]:
         last = text.rstrip().count("\n") + 1
         place = Place(file, min(mark.line + 1, last) if mark else 1)
         words = ", ".join(filter(None, (exc.context, exc.problem)))
-        raise Fault(place, f"not YAML: {words}") from exc
+        # Newer parsers have a limit of their own, and find it first.
+        is_deep = exc.problem and LIMIT in exc.problem
+        raise Fault(place, TOO_DEEP if is_deep else f"not YAML: {words}") from exc
     except (yaml.YAMLError, ValueError) as exc:
         raise Fault(Place(file, 1), f"not YAML: {exc}") from exc
     finally:
