@@ -408,7 +408,7 @@ def delete_held(connection: sa.Connection, held: Held) -> None:
     """Remove locked consumers and their allocations. No generation changes."""
     _delete(connection, held.rows)
     consumer.remove(connection, held.consumers.values())
-    before, places = _amounts(held.rows), _places(held)
+    before, places = amounts_of(held.rows), _places(held)
     entries: list[Entry] = []
     for uuid, record in held.consumers.items():
         entries += entry.of_allocations(
@@ -476,6 +476,15 @@ def sum_up(rows: Iterable[Row]) -> dict[Place, int]:
     for row in rows:
         used[row.provider_uuid, row.class_name] += row.used
     return used
+
+
+def amounts_of(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return what rows use, by consumer, provider and class."""
+    amounts: dict[str, dict[str, dict[str, int]]] = {}
+    for row in rows:
+        of_consumer = amounts.setdefault(row.consumer_uuid, {})
+        of_consumer.setdefault(row.provider_uuid, {})[row.class_name] = row.used
+    return amounts
 
 
 def _delete(connection: sa.Connection, rows: Iterable[Row]) -> None:
@@ -556,7 +565,7 @@ def _record_change(
 def _entries(claims: Iterable[Claim], held: Held) -> list[Entry]:
     """Return the entries for what claims change."""
     entries: list[Entry] = []
-    before, places = _amounts(held.rows), _places(held)
+    before, places = amounts_of(held.rows), _places(held)
     for each in claims:
         uuid, generation = each.consumer.uuid, None
         record = held.consumers.get(uuid)
@@ -576,15 +585,6 @@ def _entries(claims: Iterable[Claim], held: Held) -> list[Entry]:
             generation=generation,
         )
     return entries
-
-
-def _amounts(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return what is stored, by consumer, provider and class."""
-    amounts: dict[str, dict[str, dict[str, int]]] = {}
-    for row in rows:
-        of_consumer = amounts.setdefault(row.consumer_uuid, {})
-        of_consumer.setdefault(row.provider_uuid, {})[row.class_name] = row.used
-    return amounts
 
 
 def _places(held: Held) -> dict[str, tuple[str, str]]:

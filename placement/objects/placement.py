@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.model.allocation import Claim, Place, provider_uuids
+from placement.model.entry import Ownership
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
 from placement.objects import aggregate, allocation, claim, consumer, lease
@@ -17,16 +18,28 @@ from placement.objects.allocation import Held, Names
 class Ground:
     """What a choice was made from, and must still be so when it is written.
 
-    ``generations`` are those of the consumers of the request and of others beside them
-    that have allocations. ``locks`` are the UUIDs of the roots and of the aggregates
-    that must not get other consumers meanwhile.
+    ``present`` are the consumers of the request and others beside them that have
+    allocations, by UUID. ``locked_roots`` and ``locked_aggregates`` are the UUIDs of
+    those that must not get other consumers meanwhile.
     """
 
     consumers: tuple[str, ...]
     beside: tuple[str, ...]
-    generations: Mapping[str, int]
+    present: Mapping[str, "Standing"]
     locked_roots: frozenset[str]
     locked_aggregates: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Standing:
+    """What a consumer is and has; the amounts are by provider UUID and class name.
+
+    The generation alone does not tell: one that has gone and come back begins anew.
+    """
+
+    generation: int
+    owner: Ownership
+    amounts: Mapping[str, Mapping[str, int]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -135,13 +148,13 @@ def _known_inventories(
 
 def _stands(connection: sa.Connection, ground: Ground, held: Held) -> bool:
     """Return whether the consumers have what they had when the choice was made."""
-    using = {row.consumer_uuid for row in held.rows}
+    using = allocation.amounts_of(held.rows)
     now = {
-        uuid: record.generation
+        uuid: Standing(record.generation, record.owner, using[uuid])
         for uuid, record in held.consumers.items()
         if uuid in using
     }
-    if now != ground.generations:
+    if now != ground.present:
         return False
     if not ground.beside:
         return True

@@ -16,9 +16,10 @@ from placement.forest.forest import Forest
 from placement.microversion import MAXIMUM
 from placement.model.allocation import Allocation, Claim, provider_uuids
 from placement.model.consumer import WantedConsumer
+from placement.model.entry import Ownership
 from placement.objects import allocation, lease, placement
 from placement.objects.allocation import Names
-from placement.objects.placement import Ground, Known, Refused, Written
+from placement.objects.placement import Ground, Known, Refused, Standing, Written
 from placement.operation import Context
 from placement.questions import candidate_query, candidates
 from placement.questions.explanation import explanation
@@ -214,9 +215,7 @@ class Placing:
         return explanation_wire.render(answer, View(MAXIMUM))
 
     def _ground(self, scene: Scene, placed: Mapping[str, Choice]) -> Ground:
-        generations = {
-            uuid: each[0].consumer.generation for uuid, each in scene.existing.items()
-        }
+        present = {uuid: _standing(each) for uuid, each in scene.existing.items()}
         spread = self.order.wish.spread
         roots: set[str] = set()
         aggregates: set[str] = set()
@@ -230,7 +229,7 @@ class Placing:
         return Ground(
             self.order.consumers,
             self.beside,
-            generations,
+            present,
             frozenset(roots),
             frozenset(aggregates),
         )
@@ -325,19 +324,26 @@ def _known(scene: Scene, claims: Iterable[Claim]) -> Known:
     return Known(scene.names, {uuid: each for uuid, each in found.items() if each})
 
 
-def _existing(uuid: str, scene: Scene) -> Placement:
-    allocations = scene.existing[uuid]
+def _standing(allocations: Sequence[Allocation]) -> Standing:
+    """Return what a consumer is, and has by its allocations."""
+    consumer = allocations[0].consumer
+    owner = Ownership(consumer.project_id, consumer.user_id, consumer.type)
     amounts = {each.provider_uuid: each.amounts for each in allocations}
-    hosts = overlay.hosts_of(scene.forest, amounts)
+    return Standing(consumer.generation, owner, amounts)
+
+
+def _existing(uuid: str, scene: Scene) -> Placement:
+    standing = _standing(scene.existing[uuid])
+    hosts = overlay.hosts_of(scene.forest, standing.amounts)
     return Placement(
         uuid,
         hosts[0].uuid if hosts else None,
         hosts[0].name if hosts else None,
         existed=True,
-        amounts=amounts,
+        amounts=standing.amounts,
         mappings=None,
         score=None,
-        generation=allocations[0].consumer.generation,
+        generation=standing.generation,
         expires_at=scene.ends.get(uuid),
     )
 

@@ -203,6 +203,43 @@ def test_a_consumer_that_another_request_places_meanwhile_has_existed(
     assert [each["existed"] for each in answer.document["placements"]] == [True, False]
 
 
+def test_who_comes_back_on_another_host_meanwhile_is_kept_away_from(
+    client: Client, meanwhile: Meanwhile
+) -> None:
+    first, second = client.make_provider(VCPU=9), client.make_provider(VCPU=9)
+    one, other = new_uuid(), new_uuid()
+    client.claim(one, {first: {"VCPU": 1}})
+
+    def happen() -> None:
+        assert client.call("DELETE", f"/allocations/{one}").status == 204
+        # As a new consumer it has the generation that it had before.
+        client.claim(one, {second: {"VCPU": 1}})
+
+    meanwhile(happen)
+    spread = {"per": "host", "at_most": 1, "with": [one]}
+    assert hosts(place(client, [other], spread=spread)) == {first: 1}
+
+
+def test_who_comes_back_meanwhile_is_told_as_it_is_now(
+    client: Client, meanwhile: Meanwhile
+) -> None:
+    first, second = client.make_provider(VCPU=9), client.make_provider(VCPU=9)
+    one, other = new_uuid(), new_uuid()
+    client.claim(one, {first: {"VCPU": 1}})
+
+    def happen() -> None:
+        assert client.call("DELETE", f"/allocations/{one}").status == 204
+        client.claim(one, {second: {"VCPU": 2}})
+
+    meanwhile(happen)
+    answer = place(client, [one, other])
+    told = answer.document["placements"][0]
+    assert (told["host"], told["allocations"]) == (
+        second,
+        {second: {"resources": {"VCPU": 2}}},
+    )
+
+
 def lose_races(
     database: Database, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> list[str]:
