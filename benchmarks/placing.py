@@ -8,6 +8,7 @@ import argparse
 import collections
 import contextlib
 import http.client
+import itertools
 import json
 import multiprocessing
 import os
@@ -52,15 +53,18 @@ def main() -> int:
         client.serving(url, asked.workers) as port,
         multiprocessing.get_context("spawn").Pool(asked.clients) as pool,
     ):
-        for way in asked.ways:
+        done: dict[str, list[dict[str, Any]]] = {way: [] for way in asked.ways}
+        # In turn, since the speed of most machines changes from minute to minute.
+        for turn, way in itertools.product(range(asked.turns), asked.ways):
             place = claim_candidates if way == "candidates" else _place
             work = [
-                (port, asked.seconds, number, asked.consumers, asked.prefer)
-                for number in range(asked.clients)
+                (port, asked.seconds, seed, asked.consumers, asked.prefer)
+                for seed in range(turn * asked.clients, (turn + 1) * asked.clients)
             ]
-            done = pool.starmap(place, work)
+            done[way] += pool.starmap(place, work)
+        for way, seen in done.items():
             print(f"\n{way}:", flush=True)
-            _print(asked, done, _missing(url, done))
+            _print(asked, seen, _missing(url, seen))
     return 0
 
 
@@ -78,6 +82,7 @@ def _parse() -> argparse.Namespace:
         ("workers", 2),
         ("clients", 8),
         ("seconds", 20),
+        ("turns", 1),
         ("consumers", 1),
     ):
         parser.add_argument(f"--{name}", type=int, default=default, help="%(default)s")
@@ -86,8 +91,8 @@ def _parse() -> argparse.Namespace:
         nargs="+",
         choices=["candidates", "placements"],
         default=["candidates"],
-        help="candidates and then a claim, or placements of as many consumers; one "
-        "after the other (%(default)s)",
+        help="candidates and then a claim, or placements of as many consumers; in "
+        "turn, so many seconds each (%(default)s)",
     )
     parser.add_argument(
         "--prefer",
@@ -214,10 +219,10 @@ def _print(asked: argparse.Namespace, done: list[dict[str, Any]], missing: int) 
     statuses = sum((each["statuses"] for each in done), collections.Counter[int]())
     print(
         f"{asked.hosts} hosts, {asked.workers} workers, {asked.clients} clients, "
-        f"{asked.seconds} s, load {os.getloadavg()[0]:.1f}"
+        f"{asked.turns} times {asked.seconds} s, load {os.getloadavg()[0]:.1f}"
     )
     placed = sum(len(each["acknowledged"]) for each in done)
-    print(f"placements a second: {placed / asked.seconds:.1f}")
+    print(f"placements a second: {placed / asked.seconds / asked.turns:.1f}")
     for name in sorted(done[0].keys() - {"statuses", "acknowledged"}):
         times = sorted(value for each in done for value in each[name])
         half, most = (times[int(len(times) * part)] for part in (0.5, 0.99))

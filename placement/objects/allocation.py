@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import orm
 from sqlalchemy.dialects import postgresql
 
 from placement import errors
@@ -56,12 +57,15 @@ class Names:
     ``consumers`` are those with a record or allocations. ``class_ids`` are keyed by
     name, and so are ``owners``, the ids of projects, users and types. ``provider_ids``
     are keyed by UUID, and only there if the database needs them to lock providers.
+    ``are_assumed`` says that nobody has looked: consumers are taken to be new, and
+    their owners to exist.
     """
 
     consumers: frozenset[str]
     class_ids: Mapping[str, int]
     provider_ids: Mapping[str, int]
     owners: Sequence[Mapping[str, int]]
+    are_assumed: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -139,11 +143,13 @@ _CONSUMER = ("uuid", "generation", *consumer.Attributes._fields)
 _ALLOCATION = ("resource_provider_id", "consumer_id", "resource_class_id", "used")
 
 
-def _insertion(
-    model: type[models.Consumer | models.Allocation], names: Sequence[str]
-) -> sa.Insert:
-    """Return a statement of PostgreSQL for any number of rows, given by column."""
-    columns = {name: getattr(model, name).type for name in names}
+# Consumers, with the names of whom they belong to instead of the ids.
+_NAMED = ("uuid", "project", "user", "type")
+_NOW = sa.bindparam("now", type_=sa.DateTime)
+
+
+def _given(columns: Mapping[str, sa.types.TypeEngine[Any]]) -> sa.TableValuedAlias:
+    """Return rows that are given to PostgreSQL as one array for each column."""
     # Of a string that is too long, a cast to the type of the column would be stored.
     kinds = {
         name: sa.String() if isinstance(kind, sa.String) else kind
@@ -153,16 +159,87 @@ def _insertion(
         sa.bindparam(f"all_{name}", type_=postgresql.ARRAY(kind))
         for name, kind in kinds.items()
     )
-    rows = sa.func.unnest(*arrays).table_valued(*names).render_derived()
-    now = sa.bindparam("now", type_=sa.DateTime)
+    return sa.func.unnest(*arrays).table_valued(*kinds).render_derived()
+
+
+def _insertion(
+    model: type[models.Consumer | models.Allocation],
+    names: Sequence[str],
+    rows: sa.Select[Any],
+) -> sa.Insert:
+    """Return a statement for the rows of a query, which begin with the time."""
     return sa.insert(model).from_select(
-        ["created_at", *names], sa.select(now, *rows.c), include_defaults=False
+        ["created_at", *names], rows, include_defaults=False
     )
 
 
-_INSERT_BOTH = _insertion(models.Allocation, _ALLOCATION).add_cte(
-    _insertion(models.Consumer, _CONSUMER).cte("made")
+def _rows_given(
+    model: type[models.Consumer | models.Allocation], names: Sequence[str]
+) -> sa.Select[Any]:
+    """Select rows for a table that are given as arrays."""
+    given = _given({name: getattr(model, name).type for name in names})
+    return sa.select(_NOW, *given.c)
+
+
+_INSERT_BOTH = _insertion(
+    models.Allocation, _ALLOCATION, _rows_given(models.Allocation, _ALLOCATION)
+).add_cte(
+    _insertion(models.Consumer, _CONSUMER, _rows_given(models.Consumer, _CONSUMER)).cte(
+        "made"
+    )
 )
+
+
+def _insertion_of_new() -> sa.Insert:
+    """Return what inserts consumers that are new, and allocations of only these.
+
+    Each name is looked up by itself: for a join, the server might read a whole table.
+    """
+    given = _given(dict.fromkeys(_NAMED, sa.String())).alias("given")
+
+    def id_of(
+        key: orm.InstrumentedAttribute[int],
+        name: orm.InstrumentedAttribute[Any],
+        column: str,
+    ) -> sa.ScalarSelect[Any]:
+        return sa.select(key).where(name == given.c[column]).scalar_subquery()
+
+    def count(column: orm.InstrumentedAttribute[str]) -> sa.ScalarSelect[Any]:
+        counted = sa.select(sa.func.count()).select_from(column.parent.class_)
+        return counted.where(column == given.c.uuid).scalar_subquery()
+
+    wanted = (
+        sa.select(
+            given.c.uuid,
+            id_of(models.Project.id, models.Project.external_id, "project").label(
+                "project_id"
+            ),
+            id_of(models.User.id, models.User.external_id, "user").label("user_id"),
+            id_of(models.ConsumerType.id, models.ConsumerType.name, "type").label(
+                "type_id"
+            ),
+        )
+        .where(
+            count(models.Consumer.uuid) == 0, count(models.Allocation.consumer_id) == 0
+        )
+        .cte("wanted")
+    )
+    owners = (wanted.c.project_id, wanted.c.user_id, wanted.c.type_id)
+    new = sa.select(_NOW, wanted.c.uuid, sa.literal_column("1"), *owners).where(
+        *(each.is_not(None) for each in owners)
+    )
+    made = (
+        _insertion(models.Consumer, _CONSUMER, new)
+        .returning(models.Consumer.uuid)
+        .cte("made")
+    )
+    rows = _rows_given(models.Allocation, _ALLOCATION)
+    of_made = rows.where(rows.selected_columns.consumer_id.in_(sa.select(made.c.uuid)))
+    insertion = _insertion(models.Allocation, _ALLOCATION, of_made)
+    return insertion.execution_options(preserve_rowcount=True)
+
+
+_INSERT_NEW = _insertion_of_new()
 
 
 def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
@@ -379,6 +456,45 @@ def write_held(
     _insert(connection, new, _rows_of(staying, held, names.class_ids))
     consumer.remove(connection, _leaving(claims, held))
     return _record_change(connection, claims, held)
+
+
+def can_insert_new(connection: sa.Connection) -> bool:
+    """Return whether the database can do what ``insert_new`` does."""
+    return connection.dialect.name == "postgresql"
+
+
+def insert_new(
+    connection: sa.Connection,
+    claims: Collection[Claim],
+    class_ids: Mapping[str, int],
+    held: Held,
+) -> bool:
+    """Write claims that fit, on PostgreSQL; return whether that was possible.
+
+    It is if the consumers are new, nothing was left behind of them, and their projects,
+    users and types exist. If not, the transaction is void.
+
+    :param held: the providers that the claims name, locked
+    """
+    consumers = [
+        dict(
+            zip(
+                _NAMED,
+                (each.uuid, each.project_id, each.user_id, each.type),
+                strict=True,
+            )
+        )
+        for each in sorted(
+            (claim.consumer for claim in claims), key=lambda each: each.uuid
+        )
+    ]
+    rows = _rows_of(claims, held, class_ids)
+    both = {**_columns(_NAMED, consumers), **_columns(_ALLOCATION, rows)}
+    result = connection.execute(_INSERT_NEW, {**both, "now": utc_now()})
+    if result.rowcount < len(rows):
+        return False
+    _record_change(connection, claims, held)
+    return True
 
 
 def delete_all(connection: sa.Connection, consumer_uuid: str) -> None:
