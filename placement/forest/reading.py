@@ -137,23 +137,36 @@ def _of_one(
 
 _TRAITS_OF_EACH = _of_each(_TRAITS, _trait.resource_provider_id)
 _AGGREGATES_OF_EACH = _of_each(_AGGREGATES, _aggregate.resource_provider_id)
-# For few providers, it is faster to read everything at once: there is a row for each
-# inventory, and one for a provider without any.
-_TOGETHER = (
-    _PROVIDERS.add_columns(
-        _of_one(_TRAITS, _trait.resource_provider_id),
-        _of_one(_AGGREGATES, _aggregate.resource_provider_id),
-        *_INVENTORY_COLUMNS,
-        USED,
+
+
+def _together(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Select all about few providers: a row for each inventory, or one without.
+
+    That is faster than several queries. PostgreSQL would join the strings of a provider
+    again for each of its rows, had it not to do that first.
+    """
+    few = (
+        _PROVIDERS.add_columns(
+            _of_one(_TRAITS, _trait.resource_provider_id).label("traits"),
+            _of_one(_AGGREGATES, _aggregate.resource_provider_id).label("aggregates"),
+        )
+        .where(wanted)
+        .order_by(None)
+        .cte("few")
+        .prefix_with("MATERIALIZED", dialect="postgresql")
     )
-    .outerjoin(_inventory, _inventory.resource_provider_id == _provider.id)
-    .order_by(_inventory.resource_class_id)
-)
-_OF_SOME = _TOGETHER.where(
+    return (
+        sa.select(*few.c, *_INVENTORY_COLUMNS, USED)
+        .outerjoin_from(few, _inventory, _inventory.resource_provider_id == few.c.id)
+        .order_by(few.c.id, _inventory.resource_class_id)
+    )
+
+
+_OF_SOME = _together(
     _provider.root_provider_id.in_(sa.bindparam("root_ids", expanding=True))
 )
 # Most often one tree has changed. A list of parameters takes longer.
-_OF_ONE = _TOGETHER.where(_provider.root_provider_id == sa.bindparam("root_id"))
+_OF_ONE = _together(_provider.root_provider_id == sa.bindparam("root_id"))
 _WIDTH = len(_Row._fields)
 
 

@@ -155,8 +155,11 @@ def _given(columns: Mapping[str, sa.types.TypeEngine[Any]]) -> sa.TableValuedAli
         name: sa.String() if isinstance(kind, sa.String) else kind
         for name, kind in columns.items()
     }
+    # If the server saw how long the arrays are, it would plan each time for that length.
     arrays = (
-        sa.bindparam(f"all_{name}", type_=postgresql.ARRAY(kind))
+        sa.select(
+            sa.bindparam(f"all_{name}", type_=postgresql.ARRAY(kind))
+        ).scalar_subquery()
         for name, kind in kinds.items()
     )
     return sa.func.unnest(*arrays).table_valued(*kinds).render_derived()

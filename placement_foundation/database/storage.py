@@ -352,7 +352,11 @@ class Database:
 
     def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
         with self._connect(engine.READ) as connection:
-            return work(connection)
+            result = work(connection)
+            # Of a transaction that is rolled back, psycopg forgets which statements the
+            # server has prepared, and it would plan each of them again.
+            connection.commit()
+            return result
 
     def _write_once(self, work: Callable[[sa.Connection], T]) -> T:
         with self._connect(engine.WRITE) as connection:
