@@ -5,8 +5,9 @@ import sqlite3
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
-# SQL's serialization_failure, and PostgreSQL's deadlock_detected.
-LOST_RACES = {"40001", "40P01"}
+# SQL's serialization_failure, and PostgreSQL's deadlock_detected; and its
+# feature_not_supported, if a migration has changed what a prepared statement returns.
+LOST_RACES = {"40001", "40P01", "0A000"}
 # Another transaction held a lock for longer than this one waits: PostgreSQL's
 # lock_not_available, and MySQL's codes for it.
 BUSY_STATES = {"55P03"}

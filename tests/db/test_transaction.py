@@ -1,6 +1,6 @@
 """How a transaction begins, and what it leaves behind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -234,3 +234,37 @@ def test_the_driver_is_told_how_to_begin_only_if_that_changes(
     with one.engine.connect() as plain:
         assert state(plain) == writing
     one.engine.dispose()
+
+
+@pytest.fixture
+def alone(database: Database) -> Iterator[Database]:
+    """Give the same database, with connections that no other test has used."""
+    url = database.engine.url.render_as_string(hide_password=False)
+    alone = backends.connect(url)
+    yield alone
+    alone.engine.dispose()
+
+
+@pytest.mark.skipif(backends.KIND != "postgresql", reason="its driver prepares")
+def test_what_is_read_often_is_planned_once(alone: Database) -> None:
+    query = sa.text("SELECT count(*) FROM pg_prepared_statements")
+    for _ in range(10):
+        assert count(alone) == 0
+    assert alone.read(lambda connection: connection.scalar(query)) == 1
+
+
+@pytest.mark.skipif(backends.KIND != "postgresql", reason="its driver prepares")
+def test_a_plan_that_a_migration_has_spoilt_is_made_again(
+    alone: Database, database: Database
+) -> None:
+    names = sa.select(models.User.external_id).where(models.User.id == 1)
+    wide = sa.text("ALTER TABLE users ALTER COLUMN external_id TYPE varchar(300)")
+    usual = sa.text("ALTER TABLE users ALTER COLUMN external_id TYPE varchar(255)")
+    for _ in range(10):
+        alone.read(lambda connection: connection.execute(names).all())
+    database.write(lambda connection: connection.execute(wide))
+    try:
+        assert alone.read(lambda connection: connection.execute(names).all()) == []
+        assert count(alone) == 0
+    finally:
+        database.write(lambda connection: connection.execute(usual))
