@@ -155,7 +155,7 @@ def _given(columns: Mapping[str, sa.types.TypeEngine[Any]]) -> sa.TableValuedAli
         name: sa.String() if isinstance(kind, sa.String) else kind
         for name, kind in columns.items()
     }
-    # If the server saw how long the arrays are, it would plan each time for that length.
+    # If the server saw how long the arrays are, it would plan for that each time.
     arrays = (
         sa.select(
             sa.bindparam(f"all_{name}", type_=postgresql.ARRAY(kind))
