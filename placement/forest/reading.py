@@ -7,7 +7,6 @@ from collections.abc import (
     Callable,
     Collection,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
@@ -21,11 +20,10 @@ from placement.forest.vocabulary import Vocabulary
 from placement.model.inventory import FIELDS, InventoryUsage
 from placement.model.tree import Provider, Tree, walk
 from placement.objects.inventory import USED
+from placement_foundation.database.streaming import stream
 
 # Ids, or UUIDs, that the database has joined into one string.
 SEPARATOR = ","
-# How many rows are in memory at a time while all providers are read.
-_STREAMED: Any = {"yield_per": 5_000}
 # If there are more trees to load, they are not listed in a query: all are loaded.
 MOST_LISTED_ROOTS = 500
 
@@ -168,6 +166,8 @@ _OF_SOME = _together(
 # Most often one tree has changed. A list of parameters takes longer.
 _OF_ONE = _together(_provider.root_provider_id == sa.bindparam("root_id"))
 _WIDTH = len(_Row._fields)
+# How many columns a row of an inventory has before its fields.
+_BEFORE_FIELDS = 3
 
 
 class _Found(NamedTuple):
@@ -207,19 +207,11 @@ def load(
 def _read_all(connection: sa.Connection) -> _Found:
     """Read the rows of all providers."""
     return _Found(
-        {row[0]: _Row._make(row) for row in _stream(connection, _PROVIDERS)},
-        _stream(connection, _TRAITS_OF_EACH),
-        _stream(connection, _AGGREGATES_OF_EACH),
-        _stream(connection, _INVENTORIES),
+        {row[0]: _Row._make(row) for row in stream(connection, _PROVIDERS)},
+        stream(connection, _TRAITS_OF_EACH),
+        stream(connection, _AGGREGATES_OF_EACH),
+        stream(connection, _INVENTORIES),
     )
-
-
-def _stream(connection: sa.Connection, query: sa.Executable) -> Iterator[sa.Row[Any]]:
-    """Yield rows, of which few are in memory at a time.
-
-    They are to be read to the end before the next query.
-    """
-    yield from connection.execute(query, execution_options=_STREAMED)
 
 
 def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
@@ -292,16 +284,24 @@ class _Loader:
         known: dict[tuple[Any, ...], InventoryUsage] = {}
         inventories: dict[int, dict[str, InventoryUsage]] = {}
         times: dict[int, list[Any]] = {}
-        for provider_id, class_id, modified, *fields, used in self._found.inventories:
+        last, of_last, times_of_last = None, dict[str, InventoryUsage](), list[Any]()
+        for row in self._found.inventories:
+            provider_id, class_id, modified = row[:_BEFORE_FIELDS]
             if class_id not in classes:
                 continue
-            # Sums are decimal numbers on some databases.
-            values = (*fields, int(used))
+            values = tuple(row[_BEFORE_FIELDS:])
             inventory = known.get(values)
             if inventory is None:
-                inventory = known[values] = InventoryUsage(*values)
-            inventories.setdefault(provider_id, {})[classes[class_id]] = inventory
-            times.setdefault(provider_id, []).append(modified)
+                # Sums are decimal numbers on some databases.
+                plain = (*values[:-1], int(values[-1]))
+                inventory = known[values] = InventoryUsage(*plain)
+            # Rows of a provider follow each other.
+            if provider_id != last:
+                last = provider_id
+                of_last = inventories.setdefault(provider_id, {})
+                times_of_last = times.setdefault(provider_id, [])
+            of_last[classes[class_id]] = inventory
+            times_of_last.append(modified)
         shared: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         return {
             key: (inventories[key], shared.setdefault(tuple(each), tuple(each)))

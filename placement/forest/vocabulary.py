@@ -26,10 +26,10 @@ class Vocabulary:
 
     def in_order(self, trait_ids: Iterable[int]) -> tuple[str, ...]:
         """Return the names of traits, in the order of their creation."""
-        known = [key for key in trait_ids if key in self.ranks]
-        return tuple(
-            [self.traits[key] for key in sorted(known, key=self.ranks.__getitem__)]
+        known = sorted(
+            filter(self.ranks.__contains__, trait_ids), key=self.ranks.__getitem__
         )
+        return tuple(map(self.traits.__getitem__, known))
 
 
 def of_names(
