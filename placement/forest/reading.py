@@ -140,8 +140,8 @@ _AGGREGATES_OF_EACH = _of_each(_AGGREGATES, _aggregate.resource_provider_id)
 def _together(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """Select all about few providers: a row for each inventory, or one without.
 
-    That is faster than several queries. PostgreSQL would join the strings of a provider
-    again for each of its rows, had it not to do that first.
+    That is faster than several queries. Without MATERIALIZED, PostgreSQL joins the
+    strings of a provider again for each of its rows.
     """
     few = (
         _PROVIDERS.add_columns(

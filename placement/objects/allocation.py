@@ -57,8 +57,8 @@ class Names:
     ``consumers`` are those with a record or allocations. ``class_ids`` are keyed by
     name, and so are ``owners``, the ids of projects, users and types. ``provider_ids``
     are keyed by UUID, and only there if the database needs them to lock providers.
-    ``are_assumed`` says that nobody has looked: consumers are taken to be new, and
-    their owners to exist.
+    ``are_assumed`` says that none of this was looked up: consumers are taken to be new,
+    and their owners to exist.
     """
 
     consumers: frozenset[str]
@@ -143,7 +143,7 @@ _CONSUMER = ("uuid", "generation", *consumer.Attributes._fields)
 _ALLOCATION = ("resource_provider_id", "consumer_id", "resource_class_id", "used")
 
 
-# Consumers, with the names of whom they belong to instead of the ids.
+# Consumers, with the names of their projects, users and types instead of ids.
 _NAMED = ("uuid", "project", "user", "type")
 _NOW = sa.bindparam("now", type_=sa.DateTime)
 
@@ -474,8 +474,8 @@ def insert_new(
 ) -> bool:
     """Write claims that fit, on PostgreSQL; return whether that was possible.
 
-    It is if the consumers are new, nothing was left behind of them, and their projects,
-    users and types exist. If not, the transaction is void.
+    That is possible if the consumers are new, nothing was left behind of them, and
+    their projects, users and types exist. If not, the transaction is void.
 
     :param held: the providers that the claims name, locked
     """

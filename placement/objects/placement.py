@@ -34,7 +34,8 @@ class Ground:
 class Standing:
     """What a consumer is and has; the amounts are by provider UUID and class name.
 
-    The generation alone does not tell: one that has gone and come back begins anew.
+    The generation is not enough: a consumer that was removed and created again begins
+    with 1.
     """
 
     generation: int
@@ -72,7 +73,7 @@ class Refused(errors.ConcurrentUpdate):
 
 
 class WronglyAssumed(errors.ConcurrentUpdate):
-    """Nothing is written: a consumer is not new, or whom it belongs to is."""
+    """Nothing is written: a consumer is not new, or its project, user or type is."""
 
     def __init__(self) -> None:
         super().__init__("What was assumed of the consumers is wrong.")

@@ -298,8 +298,8 @@ def load(connection: sa.Connection, placings: Sequence[Placing]) -> Scene:
 def load_forest(connection: sa.Connection, placings: Sequence[Placing]) -> Scene:
     """Return the cloud, and assume of the consumers of some requests what is likely.
 
-    Most are new, of projects, users and types that exist. If the database cannot find
-    out in time that one is not, this does the same as ``load``.
+    Most are new, of projects, users and types that exist. If the database cannot check
+    that while it writes them, this does the same as ``load``.
     """
     forest_cache = placings[0].cache
     assumes = allocation.can_insert_new(connection)

@@ -46,6 +46,8 @@ AT_END = "at end"
 AFTERWARDS = "afterwards"
 # The option of a connection that has the notes on its transaction.
 NOTES = "notes"
+# The key of what is to be closed before a transaction ends, among the notes on it.
+OPEN = "open"
 # The key of the moment before a transaction began, among the notes on it.
 BEGAN = "began"
 # The longest pause before a transaction is run again, in seconds.
@@ -192,6 +194,14 @@ def at_end(connection: sa.Connection, work: Callable[[sa.Connection], None]) -> 
     notes(connection).setdefault(AT_END, []).append(work)
 
 
+def before_end(connection: sa.Connection, close: Callable[[], object]) -> None:
+    """Close something before the transaction ends, however it does.
+
+    While rows are still to be read, a driver may not be able to end it.
+    """
+    notes(connection).setdefault(OPEN, []).append(close)
+
+
 def afterwards(connection: sa.Connection, work: Callable[[], None]) -> None:
     """Do something once the transaction of a write has committed, and only then.
 
@@ -306,6 +316,9 @@ class Database:
                 if trouble.is_lost_connection(exc):
                     again = again and not reconnected
                     reconnected = True
+                if trouble.is_plan_spoilt(exc):
+                    # Each connection has plans of its own.
+                    self.engine.dispose()
                 cause = trouble.name_cause(exc)
                 telemetry.record(telemetry.TRANSACTION_FAILURES, cause=cause)
                 self._check_worth(exc, again)
@@ -352,15 +365,16 @@ class Database:
 
     def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
         with self._connect(engine.READ) as connection:
-            result = work(connection)
-            # Of a transaction that is rolled back, psycopg forgets which statements the
-            # server has prepared, and it would plan each of them again.
-            connection.commit()
+            result = self._do(work, connection)
+            if self.engine.dialect.driver == "psycopg":
+                # After a rollback it forgets which statements the server has prepared,
+                # which would plan each of them again.
+                connection.commit()
             return result
 
     def _write_once(self, work: Callable[[sa.Connection], T]) -> T:
         with self._connect(engine.WRITE) as connection:
-            result = work(connection)
+            result = self._do(work, connection)
             for final in notes(connection).get(AT_END, ()):
                 final(connection)
             try:
@@ -376,6 +390,13 @@ class Database:
             for each in notes(connection).get(AFTERWARDS, ()):
                 each()
             return result
+
+    def _do(self, work: Callable[[sa.Connection], T], connection: sa.Connection) -> T:
+        try:
+            return work(connection)
+        finally:
+            for close in notes(connection).get(OPEN, ()):
+                close()
 
     def _connect(self, kind: str) -> sa.Connection:
         """Return a connection for one transaction of a kind, with its notes.

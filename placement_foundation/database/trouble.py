@@ -5,9 +5,11 @@ import sqlite3
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
-# SQL's serialization_failure, and PostgreSQL's deadlock_detected; and its
-# feature_not_supported, if a migration has changed what a prepared statement returns.
-LOST_RACES = {"40001", "40P01", "0A000"}
+# SQL's serialization_failure, and PostgreSQL's deadlock_detected.
+LOST_RACES = {"40001", "40P01"}
+# The function of PostgreSQL that refuses a prepared statement if a migration has
+# changed the types of its columns. The code of this error has other meanings, too.
+PLAN_CHECK = "RevalidateCachedQuery"
 # Another transaction held a lock for longer than this one waits: PostgreSQL's
 # lock_not_available, and MySQL's codes for it.
 BUSY_STATES = {"55P03"}
@@ -84,9 +86,16 @@ def is_lost_race(exc: Exception) -> bool:
         return True
     return (
         is_busy(exc)
+        or is_plan_spoilt(exc)
         or _state(exc) in LOST_RACES
         or _mysql_number(exc) in CHANGED_NUMBERS
     )
+
+
+def is_plan_spoilt(exc: Exception) -> bool:
+    """Return whether a migration has changed a table since a statement was prepared."""
+    diagnosis = getattr(driver_error(exc), "diag", None)
+    return getattr(diagnosis, "source_function", None) == PLAN_CHECK
 
 
 def is_busy(exc: Exception) -> bool:

@@ -203,7 +203,7 @@ def test_a_consumer_that_another_request_places_meanwhile_has_existed(
     assert [each["existed"] for each in answer.document["placements"]] == [True, False]
 
 
-def test_who_comes_back_on_another_host_meanwhile_is_kept_away_from(
+def test_a_consumer_that_comes_back_on_another_host_is_kept_away_from(
     client: Client, meanwhile: Meanwhile
 ) -> None:
     first, second = client.make_provider(VCPU=9), client.make_provider(VCPU=9)
@@ -220,7 +220,7 @@ def test_who_comes_back_on_another_host_meanwhile_is_kept_away_from(
     assert hosts(place(client, [other], spread=spread)) == {first: 1}
 
 
-def test_who_comes_back_meanwhile_is_told_as_it_is_now(
+def test_a_consumer_that_comes_back_is_reported_as_it_is_now(
     client: Client, meanwhile: Meanwhile
 ) -> None:
     first, second = client.make_provider(VCPU=9), client.make_provider(VCPU=9)

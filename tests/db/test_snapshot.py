@@ -16,6 +16,7 @@ from placement.model.tree import Snapshot, Tree
 from placement.questions import candidates
 from placement.search import engine
 from placement_foundation.database.storage import Database
+from tests import backends
 from tests.property import forest, oracle
 from tests.property.test_search import as_found
 
@@ -255,7 +256,8 @@ def test_the_number_of_statements_does_not_grow_with_the_cloud(
             found = ask(planted, Request((group,)))
         assert len(found) == size / 2
         counts.append(len(executed))
-    assert counts[0] == counts[1] <= 7
+    # PostgreSQL is told how long each part may take, too.
+    assert counts[0] == counts[1] <= (10 if backends.KIND == "postgresql" else 7)
 
 
 def test_more_trees_than_can_be_listed_are_loaded_as_well(

@@ -1,7 +1,8 @@
 """Rows that are read while the database goes on sending them."""
 
 import dataclasses
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from placement_foundation.database.storage import Database
 from tests import backends
 
 MANY = 3 * streaming.ROWS + 7
+# For what may wait for ever, in seconds.
+PATIENCE = 30
 
 
 def numbers(connection: sa.Connection, most: int = MANY) -> sa.Select[tuple[int]]:
@@ -20,7 +23,9 @@ def numbers(connection: sa.Connection, most: int = MANY) -> sa.Select[tuple[int]
     first = sa.select(sa.literal(1).label("number")).cte(recursive=True)
     every = first.union_all(sa.select(first.c.number + 1).where(first.c.number < most))
     if connection.dialect.name in ("mysql", "mariadb"):
-        connection.execute(sa.text(f"SET max_recursive_iterations = {most}"))
+        is_mariadb = getattr(connection.dialect, "is_mariadb", False)
+        limit = "max_recursive_iterations" if is_mariadb else "cte_max_recursion_depth"
+        connection.execute(sa.text(f"SET {limit} = {most}"))
     return sa.select(every.c.number).order_by(every.c.number)
 
 
@@ -63,18 +68,59 @@ def test_the_connection_is_of_use_afterwards(alone: Database) -> None:
     )
 
 
-def test_whoever_fails_over_a_row_leaves_the_database_usable(alone: Database) -> None:
-    def work(connection: sa.Connection) -> None:
-        for _ in streaming.stream(connection, numbers(connection)):
-            raise errors.BadRequest("This row is wrong.")
+def inline(connection: sa.Connection) -> None:
+    for _ in streaming.stream(connection, numbers(connection)):
+        raise errors.BadRequest("This row is wrong.")
 
-    for _ in range(3):
-        with pytest.raises(errors.BadRequest):
-            alone.read(work)
-        assert (
-            alone.read(lambda connection: connection.scalar(sa.select(sa.literal(8))))
-            == 8
-        )
+
+def held(connection: sa.Connection) -> None:
+    rows = streaming.stream(connection, numbers(connection))
+    next(rows)
+    raise errors.BadRequest(f"A row of {rows} is wrong.")
+
+
+def comprehended(connection: sa.Connection) -> None:
+    def refuse(row: Sequence[Any]) -> int:
+        raise errors.BadRequest("This row is wrong.")
+
+    [refuse(row) for row in streaming.stream(connection, numbers(connection))]
+
+
+@pytest.mark.parametrize("work", [inline, held, comprehended])
+@pytest.mark.parametrize("run", [Database.read, Database.write])
+def test_a_failure_over_a_row_ends_the_transaction(
+    alone: Database,
+    run: Callable[[Database, object], object],
+    work: Callable[[sa.Connection], None],
+) -> None:
+    seen: list[BaseException | None] = []
+
+    def fail() -> None:
+        for _ in range(3):
+            with pytest.raises(errors.BadRequest) as caught:
+                run(alone, work)
+            # The traceback refers to the rows as long as it is kept.
+            seen.append(caught.value)
+            assert alone.read(lambda other: other.scalar(sa.select(sa.literal(8)))) == 8
+        seen.append(None)
+
+    thread = threading.Thread(target=fail, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert len(seen) == 4
+
+
+def test_rows_that_are_not_read_end_with_the_transaction(alone: Database) -> None:
+    left: list[Iterator[Sequence[Any]]] = []
+
+    def work(connection: sa.Connection) -> None:
+        left.append(streaming.stream(connection, numbers(connection)))
+        next(left[0])
+
+    thread = threading.Thread(target=alone.read, args=[work], daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
 
 
 @pytest.mark.skipif(backends.KIND != "postgresql", reason="it sends rows ahead")
@@ -110,11 +156,16 @@ def test_the_limit_for_a_statement_is_not_one_for_all_rows(database: Database) -
     ).select_from(sa.func.generate_series(1, 5))
 
     def work(connection: sa.Connection) -> int:
-        return len([*streaming.stream(connection, slow)])
+        if not streaming._sends_ahead(connection):
+            pytest.skip("this driver has a cursor, whose parts are statements")
+        count = len([*streaming.stream(connection, slow)])
+        limit = sa.select(sa.func.current_setting("statement_timeout"))
+        assert connection.scalar(limit) == "1s"
+        return count
 
     try:
         assert hasty.read(work) == 5
-        # It applies to the next transaction again.
+        # It applies to whatever is not streamed.
         with pytest.raises(errors.DatabaseUnavailable):
             hasty.read(lambda connection: connection.execute(slow).all())
     finally:

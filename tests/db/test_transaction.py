@@ -1,10 +1,13 @@
 """How a transaction begins, and what it leaves behind."""
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from oslo_db import exception as db_exc
 
 from placement.db import models
 from placement_foundation import errors
@@ -245,26 +248,60 @@ def alone(database: Database) -> Iterator[Database]:
     alone.engine.dispose()
 
 
-@pytest.mark.skipif(backends.KIND != "postgresql", reason="its driver prepares")
+def prepares(database: Database) -> bool:
+    return database.engine.dialect.driver == "psycopg"
+
+
 def test_what_is_read_often_is_planned_once(alone: Database) -> None:
+    if not prepares(alone):
+        pytest.skip("its driver does not prepare statements")
     query = sa.text("SELECT count(*) FROM pg_prepared_statements")
     for _ in range(10):
         assert count(alone) == 0
     assert alone.read(lambda connection: connection.scalar(query)) == 1
 
 
-@pytest.mark.skipif(backends.KIND != "postgresql", reason="its driver prepares")
-def test_a_plan_that_a_migration_has_spoilt_is_made_again(
-    alone: Database, database: Database
+@pytest.mark.parametrize("run", [Database.read, Database.write])
+def test_plans_that_a_migration_has_spoilt_are_made_again(
+    alone: Database, database: Database, run: Callable[[Database, object], object]
 ) -> None:
+    if not prepares(alone):
+        pytest.skip("its driver does not prepare statements")
     names = sa.select(models.User.external_id).where(models.User.id == 1)
+    barrier = threading.Barrier(5)
+
+    def read(connection: sa.Connection) -> list[Any]:
+        return [*connection.execute(names)]
+
+    def read_often(number: int) -> None:
+        # Each has a connection of its own.
+        def work(connection: sa.Connection) -> None:
+            barrier.wait(30)
+            for _ in range(10):
+                read(connection)
+
+        alone.read(work)
+
+    with ThreadPoolExecutor(5) as pool:
+        [*pool.map(read_often, range(5))]
     wide = sa.text("ALTER TABLE users ALTER COLUMN external_id TYPE varchar(300)")
     usual = sa.text("ALTER TABLE users ALTER COLUMN external_id TYPE varchar(255)")
-    for _ in range(10):
-        alone.read(lambda connection: connection.execute(names).all())
     database.write(lambda connection: connection.execute(wide))
     try:
-        assert alone.read(lambda connection: connection.execute(names).all()) == []
-        assert count(alone) == 0
+        assert run(alone, read) == []
     finally:
         database.write(lambda connection: connection.execute(usual))
+
+
+def test_what_a_database_cannot_do_is_no_lost_race(alone: Database) -> None:
+    if not prepares(alone):
+        pytest.skip("it can do that")
+    attempts: list[sa.Connection] = []
+
+    def ask_too_much(connection: sa.Connection) -> None:
+        attempts.append(connection)
+        connection.execute(sa.text("SELECT DISTINCT id FROM users FOR UPDATE"))
+
+    with pytest.raises(db_exc.DBError, match="DISTINCT"):
+        alone.write(ask_too_much)
+    assert len(attempts) == 1
