@@ -479,17 +479,15 @@ def insert_new(
 
     :param held: the providers that the claims name, locked
     """
+    wanted = (each.consumer for each in claims)
     consumers = [
-        dict(
-            zip(
-                _NAMED,
-                (each.uuid, each.project_id, each.user_id, each.type),
-                strict=True,
-            )
-        )
-        for each in sorted(
-            (claim.consumer for claim in claims), key=lambda each: each.uuid
-        )
+        {
+            "uuid": each.uuid,
+            "project": each.project_id,
+            "user": each.user_id,
+            "type": each.type,
+        }
+        for each in sorted(wanted, key=lambda each: each.uuid)
     ]
     rows = _rows_of(claims, held, class_ids)
     both = {**_columns(_NAMED, consumers), **_columns(_ALLOCATION, rows)}

@@ -33,6 +33,15 @@ def empty(empty_url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
+def alone(database: Database) -> Iterator[Database]:
+    """Give the same database, with connections that no other test has used."""
+    url = database.engine.url.render_as_string(hide_password=False)
+    alone = backends.connect(url)
+    yield alone
+    alone.engine.dispose()
+
+
+@pytest.fixture
 def instances(database: Database) -> Iterator[Instances]:
     instances = Instances(database)
     yield instances

@@ -203,36 +203,37 @@ def test_a_consumer_that_another_request_places_meanwhile_has_existed(
     assert [each["existed"] for each in answer.document["placements"]] == [True, False]
 
 
-def test_a_consumer_that_comes_back_on_another_host_is_kept_away_from(
-    client: Client, meanwhile: Meanwhile
-) -> None:
+@pytest.fixture
+def returner(client: Client, meanwhile: Meanwhile) -> tuple[str, str, str]:
+    """Let a consumer go meanwhile, and come back on another host.
+
+    Return its UUID, and the hosts. As a new one it has the generation that it had.
+    """
     first, second = client.make_provider(VCPU=9), client.make_provider(VCPU=9)
-    one, other = new_uuid(), new_uuid()
-    client.claim(one, {first: {"VCPU": 1}})
+    uuid = new_uuid()
+    client.claim(uuid, {first: {"VCPU": 1}})
 
     def happen() -> None:
-        assert client.call("DELETE", f"/allocations/{one}").status == 204
-        # As a new consumer it has the generation that it had before.
-        client.claim(one, {second: {"VCPU": 1}})
+        assert client.call("DELETE", f"/allocations/{uuid}").status == 204
+        client.claim(uuid, {second: {"VCPU": 2}})
 
     meanwhile(happen)
+    return uuid, first, second
+
+
+def test_a_consumer_that_comes_back_on_another_host_is_kept_away_from(
+    client: Client, returner: tuple[str, str, str]
+) -> None:
+    one, first, _ = returner
     spread = {"per": "host", "at_most": 1, "with": [one]}
-    assert hosts(place(client, [other], spread=spread)) == {first: 1}
+    assert hosts(place(client, uuids(1), spread=spread)) == {first: 1}
 
 
 def test_a_consumer_that_comes_back_is_reported_as_it_is_now(
-    client: Client, meanwhile: Meanwhile
+    client: Client, returner: tuple[str, str, str]
 ) -> None:
-    first, second = client.make_provider(VCPU=9), client.make_provider(VCPU=9)
-    one, other = new_uuid(), new_uuid()
-    client.claim(one, {first: {"VCPU": 1}})
-
-    def happen() -> None:
-        assert client.call("DELETE", f"/allocations/{one}").status == 204
-        client.claim(one, {second: {"VCPU": 2}})
-
-    meanwhile(happen)
-    answer = place(client, [one, other])
+    one, _, second = returner
+    answer = place(client, [one, new_uuid()])
     told = answer.document["placements"][0]
     assert (told["host"], told["allocations"]) == (
         second,

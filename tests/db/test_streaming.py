@@ -29,15 +29,6 @@ def numbers(connection: sa.Connection, most: int = MANY) -> sa.Select[tuple[int]
     return sa.select(every.c.number).order_by(every.c.number)
 
 
-@pytest.fixture
-def alone(database: Database) -> Iterator[Database]:
-    """Give the same database, with connections that no other test has used."""
-    url = database.engine.url.render_as_string(hide_password=False)
-    alone = backends.connect(url)
-    yield alone
-    alone.engine.dispose()
-
-
 def test_all_rows_come_in_their_order(alone: Database) -> None:
     def work(connection: sa.Connection) -> list[int]:
         rows = streaming.stream(connection, numbers(connection))

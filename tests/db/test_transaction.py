@@ -1,7 +1,7 @@
 """How a transaction begins, and what it leaves behind."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -210,16 +210,13 @@ def test_a_commit_with_an_unknown_outcome_is_not_run_again(
 
 @pytest.mark.skipif(backends.KIND != "postgresql", reason="its driver begins")
 def test_the_driver_is_told_how_to_begin_only_if_that_changes(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    alone: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def state(connection: sa.Connection) -> list[str | None]:
         names = "transaction_read_only", "transaction_isolation"
         return [connection.scalar(sa.text(f"SHOW {name}")) for name in names]
 
-    # A pool with a single connection.
-    url = database.engine.url.render_as_string(hide_password=False)
-    one = backends.connect(url)
-    set_level = one.engine.dialect.set_isolation_level
+    set_level = alone.engine.dialect.set_isolation_level
     told: list[str] = []
 
     def count(driven: Any, level: Any) -> None:
@@ -227,25 +224,15 @@ def test_the_driver_is_told_how_to_begin_only_if_that_changes(
         set_level(driven, level)
 
     reading, writing = ["on", "repeatable read"], ["off", "read committed"]
-    assert one.read(state) == reading
-    monkeypatch.setattr(one.engine.dialect, "set_isolation_level", count)
-    assert one.write(state) == writing
-    assert one.write(state) == writing
-    assert one.read(state) == reading
-    assert one.read(state) == reading
+    assert alone.read(state) == reading
+    monkeypatch.setattr(alone.engine.dialect, "set_isolation_level", count)
+    assert alone.write(state) == writing
+    assert alone.write(state) == writing
+    assert alone.read(state) == reading
+    assert alone.read(state) == reading
     assert told == ["READ COMMITTED", "REPEATABLE READ"]
-    with one.engine.connect() as plain:
+    with alone.engine.connect() as plain:
         assert state(plain) == writing
-    one.engine.dispose()
-
-
-@pytest.fixture
-def alone(database: Database) -> Iterator[Database]:
-    """Give the same database, with connections that no other test has used."""
-    url = database.engine.url.render_as_string(hide_password=False)
-    alone = backends.connect(url)
-    yield alone
-    alone.engine.dispose()
 
 
 def prepares(database: Database) -> bool:
