@@ -110,15 +110,15 @@ class Block:
                 if self.rooms[name][position] != room:
                     rooms.setdefault(name, [*self.rooms[name]])[position] = room
             sharing = sharing or any(member.shares for member in tree.members)
-        renewed = dataclasses.replace(
-            self,
-            trees=tuple(replaced),
-            rooms={
-                **self.rooms,
-                **{name: tuple(each) for name, each in rooms.items()},
-            },
-            most={**self.most, **{name: max(each) for name, each in rooms.items()}},
-            sharing=_list_sharing(replaced) if sharing else self.sharing,
+        renewed = Block(
+            self.roots,
+            tuple(replaced),
+            self.single,
+            self.traits,
+            self.aggregates,
+            {**self.rooms, **{name: tuple(each) for name, each in rooms.items()}},
+            {**self.most, **{name: max(each) for name, each in rooms.items()}},
+            _list_sharing(replaced) if sharing else self.sharing,
         )
         if sums:
             _sums[renewed] = sums
@@ -186,7 +186,8 @@ def _rooms_of(tree: Tree) -> dict[str, int]:
 def _are_indexed_alike(one: Tree, other: Tree) -> bool:
     """Return whether two trees differ only in their room, or not at all."""
     return len(one.members) == len(other.members) and all(
-        before.traits == after.traits
+        # Comparing a set with itself takes as long as with another one.
+        (before.traits is after.traits or before.traits == after.traits)
         and before.aggregates == after.aggregates
         and before.inventories.keys() == after.inventories.keys()
         for before, after in zip(one.members, other.members, strict=True)

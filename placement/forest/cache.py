@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -13,10 +13,13 @@ from placement.db import models
 from placement.forest import kept, loading
 from placement.forest.forest import Forest
 from placement.forest.kept import Kept
+from placement.forest.own_change import OwnChanges
 from placement.forest.part import Part
+from placement.model.allocation import Claim
 from placement.objects import change_log, exact_match
 from placement.objects.change_log import Nearby
 from placement.objects.journal import keeping
+from placement.objects.placement import Change
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
 from placement_foundation.serving import interpreter
@@ -94,6 +97,7 @@ class ForestCache:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._own = OwnChanges()
         self._kept: Kept | None = None
         self._observed: Kept | None = None
         # When an unrecorded change was found; None if what is kept is trusted.
@@ -112,6 +116,14 @@ class ForestCache:
     def is_keeping(self) -> bool:
         """Whether there is a forest, and it is trusted."""
         return self._kept is not None
+
+    def note_own(self, forest: Forest, change: Change, claims: Iterable[Claim]) -> None:
+        """Note what a write that has ended has changed, which need not be read again.
+
+        :param forest: what the claims were chosen in
+        :param claims: all that the write has added
+        """
+        self._own.add(forest, change, claims)
 
     def load(self, connection: sa.Connection) -> Kept | None:
         """Return what is kept, as the transaction sees it; None if nothing is."""
@@ -206,7 +218,9 @@ class ForestCache:
             return None
         changes = change_log.load_differing(connection, base.seen)
         self._complain(changes is None)
-        return None if changes is None else kept.follow(connection, base, changes)
+        if changes is None:
+            return None
+        return kept.follow(connection, base, changes, self._own)
 
     def _load_nearby(
         self, connection: sa.Connection, key: str, value: str

@@ -242,6 +242,10 @@ class Trees(Sequence[Tree]):
         yield from self._of(self._blocks[:at])
         yield from self._within(self._blocks[at], 0, split)
 
+    def beginning(self, start: float) -> "Trees":
+        """Return the same trees, from another place on."""
+        return Trees(self._blocks, self._needs, start)
+
     def _within(self, block: Block, first: int, end: int | None) -> Iterator[Tree]:
         if self._needs:
             return block.select(self._needs, first, end)

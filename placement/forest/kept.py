@@ -11,6 +11,7 @@ from placement import measure
 from placement.forest import fingerprint, loading, reading
 from placement.forest.fingerprint import Fingerprint
 from placement.forest.forest import Forest
+from placement.forest.own_change import OwnChanges
 from placement.forest.vocabulary import Vocabulary
 from placement.model.tree import Provider, Tree
 from placement.objects import change_log
@@ -65,11 +66,17 @@ def read_all(connection: sa.Connection, seen: Seen, *, compared: bool = True) ->
     return Kept(grown, seen, difference, object())
 
 
-def follow(connection: sa.Connection, base: Kept, changes: Mapping[int, str]) -> Kept:
+def follow(
+    connection: sa.Connection,
+    base: Kept,
+    changes: Mapping[int, str],
+    own: OwnChanges | None = None,
+) -> Kept:
     """Return a forest with everything that has changed read again.
 
     :param changes: the lists of changes that are other ones at the moment of the
         transaction, by shard
+    :param own: changes that need not be read
     """
     if not changes:
         return base
@@ -81,7 +88,9 @@ def follow(connection: sa.Connection, base: Kept, changes: Mapping[int, str]) ->
     if changed is None or _are_renamed(base.forest.vocabulary, words):
         return read_all(connection, seen)
     telemetry.record(measure.FOREST_REFRESHES, extent="changes")
-    trees = reading.load(connection, words, changed, base.forest.provider)
+    known = own.find(changed, base.forest) if own else {}
+    unknown = changed.keys() - known.keys()
+    trees = reading.load(connection, words, unknown, base.forest.provider) | known
     grown = base.forest.replace(words, changed, trees)
     is_restored = seen.is_older(base.seen) and not base.is_newer(connection)
     origin = object() if is_restored else base.origin

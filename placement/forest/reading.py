@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import functools
+import operator
 from collections.abc import (
     Callable,
     Collection,
@@ -166,6 +167,10 @@ _OF_SOME = _together(
 # Most often one tree has changed. A list of parameters takes longer.
 _OF_ONE = _together(_provider.root_provider_id == sa.bindparam("root_id"))
 _WIDTH = len(_Row._fields)
+# The values of a provider's fields, in their order.
+_PROVIDER_FIELDS = [each.name for each in dataclasses.fields(Provider)]
+_VALUES = operator.attrgetter(*_PROVIDER_FIELDS)
+_INVENTORIES_AT = _PROVIDER_FIELDS.index("inventories")
 # How many columns a row of an inventory has before its fields.
 _BEFORE_FIELDS = 3
 
@@ -257,7 +262,7 @@ class _Loader:
                 names, having = traits.get(provider_id, _NO_NAMES)
                 uuids, within = aggregates.get(provider_id, _NO_NAMES)
                 inventories, times = held.get(provider_id, _NO_INVENTORIES)
-                provider = Provider(
+                values = (
                     row.uuid,
                     parent_uuid,
                     root.uuid,
@@ -274,7 +279,7 @@ class _Loader:
                     times,
                     uuids,
                 )
-                providers.append(_like(provider, self._former(row.uuid)))
+                providers.append(_like(values, self._former(row.uuid)))
             trees[root.id] = tree_of(providers)
         return trees
 
@@ -329,27 +334,23 @@ def _parse_aggregates(joined: str) -> _Names:
     return uuids, frozenset(uuids)
 
 
-def _like(provider: Provider, former: Provider | None) -> Provider:
-    """Return a provider that shares unchanged values with its former state."""
+def _like(values: tuple[Any, ...], former: Provider | None) -> Provider:
+    """Return a provider that shares unchanged values with its former state.
+
+    :param values: those of its fields, in their order
+    """
     if former is None:
-        return provider
-    same_traits = provider.trait_names == former.trait_names
-    return dataclasses.replace(
-        provider,
-        uuid=former.uuid,
-        parent_uuid=_same(former.parent_uuid, provider.parent_uuid),
-        root_uuid=_same(former.root_uuid, provider.root_uuid),
-        inventories={
+        return Provider(*values)
+    shared = [
+        before if before == after else after
+        for before, after in zip(_VALUES(former), values, strict=True)
+    ]
+    if shared[_INVENTORIES_AT] is not former.inventories:
+        shared[_INVENTORIES_AT] = {
             name: _same(former.inventories.get(name), inventory)
-            for name, inventory in provider.inventories.items()
-        },
-        trait_names=former.trait_names if same_traits else provider.trait_names,
-        traits=former.traits if same_traits else provider.traits,
-        aggregates=_same(former.aggregates, provider.aggregates),
-        name=_same(former.name, provider.name),
-        inventory_times=_same(former.inventory_times, provider.inventory_times),
-        aggregate_uuids=_same(former.aggregate_uuids, provider.aggregate_uuids),
-    )
+            for name, inventory in shared[_INVENTORIES_AT].items()
+        }
+    return Provider(*shared)
 
 
 def _same(former: Any, value: Any) -> Any:

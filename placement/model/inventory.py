@@ -45,6 +45,10 @@ class InventoryUsage(Inventory):
         """Return the usage of an inventory of which some is used."""
         return cls(**members_of(inventory), used=used)
 
+    def with_more(self, amount: int) -> "InventoryUsage":
+        """Return the same inventory when more of it is used."""
+        return dataclasses.replace(self, used=self.used + amount) if amount else self
+
     @property
     def free(self) -> int:
         """What is left of the capacity; negative if too much is used."""

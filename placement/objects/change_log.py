@@ -32,8 +32,9 @@ MOST_LISTED = 20
 ALL = "*"
 
 _row = models.FOREST_STAMPS.c
-# The key of the changes to record, among the notes on a transaction.
-_CHANGES = "changes"
+# The keys of the changes to record, and of the token with which they are recorded,
+# among the notes on a transaction.
+_CHANGES, _TOKEN = "changes", "token of changes"
 # Parts of the SQL of a statement: as parameters they would be put there each time.
 _comma: Any = sa.literal_column("','")
 _slash: Any = sa.literal_column("'/'")
@@ -176,15 +177,23 @@ def list_noted(connection: sa.Connection) -> list[dict[str, Any]]:
     by_shard = collections.defaultdict(list)
     for shard, root_id in sorted(noted):
         by_shard[shard].append(root_id)
+    token = token_of(connection)
     return [
-        {"of_shard": shard, "entry": _entry(root_ids)}
+        {"of_shard": shard, "entry": _entry(token, root_ids)}
         for shard, root_ids in by_shard.items()
     ]
 
 
-def _entry(root_ids: Collection[str]) -> str:
+def token_of(connection: sa.Connection) -> str:
+    """Return the token with which the changes of a transaction are recorded."""
+    noted = storage.notes(connection)
+    token: str = noted.setdefault(_TOKEN, secrets.token_hex(TOKEN_BYTES))
+    return token
+
+
+def _entry(token: str, root_ids: Collection[str]) -> str:
     listed = [ALL] if ALL in root_ids or len(root_ids) > MOST_LISTED else root_ids
-    return f"{secrets.token_hex(TOKEN_BYTES)} {' '.join(listed)};"
+    return f"{token} {' '.join(listed)};"
 
 
 def is_usable(connection: sa.Connection) -> bool:
@@ -223,14 +232,16 @@ class Seen:
         pairs = zip(self.changes, other.changes, strict=True)
         return [shard for shard, (one, two) in enumerate(pairs) if one != two]
 
-    def changed_roots(self, other: "Seen", most: int) -> set[int] | None:
+    def changed_roots(self, other: "Seen", most: int) -> dict[int, str] | None:
         """Return the roots of the trees that differ; None if they cannot be listed.
 
         Either moment may be the earlier one.
 
         :param most: how many can be listed
+        :return: the token of the only write after this moment that has changed the
+            tree, or an empty string, by the id of the root
         """
-        roots: set[int] = set()
+        roots: dict[int, str] = {}
         for shard in self.differing(other):
             if shard == NAMES:
                 continue
@@ -326,19 +337,24 @@ def load_nearby(connection: sa.Connection, key: str, value: str) -> Nearby | Non
     return Nearby(root_id, generation, {root_id % SHARDS: changes, NAMES: names})
 
 
-def changed_between(one: str, other: str) -> set[int] | None:
+def changed_between(one: str, other: str) -> dict[int, str] | None:
     """Return the roots of the trees that differ between two moments of a shard.
 
     Either may be the older one. Return None if neither list goes back to the other.
+
+    :return: the token of the only write after the first moment that has changed the
+        tree, or an empty string, by the id of the root
     """
     for newer, older in ((other, one), (one, other)):
         token = older[:TOKEN_LENGTH]
-        roots: set[int] = set()
+        roots: dict[int, str] = {}
         for entry in newer.split(";"):
             if entry.startswith(token):
                 return roots
             listed = entry[TOKEN_LENGTH:].split()
             if ALL in listed:
                 break
-            roots.update(map(int, listed))
+            written = entry[:TOKEN_LENGTH] if newer is other else ""
+            for root_id in map(int, listed):
+                roots[root_id] = "" if root_id in roots else written
     return None

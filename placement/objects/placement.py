@@ -10,8 +10,16 @@ from placement.model.allocation import Claim, Place, provider_uuids
 from placement.model.entry import Ownership
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
-from placement.objects import aggregate, allocation, claim, consumer, lease
+from placement.objects import (
+    aggregate,
+    allocation,
+    change_log,
+    claim,
+    consumer,
+    lease,
+)
 from placement.objects.allocation import Held, Names
+from placement.objects.resource_provider import Locked
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,11 +65,27 @@ class Known:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """What has become of the providers of claims, of which the rest was known.
+
+    ``token`` is that of the change in the log of changes; the providers are by UUID.
+    """
+
+    token: str
+    providers: Mapping[str, Locked]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Written:
-    """The generations of consumers by UUID, and when their leases end, if they do."""
+    """The generations of consumers by UUID, and when their leases end, if they do.
+
+    ``change`` is None unless the claims are all that has changed, and its time is
+    known.
+    """
 
     generations: Mapping[str, int]
     expires_at: int | None
+    change: Change | None = None
 
 
 class Refused(errors.ConcurrentUpdate):
@@ -119,6 +143,7 @@ def write(
         held, rows=[row for row in held.rows if row.consumer_uuid in placed]
     )
     inventories = _known_inventories(known, held)
+    is_known = inventories is not None and not held.rows
     if inventories is None:
         inventories = claim.load_inventories(
             connection, own.providers.values(), names.class_ids
@@ -138,7 +163,17 @@ def write(
         ids = consumer.load_ids(connection, placed)
         consumers = {key: uuid for uuid, key in ids.items()}
         end = lease.replace(connection, consumers, lease_seconds)
-    return Written({uuid: _next(own, uuid) for uuid in placed}, end)
+    change = _change(connection, held) if is_known else None
+    return Written({uuid: _next(own, uuid) for uuid in placed}, end, change)
+
+
+def _change(connection: sa.Connection, held: Held) -> Change | None:
+    """Return what has become of locked providers; None if that is not known."""
+    if not held.bumped or any(
+        each.modified is None for each in held.providers.values()
+    ):
+        return None
+    return Change(change_log.token_of(connection), held.providers)
 
 
 def _known_inventories(

@@ -1,6 +1,7 @@
 """Resource providers: what has resources, and how they form trees."""
 
 import dataclasses
+import datetime
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -35,7 +36,10 @@ BELONGINGS = (
 
 
 class Locked(NamedTuple):
-    """A locked provider, in its state since its row was locked."""
+    """A locked provider, in its state since its row was locked.
+
+    ``modified`` is when this transaction has changed it, if it is known.
+    """
 
     id: int
     uuid: str
@@ -43,6 +47,7 @@ class Locked(NamedTuple):
     root_id: int
     name: str
     root_uuid: str
+    modified: datetime.datetime | None = None
 
 
 class KnownProvider(generation.Known, Protocol):
@@ -118,7 +123,7 @@ _LOCK_AND_BUMP = (
     sa.update(models.ResourceProvider)
     .where(models.ResourceProvider.id == _locked.c.id)
     .values(generation=models.ResourceProvider.generation + 1)
-    .returning(*_FIELDS)
+    .returning(*_FIELDS, models.ResourceProvider.updated_at)
 )
 _IDS = sa.select(models.ResourceProvider.id)
 

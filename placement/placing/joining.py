@@ -17,6 +17,7 @@ from placement.objects.placement import Ground, WronglyAssumed
 from placement.operation import Context
 from placement.placing import placing
 from placement.placing.placing import Placing, Scene
+from placement.questions.placement import choosing
 from placement.questions.placement.choosing import Chosen
 from placement.questions.placement.filling import Choice
 from placement.schemas.placement import Order, Placements
@@ -133,7 +134,7 @@ def _write_together(
     }
     joint = origin.on(database, origin.default_of(database), origins)
     ground = Ground(consumers, (), {}, frozenset(), frozenset())
-    written = placing.write(joint, scene, claims, ground, attempts=1)
+    written = asked[0].write(joint, scene, claims, ground, attempts=1)
     done = {
         each.asked: each.asked.told(scene, each.chosen, each.placed, written)
         for each in parts
@@ -144,7 +145,7 @@ def _write_together(
 def _choose(scene: Scene, asked: Sequence[Placing]) -> Sequence[_Part]:
     """Choose for one request after the other; leave out those that are not served."""
     parts: list[_Part] = []
-    taken: list[Choice] = []
+    series = choosing.Series(scene.forest, asked[0].limits)
     served: set[str] = set()
     for each in asked:
         consumers = each.order.consumers
@@ -152,10 +153,9 @@ def _choose(scene: Scene, asked: Sequence[Placing]) -> Sequence[_Part]:
         # What is wrong with a request, or lacks, is found again when it tries alone.
         with contextlib.suppress(errors.ServiceError):
             if served.isdisjoint(consumers):
-                chosen = each.choose_beside(scene, taken)
+                chosen = each.choose_beside(scene, series)
         if chosen:
             served.update(consumers)
-            taken += chosen.choices
             placed = dict(zip(consumers, chosen.choices, strict=True))
             parts.append(_Part(each, chosen, placed))
     return parts

@@ -26,7 +26,7 @@ from placement.questions.explanation import explanation
 from placement.questions.explanation.explanation import ExplanationQuery
 from placement.questions.explanation.report import Wanted
 from placement.questions.placement import choosing, overlay
-from placement.questions.placement.choosing import Chosen, Present
+from placement.questions.placement.choosing import Chosen, Present, Series
 from placement.questions.placement.domain import domains_of
 from placement.questions.placement.filling import Choice
 from placement.schemas import explanation as explanation_wire
@@ -39,7 +39,6 @@ from placement_foundation.observing import telemetry
 
 # How long an explanation of why nothing fits may take, in seconds.
 EXPLAIN = 1
-NOBODY = Present({}, {})
 TAKEN = (
     "Other requests took the room that was found for this one, again and again. Please "
     "retry."
@@ -68,7 +67,7 @@ class Placing:
         self.database = database
         self.cache = context.forest_cache
         self.order = order
-        self._limits = candidate_query.order_of(context.settings).limits
+        self.limits = candidate_query.order_of(context.settings).limits
         spread = order.wish.spread
         self.beside = spread.beside if spread else ()
         self.wanted = [
@@ -105,24 +104,20 @@ class Placing:
         claims, ground = self.claims(placed), self._ground(scene, placed)
         seconds = self.order.lease_seconds
         try:
-            written = write(self.database, scene, claims, ground, seconds)
+            written = self.write(self.database, scene, claims, ground, seconds)
         except errors.ConcurrentUpdate as exc:
             self._keep(placed, exc.consumers if isinstance(exc, Refused) else ())
             return None
         return self.told(scene, chosen, placed, written)
 
-    def choose_beside(self, scene: Scene, taken: Iterable[Choice]) -> Chosen | None:
+    def choose_beside(self, scene: Scene, series: Series) -> Chosen | None:
         """Choose for all consumers, in what earlier choices for others leave.
 
         Return None if not all of them are new, or can be placed.
         """
         if not scene.existing.keys().isdisjoint(self.order.consumers):
             return None
-        wish, wanted = self.order.wish, len(self.order.consumers)
-        chosen = choosing.choose(
-            scene.forest, wish, wanted, NOBODY, self._limits, kept=taken
-        )
-        return chosen if len(chosen.choices) == wanted else None
+        return series.choose(self.order.wish, len(self.order.consumers))
 
     def claims(self, placed: Mapping[str, Choice]) -> list[Claim]:
         """Return the claims of the consumers that have been placed."""
@@ -160,15 +155,15 @@ class Placing:
         good = [self._good[uuid] for uuid in waiting if uuid in self._good]
         kept: Sequence[Choice] = ()
         if good and not wish.together:
-            kept = choosing.fitting(scene.forest, wish, good, present, self._limits)
+            kept = choosing.fitting(scene.forest, wish, good, present, self.limits)
         if kept:
             wanted = len(waiting) - len(kept)
             more = choosing.choose(
-                scene.forest, wish, wanted, present, self._limits, kept=kept
+                scene.forest, wish, wanted, present, self.limits, kept=kept
             )
             if len(more.choices) == wanted:
                 return dataclasses.replace(more, choices=(*kept, *more.choices))
-        return choosing.choose(scene.forest, wish, len(waiting), present, self._limits)
+        return choosing.choose(scene.forest, wish, len(waiting), present, self.limits)
 
     def _present(self, scene: Scene) -> Present:
         used = {
@@ -233,6 +228,33 @@ class Placing:
             frozenset(roots),
             frozenset(aggregates),
         )
+
+    def write(
+        self,
+        database: Database,
+        scene: Scene,
+        claims: Sequence[Claim],
+        ground: Ground,
+        lease_seconds: int | None = None,
+        *,
+        attempts: int = storage.ATTEMPTS,
+    ) -> Written:
+        """Write claims that were chosen in a scene, of this request or of several.
+
+        :raises Refused: there is no longer room for each of them
+        """
+        # Only the first attempt may rely on what was read before: the next one comes
+        # after a lost race.
+        known = [_known(scene, claims)]
+
+        def work(connection: sa.Connection) -> Written:
+            first = known.pop() if known else None
+            return placement.write(connection, claims, ground, lease_seconds, first)
+
+        written = database.write(work, attempts=attempts)
+        if self.cache and written.change:
+            self.cache.note_own(scene.forest, written.change, claims)
+        return written
 
     def _keep(self, placed: Mapping[str, Choice], refused: Collection[str]) -> None:
         """Remember the choices that were good until others changed the ground."""
@@ -311,30 +333,6 @@ def load_forest(connection: sa.Connection, placings: Sequence[Placing]) -> Scene
     class_ids = {name: known[name] for name in wanted & known.keys()}
     names = Names(frozenset(), class_ids, {}, (), are_assumed=True)
     return Scene(kept.forest, names, {}, {})
-
-
-def write(
-    database: Database,
-    scene: Scene,
-    claims: Sequence[Claim],
-    ground: Ground,
-    lease_seconds: int | None = None,
-    *,
-    attempts: int = storage.ATTEMPTS,
-) -> Written:
-    """Write claims that were chosen in a scene.
-
-    :raises Refused: there is no longer room for each of them
-    """
-    # Only the first attempt may rely on what was read before: the next one comes after
-    # a lost race.
-    known = [_known(scene, claims)]
-
-    def work(connection: sa.Connection) -> Written:
-        first = known.pop() if known else None
-        return placement.write(connection, claims, ground, lease_seconds, first)
-
-    return database.write(work, attempts=attempts)
 
 
 def _known(scene: Scene, claims: Iterable[Claim]) -> Known:

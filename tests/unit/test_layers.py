@@ -97,7 +97,7 @@ INNER = {
         {"project_usage"},
         {"cache"},
         {"kept"},
-        {"content", "fingerprint", "loading"},
+        {"content", "fingerprint", "loading", "own_change"},
         {"forest", "part", "reading"},
         {"block", "index", "vocabulary"},
         {"checksum", "watch"},

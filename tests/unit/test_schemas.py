@@ -20,7 +20,9 @@ def test_every_schema_is_right() -> None:
     # Programs need not check that whenever they start.
     for package in PACKAGES:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if ".schemas" in module.name or module.name.endswith((".routes", "openapi")):
+            if ".schemas" in module.name or module.name.endswith(
+                (".routes", "openapi")
+            ):
                 importlib.import_module(module.name)
     schemas = [each for each in gc.get_objects() if isinstance(each, Schema)]
     assert len(schemas) > 90

@@ -86,11 +86,58 @@ def choose(
     if wish.together:
         return asked.together(wish.together, occupied, present, wanted)
     here = asked.overlay(_listed(wish))
-    for choice in kept:
-        here.take(choice.amounts)
+    _take(here, kept)
     filling = asked.filling(here, occupied)
     choices = filling.place(asked.inside(here.trees()), wanted)
     return _chosen([filling], choices, wanted)
+
+
+class Series:
+    """Choices for several requests, each in what those before it leave.
+
+    They ask for hosts one by one: they have no spread, and prefer nothing. What is
+    needed to find hosts is prepared once for all that ask for the same.
+    """
+
+    def __init__(self, forest: Forest, limits: Limits) -> None:
+        self._forest = forest
+        self._limits = limits
+        self._rng = random.Random()
+        self._taken: list[Choice] = []
+        self._prepared: list[tuple[Wish, Overlay]] = []
+
+    def choose(self, wish: Wish, wanted: int) -> Chosen | None:
+        """Choose for all consumers of the next request; return None if that fails.
+
+        :raises BadRequest: a name does not exist
+        """
+        here = self._overlay(wish)
+        filling = Filling(self._forest, wish, here, Occupied(None), self._rng)
+        choices = filling.place(here.trees_from(self._rng.random()), wanted)
+        others = [each for each in self._prepared if each[1] is not here]
+        if len(choices) < wanted:
+            # What could be placed of it must not count, nor what has been spent on it.
+            self._prepared = others
+            return None
+        self._taken += choices
+        for _, other in others:
+            _take(other, choices)
+        return _chosen([filling], choices, wanted)
+
+    def _overlay(self, wish: Wish) -> Overlay:
+        for known, here in self._prepared:
+            if known == wish:
+                return here
+        check_names(self._forest, wish)
+        here = Overlay(self._forest, wish.request, self._limits, 0)
+        _take(here, self._taken)
+        self._prepared.append((wish, here))
+        return here
+
+
+def _take(here: Overlay, choices: Iterable[Choice]) -> None:
+    for choice in choices:
+        here.take(choice.amounts)
 
 
 def fitting(

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from placement.forest.forest import Forest
+from placement.forest.forest import Forest, Trees
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.search import engine
@@ -60,6 +60,11 @@ class Overlay:
     def trees(self) -> Iterator[Tree]:
         """Yield the trees that may serve, from the place where it starts."""
         return iter(self._base.trees)
+
+    def trees_from(self, start: float) -> Iterator[Tree]:
+        """Yield the trees that may serve, from another place on."""
+        trees = self._base.trees
+        return iter(trees.beginning(start) if isinstance(trees, Trees) else trees)
 
     def enlarge_share(self) -> None:
         """Give hosts that are hard to search a larger part of the budget."""
@@ -150,8 +155,7 @@ class Overlay:
 def _without(provider: Provider, resources: Mapping[str, int], times: int) -> Provider:
     inventories = dict(provider.inventories)
     for name, amount in resources.items():
-        used = inventories[name].used + times * amount
-        inventories[name] = dataclasses.replace(inventories[name], used=used)
+        inventories[name] = inventories[name].with_more(times * amount)
     return dataclasses.replace(provider, inventories=inventories)
 
 
