@@ -111,14 +111,17 @@ class Block:
                     rooms.setdefault(name, [*self.rooms[name]])[position] = room
             sharing = sharing or any(member.shares for member in tree.members)
         renewed = Block(
-            self.roots,
-            tuple(replaced),
-            self.single,
-            self.traits,
-            self.aggregates,
-            {**self.rooms, **{name: tuple(each) for name, each in rooms.items()}},
-            {**self.most, **{name: max(each) for name, each in rooms.items()}},
-            _list_sharing(replaced) if sharing else self.sharing,
+            roots=self.roots,
+            trees=tuple(replaced),
+            single=self.single,
+            traits=self.traits,
+            aggregates=self.aggregates,
+            rooms={
+                **self.rooms,
+                **{name: tuple(each) for name, each in rooms.items()},
+            },
+            most={**self.most, **{name: max(each) for name, each in rooms.items()}},
+            sharing=_list_sharing(replaced) if sharing else self.sharing,
         )
         if sums:
             _sums[renewed] = sums

@@ -1,7 +1,5 @@
 """A forest with the lists of changes that it has seen, and how it follows them."""
 
-import dataclasses
-import operator
 import time
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +11,7 @@ from placement.forest.fingerprint import Fingerprint
 from placement.forest.forest import Forest
 from placement.forest.own_change import OwnChanges
 from placement.forest.vocabulary import Vocabulary
-from placement.model.tree import Provider, Tree
+from placement.model.tree import Tree
 from placement.objects import change_log
 from placement.objects.change_log import Seen
 from placement_foundation.database import storage
@@ -72,7 +70,7 @@ def follow(
     changes: Mapping[int, str],
     own: OwnChanges | None = None,
 ) -> Kept:
-    """Return a forest with everything that has changed read again.
+    """Return a forest with everything that has changed as it is now.
 
     :param changes: the lists of changes that are other ones at the moment of the
         transaction, by shard
@@ -163,7 +161,4 @@ def _names(words: Vocabulary) -> tuple[object, ...]:
 
 
 def _rows(tree: Tree | None) -> list[object]:
-    return [_FIELDS(member) for member in tree.members] if tree else []
-
-
-_FIELDS = operator.attrgetter(*(each.name for each in dataclasses.fields(Provider)))
+    return list(map(reading.values_of, tree.members)) if tree else []

@@ -1,5 +1,6 @@
 """What writes of this process have made of trees, which need not be read again."""
 
+import collections
 import dataclasses
 import threading
 from collections.abc import Iterable, Mapping
@@ -9,9 +10,12 @@ from placement.forest.forest import Forest
 from placement.model.allocation import Claim
 from placement.model.tree import Provider, Tree
 from placement.objects.placement import Change
+from placement.objects.resource_provider import Locked
 
-# Of how many writes that is known. Each is followed within a second.
+# Of how many writes that is known, and of how many providers of each at most: a large
+# one is seldom followed tree by tree.
 MOST = 100
+MOST_PROVIDERS = 100
 
 
 class _OwnChange(NamedTuple):
@@ -38,6 +42,8 @@ class OwnChanges:
         :param forest: what the claims were chosen in
         :param claims: all that the write has added
         """
+        if len(change.providers) > MOST_PROVIDERS:
+            return
         changed = _after(forest, change, claims)
         with self._adding:
             self._known[change.token] = changed
@@ -61,29 +67,37 @@ class OwnChanges:
 def _after(
     forest: Forest, change: Change, claims: Iterable[Claim]
 ) -> dict[int, _OwnChange]:
-    taken: dict[str, dict[str, int]] = {uuid: {} for uuid in change.providers}
+    """Return the trees of the providers; nothing if one is not where it was."""
+    taken = collections.defaultdict[str, collections.Counter[str]](collections.Counter)
     for claim in claims:
         for uuid, resources in claim.amounts.items():
-            for name, amount in resources.items():
-                taken[uuid][name] = taken[uuid].get(name, 0) + amount
-    by_root: dict[int, dict[str, Provider]] = {}
+            taken[uuid].update(resources)
+    changed: dict[int, _OwnChange] = {}
     for uuid, locked in change.providers.items():
-        provider = forest.provider(uuid)
-        if provider:
-            after = dataclasses.replace(
-                provider,
-                inventories={
-                    name: each.with_more(taken[uuid].get(name, 0))
-                    for name, each in provider.inventories.items()
-                },
-                generation=locked.generation,
-                modified=locked.modified,
-            )
-            by_root.setdefault(locked.root_id, {})[uuid] = after
-    changed = {}
-    for root_id, members in by_root.items():
-        before = forest.tree(root_id)
-        if before:
-            staying = tuple(members.get(each.uuid, each) for each in before.members)
-            changed[root_id] = _OwnChange(before, Tree(staying, before.aggregates))
+        before = forest.tree(locked.root_id)
+        if before is None:
+            return {}
+        after = changed[locked.root_id].after if locked.root_id in changed else before
+        members = [
+            _having(each, locked, taken[uuid]) if each.uuid == uuid else each
+            for each in after.members
+        ]
+        if not any(each.uuid == uuid for each in members):
+            return {}
+        changed[locked.root_id] = _OwnChange(
+            before, Tree(tuple(members), before.aggregates)
+        )
     return changed
+
+
+def _having(provider: Provider, locked: Locked, taken: Mapping[str, int]) -> Provider:
+    """Return a provider as it is when more of it is used."""
+    return dataclasses.replace(
+        provider,
+        inventories={
+            name: each.with_more(taken.get(name, 0))
+            for name, each in provider.inventories.items()
+        },
+        generation=locked.generation,
+        modified=locked.modified,
+    )

@@ -169,7 +169,7 @@ _OF_ONE = _together(_provider.root_provider_id == sa.bindparam("root_id"))
 _WIDTH = len(_Row._fields)
 # The values of a provider's fields, in their order.
 _PROVIDER_FIELDS = [each.name for each in dataclasses.fields(Provider)]
-_VALUES = operator.attrgetter(*_PROVIDER_FIELDS)
+values_of = operator.attrgetter(*_PROVIDER_FIELDS)
 _INVENTORIES_AT = _PROVIDER_FIELDS.index("inventories")
 # How many columns a row of an inventory has before its fields.
 _BEFORE_FIELDS = 3
@@ -341,15 +341,12 @@ def _like(values: tuple[Any, ...], former: Provider | None) -> Provider:
     """
     if former is None:
         return Provider(*values)
-    shared = [
-        before if before == after else after
-        for before, after in zip(_VALUES(former), values, strict=True)
-    ]
-    if shared[_INVENTORIES_AT] is not former.inventories:
-        shared[_INVENTORIES_AT] = {
-            name: _same(former.inventories.get(name), inventory)
-            for name, inventory in shared[_INVENTORIES_AT].items()
-        }
+    shared = list(map(_same, values_of(former), values))
+    # In the order that they have now, which equal ones need not have had.
+    shared[_INVENTORIES_AT] = {
+        name: _same(former.inventories.get(name), inventory)
+        for name, inventory in values[_INVENTORIES_AT].items()
+    }
     return Provider(*shared)
 
 

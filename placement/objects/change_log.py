@@ -34,7 +34,7 @@ ALL = "*"
 _row = models.FOREST_STAMPS.c
 # The keys of the changes to record, and of the token with which they are recorded,
 # among the notes on a transaction.
-_CHANGES, _TOKEN = "changes", "token of changes"
+_CHANGES, _OWN_TOKEN = "changes", "token of changes"
 # Parts of the SQL of a statement: as parameters they would be put there each time.
 _comma: Any = sa.literal_column("','")
 _slash: Any = sa.literal_column("'/'")
@@ -187,7 +187,7 @@ def list_noted(connection: sa.Connection) -> list[dict[str, Any]]:
 def token_of(connection: sa.Connection) -> str:
     """Return the token with which the changes of a transaction are recorded."""
     noted = storage.notes(connection)
-    token: str = noted.setdefault(_TOKEN, secrets.token_hex(TOKEN_BYTES))
+    token: str = noted.setdefault(_OWN_TOKEN, secrets.token_hex(TOKEN_BYTES))
     return token
 
 

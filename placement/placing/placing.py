@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.forest import cache
+from placement.forest.cache import ForestCache
 from placement.forest.forest import Forest
 from placement.microversion import MAXIMUM
 from placement.model.allocation import Allocation, Claim, provider_uuids
@@ -104,7 +105,7 @@ class Placing:
         claims, ground = self.claims(placed), self._ground(scene, placed)
         seconds = self.order.lease_seconds
         try:
-            written = self.write(self.database, scene, claims, ground, seconds)
+            written = write(self.database, self.cache, scene, claims, ground, seconds)
         except errors.ConcurrentUpdate as exc:
             self._keep(placed, exc.consumers if isinstance(exc, Refused) else ())
             return None
@@ -229,33 +230,6 @@ class Placing:
             frozenset(aggregates),
         )
 
-    def write(
-        self,
-        database: Database,
-        scene: Scene,
-        claims: Sequence[Claim],
-        ground: Ground,
-        lease_seconds: int | None = None,
-        *,
-        attempts: int = storage.ATTEMPTS,
-    ) -> Written:
-        """Write claims that were chosen in a scene, of this request or of several.
-
-        :raises Refused: there is no longer room for each of them
-        """
-        # Only the first attempt may rely on what was read before: the next one comes
-        # after a lost race.
-        known = [_known(scene, claims)]
-
-        def work(connection: sa.Connection) -> Written:
-            first = known.pop() if known else None
-            return placement.write(connection, claims, ground, lease_seconds, first)
-
-        written = database.write(work, attempts=attempts)
-        if self.cache and written.change:
-            self.cache.note_own(scene.forest, written.change, claims)
-        return written
-
     def _keep(self, placed: Mapping[str, Choice], refused: Collection[str]) -> None:
         """Remember the choices that were good until others changed the ground."""
         self._good = {
@@ -333,6 +307,35 @@ def load_forest(connection: sa.Connection, placings: Sequence[Placing]) -> Scene
     class_ids = {name: known[name] for name in wanted & known.keys()}
     names = Names(frozenset(), class_ids, {}, (), are_assumed=True)
     return Scene(kept.forest, names, {}, {})
+
+
+def write(
+    database: Database,
+    forest_cache: ForestCache | None,
+    scene: Scene,
+    claims: Sequence[Claim],
+    ground: Ground,
+    lease_seconds: int | None = None,
+    *,
+    attempts: int = storage.ATTEMPTS,
+) -> Written:
+    """Write claims that were chosen in a scene.
+
+    :param forest_cache: what the scene's forest came from, and need not read again
+    :raises Refused: there is no longer room for each of them
+    """
+    # Only the first attempt may rely on what was read before: the next one comes after
+    # a lost race.
+    known = [_known(scene, claims)]
+
+    def work(connection: sa.Connection) -> Written:
+        first = known.pop() if known else None
+        return placement.write(connection, claims, ground, lease_seconds, first)
+
+    written = database.write(work, attempts=attempts)
+    if forest_cache and written.change:
+        forest_cache.note_own(scene.forest, written.change, claims)
+    return written
 
 
 def _known(scene: Scene, claims: Iterable[Claim]) -> Known:

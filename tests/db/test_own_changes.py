@@ -1,5 +1,6 @@
 """What a process has written itself it does not read again, and has it exactly."""
 
+import functools
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -10,10 +11,13 @@ import sqlalchemy as sa
 from placement.forest import kept, own_change
 from placement.forest.own_change import OwnChanges
 from placement.model.tree import Tree
+from placement_foundation.database.storage import Database
+from placement_foundation.database.trouble import LostRaceError
 from tests import backends
 from tests.client import new_uuid
 from tests.instances import Instance, Instances
 from tests.statements import statements
+from tests.threads import at_once
 
 FREE = "/allocation_candidates?resources=VCPU:1"
 # The beginning of the statement that reads trees.
@@ -107,9 +111,82 @@ def test_a_write_that_failed_has_changed_nothing(instances: Instances) -> None:
     one = instances.start()
     one.client.make_provider(VCPU=8)
     place(one)
-    backends.fail_next_commit(one.database)
-    place(one)
+    failed = fail_next_write(one.database)
+    assert len(place(one)) == 1
+    assert failed == [True]
     assert is_exact(one)
+    # Nor is the second attempt noted, which does not rely on what was read before.
+    assert len(one.keeper._own._known) == (1 if RETURNS else 0)
+
+
+def fail_next_write(database: Database) -> list[bool]:
+    """Make the next commit of a write lose a race; return whether it has."""
+    failed: list[bool] = []
+    writing: set[sa.Connection] = set()
+
+    def watch(
+        connection: sa.Connection, cursor: object, statement: str, *more: object
+    ) -> None:
+        if "UPDATE forest_stamps" in statement:
+            writing.add(connection)
+
+    def lose(connection: sa.Connection) -> None:
+        if connection in writing and not failed:
+            failed.append(True)
+            connection.connection.rollback()
+            raise LostRaceError
+
+    sa.event.listen(database.engine, "before_cursor_execute", watch)
+    sa.event.listen(database.engine, "commit", lose)
+    return failed
+
+
+def test_inventories_are_in_the_order_that_they_have_now(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    for name in ("CUSTOM_A", "CUSTOM_B"):
+        assert one.client.call("PUT", f"/resource_classes/{name}").status == 201
+    host = one.client.make_provider(CUSTOM_A=8, CUSTOM_B=8)
+    before = one.client.get(f"/resource_providers/{host}/inventories")
+    assert list(before["inventories"]) == ["CUSTOM_A", "CUSTOM_B"]
+    path = f"/resource_providers/{host}/inventories/CUSTOM_A"
+    call = other.client.call
+    assert call("DELETE", path).status == 204
+    assert call("DELETE", "/resource_classes/CUSTOM_A").status == 204
+    assert call("PUT", "/resource_classes/CUSTOM_A").status == 201
+    again = {
+        "resource_provider_generation": other.client.generation(host),
+        "inventories": before["inventories"],
+    }
+    path = f"/resource_providers/{host}/inventories"
+    assert call("PUT", path, again).status == 200
+    after = one.client.get(path)
+    assert after["inventories"] == before["inventories"]
+    assert list(after["inventories"]) == ["CUSTOM_B", "CUSTOM_A"]
+
+
+def test_threads_that_place_and_remove_keep_exactly_what_is_stored(
+    instances: Instances, found: list[int]
+) -> None:
+    one, other = instances.start(), instances.start()
+    for _ in range(3):
+        one.client.make_provider(VCPU=1000)
+    place(one)
+
+    def work(number: int) -> None:
+        instance = (one, other)[number % 2]
+        for step in range(12):
+            consumers = place(instance, 1 + step % 3)
+            assert is_exact(instance)
+            if step % 3 == 2:
+                path = f"/allocations/{consumers[0]}"
+                assert instance.client.call("DELETE", path).status == 204
+
+    at_once([functools.partial(work, number) for number in range(4)])
+    assert is_exact(one)
+    assert is_exact(other)
+    assert bool(found) == RETURNS
 
 
 def test_many_own_changes_are_not_kept_for_ever(
@@ -122,6 +199,11 @@ def test_many_own_changes_are_not_kept_for_ever(
         place(one)
     assert is_exact(one)
     assert len(one.keeper._own._known) == (3 if RETURNS else 0)
+    monkeypatch.setattr(own_change, "MOST_PROVIDERS", 0)
+    before = list(one.keeper._own._known)
+    place(one)
+    assert list(one.keeper._own._known) == before
+    assert is_exact(one)
 
 
 class _Cloud:

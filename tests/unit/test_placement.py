@@ -106,6 +106,68 @@ def test_requests_begin_at_random_places() -> None:
     assert len(found) > 80
 
 
+def series(cloud: list[Node]) -> choosing.Series:
+    return choosing.Series(forest_of(cloud), Limits(), random.Random(0))
+
+
+OF_TWO = Wish(Request((Group("", {"VCPU": 2}),)))
+
+
+def test_a_request_gets_what_those_before_it_leave() -> None:
+    following = series([host("a", 3), host("b", 2)])
+    chosen = [following.choose(Wish(ONE_CPU), wanted) for wanted in (2, 2, 2, 1)]
+    assert [each and len(each.choices) for each in chosen] == [2, 2, None, 1]
+    used = Counter[str]()
+    for each in chosen:
+        used.update(hosts(each) if each else {})
+    assert used == {"a": 3, "b": 2}
+    assert following.choose(Wish(ONE_CPU), 1) is None
+
+
+def test_requests_for_different_things_take_from_the_same_hosts() -> None:
+    following = series([host("a", 5)])
+    wishes = [Wish(ONE_CPU), OF_TWO, Wish(ONE_CPU), OF_TWO, Wish(ONE_CPU), OF_TWO]
+    chosen = [following.choose(wish, 1) for wish in wishes]
+    assert [each is not None for each in chosen] == [True] * 3 + [False, True, False]
+
+
+def test_requests_in_a_series_share_what_others_share() -> None:
+    hosts_of_rack = [host(name, 9, aggregates=("rack",)) for name in ("a", "b")]
+    disk = Node(
+        "disk",
+        None,
+        {"DISK_GB": Inventory(3)},
+        frozenset({SHARING}),
+        frozenset({"rack"}),
+    )
+    following = series([*hosts_of_rack, disk])
+    wish = Wish(Request((Group("", {"VCPU": 1, "DISK_GB": 1}),)))
+    chosen = [following.choose(wish, 1) for _ in range(4)]
+    assert [each is not None for each in chosen] == [True, True, True, False]
+    assert following.choose(Wish(ONE_CPU), 15) is not None
+
+
+def test_requests_in_a_series_begin_at_random_places() -> None:
+    following = series([host(f"h{number}", 1) for number in range(600)])
+    found = [following.choose(Wish(ONE_CPU), 1) for _ in range(100)]
+    begun = [int(each.choices[0].host.uuid[1:]) for each in found if each]
+    assert len(set(begun)) == 100
+    assert max(begun) - min(begun) > 300
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        Wish(ONE_CPU, spread=Spread(Domains(), 1)),
+        Wish(ONE_CPU, together=Domains()),
+        Wish(ONE_CPU, prefer=(Preference(Quality.FREE, "VCPU", 1),)),
+    ],
+    ids=["spread", "together", "prefer"],
+)
+def test_whoever_compares_hosts_is_not_chosen_for_in_a_series(wish: Wish) -> None:
+    assert series([host("a", 5)]).choose(wish, 1) is None
+
+
 def test_at_most_so_many_per_host() -> None:
     spread = Spread(Domains(), 2)
     chosen = choose([host("a", 8), host("b", 8)], 10, spread=spread)

@@ -95,30 +95,38 @@ def choose(
 class Series:
     """Choices for several requests, each in what those before it leave.
 
-    They ask for hosts one by one: they have no spread, and prefer nothing. What is
-    needed to find hosts is prepared once for all that ask for the same.
+    What is needed to find hosts is prepared once for all that ask for the same.
     """
 
-    def __init__(self, forest: Forest, limits: Limits) -> None:
+    def __init__(
+        self, forest: Forest, limits: Limits, rng: random.Random | None = None
+    ) -> None:
         self._forest = forest
         self._limits = limits
-        self._rng = random.Random()
+        self._rng = rng or random.Random()
         self._taken: list[Choice] = []
         self._prepared: list[tuple[Wish, Overlay]] = []
 
     def choose(self, wish: Wish, wanted: int) -> Chosen | None:
-        """Choose for all consumers of the next request; return None if that fails.
+        """Choose for all consumers of the next request.
+
+        Return None if there is no room for all, or if hosts have to be compared.
 
         :raises BadRequest: a name does not exist
         """
+        if wish.names_all:
+            return None
         here = self._overlay(wish)
+        others = [each for each in self._prepared if each[1] is not here]
+        # What is taken for a request that fails must not count.
+        self._prepared = others.copy()
         filling = Filling(self._forest, wish, here, Occupied(None), self._rng)
         choices = filling.place(here.trees_from(self._rng.random()), wanted)
-        others = [each for each in self._prepared if each[1] is not here]
         if len(choices) < wanted:
-            # What could be placed of it must not count, nor what has been spent on it.
-            self._prepared = others
             return None
+        if not filling.has_tried_harder:
+            # Each request has a budget of its own for hosts that are hard to search.
+            self._prepared.append((wish, here))
         self._taken += choices
         for _, other in others:
             _take(other, choices)
@@ -131,7 +139,6 @@ class Series:
         check_names(self._forest, wish)
         here = Overlay(self._forest, wish.request, self._limits, 0)
         _take(here, self._taken)
-        self._prepared.append((wish, here))
         return here
 
 

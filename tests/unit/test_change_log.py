@@ -1,0 +1,56 @@
+"""What two moments of the log of changes say of the trees between them."""
+
+import pytest
+
+from placement.objects import change_log
+from placement.objects.change_log import TOKEN_LENGTH, Seen, changed_between
+
+A, B, C, D = (letter * TOKEN_LENGTH for letter in "abcd")
+
+
+def listed(*entries: str) -> str:
+    """Return a list of changes, the newest first."""
+    return "".join(f"{entry};" for entry in entries)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        pytest.param([f"{A} 1"], [f"{A} 1"], {}, id="the same moment"),
+        pytest.param([f"{A} 1"], [f"{B} 2 3", f"{A} 1"], {2: B, 3: B}, id="one write"),
+        pytest.param(
+            [f"{A} 1"],
+            [f"{C} 2 5", f"{B} 2", f"{A} 1"],
+            {2: "", 5: C},
+            id="a tree that two writes have changed",
+        ),
+        pytest.param(
+            [f"{A} 1"],
+            [f"{D} 2", f"{C} 2", f"{B} 2", f"{A} 1"],
+            {2: ""},
+            id="three writes",
+        ),
+        pytest.param(
+            [f"{B} 2 3", f"{A} 1"], [f"{A} 1"], {2: "", 3: ""}, id="an earlier moment"
+        ),
+        pytest.param([f"{A} 1"], [f"{C} 2", f"{B} *", f"{A} 1"], None, id="all trees"),
+        pytest.param([f"{A} 1"], [f"{C} 2", f"{B} 3"], None, id="too many since"),
+        pytest.param(
+            [f"{A} 1"], [f"{B} 2", A[:-1]], None, id="a list that was cut off"
+        ),
+    ],
+)
+def test_what_has_changed_and_by_which_write(
+    before: list[str], after: list[str], changed: dict[int, str] | None
+) -> None:
+    assert changed_between(listed(*before), listed(*after)) == changed
+
+
+def test_a_write_of_trees_of_several_shards_has_one_token() -> None:
+    lists = [listed(f"{A} {shard}") for shard in range(change_log.ROWS)]
+    heads = (A * change_log.ROWS).encode()
+    before = Seen(lists, heads)
+    after = before.replace({3: listed(f"{B} 3 259", lists[3][:-1]), 4: f"{B} 4;{A} 4;"})
+    assert before.changed_roots(after, 10) == {3: B, 259: B, 4: B}
+    assert after.changed_roots(before, 10) == {3: "", 259: "", 4: ""}
+    assert before.changed_roots(after, 2) is None
