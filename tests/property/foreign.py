@@ -246,7 +246,12 @@ class ForeignWriter:
         """Move an allocation to another provider, whose generation alone is raised."""
         for row in self.rows(Allocation):
             of_class = Inventory.resource_class_id == row.resource_class_id
-            elsewhere = Inventory.resource_provider_id != row.resource_provider_id
+            # Not where the consumer uses the class already.
+            using = sa.select(Allocation.resource_provider_id).where(
+                Allocation.consumer_id == row.consumer_id,
+                Allocation.resource_class_id == row.resource_class_id,
+            )
+            elsewhere = Inventory.resource_provider_id.not_in(using)
             for inventory in self.rows(Inventory, of_class, elsewhere)[:1]:
                 self.update(
                     Allocation,
