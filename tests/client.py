@@ -100,6 +100,20 @@ class Client:
         """Replace the allocations of a consumer, by default a new one."""
         return self.call("PUT", f"/allocations/{consumer}", wants(amounts, **about))
 
+    def place(
+        self, consumers: list[str], query: str = "resources=VCPU:1", **more: Any
+    ) -> Answer:
+        """Choose hosts for new consumers and claim them, in one request."""
+        body = {
+            "query": query,
+            "consumers": consumers,
+            "project_id": "team-blue",
+            "user_id": "robot-7",
+            "consumer_type": "INSTANCE",
+            **more,
+        }
+        return self.call("POST", "/ledger/v1/placements", body)
+
     def usages(self, provider: str) -> dict[str, int]:
         document = self.get(f"/resource_providers/{provider}/usages")
         return dict(document["usages"])

@@ -110,12 +110,9 @@ class Block:
                 if self.rooms[name][position] != room:
                     rooms.setdefault(name, [*self.rooms[name]])[position] = room
             sharing = sharing or any(member.shares for member in tree.members)
-        renewed = Block(
-            roots=self.roots,
+        renewed = dataclasses.replace(
+            self,
             trees=tuple(replaced),
-            single=self.single,
-            traits=self.traits,
-            aggregates=self.aggregates,
             rooms={
                 **self.rooms,
                 **{name: tuple(each) for name, each in rooms.items()},
@@ -189,8 +186,7 @@ def _rooms_of(tree: Tree) -> dict[str, int]:
 def _are_indexed_alike(one: Tree, other: Tree) -> bool:
     """Return whether two trees differ only in their room, or not at all."""
     return len(one.members) == len(other.members) and all(
-        # Comparing a set with itself takes as long as with another one.
-        (before.traits is after.traits or before.traits == after.traits)
+        before.traits == after.traits
         and before.aggregates == after.aggregates
         and before.inventories.keys() == after.inventories.keys()
         for before, after in zip(one.members, other.members, strict=True)

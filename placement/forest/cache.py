@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -15,11 +15,9 @@ from placement.forest.forest import Forest
 from placement.forest.kept import Kept
 from placement.forest.own_change import OwnChanges
 from placement.forest.part import Part
-from placement.model.allocation import Claim
 from placement.objects import change_log, exact_match
 from placement.objects.change_log import Nearby
 from placement.objects.journal import keeping
-from placement.objects.placement import Change
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
 from placement_foundation.serving import interpreter
@@ -97,7 +95,7 @@ class ForestCache:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._own = OwnChanges()
+        self.own_changes = OwnChanges()
         self._kept: Kept | None = None
         self._observed: Kept | None = None
         # When an unrecorded change was found; None if what is kept is trusted.
@@ -116,14 +114,6 @@ class ForestCache:
     def is_keeping(self) -> bool:
         """Whether there is a forest, and it is trusted."""
         return self._kept is not None
-
-    def note_own(self, forest: Forest, change: Change, claims: Iterable[Claim]) -> None:
-        """Note what a write that has ended has changed, which need not be read again.
-
-        :param forest: what the claims were chosen in
-        :param claims: all that the write has added
-        """
-        self._own.add(forest, change, claims)
 
     def load(self, connection: sa.Connection) -> Kept | None:
         """Return what is kept, as the transaction sees it; None if nothing is."""
@@ -220,7 +210,7 @@ class ForestCache:
         self._complain(changes is None)
         if changes is None:
             return None
-        return kept.follow(connection, base, changes, self._own)
+        return kept.follow(connection, base, changes, self.own_changes)
 
     def _load_nearby(
         self, connection: sa.Connection, key: str, value: str

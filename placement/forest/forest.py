@@ -57,7 +57,7 @@ class Forest:
     def around(
         self,
         request: Request,
-        start: float,
+        start: float = 0.0,
         aggregates: frozenset[str] | None = None,
     ) -> Snapshot:
         """Return what ``relevant`` does, from some place on and round to it.

@@ -68,7 +68,7 @@ def follow(
     connection: sa.Connection,
     base: Kept,
     changes: Mapping[int, str],
-    own: OwnChanges | None = None,
+    own: OwnChanges,
 ) -> Kept:
     """Return a forest with everything that has changed as it is now.
 
@@ -86,7 +86,7 @@ def follow(
     if changed is None or _are_renamed(base.forest.vocabulary, words):
         return read_all(connection, seen)
     telemetry.record(measure.FOREST_REFRESHES, extent="changes")
-    known = own.find(changed, base.forest) if own else {}
+    known = own.find(changed, base.forest)
     unknown = changed.keys() - known.keys()
     trees = reading.load(connection, words, unknown, base.forest.provider) | known
     grown = base.forest.replace(words, changed, trees)

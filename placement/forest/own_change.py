@@ -1,13 +1,13 @@
 """What writes of this process have made of trees, which need not be read again."""
 
-import collections
 import dataclasses
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from placement.forest.forest import Forest
-from placement.model.allocation import Claim
+from placement.model.allocation import Place
+from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider, Tree
 from placement.objects.placement import Change
 from placement.objects.resource_provider import Locked
@@ -36,15 +36,14 @@ class OwnChanges:
         self._known: dict[str, Mapping[int, _OwnChange]] = {}
         self._adding = threading.Lock()
 
-    def add(self, forest: Forest, change: Change, claims: Iterable[Claim]) -> None:
+    def add(self, forest: Forest, change: Change) -> None:
         """Add a write that has ended.
 
-        :param forest: what the claims were chosen in
-        :param claims: all that the write has added
+        :param forest: what its claims were chosen in
         """
         if len(change.providers) > MOST_PROVIDERS:
             return
-        changed = _after(forest, change, claims)
+        changed = _after(forest, change)
         with self._adding:
             self._known[change.token] = changed
             while len(self._known) > MOST:
@@ -64,39 +63,32 @@ class OwnChanges:
         return found
 
 
-def _after(
-    forest: Forest, change: Change, claims: Iterable[Claim]
-) -> dict[int, _OwnChange]:
+def _after(forest: Forest, change: Change) -> dict[int, _OwnChange]:
     """Return the trees of the providers; nothing if one is not where it was."""
-    taken = collections.defaultdict[str, collections.Counter[str]](collections.Counter)
-    for claim in claims:
-        for uuid, resources in claim.amounts.items():
-            taken[uuid].update(resources)
     changed: dict[int, _OwnChange] = {}
     for uuid, locked in change.providers.items():
         before = forest.tree(locked.root_id)
-        if before is None:
+        if before is None or all(each.uuid != uuid for each in before.members):
             return {}
         after = changed[locked.root_id].after if locked.root_id in changed else before
         members = [
-            _having(each, locked, taken[uuid]) if each.uuid == uuid else each
+            _having(each, locked, change.inventories) if each.uuid == uuid else each
             for each in after.members
         ]
-        if not any(each.uuid == uuid for each in members):
-            return {}
         changed[locked.root_id] = _OwnChange(
             before, Tree(tuple(members), before.aggregates)
         )
     return changed
 
 
-def _having(provider: Provider, locked: Locked, taken: Mapping[str, int]) -> Provider:
-    """Return a provider as it is when more of it is used."""
+def _having(
+    provider: Provider, locked: Locked, inventories: Mapping[Place, InventoryUsage]
+) -> Provider:
+    """Return a provider as it is since it was locked."""
     return dataclasses.replace(
         provider,
         inventories={
-            name: each.with_more(taken.get(name, 0))
-            for name, each in provider.inventories.items()
+            name: inventories[provider.uuid, name] for name in provider.inventories
         },
         generation=locked.generation,
         modified=locked.modified,

@@ -46,7 +46,7 @@ class InventoryUsage(Inventory):
         return cls(**members_of(inventory), used=used)
 
     def with_more(self, amount: int) -> "InventoryUsage":
-        """Return the same inventory when more of it is used."""
+        """Return the same inventory when more of it is used; less, if negative."""
         return dataclasses.replace(self, used=self.used + amount) if amount else self
 
     @property

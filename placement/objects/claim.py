@@ -1,6 +1,5 @@
 """What consumers claim, and whether there is room for it: capacity and constraints."""
 
-import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -64,7 +63,7 @@ def check_room(
     """
     _check_inventories(claims, inventories)
     left = {
-        place: _take(inventory, -freed.get(place, 0))
+        place: inventory.with_more(-freed.get(place, 0))
         for place, inventory in inventories.items()
     }
     for claim in claims:
@@ -74,20 +73,21 @@ def check_room(
                 if place not in left:
                     raise _no_inventory([name], [uuid])
                 _check_amount(place, amount, left[place], inventories[place].used)
-                left[place] = _take(left[place], amount)
+                left[place] = left[place].with_more(amount)
 
 
-def list_refused(
+def take(
     claims: Iterable[Claim],
     inventories: Mapping[Place, InventoryUsage],
     freed: Mapping[Place, int],
-) -> list[Claim]:
-    """Return the claims that do not fit, given those before them that do.
+) -> tuple[list[Claim], dict[Place, InventoryUsage]]:
+    """Return the claims that do not fit, and the inventories with all others taken.
 
-    The parameters are those of ``check_room``.
+    A claim fits given those before it that do. The parameters are those of
+    ``check_room``.
     """
     left = {
-        place: _take(inventory, -freed.get(place, 0))
+        place: inventory.with_more(-freed.get(place, 0))
         for place, inventory in inventories.items()
     }
     refused = []
@@ -102,10 +102,10 @@ def list_refused(
             for place, amount in amounts.items()
         ):
             for place, amount in amounts.items():
-                left[place] = _take(left[place], amount)
+                left[place] = left[place].with_more(amount)
         else:
             refused.append(claim)
-    return refused
+    return refused, left
 
 
 def _check_inventories(claims: Collection[Claim], inventories: Iterable[Place]) -> None:
@@ -131,10 +131,6 @@ def _check_amount(
         raise _refusal(place, "violate inventory constraints")
     if not inventory.holds(amount) and inventory.used + amount > used_before:
         raise _refusal(place, "exceed the capacity")
-
-
-def _take(inventory: InventoryUsage, amount: int) -> InventoryUsage:
-    return dataclasses.replace(inventory, used=inventory.used + amount)
 
 
 def _no_inventory(names: Iterable[str], uuids: Iterable[str]) -> errors.Conflict:

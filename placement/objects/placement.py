@@ -68,11 +68,13 @@ class Known:
 class Change:
     """What has become of the providers of claims, of which the rest was known.
 
-    ``token`` is that of the change in the log of changes; the providers are by UUID.
+    ``token`` is that of the change in the log of changes. The providers are by UUID;
+    ``inventories`` are all that they have, with the claims taken.
     """
 
     token: str
     providers: Mapping[str, Locked]
+    inventories: Mapping[Place, InventoryUsage]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ def write(
         inventories = claim.load_inventories(
             connection, own.providers.values(), names.class_ids
         )
-    refused = claim.list_refused(claims, inventories, allocation.sum_up(own.rows))
+    refused, left = claim.take(claims, inventories, allocation.sum_up(own.rows))
     if refused:
         raise Refused([each.consumer.uuid for each in refused])
     if names.are_assumed:
@@ -163,17 +165,18 @@ def write(
         ids = consumer.load_ids(connection, placed)
         consumers = {key: uuid for uuid, key in ids.items()}
         end = lease.replace(connection, consumers, lease_seconds)
-    change = _change(connection, held) if is_known else None
+    change = _change(connection, held, left) if is_known else None
     return Written({uuid: _next(own, uuid) for uuid in placed}, end, change)
 
 
-def _change(connection: sa.Connection, held: Held) -> Change | None:
-    """Return what has become of locked providers; None if that is not known."""
-    if not held.bumped or any(
-        each.modified is None for each in held.providers.values()
-    ):
+def _change(
+    connection: sa.Connection, held: Held, left: Mapping[Place, InventoryUsage]
+) -> Change | None:
+    """Return what has become of locked providers; None if the time is not known."""
+    locked = held.providers
+    if any(each.modified is None for each in locked.values()):
         return None
-    return Change(change_log.token_of(connection), held.providers)
+    return Change(change_log.token_of(connection), locked, left)
 
 
 def _known_inventories(

@@ -334,7 +334,7 @@ def write(
 
     written = database.write(work, attempts=attempts)
     if forest_cache and written.change:
-        forest_cache.note_own(scene.forest, written.change, claims)
+        forest_cache.own_changes.add(scene.forest, written.change)
     return written
 
 

@@ -51,20 +51,6 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return numbers
 
 
-def place(
-    client: Client, consumers: list[str], query: str = "resources=VCPU:1", **more: Any
-) -> Answer:
-    body = {
-        "query": query,
-        "consumers": consumers,
-        "project_id": "team-blue",
-        "user_id": "robot-7",
-        "consumer_type": "INSTANCE",
-        **more,
-    }
-    return client.call("POST", "/ledger/v1/placements", body)
-
-
 def uuids(number: int) -> list[str]:
     return [new_uuid() for _ in range(number)]
 
@@ -110,10 +96,10 @@ def test_several_requests_take_hardly_more_statements_than_one(
     client: Client, gathering: Gathering[Any, Any], database: Database
 ) -> None:
     client.make_provider(VCPU=100)
-    place(client, uuids(1))
+    client.place(uuids(1))
     counts = []
     for number in (1, 8):
-        calls = [functools.partial(place, client, uuids(1)) for _ in range(number)]
+        calls = [functools.partial(client.place, uuids(1)) for _ in range(number)]
         with statements(database, of_all_threads=True) as executed:
             assert statuses(together(gathering, calls)) == [201] * number
         work = [each for each in executed if not each.startswith(("SET ", "BEGIN"))]
@@ -130,7 +116,7 @@ def test_each_gets_its_own_answer(
     providers = {client.make_provider(VCPU=2) for _ in range(3)}
     warm_up(client)
     wanted = [uuids(1), uuids(2), uuids(1)]
-    calls = [functools.partial(place, client, each) for each in wanted]
+    calls = [functools.partial(client.place, each) for each in wanted]
     answers = together(gathering, calls)
     assert statuses(answers) == [201] * 3
     for consumers, answer in zip(wanted, answers, strict=True):
@@ -151,7 +137,7 @@ def test_together_they_take_no_more_than_there_is(
 ) -> None:
     provider = client.make_provider(VCPU=5)
     warm_up(client)
-    calls = [functools.partial(place, client, uuids(2)) for _ in range(4)]
+    calls = [functools.partial(client.place, uuids(2)) for _ in range(4)]
     answers = together(gathering, calls)
     assert sorted(statuses(answers)) == [201, 201, 409, 409]
     refused = [answer for answer in answers if answer.status == 409]
@@ -171,7 +157,7 @@ def test_different_wishes_see_what_the_others_take(
         "resources=MEMORY_MB:3",
         "resources=DISK_GB:1",
     ]
-    calls = [functools.partial(place, client, uuids(1), query) for query in queries]
+    calls = [functools.partial(client.place, uuids(1), query) for query in queries]
     assert statuses(together(gathering, calls)) == [201] * 4
     assert client.usages(provider) == {"VCPU": 8, "MEMORY_MB": 4}
 
@@ -182,14 +168,14 @@ def test_what_is_wrong_with_one_harms_no_other(
     provider = client.make_provider(VCPU=8)
     warm_up(client)
     existing = uuids(1)
-    assert place(client, existing).status == 201
+    assert client.place(existing).status == 201
     calls = [
-        functools.partial(place, client, uuids(1)),
-        functools.partial(place, client, uuids(1), "resources=CUSTOM_NOWHERE:1"),
-        functools.partial(place, client, uuids(1), "resources=VCPU:9"),
-        functools.partial(place, client, existing),
-        functools.partial(place, client, existing, user_id="somebody-else"),
-        functools.partial(place, client, uuids(1)),
+        functools.partial(client.place, uuids(1)),
+        functools.partial(client.place, uuids(1), "resources=CUSTOM_NOWHERE:1"),
+        functools.partial(client.place, uuids(1), "resources=VCPU:9"),
+        functools.partial(client.place, existing),
+        functools.partial(client.place, existing, user_id="somebody-else"),
+        functools.partial(client.place, uuids(1)),
     ]
     answers = together(gathering, calls)
     assert joined == [2]
@@ -205,7 +191,7 @@ def test_whose_project_user_or_type_is_new_is_placed_with_the_others(
 ) -> None:
     client.make_provider(VCPU=8)
     warm_up(client)
-    assert place(client, uuids(1)).status == 201
+    assert client.place(uuids(1)).status == 201
     new: dict[str, Any] = {
         "project_id": "team-new",
         "user_id": "robot-new",
@@ -214,8 +200,8 @@ def test_whose_project_user_or_type_is_new_is_placed_with_the_others(
     for name, value in new.items():
         one, other = uuids(1), uuids(1)
         calls = [
-            functools.partial(place, client, one),
-            functools.partial(place, client, other, **{name: value}),
+            functools.partial(client.place, one),
+            functools.partial(client.place, other, **{name: value}),
         ]
         assert statuses(together(gathering, calls)) == [201, 201]
         stored = client.get(f"/allocations/{other[0]}")
@@ -228,7 +214,7 @@ def test_what_is_left_behind_of_a_consumer_is_replaced(
 ) -> None:
     provider = client.make_provider(VCPU=8)
     warm_up(client)
-    assert place(client, uuids(1)).status == 201
+    assert client.place(uuids(1)).status == 201
     again, other = uuids(1), uuids(1)
 
     def leave_behind(connection: sa.Connection) -> None:
@@ -241,7 +227,7 @@ def test_what_is_left_behind_of_a_consumer_is_replaced(
         connection.execute(sa.insert(row), values)
 
     database.write(leave_behind)
-    calls = [functools.partial(place, client, each) for each in (again, other)]
+    calls = [functools.partial(client.place, each) for each in (again, other)]
     assert statuses(together(gathering, calls)) == [201, 201]
     assert client.usages(provider) == {"VCPU": 3}
 
@@ -252,9 +238,9 @@ def test_what_cannot_be_looked_up_is_refused_to_its_own_request_only(
     client.make_provider(VCPU=8)
     warm_up(client)
     calls = [
-        functools.partial(place, client, uuids(1)),
-        functools.partial(place, client, uuids(1), project_id="team\0blue"),
-        functools.partial(place, client, uuids(1)),
+        functools.partial(client.place, uuids(1)),
+        functools.partial(client.place, uuids(1), project_id="team\0blue"),
+        functools.partial(client.place, uuids(1)),
     ]
     assert statuses(together(gathering, calls)) == [201, 400, 201]
 
@@ -271,7 +257,7 @@ def test_who_waits_for_a_lock_holds_up_others_for_one_attempt_at_most(
     monkeypatch.setattr(storage, "PATIENCE", 20)
     lock = sa.select(models.ResourceProvider.id).with_for_update()
     calls = [
-        functools.partial(place, client, uuids(1), f"resources=VCPU:1&in_tree={each}")
+        functools.partial(client.place, uuids(1), f"resources=VCPU:1&in_tree={each}")
         for each in (locked, free)
     ]
     released = threading.Event()
@@ -299,7 +285,7 @@ def test_one_consumer_of_two_requests_is_placed_once(
     provider = client.make_provider(VCPU=8)
     warm_up(client)
     same = uuids(1)
-    calls = [functools.partial(place, client, same) for _ in range(3)]
+    calls = [functools.partial(client.place, same) for _ in range(3)]
     answers = together(gathering, calls)
     assert sorted(statuses(answers)) == [200, 200, 201]
     assert client.usages(provider) == {"VCPU": 1}
@@ -313,7 +299,7 @@ def test_the_journal_says_which_request_placed_whom(
     # The user of each is who asks.
     asking = {f"user-{number}": uuids(1)[0] for number in range(4)}
     calls = [
-        functools.partial(place, client.known_as(user), [consumer])
+        functools.partial(client.known_as(user).place, [consumer])
         for user, consumer in asking.items()
     ]
     assert statuses(together(gathering, calls)) == [201] * 4
@@ -343,7 +329,7 @@ def test_a_lost_race_is_tried_again_by_each_and_an_outage_by_none(
         raise errors.DatabaseUnavailable("Please retry.") from lost
 
     monkeypatch.setattr(joining, "_run_together", fail)
-    calls = [functools.partial(place, client, uuids(1)) for _ in range(3)]
+    calls = [functools.partial(client.place, uuids(1)) for _ in range(3)]
     answers = together(gathering, calls)
     assert statuses(answers) == [503 if is_away else 201] * 3
     assert client.usages(provider) == {"VCPU": 0 if is_away else 3}
@@ -363,7 +349,7 @@ def test_a_host_that_others_fill_meanwhile_is_left_for_another(
         return parts
 
     monkeypatch.setattr(joining, "_choose", choose_slowly)
-    calls = [functools.partial(place, client, uuids(1)) for _ in range(3)]
+    calls = [functools.partial(client.place, uuids(1)) for _ in range(3)]
     assert statuses(together(gathering, calls)) == [201] * 3
     used = [client.usages(each)["VCPU"] for each in (full, *others)]
     assert sum(used) == 5
@@ -405,5 +391,5 @@ def test_nobody_waits_for_what_may_take_long(
         return run(asked)
 
     monkeypatch.setattr(joining, "_run", watch)
-    assert place(client, uuids(number), **more).status in (200, 201)
+    assert client.place(uuids(number), **more).status in (200, 201)
     assert bool(seen) == joins

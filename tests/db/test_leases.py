@@ -342,17 +342,8 @@ def test_without_the_table_only_leases_are_missing(empty: Database) -> None:
     consumer = claim(client, provider, 60)
     with empty.engine.begin() as connection:
         models.LEASES.drop(connection)
-    body = {
-        "query": "resources=VCPU:1",
-        "consumers": [new_uuid()],
-        "project_id": "blue",
-        "user_id": "ann",
-        "consumer_type": "INSTANCE",
-    }
-    path = "/ledger/v1/placements"
     for dry_run in (False, True):
-        wanted = {**body, "lease_seconds": 60, "dry_run": dry_run}
-        refused = client.call("POST", path, wanted)
+        refused = client.place([new_uuid()], lease_seconds=60, dry_run=dry_run)
         assert refused.status == 503
         assert lease.REMEDY in refused.detail
         assert refused.code == "placement.no_leases"
@@ -360,5 +351,5 @@ def test_without_the_table_only_leases_are_missing(empty: Database) -> None:
         assert renew(client, consumer, 60) == 503
         assert client.get("/ledger/v1/leases") == {"leases": [], "marker": None}
         assert leasing.end_all_due(empty) == 0
-    assert client.call("POST", path, body).status == 201
+    assert client.place([new_uuid()]).status == 201
     assert client.call("DELETE", f"/allocations/{consumer}").status == 204

@@ -45,15 +45,7 @@ def place(
 ) -> list[str]:
     """Place new consumers, and return them."""
     consumers = [new_uuid() for _ in range(number)]
-    body = {
-        "query": query,
-        "consumers": consumers,
-        "project_id": "team-blue",
-        "user_id": "robot-7",
-        "consumer_type": "INSTANCE",
-        "at_least": 1,
-    }
-    answer = instance.client.call("POST", "/ledger/v1/placements", body)
+    answer = instance.client.place(consumers, query, at_least=1)
     # 409: there is no room for any.
     assert answer.status in (201, 409), answer
     placed = answer.document["placements"] if answer.status == 201 else ()
@@ -116,7 +108,7 @@ def test_a_write_that_failed_has_changed_nothing(instances: Instances) -> None:
     assert failed == [True]
     assert is_exact(one)
     # Nor is the second attempt noted, which does not rely on what was read before.
-    assert len(one.keeper._own._known) == (1 if RETURNS else 0)
+    assert len(one.keeper.own_changes._known) == (1 if RETURNS else 0)
 
 
 def fail_next_write(database: Database) -> list[bool]:
@@ -198,11 +190,11 @@ def test_many_own_changes_are_not_kept_for_ever(
     for _ in range(6):
         place(one)
     assert is_exact(one)
-    assert len(one.keeper._own._known) == (3 if RETURNS else 0)
+    assert len(one.keeper.own_changes._known) == (3 if RETURNS else 0)
     monkeypatch.setattr(own_change, "MOST_PROVIDERS", 0)
-    before = list(one.keeper._own._known)
+    before = list(one.keeper.own_changes._known)
     place(one)
-    assert list(one.keeper._own._known) == before
+    assert list(one.keeper.own_changes._known) == before
     assert is_exact(one)
 
 

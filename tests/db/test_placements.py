@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 Meanwhile: TypeAlias = Callable[[Callable[[], object]], None]
 
 
-def body(consumers: list[str], **members: Any) -> dict[str, Any]:
-    return {
-        "query": "resources=VCPU:1",
-        "consumers": consumers,
-        "project_id": "team-blue",
-        "user_id": "robot-7",
-        "consumer_type": "INSTANCE",
-        **members,
-    }
-
-
-def place(client: Client, consumers: list[str], **members: Any) -> Answer:
-    return client.call("POST", "/ledger/v1/placements", body(consumers, **members))
-
-
 def uuids(number: int) -> list[str]:
     return [new_uuid() for _ in range(number)]
 
@@ -55,7 +40,7 @@ def client(application: "WSGIApplication") -> Client:
 def test_what_is_told_is_what_is_stored(client: Client) -> None:
     for _ in range(3):
         client.make_provider(VCPU=4)
-    answer = place(client, uuids(10))
+    answer = client.place(uuids(10))
     assert answer.status == 201
     for each in answer.document["placements"]:
         stored = client.get(f"/allocations/{each['consumer']}")
@@ -76,11 +61,11 @@ def test_the_statements_do_not_grow_with_the_consumers(
         client.make_provider(VCPU=100, MEMORY_MB=100)
     query = "resources=VCPU:1,MEMORY_MB:1"
     # The first lease also finds out whether there is a table for it.
-    place(client, uuids(1), query=query, lease_seconds=100)
+    client.place(uuids(1), query=query, lease_seconds=100)
     counts = []
     for number in (1, 1000):
         with statements(database) as executed:
-            answer = place(client, uuids(number), query=query, lease_seconds=100)
+            answer = client.place(uuids(number), query=query, lease_seconds=100)
             assert answer.status == 201
         counts.append(len(executed))
     # One more list of changes is read and written for each of the hosts' shards.
@@ -91,10 +76,10 @@ def test_the_statements_do_not_grow_with_the_consumers(
 @pytest.mark.usefixtures("undisturbed")
 def test_one_consumer_takes_few_statements(client: Client, database: Database) -> None:
     client.make_provider(VCPU=100)
-    place(client, uuids(1))
+    client.place(uuids(1))
     client.get("/resource_providers")
     with statements(database) as executed:
-        assert place(client, uuids(1)).status == 201
+        assert client.place(uuids(1)).status == 201
     work = [each for each in executed if not each.startswith(("SET ", "BEGIN"))]
     # Whether the forest is current, names, locks and generations, and five tables. What
     # is used is known from the forest, unless a generation has changed.
@@ -132,7 +117,7 @@ def test_a_provider_that_turns_out_fuller_is_left_for_another(
         others.append(client.make_provider(VCPU=2))
 
     meanwhile(happen)
-    assert hosts(place(client, uuids(2))) == {provider: 1, others[0]: 1}
+    assert hosts(client.place(uuids(2))) == {provider: 1, others[0]: 1}
 
 
 def test_a_provider_that_is_deleted_meanwhile_is_left_for_another(
@@ -146,7 +131,7 @@ def test_a_provider_that_is_deleted_meanwhile_is_left_for_another(
         left.append(client.make_provider(VCPU=9))
 
     meanwhile(happen)
-    assert hosts(place(client, uuids(3))) == {left[0]: 3}
+    assert hosts(client.place(uuids(3))) == {left[0]: 3}
 
 
 def test_a_provider_that_is_made_again_meanwhile_is_not_the_one_that_was_chosen(
@@ -160,7 +145,7 @@ def test_a_provider_that_is_made_again_meanwhile_is_not_the_one_that_was_chosen(
         client.make_provider_again(again, VCPU=1)
 
     meanwhile(happen)
-    refused = place(client, uuids(2))
+    refused = client.place(uuids(2))
     assert (refused.status, refused.code) == (409, "placement.no_room")
     assert client.usages(again) == {"VCPU": 0}
 
@@ -171,7 +156,7 @@ def test_a_consumer_that_goes_meanwhile_does_no_harm(
     provider, gone = client.make_provider(VCPU=2), new_uuid()
     client.claim(gone, {provider: {"VCPU": 1}})
     meanwhile(lambda: client.call("DELETE", f"/allocations/{gone}"))
-    assert hosts(place(client, uuids(1))) == {provider: 1}
+    assert hosts(client.place(uuids(1))) == {provider: 1}
     assert client.usages(provider) == {"VCPU": 1}
 
 
@@ -181,13 +166,13 @@ def test_a_class_that_a_provider_loses_meanwhile_is_missing(
     provider = client.make_provider(VCPU=9)
     path = f"/resource_providers/{provider}/inventories"
     meanwhile(lambda: client.call("DELETE", path))
-    assert place(client, uuids(1)).code == "placement.no_room"
+    assert client.place(uuids(1)).code == "placement.no_room"
 
 
 def test_room_that_was_taken_is_missing(client: Client, meanwhile: Meanwhile) -> None:
     provider = client.make_provider(VCPU=2)
     meanwhile(lambda: client.claim(new_uuid(), {provider: {"VCPU": 1}}))
-    refused = place(client, uuids(2))
+    refused = client.place(uuids(2))
     assert (refused.status, refused.code) == (409, "placement.no_room")
     assert "2 of 2 consumers must be placed, and 1 could be." in refused.detail
     assert client.usages(provider) == {"VCPU": 1}
@@ -198,8 +183,8 @@ def test_a_consumer_that_another_request_places_meanwhile_has_existed(
 ) -> None:
     client.make_provider(VCPU=9)
     consumers = uuids(2)
-    meanwhile(lambda: place(client, consumers[:1]))
-    answer = place(client, consumers)
+    meanwhile(lambda: client.place(consumers[:1]))
+    answer = client.place(consumers)
     assert [each["existed"] for each in answer.document["placements"]] == [True, False]
 
 
@@ -226,14 +211,14 @@ def test_a_consumer_that_comes_back_on_another_host_is_kept_away_from(
 ) -> None:
     one, first, _ = returner
     spread = {"per": "host", "at_most": 1, "with": [one]}
-    assert hosts(place(client, uuids(1), spread=spread)) == {first: 1}
+    assert hosts(client.place(uuids(1), spread=spread)) == {first: 1}
 
 
 def test_a_consumer_that_comes_back_is_reported_as_it_is_now(
     client: Client, returner: tuple[str, str, str]
 ) -> None:
     one, _, second = returner
-    answer = place(client, [one, new_uuid()])
+    answer = client.place([one, new_uuid()])
     told = answer.document["placements"][0]
     assert (told["host"], told["allocations"]) == (
         second,
@@ -266,7 +251,7 @@ def test_whoever_loses_races_is_placed_all_the_same(
     consumers = uuids(2)
     with monkeypatch.context() as patch:
         lost = lose_races(database, patch, 2)
-        answer = place(client, consumers)
+        answer = client.place(consumers)
     assert answer.status == 201
     assert sorted(lost) == ["read"] * 2 + ["write"] * 2
     assert client.get(f"/allocations/{consumers[0]}")["allocations"]
@@ -280,7 +265,7 @@ def test_whoever_loses_all_races_may_try_again_and_hears_nothing_of_room(
     with monkeypatch.context() as patch:
         patch.setattr(storage, "PATIENCE", 0.05)
         lose_races(database, patch, 1_000_000)
-        answer = place(client, consumers)
+        answer = client.place(consumers)
     assert answer.status == 503
     assert "retry" in answer.detail
     assert not client.get(f"/allocations/{consumers[0]}")["allocations"]
@@ -289,7 +274,7 @@ def test_whoever_loses_all_races_may_try_again_and_hears_nothing_of_room(
 def test_nothing_is_written_by_a_dry_run(client: Client, database: Database) -> None:
     client.make_provider(VCPU=2)
     consumers = uuids(2)
-    answer = place(client, consumers, dry_run=True)
+    answer = client.place(consumers, dry_run=True)
     assert answer.status == 200
     assert [each["consumer_generation"] for each in answer.document["placements"]] == [
         None,
@@ -304,11 +289,11 @@ def test_those_beside_are_counted_as_they_are_committed(client: Client) -> None:
     first, second = client.make_provider(VCPU=9), client.make_provider(VCPU=9)
     one, other = new_uuid(), new_uuid()
     spread = {"per": "host", "at_most": 1, "with": [one]}
-    assert place(client, [one]).status == 201
-    answer = place(client, [other], spread=spread)
+    assert client.place([one]).status == 201
+    answer = client.place([other], spread=spread)
     taken = {next(iter(client.get(f"/allocations/{one}")["allocations"]))}
     assert set(hosts(answer)) == {first, second} - taken
-    assert place(client, uuids(2), spread=spread).status == 409
+    assert client.place(uuids(2), spread=spread).status == 409
 
 
 def test_placers_who_avoid_each_other_do(client: Client) -> None:
@@ -319,7 +304,7 @@ def test_placers_who_avoid_each_other_do(client: Client) -> None:
     def one(consumer: str) -> None:
         beside = [each for each in consumers if each != consumer]
         spread = {"per": "host", "at_most": 2, "with": beside}
-        answers.append(place(client, [consumer], spread=spread))
+        answers.append(client.place([consumer], spread=spread))
 
     answers: list[Answer] = []
     threads = [threading.Thread(target=one, args=(each,)) for each in consumers]
@@ -336,7 +321,7 @@ def test_placers_side_by_side_get_all_there_is(client: Client) -> None:
     providers = [client.make_provider(VCPU=5) for _ in range(8)]
 
     def some() -> None:
-        answers.append(place(client, uuids(5)))
+        answers.append(client.place(uuids(5)))
 
     answers: list[Answer] = []
     threads = [threading.Thread(target=some) for _ in range(8)]
@@ -346,4 +331,4 @@ def test_placers_side_by_side_get_all_there_is(client: Client) -> None:
         thread.join()
     assert [answer.status for answer in answers] == [201] * 8
     assert [client.usages(each)["VCPU"] for each in providers] == [5] * 8
-    assert place(client, uuids(1)).code == "placement.no_room"
+    assert client.place(uuids(1)).code == "placement.no_room"

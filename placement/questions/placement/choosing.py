@@ -88,7 +88,7 @@ def choose(
     here = asked.overlay(_listed(wish))
     _take(here, kept)
     filling = asked.filling(here, occupied)
-    choices = filling.place(asked.inside(here.trees()), wanted)
+    choices = filling.place(asked.inside(here), wanted)
     return _chosen([filling], choices, wanted)
 
 
@@ -121,7 +121,7 @@ class Series:
         # What is taken for a request that fails must not count.
         self._prepared = others.copy()
         filling = Filling(self._forest, wish, here, Occupied(None), self._rng)
-        choices = filling.place(here.trees_from(self._rng.random()), wanted)
+        choices = filling.place(here.trees(self._rng.random()), wanted)
         if len(choices) < wanted:
             return None
         if not filling.has_tried_harder:
@@ -137,7 +137,7 @@ class Series:
             if known == wish:
                 return here
         check_names(self._forest, wish)
-        here = Overlay(self._forest, wish.request, self._limits, 0)
+        here = Overlay(self._forest, wish.request, self._limits)
         _take(here, self._taken)
         return here
 
@@ -197,9 +197,8 @@ class _Asked:
         self._rng = rng
 
     def overlay(self, within: frozenset[str] | None) -> Overlay:
-        """Return the forest from a random place on."""
-        start = self._rng.random()
-        return Overlay(self._forest, self._wish.request, self._limits, start, within)
+        """Return the forest."""
+        return Overlay(self._forest, self._wish.request, self._limits, within)
 
     def filling(self, here: Overlay, occupied: Occupied) -> Filling:
         """Return what places consumers."""
@@ -215,11 +214,14 @@ class _Asked:
         return occupied
 
     def inside(
-        self, trees: Iterable[Tree], only: tuple[str, Domains] | None = None
+        self, here: Overlay, only: tuple[str, Domains] | None = None
     ) -> Iterator[Tree]:
-        """Yield the trees that the spread has a place for, of one domain if given."""
+        """Yield the trees that the spread has a place for, from a random place on.
+
+        :param only: a domain, and what counts as one; None means all
+        """
         spread = self._wish.spread
-        for tree in trees:
+        for tree in here.trees(self._rng.random()):
             if spread and not domains_of(tree.root, spread.domains):
                 continue
             if only is None or only[0] in domains_of(tree.root, only[1]):
@@ -254,7 +256,7 @@ class _Asked:
         """Yield each domain in turn: what fills it, and its trees."""
         if domains.aggregates is None:
             everything = self.overlay(None)
-            for tree in self.inside(everything.trees()):
+            for tree in self.inside(everything):
                 if allowed is None or tree.root.uuid in allowed:
                     here = everything.afresh()
                     yield self.filling(here, occupied.copy()), iter([tree])
@@ -264,5 +266,5 @@ class _Asked:
         ]
         for each in self._rng.sample(names, len(names)):
             here = self.overlay(frozenset({each}))
-            inside = self.inside(here.trees(), (each, domains))
+            inside = self.inside(here, (each, domains))
             yield self.filling(here, occupied.copy()), inside

@@ -27,13 +27,12 @@ class Overlay:
         forest: Forest,
         request: Request,
         limits: Limits,
-        start: float,
         aggregates: frozenset[str] | None = None,
     ) -> None:
         self._forest = forest
         self._request = request
         self._limits = limits
-        self._base = forest.around(request, start, aggregates)
+        self._base = forest.around(request, aggregates=aggregates)
         self._snapshot = self._base
         self._changed: dict[str, Tree] = {}
         self._at_first = self._firsts = engine.Firsts(self._base, request, limits)
@@ -57,12 +56,8 @@ class Overlay:
         """Whether the budget of the search is used up."""
         return self._firsts.is_used_up
 
-    def trees(self) -> Iterator[Tree]:
-        """Yield the trees that may serve, from the place where it starts."""
-        return iter(self._base.trees)
-
-    def trees_from(self, start: float) -> Iterator[Tree]:
-        """Yield the trees that may serve, from another place on."""
+    def trees(self, start: float) -> Iterator[Tree]:
+        """Yield the trees that may serve, from some place on, as ``around`` does."""
         trees = self._base.trees
         return iter(trees.beginning(start) if isinstance(trees, Trees) else trees)
 
