@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keystonemiddleware import opts as keystone_opts
 from oslo_config import cfg, types
 from oslo_log import log
 from oslo_middleware import cors, http_proxy_to_wsgi
@@ -264,7 +263,7 @@ KEYSTONE_DEFAULTS = {"http_connect_timeout": 5, "http_request_max_retries": 1}
 
 def register_keystone(config: cfg.ConfigOpts) -> None:
     """Make the options for the identity service known, with our own defaults."""
-    for group, options in keystone_opts.list_auth_token_opts():
+    for group, options in _keystone_options():
         config.register_opts(options, group)
     for name, value in KEYSTONE_DEFAULTS.items():
         config.set_default(name, value, KEYSTONE_GROUP)
@@ -272,13 +271,21 @@ def register_keystone(config: cfg.ConfigOpts) -> None:
 
 def list_keystone() -> list[tuple[str, Sequence[cfg.Opt]]]:
     """Return the options for the identity service, for the samples."""
-    listed: list[tuple[str, Sequence[cfg.Opt]]] = keystone_opts.list_auth_token_opts()
+    listed = _keystone_options()
     for _, options in listed:
         # These are copies.
         cfg.set_defaults(
             [each for each in options if each.name in KEYSTONE_DEFAULTS],
             **KEYSTONE_DEFAULTS,
         )
+    return listed
+
+
+def _keystone_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
+    # What needs no identity service does not wait until its library is loaded.
+    from keystonemiddleware import opts
+
+    listed: list[tuple[str, Sequence[cfg.Opt]]] = opts.list_auth_token_opts()
     return listed
 
 

@@ -10,19 +10,11 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from keystoneauth1 import exceptions, loading
-from keystoneauth1 import session as keystone
-from keystoneauth1.identity import generic
 from oslo_config import cfg
-from oslo_log import log
 
 from placement import errors
-from placement_foundation import option
 from placement_foundation.http.thread_limit import ThreadLimit
 
-LOG = log.getLogger(__name__)
-
-GROUP = "keystone_authtoken"
 LONGEST = 4_096
 # Anybody may try to sign in: an eighth of the threads are for that. Others wait for
 # their turn for as long as the identity service answers in a moment, in seconds.
@@ -117,46 +109,8 @@ def begin(
     """
     if config.api.auth_strategy == "noauth2":
         raise errors.BadRequest("Nobody is authenticated here: no token is needed.")
-    try:
-        with limit.turn(BUSY):
-            return _ask(config, credentials)
-    except exceptions.HttpServerError as exc:
-        raise _unavailable(exc) from exc
-    except exceptions.HttpError as exc:
-        raise NotKnown(
-            "The identity service does not know this user, password and project."
-        ) from exc
-    except exceptions.ClientException as exc:
-        raise _unavailable(exc) from exc
+    # Who does not sign in does not wait until its libraries are loaded.
+    from placement.console import token
 
-
-def _unavailable(exc: Exception) -> errors.Unavailable:
-    LOG.warning("no token for the console: %s", exc)
-    return errors.Unavailable("The identity service does not answer as it should.")
-
-
-def _ask(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
-    """Ask the service's own identity service, with the certificates set for it."""
-    option.register_keystone(config)
-    service: Any = loading.load_auth_from_conf_options(config, GROUP)
-    settings = config[GROUP]
-    reached = keystone.Session(
-        verify=not settings.insecure and (settings.cafile or True),
-        cert=(settings.certfile, settings.keyfile) if settings.certfile else None,
-        timeout=settings.http_connect_timeout,
-    )
-    password = generic.Password(
-        auth_url=service.auth_url,
-        username=credentials.user,
-        password=credentials.password,
-        user_domain_name=credentials.user_domain,
-        project_name=credentials.project,
-        project_domain_name=credentials.project_domain,
-    )
-    access: Any = password.get_access(reached)
-    return Session(
-        access.auth_token,
-        access.expires.isoformat(),
-        access.project_id,
-        tuple(sorted(access.role_names)),
-    )
+    with limit.turn(BUSY):
+        return token.load(config, credentials)

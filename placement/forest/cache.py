@@ -189,7 +189,9 @@ class ForestCache:
         with self._replacing:
             # A thread whose transaction began earlier must not take it back in time;
             # if that did not, the database was restored.
-            is_older = base.is_newer(connection) and current.seen.is_older(base.seen)
+            is_older = base.is_newer(connection) and base.seen.is_newer(
+                base.seen.differing(current.seen)
+            )
             if self._kept is base and not is_older:
                 self._keep(current)
         return current

@@ -82,7 +82,7 @@ def follow(
     words = base.forest.vocabulary
     if change_log.NAMES in changes:
         words = loading.load_vocabulary(connection)
-    changed = base.seen.changed_roots(seen, reading.MOST_LISTED_ROOTS)
+    changed = base.seen.changed_roots(changes, reading.MOST_LISTED_ROOTS)
     if changed is None or _are_renamed(base.forest.vocabulary, words):
         return read_all(connection, seen)
     telemetry.record(measure.FOREST_REFRESHES, extent="changes")
@@ -90,7 +90,7 @@ def follow(
     unknown = changed.keys() - known.keys()
     trees = reading.load(connection, words, unknown, base.forest.provider) | known
     grown = base.forest.replace(words, changed, trees)
-    is_restored = seen.is_older(base.seen) and not base.is_newer(connection)
+    is_restored = base.seen.is_newer(changes) and not base.is_newer(connection)
     origin = object() if is_restored else base.origin
     return Kept(grown, seen, base.difference, origin)
 

@@ -127,7 +127,8 @@ def _renew(
     """Return what an owner uses; None if it is unknown, or if that is much to read."""
     now, seen, roots = time.monotonic(), current.seen, None
     if base and base.origin is current.origin and now < base.read_at + READ_AGAIN:
-        roots = base.seen.changed_roots(seen, MOST_LISTED_ROOTS)
+        changes = base.seen.differing(seen)
+        roots = base.seen.changed_roots(changes, MOST_LISTED_ROOTS)
         most = max(MOST_READ, base.size // 2)
         if not roots:
             return base if roots is not None else None

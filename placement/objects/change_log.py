@@ -227,25 +227,28 @@ class Seen:
     changes: Sequence[str]
     heads: bytes
 
-    def differing(self, other: "Seen") -> list[int]:
-        """Return the shards whose lists differ."""
+    def differing(self, other: "Seen") -> dict[int, str]:
+        """Return the lists of another moment that differ from these, by shard."""
         pairs = zip(self.changes, other.changes, strict=True)
-        return [shard for shard, (one, two) in enumerate(pairs) if one != two]
+        return {shard: two for shard, (one, two) in enumerate(pairs) if one != two}
 
-    def changed_roots(self, other: "Seen", most: int) -> dict[int, str] | None:
+    def changed_roots(
+        self, changes: Mapping[int, str], most: int
+    ) -> dict[int, str] | None:
         """Return the roots of the trees that differ; None if they cannot be listed.
 
         Either moment may be the earlier one.
 
+        :param changes: the lists of the other moment that differ, by shard
         :param most: how many can be listed
         :return: the token of the only write after this moment that has changed the
             tree, or an empty string, by the id of the root
         """
         roots: dict[int, str] = {}
-        for shard in self.differing(other):
+        for shard, listed in changes.items():
             if shard == NAMES:
                 continue
-            changed = changed_between(self.changes[shard], other.changes[shard])
+            changed = changed_between(self.changes[shard], listed)
             if changed is None:
                 return None
             roots |= changed
@@ -274,11 +277,11 @@ class Seen:
             heads[start : start + TOKEN_LENGTH] = listed[:TOKEN_LENGTH].encode()
         return Seen(lists, bytes(heads))
 
-    def is_older(self, other: "Seen") -> bool:
-        """Return whether a list of the other one goes back to this one's."""
+    def is_newer(self, changes: Mapping[int, str]) -> bool:
+        """Return whether a list goes back to one of another moment that differs."""
         return any(
-            self.changes[shard][:TOKEN_LENGTH] in other.changes[shard][TOKEN_LENGTH:]
-            for shard in self.differing(other)
+            listed[:TOKEN_LENGTH] in self.changes[shard][TOKEN_LENGTH:]
+            for shard, listed in changes.items()
         )
 
 

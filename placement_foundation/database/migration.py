@@ -4,12 +4,10 @@ import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sqlalchemy as sa
-from alembic import command, util
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from oslo_db import exception as db_exc
 from oslo_log import log
 
@@ -17,6 +15,9 @@ from placement_foundation.database import trouble
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import progress
 from placement_foundation.observing.progress import Progress
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 LOG = log.getLogger(__name__)
 
@@ -27,11 +28,16 @@ MYSQL_LOCK = "concat('placement-migration-', sha1(database()))"
 # How long to wait for another process's migration, in seconds.
 PATIENCE = 3600
 
+
+class MigrationError(Exception):
+    """A database cannot be migrated as it is. The message is for the operator."""
+
+
 # What may keep tables from being migrated that a service can do without.
 BESIDE_THE_POINT = (
     sa.exc.SQLAlchemyError,
     db_exc.DBError,
-    util.CommandError,
+    MigrationError,
     TimeoutError,
 )
 
@@ -108,8 +114,7 @@ class History:
 
         :raises Exception: there is no record
         """
-        recorded = sa.table(self.version_table, sa.column("version_num"))
-        return connection.scalar(sa.select(recorded.c.version_num)) == self.head
+        return self._read(connection) == [self.head]
 
     def upgrade(
         self,
@@ -123,8 +128,8 @@ class History:
         Processes and threads that start together take turns.
 
         :param report: gets the progress, in revisions
-        :raises alembic.util.CommandError: the database has an unknown revision
-        :raises RuntimeError: the data must be repaired first, by an online migration
+        :raises MigrationError: the database has an unknown revision, or its data must
+            be repaired first, by an online migration
         """
         wanted = revision or self.head
         self._upgrade_alone(database, wanted, report)
@@ -139,7 +144,8 @@ class History:
                 # The process that held the lock has most likely done the work.
                 if self._recorded(connection) != wanted:
                     report.begin("migrating, revision by revision")
-                    command.upgrade(self._alembic(connection, report), wanted)
+                    with self._alembic(connection, report) as (command, config):
+                        command.upgrade(config, wanted)
                 if wanted == self.head:
                     self._content.complete(connection)
 
@@ -149,8 +155,7 @@ class History:
         The service can do without the tables of the history beside this one, so it
         starts if these cannot be migrated: its user may not be allowed to.
 
-        :raises alembic.util.CommandError: as ``upgrade`` does
-        :raises RuntimeError: likewise
+        :raises MigrationError: as ``upgrade`` does
         """
         self._upgrade_alone(database, self.head, progress.SILENT)
         try:
@@ -168,14 +173,18 @@ class History:
 
         :param revision: an id or the beginning of one, ``head``, or ``base`` for no
             record at all
-        :raises alembic.util.CommandError: there is no such revision
+        :raises MigrationError: there is no such revision
         """
         if not revision:
             # Alembic asserts that there is one.
-            raise util.CommandError("Can't locate revision identified by ''")
-        with database.unhurried() as engine, _exclusively(engine) as connection:
+            raise MigrationError("Can't locate revision identified by ''")
+        with (
+            database.unhurried() as engine,
+            _exclusively(engine) as connection,
+            self._alembic(connection) as (command, config),
+        ):
             # What was recorded before does not matter, even if it is unknown.
-            command.stamp(self._alembic(connection), revision, purge=True)
+            command.stamp(config, revision, purge=True)
 
     def _is_at(self, database: Database, revision: str) -> bool:
         try:
@@ -190,19 +199,38 @@ class History:
             raise
 
     def _recorded(self, connection: sa.Connection) -> str | None:
-        options = {"version_table": self.version_table}
-        context = MigrationContext.configure(connection, opts=options)
-        return context.get_current_revision()
+        if not sa.inspect(connection).has_table(self.version_table):
+            return None
+        recorded = self._read(connection)
+        if len(recorded) > 1:
+            raise MigrationError(f"{self.version_table} has more than one revision")
+        return recorded[0] if recorded else None
 
+    def _read(self, connection: sa.Connection) -> Sequence[str]:
+        recorded = sa.table(self.version_table, sa.column("version_num"))
+        return connection.scalars(sa.select(recorded.c.version_num)).all()
+
+    @contextlib.contextmanager
     def _alembic(
         self, connection: sa.Connection, report: Progress = progress.SILENT
-    ) -> Config:
+    ) -> "Iterator[tuple[ModuleType, Config]]":
+        """Yield alembic's commands, and what they work on.
+
+        :raises MigrationError: alembic refuses
+        """
+        # Services and commands that migrate nothing do not wait until it is loaded.
+        from alembic import command, util
+        from alembic.config import Config
+
         config = Config()
         config.set_main_option("script_location", self.scripts)
         config.attributes["connection"] = connection
         config.attributes["report"] = report
         config.attributes["version_table"] = self.version_table
-        return config
+        try:
+            yield command, config
+        except util.CommandError as exc:
+            raise MigrationError(str(exc)) from exc
 
 
 def run(environment: Any) -> None:

@@ -18,7 +18,7 @@ from oslo_log import log
 from oslo_middleware import cors
 
 from placement_foundation import context
-from placement_foundation.http import address, identity, page, quotation
+from placement_foundation.http import address, page, quotation
 from placement_foundation.observing import telemetry
 
 if TYPE_CHECKING:
@@ -194,6 +194,9 @@ def with_keystone(
     application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
 ) -> "WSGIApplication":
     """Let the identity service say who is asking, unless anybody may ask."""
+    # What needs no identity service does not wait until its library is loaded.
+    from placement_foundation.http import identity
+
     authenticated = identity.authenticated(application, config)
 
     def guarded(

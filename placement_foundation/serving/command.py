@@ -9,12 +9,11 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 
 import sqlalchemy as sa
-from alembic import util as alembic
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
 from placement_foundation import errors
-from placement_foundation.database import trouble
+from placement_foundation.database import migration, trouble
 from placement_foundation.serving import completion, pipe, wording
 
 # Errors that are not bugs of ours: an option, a file or the database is at fault.
@@ -24,7 +23,7 @@ TROUBLE = (
     sa.exc.SQLAlchemyError,
     db_exc.DBError,
     errors.ServiceError,
-    alembic.CommandError,
+    migration.MigrationError,
     # A port that is not a number, an option that has no such value.
     ValueError,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from alembic import command, util
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -17,6 +17,7 @@ from alembic.script import ScriptDirectory
 from placement.db import migration, models
 from placement_foundation import option
 from placement_foundation.database import storage
+from placement_foundation.database.migration import MigrationError
 from placement_foundation.database.storage import Database
 from tests import backends, programs
 from tests.db import legacy
@@ -150,7 +151,7 @@ def test_an_unknown_revision_stops_the_migration(empty: Database) -> None:
     with empty.engine.begin() as connection:
         legacy.execute(connection, "UPDATE alembic_version SET version_num = 'feed'")
     before = schema(empty)
-    with pytest.raises(util.CommandError, match="revision identified by 'feed'"):
+    with pytest.raises(MigrationError, match="revision identified by 'feed'"):
         migration.SCHEMA.upgrade(empty)
     assert schema(empty) == before
 
@@ -159,7 +160,7 @@ def test_a_failed_migration_lets_the_next_one_in(empty: Database) -> None:
     migration.SCHEMA.upgrade(empty, legacy.TABLES)
     legacy.add_provider_without_root(empty)
     for _ in range(2):
-        with pytest.raises(util.CommandError, match="missing its root provider id"):
+        with pytest.raises(MigrationError, match="missing its root provider id"):
             migration.SCHEMA.upgrade(empty)
 
 
@@ -168,7 +169,7 @@ def test_a_provider_without_root_stops_the_migration(empty: Database) -> None:
     legacy.fill(empty)
     legacy.add_provider_without_root(empty)
     before = schema(empty)
-    with pytest.raises(util.CommandError) as refusal:
+    with pytest.raises(MigrationError) as refusal:
         migration.SCHEMA.upgrade(empty)
     assert str(refusal.value).startswith(
         "There is at least one resource provider table record which is missing its "
@@ -187,7 +188,7 @@ def test_an_allocation_without_consumer_stops_the_migration(
     legacy.fill(empty)
     legacy.add_allocation_without_consumer(empty)
     before = schema(empty)
-    with pytest.raises(util.CommandError) as refusal:
+    with pytest.raises(MigrationError) as refusal:
         migration.SCHEMA.upgrade(empty)
     assert str(refusal.value).startswith(
         "There is at least one allocation record which is missing a consumer record."
@@ -244,7 +245,7 @@ def test_stamp_replaces_an_unknown_revision(empty: Database) -> None:
 
 def test_stamp_refuses_an_unknown_revision(empty: Database) -> None:
     migration.SCHEMA.upgrade(empty)
-    with pytest.raises(util.CommandError, match="revision identified by 'feed'"):
+    with pytest.raises(MigrationError, match="revision identified by 'feed'"):
         migration.SCHEMA.stamp(empty, "feed")
     assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from alembic import util
 from oslo_db import exception as db_exc
 
 from placement import app, conf
@@ -20,6 +19,7 @@ from placement.db import migration, models
 from placement.db.own import content
 from placement_foundation import option
 from placement_foundation.database import storage
+from placement_foundation.database.migration import MigrationError
 from placement_foundation.database.storage import Database
 from placement_foundation.serving import assembly
 from tests import backends, programs
@@ -113,7 +113,7 @@ def test_an_unknown_revision_of_our_own_tables_stops_sync_but_no_start(
 ) -> None:
     migration.SCHEMA.upgrade(empty)
     execute(empty, sa.update(VERSION).values(version_num="feed"))
-    with pytest.raises(util.CommandError, match="feed"):
+    with pytest.raises(MigrationError, match="feed"):
         migration.SCHEMA.upgrade(empty)
     with caplog.at_level(logging.WARNING):
         migration.SCHEMA.upgrade_to_serve(empty)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 import webob
-from alembic import util
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
@@ -20,6 +19,7 @@ from placement.db import migration
 from placement.objects import standard_name
 from placement_foundation import option
 from placement_foundation.database import storage
+from placement_foundation.database.migration import MigrationError
 from placement_foundation.database.storage import Database
 from placement_foundation.serving.background import Chore
 from tests import programs
@@ -233,7 +233,7 @@ class TestRefusals:
     ) -> None:
         self.make_newer(empty)
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
-        with pytest.raises(util.CommandError, match="feed"):
+        with pytest.raises(MigrationError, match="feed"):
             start()
 
     @pytest.mark.usefixtures("ready")

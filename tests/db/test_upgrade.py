@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
-from alembic import util
 
 from placement import app, conf
 from placement.cmd import online_data_migrations
 from placement.db import migration
 from placement.objects import standard_name
+from placement_foundation.database.migration import MigrationError
 from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client
@@ -211,7 +211,7 @@ def test_a_database_with_gaps_is_repaired_and_taken_over(
     legacy.fill(empty)
     legacy.add_provider_without_root(empty)
     legacy.add_allocation_without_consumer(empty)
-    with pytest.raises(util.CommandError, match="There is at least one"):
+    with pytest.raises(MigrationError, match="There is at least one"):
         migration.SCHEMA.upgrade(empty)
     assert online_data_migrations.run(empty, conf.Settings(), None) == 0
     check_repaired(take_over(empty))

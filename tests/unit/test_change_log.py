@@ -51,6 +51,9 @@ def test_a_write_of_trees_of_several_shards_has_one_token() -> None:
     heads = (A * change_log.ROWS).encode()
     before = Seen(lists, heads)
     after = before.replace({3: listed(f"{B} 3 259", lists[3][:-1]), 4: f"{B} 4;{A} 4;"})
-    assert before.changed_roots(after, 10) == {3: B, 259: B, 4: B}
-    assert after.changed_roots(before, 10) == {3: "", 259: "", 4: ""}
-    assert before.changed_roots(after, 2) is None
+    later, earlier = before.differing(after), after.differing(before)
+    assert before.changed_roots(later, 10) == {3: B, 259: B, 4: B}
+    assert after.changed_roots(earlier, 10) == {3: "", 259: "", 4: ""}
+    assert before.changed_roots(later, 2) is None
+    assert after.is_newer(earlier)
+    assert not before.is_newer(later)

@@ -165,7 +165,7 @@ LIBRARIES = {
     "sqlalchemy": {"objects", "store", "db", "forest", "cmd", "placing"}
     | {"demonstration", "database", "http", "serving", "observing", "lifecycle"}
     | {"declaration", "blazar"},
-    "alembic": {"db", "database", "serving"},
+    "alembic": {"db", "database"},
     "oslo_config": {"conf", "app", "policy", "cmd", "middleware", "option"}
     | {"console", "monitoring", "serving", "http", "observing", "access"}
     | {"client", "compute", "feed", "audit"},

@@ -36,12 +36,10 @@ def check(
 
     :param most: how many of the rows that break one are read; None means all
     """
-    present = set(sa.inspect(connection).get_table_names())
-    for rule in rules:
-        if not {table.name for table in _tables(rule.broken)} <= present:
-            continue
-        rows = rule.broken.subquery()
-        count = connection.scalar(sa.select(sa.func.count()).select_from(rows)) or 0
+    present = frozenset(sa.inspect(connection).get_table_names())
+    checkable = tuple(rule for rule in rules if _tables_of(rule) <= present)
+    counts = connection.execute(_count_each(checkable)).one() if checkable else ()
+    for rule, count in zip(checkable, counts, strict=True):
         if count:
             shown = connection.execute(rule.broken.limit(most)).mappings()
             yield BrokenRule(rule, count, [dict(row) for row in shown])
@@ -78,9 +76,23 @@ def _mend(connection: sa.Connection, findings: Iterable[BrokenRule]) -> Counter[
     )
 
 
-def _tables(query: sa.Select[*tuple[Any, ...]]) -> set[sa.Table]:
-    from_all = util.find_tables(query, include_joins=True, check_columns=True)
-    return {table for table in from_all if isinstance(table, sa.Table)}
+@functools.cache
+def _tables_of(rule: Rule) -> frozenset[str]:
+    from_all = util.find_tables(rule.broken, include_joins=True, check_columns=True)
+    return frozenset(table.name for table in from_all if isinstance(table, sa.Table))
+
+
+@functools.lru_cache(4)
+def _count_each(rules: tuple[Rule, ...]) -> sa.Select[*tuple[Any, ...]]:
+    """Return one statement for how many rows break each rule."""
+    return sa.select(
+        *(
+            sa.select(sa.func.count())
+            .select_from(rule.broken.subquery())
+            .scalar_subquery()
+            for rule in rules
+        )
+    )
 
 
 def _check_circles(connection: sa.Connection, most: int | None) -> Iterator[BrokenRule]:
@@ -98,7 +110,7 @@ def _check_circles(connection: sa.Connection, most: int | None) -> Iterator[Brok
 
 
 def _check_content(
-    connection: sa.Connection, present: set[str]
+    connection: sa.Connection, present: frozenset[str]
 ) -> Iterator[BrokenRule]:
     """Yield a finding if our own tables lack rows that they cannot be without."""
     for table, list_missing in content.CONTENT.rows.items():
