@@ -1,5 +1,6 @@
 """Databases and applications for all tests."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,14 @@ from tests.serving import Served, serving
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Use one process more than there are processors: tests wait now and then."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -209,6 +209,7 @@ def test_a_shell_completes_the_arguments(
 
 
 class TestConfiguration:
+    @pytest.mark.embedded
     def test_a_missing_connection_is_named(self, tmp_path: Path) -> None:
         code, output, error = programs.run(MODULE, "db", "version", home=tmp_path)
         assert (code, output) == (1, "")
@@ -221,6 +222,7 @@ class TestConfiguration:
         assert f"no placement.conf or placement-manage.conf in {places}\n" in error
         assert "placement-manage --config-file PATH db version\n" in error
 
+    @pytest.mark.embedded
     def test_a_file_that_names_no_database_is_named(self, tmp_path: Path) -> None:
         file = tmp_path / "some.conf"
         file.write_text("[placement_database]\nconnect = sqlite://\n")
@@ -241,33 +243,33 @@ class TestConfiguration:
         error = capsys.readouterr().err
         assert "(OS_PLACEMENT_CONFIG_DIR is for the service alone" in error
 
-    @pytest.mark.parametrize(
-        ("module", "given", "ends"),
-        [
-            ("placement.cmd.manage", ("db", "version"), "a082b8bb98d0\n"),
-            ("placement.cmd.manage", ("os-traits", "sync"), "no trait was missing\n"),
-            ("placement.cmd.status", ("upgrade", "check"), ""),
-        ],
-    )
+    @pytest.mark.embedded
     def test_the_last_line_of_the_error_is_a_command_that_works(
-        self, module: str, given: tuple[str, ...], ends: str, tmp_path: Path
+        self, tmp_path: Path
     ) -> None:
+        environment = {
+            **programs.environment(tmp_path),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        }
         with programs.serving("placement.cmd.api", "--workers", "1", home=tmp_path):
-            code, _, error = programs.run(module, *given, home=tmp_path)
-            assert code == 1
-            command = error.splitlines()[-1]
-            done = subprocess.run(
-                ["bash", "-c", command],
-                env={
-                    **programs.environment(tmp_path),
-                    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-                },
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-        assert done.stdout.endswith(ends)
+            for module, given, ends in (
+                ("placement.cmd.manage", ("db", "version"), "a082b8bb98d0\n"),
+                ("placement.cmd.manage", ("os-traits", "sync"), "trait was missing\n"),
+                ("placement.cmd.status", ("upgrade", "check"), ""),
+            ):
+                code, _, error = programs.run(module, *given, home=tmp_path)
+                assert code == 1
+                command = error.splitlines()[-1]
+                done = subprocess.run(
+                    ["bash", "-c", command],
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
+                assert done.stdout.endswith(ends)
 
+    @pytest.mark.embedded
     def test_a_missing_connection_is_named_even_without_a_command(
         self, tmp_path: Path
     ) -> None:

@@ -186,6 +186,7 @@ def test_what_cannot_be_understood_is_an_error(
     assert output.err.startswith("usage: placement-status")
 
 
+@pytest.mark.embedded
 def test_a_missing_connection_is_named(tmp_path: Path) -> None:
     code, output, error = programs.run(MODULE, "upgrade", "check", home=tmp_path)
     assert (code, output) == (1, "")

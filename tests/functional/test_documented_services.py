@@ -12,6 +12,8 @@ import pytest
 
 from tests import programs
 
+pytestmark = pytest.mark.embedded
+
 DOCS = Path(__file__).parents[2] / "docs"
 CONFIGURATION = """
 [database]

@@ -429,6 +429,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 LISTS = {"operation": "/resource_providers", "method": "GET", "status": "200"}
 
 
+@pytest.mark.embedded
 def test_the_numbers_are_those_of_all_processes_even_of_one_that_died(
     service: Service,
 ) -> None:

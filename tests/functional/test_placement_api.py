@@ -14,6 +14,8 @@ from placement.cmd import api
 from placement_foundation.serving import program
 from tests import programs
 
+pytestmark = pytest.mark.embedded
+
 BELIEVING = ["[api]", "auth_strategy = noauth2"]
 
 

@@ -20,6 +20,8 @@ from waitress import task, wasyncore
 from placement_foundation.serving import interpreter, worker
 from tests import programs
 
+pytestmark = pytest.mark.embedded
+
 SLOW = 150
 # How long a client waits that has done nothing wrong, at most.
 PATIENCE = 10
