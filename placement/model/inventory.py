@@ -64,7 +64,8 @@ class InventoryUsage(Inventory):
 
     def fits(self, amount: int) -> bool:
         """Return whether an amount can be allocated: it suits, and there is room."""
-        return amount <= self.room and self.suits(amount)
+        # There is never more room than the most units.
+        return self.min_unit <= amount <= self.room and amount % self.step_size == 0
 
 
 def complain(

@@ -352,6 +352,8 @@ class Anchors:
 
     def _domains(self, tree: Tree) -> list[Sequence[Provider]] | None:
         """Return the providers for each slot; None if a slot has none."""
+        if len(tree.members) == 1 and not self._sharing:
+            return self._members_if_all_suit(tree)
         refuse, by_want = self._search.tally.refuse, []
         for offer in self._offers:
             if offer.anchor_rules and not self._admits(offer, tree.root):
@@ -365,6 +367,17 @@ class Anchors:
                 return None
             by_want.append(domain)
         return [by_want[number] for number in self._want_of_slot]
+
+    def _members_if_all_suit(self, tree: Tree) -> list[Sequence[Provider]] | None:
+        """Return the same for a tree of one provider: it serves all slots, or none."""
+        for offer in self._offers:
+            if offer.anchor_rules and not self._admits(offer, tree.root):
+                return None
+            for rule in offer.rules_in(tree):
+                if not rule(tree.root, offer.want):
+                    self._search.tally.refuse(rule)
+                    return None
+        return [tree.members] * len(self._want_of_slot)
 
     def _with_attached(
         self, domain: Sequence[Provider], offer: _Offer, tree: Tree
