@@ -299,6 +299,19 @@ class Anchors:
             _Offer.of(number, want) for number, want in enumerate(search.plan.wants)
         ]
         self._want_of_slot = [slot.want for slot in search.plan.slots]
+        # What a provider must meet that is a tree by itself: all wants at once.
+        applying = [
+            (rule, offer.want)
+            for offer in self._offers
+            for rule in offer.provider_rules
+        ]
+        self._amounts = [
+            each
+            for rule, want in applying
+            if rule == rules.fits
+            for each in want.resources
+        ]
+        self._other_rules = [each for each in applying if each[0] != rules.fits]
         self._attached = _attached_that_suit(snapshot, search, self._offers)
         # What constrains several picks: rules, and bits that they have together.
         self._is_free = not rules.pick_rules(search.plan, 0)
@@ -370,14 +383,16 @@ class Anchors:
 
     def _members_if_all_suit(self, tree: Tree) -> list[Sequence[Provider]] | None:
         """Return the same for a tree of one provider: it serves all slots, or none."""
-        for offer in self._offers:
-            if offer.anchor_rules and not self._admits(offer, tree.root):
+        members = tree.members
+        root = members[0]
+        if not rules.with_room(members, self._amounts):
+            self._search.tally.refuse(rules.fits)
+            return None
+        for rule, want in self._other_rules:
+            if not rule(root, want):
+                self._search.tally.refuse(rule)
                 return None
-            for rule in offer.rules_in(tree):
-                if not rule(tree.root, offer.want):
-                    self._search.tally.refuse(rule)
-                    return None
-        return [tree.members] * len(self._want_of_slot)
+        return [members] * len(self._want_of_slot)
 
     def _with_attached(
         self, domain: Sequence[Provider], offer: _Offer, tree: Tree

@@ -18,11 +18,20 @@ PickRule: TypeAlias = Callable[[State, Slot, Provider], bool]
 
 def fits(provider: Provider, want: Want) -> bool:
     """``resources``: one provider has inventory and room for each amount."""
-    for resource_class, amount in want.resources:
-        inventory = provider.inventories.get(resource_class)
-        if inventory is None or not inventory.fits(amount):
-            return False
-    return True
+    return bool(with_room((provider,), want.resources))
+
+
+def with_room(
+    providers: Sequence[Provider], resources: Iterable[tuple[str, int]]
+) -> Sequence[Provider]:
+    """Return the providers from which each of some amounts can be allocated."""
+    for name, amount in resources:
+        providers = [
+            provider
+            for provider in providers
+            if (inventory := provider.inventories.get(name)) and inventory.fits(amount)
+        ]
+    return providers
 
 
 def fits_in_part(provider: Provider, want: Want) -> bool:
@@ -100,7 +109,11 @@ def select(
     :param refuse: called with a rule and the number of providers that it has excluded
     """
     for rule in rules:
-        suitable = [provider for provider in providers if rule(provider, want)]
+        suitable = (
+            with_room(providers, want.resources)
+            if rule is fits
+            else [provider for provider in providers if rule(provider, want)]
+        )
         if len(suitable) < len(providers):
             refuse(rule, len(providers) - len(suitable))
         providers = suitable
