@@ -23,6 +23,7 @@ from placement.objects.soundness.rule import RULES, Rule
 from placement_foundation.database.storage import Database
 from tests import backends, terminal
 from tests.client import Client, new_uuid
+from tests.statements import statements
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -347,6 +348,19 @@ PLANTED = [(name, plant) for name, (plant, _) in DAMAGE.items()] + MORE
 
 # The schema forbids these, so no row of a database that we made can be planted.
 TWICE = [rule for rule in RULES if rule.name.endswith("-twice")]
+
+
+def test_all_rules_are_looked_up_in_one_statement(cloud: Database) -> None:
+    def look(rules: list[Rule]) -> int:
+        with statements(cloud) as executed:
+            found = cloud.look(
+                lambda connection: list(checking.check(connection, rules=rules))
+            )
+        assert not found
+        return len(executed)
+
+    damage = [rule for rule in RULES if rule.damage]
+    assert look(damage) == look(damage[:1])
 
 
 def test_a_sound_cloud_has_nothing_to_find(cloud: Database) -> None:
