@@ -1,7 +1,10 @@
 """The project's commands, run as programs."""
 
+import contextlib
 import os
 import re
+import secrets
+import socket
 import subprocess
 import sys
 import time
@@ -60,6 +63,18 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def free_port() -> int:
+    """Return a port on which nothing listens.
+
+    It is none that the system gives to a program that asks for any: another one would
+    get it before it is used.
+    """
+    while True:
+        port = 10_000 + secrets.randbelow(20_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def read_until(lines: Iterable[str], *words: str) -> str:

@@ -3,18 +3,19 @@
 import grp
 import os
 import pwd
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from keystoneauth1 import session
 from keystoneauth1.identity import v3
+
+from tests import programs
 
 PROGRAMS = Path(sys.executable).parent
 PASSWORD = "secret"
@@ -38,12 +39,6 @@ key_repository = {directory}/fernet
 [credential]
 key_repository = {directory}/credential
 """
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @contextmanager
@@ -92,7 +87,7 @@ def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
 @contextmanager
 def keystone_in(directory: Path) -> Iterator[str]:
     """Run Keystone with its administrator, and give the URL of its API."""
-    port = free_port()
+    port = programs.free_port()
     path = directory / "keystone.conf"
     path.write_text(KEYSTONE.format(directory=directory))
     url = f"http://127.0.0.1:{port}/v3"

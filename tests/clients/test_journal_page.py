@@ -1,12 +1,11 @@
 """The page about the journal, followed to the letter."""
 
 import dataclasses
-import socket
 from pathlib import Path
 
 import pytest
 
-from tests import walkthrough
+from tests import programs, walkthrough
 
 pytestmark = pytest.mark.client
 
@@ -16,8 +15,7 @@ PORT = "8900"
 
 
 def test_the_page_works_as_written(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    port = str(programs.free_port())
     for name, text in walkthrough.files(PAGE).items():
         (tmp_path / name).write_text(text.replace(PORT, port))
     commands = [

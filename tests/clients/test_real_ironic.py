@@ -22,7 +22,7 @@ from webob.client import send_request_app
 from placement_clients.client import Client, Inventory
 from tests import programs
 from tests.client import new_uuid
-from tests.clients.keystone_process import free_port, wait_for
+from tests.clients.keystone_process import wait_for
 from tests.db.test_restart import wait_until
 from tests.nodes.caller import Caller
 from tests.nodes.world import GOLD, World, gold
@@ -172,7 +172,7 @@ def home(tmp_path: Path) -> Path:
 def test_nodes_of_a_real_ironic_are_copied(
     service: Served, placement: Client, home: Path, release: str | None
 ) -> None:
-    with running(home, free_port(), release) as url:
+    with running(home, programs.free_port(), release) as url:
         world = world_of(url, service, placement, home)
         ironic = world.nodes
         assert isinstance(ironic, Ironic)
@@ -220,7 +220,7 @@ def test_nodes_of_a_real_ironic_are_copied(
 def test_an_ironic_without_traits_is_refused(
     service: Served, placement: Client, home: Path
 ) -> None:
-    with running(home, free_port(), WITHOUT_TRAITS) as url:
+    with running(home, programs.free_port(), WITHOUT_TRAITS) as url:
         urls = ["--nodes-url", url, "--placement-url", service.url]
         code, output, complaint = programs.run(
             SYNC, "--once", *urls, "--placement-token", "admin", home=home
@@ -234,7 +234,7 @@ def test_an_ironic_without_traits_is_refused(
 def test_the_agent_waits_for_a_real_ironic_that_is_away(
     service: Served, placement: Client, home: Path
 ) -> None:
-    port = free_port()
+    port = programs.free_port()
     urls = ["--nodes-url", f"http://127.0.0.1:{port}", "--placement-url", service.url]
     urls += ["--placement-token", "admin"]
     with programs.start(SYNC, "--interval", "1", *urls, home=home) as agent:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from keystoneauth1 import adapter, session
 
+from tests import programs
 from tests.clients.keystone_process import (
     PASSWORD,
     REGION,
-    free_port,
     keystone_in,
     log_in,
     serving,
@@ -62,7 +62,7 @@ def placement(keystone: str, directory: Path) -> Iterator[str]:
     path.write_text(PLACEMENT.format(directory=directory, url=keystone))
     with serving(
         "placement.wsgi.api:application",
-        free_port(),
+        programs.free_port(),
         directory,
         OS_PLACEMENT_CONFIG_DIR=str(directory),
     ) as url:

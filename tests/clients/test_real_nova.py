@@ -20,7 +20,8 @@ import pytest
 
 from placement_foundation.database.storage import Database
 from placement_reservations.compute import ComputeError
-from tests.clients.keystone_process import free_port, wait_for
+from tests import programs
+from tests.clients.keystone_process import wait_for
 from tests.reservations.cloud import HOUR, TODAY, Cloud, make_cloud
 from tests.reservations.conftest import books, books_url, bugs, migrated_url
 from tests.reservations.nova import REFUSED
@@ -170,7 +171,7 @@ def url(directory: Path, cloud: Cloud) -> Iterator[str]:
     """Give the URL of Nova's API."""
     hosts = [f"{HOSTS[name]}={name}={key}" for name, key in cloud.hosts.items()]
     run("fill", directory, *hosts)
-    port = free_port()
+    port = programs.free_port()
     with (directory / "nova.log").open("w") as log:
         process = subprocess.Popen(
             [sys.executable, PROCESS, "serve", directory, str(port)],

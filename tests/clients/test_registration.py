@@ -23,7 +23,6 @@ from tests.clients.keystone_process import (
     PASSWORD,
     PROGRAMS,
     REGION,
-    free_port,
     keystone_in,
     log_in,
     serving,
@@ -182,7 +181,7 @@ def running(keystone: str, home: Path) -> Iterator[Mapping[Page, str]]:
             urls[page] = stack.enter_context(
                 serving(
                     f"{package}:application",
-                    free_port(),
+                    programs.free_port(),
                     home,
                     **{variable: str(home)},
                 )

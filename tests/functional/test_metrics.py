@@ -367,16 +367,11 @@ def test_only_so_many_names_are_shown(
     assert reading.get("placement_fleet_consumers") == sum(consumers.values())
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
 class Service:
     """A service with two processes, and a place of its own for metrics."""
 
     def __init__(self, home: Path) -> None:
-        self.watched = f"http://127.0.0.1:{free_port()}"
+        self.watched = f"http://127.0.0.1:{programs.free_port()}"
         environment = programs.environment(home)
         environment["OS_METRICS__ADDRESS"] = self.watched.removeprefix("http://")
         with (home / "log").open("w") as log:

@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -256,8 +255,7 @@ def test_nodes_are_listed_by_their_traits(
 
 def test_the_agent_says_how_it_is(world: World, home: Path) -> None:
     world.enrol("n1")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = programs.free_port()
     file = home / "nodes.conf"
     file.write_text(
         "[baremetal]\nauth_type = none\n"

@@ -1,6 +1,5 @@
 """The agent as a process that runs on while a service it needs does not work."""
 
-import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -45,12 +44,6 @@ OUTAGES: dict[
 }
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-    return port
-
-
 def agent(home: Path, nodes: str, placement: str) -> programs.Program:
     urls = ["--nodes-url", nodes, "--placement-url", placement]
     words = ["--interval", "1", *urls, "--placement-token", "admin"]
@@ -63,7 +56,7 @@ def test_the_agent_goes_on_by_itself_when_placement_does(
 ) -> None:
     uuids = [world.enrol(name, "CUSTOM_BEFORE") for name in NODES]
     meanwhile, reason = OUTAGES[outage]
-    port = free_port()
+    port = programs.free_port()
     url = f"http://127.0.0.1:{port}"
     with agent(tmp_path, world.nodes_service.url, url) as process:
         assert process.stderr
@@ -93,7 +86,7 @@ def test_the_agent_goes_on_by_itself_when_the_nodes_can_be_read(
 ) -> None:
     uuid = world.enrol("n1", "CUSTOM_BEFORE")
     meanwhile, _ = OUTAGES[outage]
-    port = free_port()
+    port = programs.free_port()
     url = f"http://127.0.0.1:{port}"
     with agent(tmp_path, url, world.service.url) as process:
         assert process.stderr

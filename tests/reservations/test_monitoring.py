@@ -1,6 +1,5 @@
 """Health and metrics of the reservation service."""
 
-import socket
 from typing import Any
 
 import webob
@@ -8,6 +7,7 @@ import webob
 from placement_foundation.observing import metrics, telemetry
 from placement_reservations import app, measure
 from placement_reservations.lifecycle import health
+from tests import programs
 from tests.reading import Reading
 from tests.reservations.cloud import DAY, TODAY, Cloud
 from tests.reservations.options import make_config
@@ -26,8 +26,7 @@ def test_probes(cloud: Cloud) -> None:
 
 
 def test_events_repairs_and_degraded_leases_are_counted(cloud: Cloud) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = programs.free_port()
     config = make_config({("metrics", "address"): f"127.0.0.1:{port}"})
     application: Any = app.build(config, cloud.world)
     ((bound, page),) = application.elsewhere
