@@ -22,6 +22,9 @@ def pytest_xdist_auto_num_workers() -> int | None:
     """Use one process more than there are processors: tests wait now and then."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
+    # Not every system says which of its processors a process may use.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) + 1
     return (os.cpu_count() or 1) + 1
 
 

@@ -109,7 +109,7 @@ def begin(
     """
     if config.api.auth_strategy == "noauth2":
         raise errors.BadRequest("Nobody is authenticated here: no token is needed.")
-    # Who does not sign in does not wait until its libraries are loaded.
+    # A service that authenticates nobody never loads the library for this.
     from placement.console import token
 
     with limit.turn(BUSY):

@@ -105,7 +105,10 @@ class History:
         self.version_table = version_table
 
     def version(self, database: Database) -> str | None:
-        """Return the revision recorded in a database, None if there is no record."""
+        """Return the revision recorded in a database, None if there is no record.
+
+        :raises MigrationError: it has more than one
+        """
         with database.engine.connect() as connection:
             return self._recorded(connection)
 

@@ -253,8 +253,8 @@ class TestConfiguration:
         }
         with programs.serving("placement.cmd.api", "--workers", "1", home=tmp_path):
             for module, given, ends in (
-                ("placement.cmd.manage", ("db", "version"), "a082b8bb98d0\n"),
-                ("placement.cmd.manage", ("os-traits", "sync"), "trait was missing\n"),
+                (MODULE, ("db", "version"), "a082b8bb98d0\n"),
+                (MODULE, ("os-traits", "sync"), "no trait was missing\n"),
                 ("placement.cmd.status", ("upgrade", "check"), ""),
             ):
                 code, _, error = programs.run(module, *given, home=tmp_path)

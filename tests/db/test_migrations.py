@@ -156,6 +156,19 @@ def test_an_unknown_revision_stops_the_migration(empty: Database) -> None:
     assert schema(empty) == before
 
 
+def test_more_than_one_revision_is_no_revision(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty)
+    with empty.engine.begin() as connection:
+        connection.execute(
+            sa.text("INSERT INTO alembic_version (version_num) VALUES ('feed')")
+        )
+    with empty.engine.connect() as connection:
+        assert not migration.SCHEMA.is_newest(connection)
+    for use in (migration.SCHEMA.version, migration.SCHEMA.upgrade):
+        with pytest.raises(MigrationError, match="more than one revision"):
+            use(empty)
+
+
 def test_a_failed_migration_lets_the_next_one_in(empty: Database) -> None:
     migration.SCHEMA.upgrade(empty, legacy.TABLES)
     legacy.add_provider_without_root(empty)

@@ -309,7 +309,7 @@ def test_requests_are_made_without_knowing_of_http() -> None:
     [
         ("placement.cmd.manage", {"placement.routes", "alembic", "keystoneauth1"}),
         ("placement.cmd.status", {"placement.routes", "alembic", "keystoneauth1"}),
-        # Who migrates nothing and authenticates nobody does not need their libraries.
+        # A service that neither migrates nor authenticates needs none of these.
         ("placement.app", {"alembic", "keystoneauth1", "keystonemiddleware"}),
     ],
 )

@@ -30,15 +30,27 @@ class BrokenRule:
 
 
 def check(
-    connection: sa.Connection, most: int | None = None, rules: Iterable[Rule] = RULES
+    connection: sa.Connection,
+    most: int | None = None,
+    rules: Iterable[Rule] = RULES,
+    *,
+    at_once: bool = True,
 ) -> Iterator[BrokenRule]:
     """Yield a finding for each rule that is broken.
 
     :param most: how many of the rows that break one are read; None means all
+    :param at_once: whether one statement looks for all of them, or each for one, so
+        that each may take as long as a statement is allowed to
     """
     present = frozenset(sa.inspect(connection).get_table_names())
     checkable = tuple(rule for rule in rules if _tables_of(rule) <= present)
-    counts = connection.execute(_count_each(checkable)).one() if checkable else ()
+    parts = [checkable] if at_once else [(rule,) for rule in checkable]
+    counts = [
+        count
+        for part in parts
+        if part
+        for count in connection.execute(_count_each(part)).one()
+    ]
     for rule, count in zip(checkable, counts, strict=True):
         if count:
             shown = connection.execute(rule.broken.limit(most)).mappings()
@@ -59,7 +71,7 @@ def repair(connection: sa.Connection, findings: Sequence[BrokenRule]) -> dict[st
         if not in_this_round:
             break
         mended += in_this_round
-        findings = list(check(connection, most=1))
+        findings = list(check(connection, most=1, at_once=False))
     if mended:
         recording.note_everything(connection)
     return mended
@@ -82,7 +94,7 @@ def _tables_of(rule: Rule) -> frozenset[str]:
     return frozenset(table.name for table in from_all if isinstance(table, sa.Table))
 
 
-@functools.lru_cache(4)
+@functools.cache
 def _count_each(rules: tuple[Rule, ...]) -> sa.Select[*tuple[Any, ...]]:
     """Return one statement for how many rows break each rule."""
     return sa.select(
