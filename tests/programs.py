@@ -66,15 +66,23 @@ def start(
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens.
+    """Return a port on which nothing listens."""
+    (port,) = free_ports(1)
+    return port
 
-    It is none that the system gives to a program that asks for any: another one would
-    get it before it is used.
+
+def free_ports(count: int) -> list[int]:
+    """Return ports on which nothing listens.
+
+    They are none that the system gives to a program that asks for any: another one
+    would get them before they are used.
     """
-    while True:
+    found: set[int] = set()
+    while len(found) < count:
         port = 10_000 + secrets.randbelow(20_000)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+            found.add(port)
+    return sorted(found)
 
 
 def read_until(lines: Iterable[str], *words: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from tests import programs
 from tests.stress import server
 
 LIBRARY = Path("/usr/lib/galera/libgalera_smm.so")
@@ -133,7 +134,7 @@ def running(size: int = 3) -> Iterator[list[Node]]:
 
 @contextlib.contextmanager
 def _running(directory: Path, size: int) -> Iterator[list[Node]]:
-    ports = [server.free_ports(4) for _ in range(size)]
+    ports = [programs.free_ports(4) for _ in range(size)]
     nodes = [Node(directory, number, ports) for number in range(size)]
     try:
         for node in nodes:

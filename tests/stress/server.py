@@ -5,7 +5,6 @@ import glob
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,7 +14,7 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from tests import backends
+from tests import backends, programs
 
 PATIENCE_SECONDS = 60
 DATABASE = "placement"
@@ -149,7 +148,7 @@ def running() -> Iterator[Server]:
             yield _Embedded(directory)
             return
         make = _make_postgresql if backends.KIND == "postgresql" else _make_mariadb
-        server = make(directory / "data", free_ports(1)[0])
+        server = make(directory / "data", programs.free_port())
         try:
             server.start()
             server.create_database(
@@ -229,13 +228,3 @@ def as_user(user: str, command: Sequence[str]) -> list[str]:
 def run_as(user: str, command: Sequence[str]) -> None:
     """Run a command to its end."""
     subprocess.run(as_user(user, command), check=True, capture_output=True, cwd="/")
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports on which nothing listens."""
-    with contextlib.ExitStack() as stack:
-        sockets = [
-            stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            for _ in range(count)
-        ]
-        return [each.getsockname()[1] for each in sockets]
