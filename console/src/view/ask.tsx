@@ -1,6 +1,6 @@
 // Ask: which hosts serve a request, how many times it fits, and if none serves, why.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { type Failure, get, ROOT, wrap } from "../api.ts";
 import { curl, explain, openstack } from "../command.ts";
 import { given, imagine, sayGiven } from "../imagine.ts";
@@ -72,7 +72,8 @@ function Nothing() {
 function Paste({ text }: { text: string }) {
   const [draft, setDraft] = useState(text);
   const [wrong, setWrong] = useState("");
-  useEffect(() => setDraft(text), [text]);
+  // Before the page is drawn, or the field shows the question before this one for a frame.
+  useLayoutEffect(() => setDraft(text), [text]);
   const take = (given: string) => {
     setDraft(given);
     setWrong("");
