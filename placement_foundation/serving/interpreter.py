@@ -1,6 +1,7 @@
 """Settings of the Python interpreter, in a process that does nothing but serve."""
 
 import contextlib
+import ctypes
 import gc
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,12 @@ from collections.abc import Iterator
 COLLECT_AFTER = (50_000, 20, 20)
 # How long a thread computes before it makes room for one that waits.
 SWITCH_SECONDS = 0.0005
+# Memory up to this size is taken from what the process has already, and so much of it
+# stays with the process when it is free. It is the most that the C library can set.
+MOST_KEPT = 32 * 1024 * 1024
+# The numbers of these settings in the C library of GNU. The last one is for the number
+# of places from which threads take memory, each of which would keep as much.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 
 
 def settle() -> None:
@@ -18,8 +25,9 @@ def settle() -> None:
     The garbage collector does not examine objects that stay for good: a large answer
     creates so many that it would examine all objects of the process, in the middle of a
     request. And threads that compute for long make room for those that need a moment
-    after each statement. See docs/decisions/garbage-collection.rst and
-    docs/decisions/switch-interval.rst.
+    after each statement. The memory of large answers is used again for the next ones.
+    See docs/decisions/garbage-collection.rst, docs/decisions/switch-interval.rst and
+    docs/decisions/memory-of-answers.rst.
 
     This affects the whole interpreter, so the program calls it, not the application: a
     process that imports the application may do other things as well.
@@ -28,6 +36,16 @@ def settle() -> None:
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
     sys.setswitchinterval(SWITCH_SECONDS)
+    _keep_memory()
+
+
+def _keep_memory() -> None:
+    """Let the C library keep the memory of large answers, if it can."""
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option:
+        set_option(M_ARENA_MAX, 1)
+        set_option(M_MMAP_THRESHOLD, MOST_KEPT)
+        set_option(M_TRIM_THRESHOLD, MOST_KEPT)
 
 
 @contextlib.contextmanager

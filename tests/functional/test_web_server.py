@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import platform
 import re
 import signal
 import socket
@@ -418,6 +419,48 @@ def test_what_stays_is_nothing_to_collect_and_threads_take_turns() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["True", "50000", "0.0005"]
+
+
+LARGE_ANSWERS = """
+import resource, threading
+from placement_foundation.serving import interpreter
+{settle}
+pieces = [bytes(100)] * 40_000
+def answer():
+    # Each is there more than once while it is made and sent.
+    whole = b"".join(pieces)
+    return whole[1:], whole[2:]
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def answer_many():
+    answer()
+    before = faults()
+    for _ in range(20):
+        answer()
+    print(faults() - before)
+for _ in range(3):
+    thread = threading.Thread(target=answer_many)
+    thread.start()
+    thread.join()
+"""
+
+
+def _page_faults(settle: str) -> list[int]:
+    """Return how many times memory was new to the process, in each thread."""
+    program = LARGE_ANSWERS.format(settle=settle)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return [int(each) for each in done.stdout.split()]
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="only this library can keep memory"
+)
+def test_large_answers_use_the_memory_of_those_before() -> None:
+    # Twenty answers of a thousand pages each, copied twice.
+    assert min(_page_faults("")) > 2_000
+    assert max(_page_faults("interpreter.settle()")) < 200
 
 
 def test_a_process_settles_when_it_has_its_application(
