@@ -59,7 +59,9 @@ class Precedence:
         try:
             yield
         finally:
-            self.stand_back()
+            if here.is_short:
+                here.is_short = False
+                self._count(-1)
             here.since, here.until = outer
 
     def stand_back(self) -> None:
