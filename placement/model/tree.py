@@ -63,11 +63,25 @@ class Provider:
 class Tree:
     """The providers under one root: ``members`` by position, the root first.
 
-    ``aggregates`` are the aggregates of all members.
+    ``aggregates`` are the aggregates of all members. ``by_class`` has the members with
+    inventory of a resource class, each with that inventory; it is empty if there is
+    only the root.
     """
 
     members: tuple[Provider, ...]
     aggregates: frozenset[str]
+    by_class: Mapping[str, Sequence[tuple[Provider, InventoryUsage]]] = (
+        dataclasses.field(init=False, repr=False)
+    )
+
+    def __post_init__(self) -> None:
+        # Found once, because most searches look for the same few members.
+        by_class: dict[str, list[tuple[Provider, InventoryUsage]]] = {}
+        if len(self.members) > 1:
+            for member in self.members:
+                for name, inventory in member.inventories.items():
+                    by_class.setdefault(name, []).append((member, inventory))
+        object.__setattr__(self, "by_class", by_class)
 
     @property
     def root(self) -> Provider:

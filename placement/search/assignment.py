@@ -5,13 +5,12 @@ lies, jumps back there, and records the canonical form of the node as a nogood.
 """
 
 import functools
-import itertools
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Sequence
 
 from placement.model.tree import Provider
 from placement.search import bounds, rules
-from placement.search.decision import Decision, decide_all
+from placement.search.decision import DecisionOrder, order_decisions
 from placement.search.plan import Slot
 from placement.search.search import Picks, Search
 from placement.search.state import Domains, State
@@ -72,10 +71,7 @@ class Assignment:
         self._root = root
         self._state = state
         self._symmetry = symmetry
-        pick_rules = rules.pick_rules(search.plan, state.wanted)
-        self._decisions = list(decide_all(state, pick_rules, search.tally))
-        self._slots = [each.slot for each in self._decisions if each.slot]
-        self._served = _count_served(self._decisions)
+        self._decisions, self._slots, self._served = _decision_order(search, state)
         state.serve_in_order(self._slots)
         depth = len(self._decisions)
         self._chosen: list[Provider] = []
@@ -264,7 +260,12 @@ class Assignment:
         return possible
 
 
-def _count_served(decisions: Sequence[Decision]) -> list[int]:
-    """Return, for each level, how many slots are served before it."""
-    counts = itertools.accumulate(each.slot is not None for each in decisions)
-    return [0, *counts]
+def _decision_order(search: Search, state: State) -> DecisionOrder:
+    """Return the decisions to take, found once for all anchors that are alike."""
+    form = bool(state.wanted), tuple(map(len, state.domains))
+    known = search.orders.get(form)
+    if known is None:
+        pick_rules = rules.pick_rules(search.plan, state.wanted)
+        known = order_decisions(state, pick_rules, search.tally)
+        search.orders[form] = known
+    return known

@@ -1,7 +1,8 @@
 """The decisions that a search takes at one anchor, one after the other."""
 
+import itertools
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from placement.model.tree import Provider
 from placement.search import rules
@@ -124,10 +125,35 @@ class ChooseTop:
         state.unset_top(self._which)
 
 
-def decide_all(
+class DecisionOrder(NamedTuple):
+    """The decisions to take at an anchor, and the slots that they serve, in order.
+
+    ``served`` is how many slots are served before each level, and at the end.
+    """
+
+    decisions: Sequence[Decision]
+    slots: Sequence[Slot]
+    served: Sequence[int]
+
+
+def order_decisions(
+    state: State, pick_rules: Sequence[rules.PickRule], tally: Tally
+) -> DecisionOrder:
+    """Return a static order of decisions: the smallest domain first.
+
+    It depends on nothing but the sizes of the domains, and on the rules.
+    """
+    decisions = tuple(_decide_all(state, pick_rules, tally))
+    counts = itertools.accumulate(each.slot is not None for each in decisions)
+    return DecisionOrder(
+        decisions, [each.slot for each in decisions if each.slot], [0, *counts]
+    )
+
+
+def _decide_all(
     state: State, pick_rules: Sequence[rules.PickRule], tally: Tally
 ) -> Iterator[Decision]:
-    """Yield the decisions to take, in a static order: the smallest domain first.
+    """Yield the decisions to take.
 
     The top of each ``same_subtree`` is decided before any slot that it constrains.
     """

@@ -17,10 +17,12 @@ from placement.model.tree import Provider, Snapshot, Tree
 from placement.search import assignment, plan, rules, schedule
 from placement.search.budget import Budget, Limits
 from placement.search.plan import Slot, Want
-from placement.search.schedule import Anchor
+from placement.search.schedule import Anchor, Answers
 from placement.search.search import Picks, Search
 from placement.search.state import Domains
 from placement.search.tally import Tally
+
+NO_AGGREGATES: frozenset[str] = frozenset()
 
 
 class Candidate(NamedTuple):
@@ -50,8 +52,16 @@ class Candidate(NamedTuple):
 
     def providers_used(self) -> Iterator[Provider]:
         """Yield the providers from which something is taken."""
-        takes = [slot.amounts for slot in self.slots]
-        return itertools.compress(self.providers, takes)
+        return used_by((self,))
+
+
+def used_by(candidates: Sequence[Candidate]) -> Iterator[Provider]:
+    """Yield the providers from which candidates of one search take something."""
+    if not candidates:
+        return iter(())
+    picks = itertools.chain.from_iterable([each.providers for each in candidates])
+    takes = [bool(slot.amounts) for slot in candidates[0].slots]
+    return itertools.compress(picks, itertools.cycle(takes))
 
 
 def search(
@@ -98,19 +108,27 @@ def _generate(
 ) -> Iterator[Candidate]:
     made = plan.make(snapshot, request)
     if made is None:
-        return
+        return iter(())
     common = Search(made, shuffle, tally, limits)
     anchors = Anchors(snapshot, request, common)
-    results = map(anchors.results, anchors.trees_that_suit())
-    sharing = frozenset(snapshot.sharing)
+    answers = map(anchors.answers, anchors.trees_that_suit())
+    found = schedule.take_turns(answers, common, depth_first=depth_first)
+    if snapshot.sharing:
+        found = _without_repeats(found, frozenset(snapshot.sharing))
+    return map(functools.partial(Candidate, made.slots), found)
+
+
+def _without_repeats(
+    found: Iterator[Picks], sharing: frozenset[Provider]
+) -> Iterator[Picks]:
+    """Yield picks, each once: those of sharing providers come up at many anchors."""
     seen: set[Picks] = set()
-    for picks in schedule.take_turns(results, common, depth_first=depth_first):
-        if sharing and sharing.issuperset(picks):
-            # Only these can also come up at another anchor.
+    for picks in found:
+        if sharing.issuperset(picks):
             if picks in seen:
                 continue
             seen.add(picks)
-        yield Candidate(made.slots, picks)
+        yield picks
 
 
 def serving(
@@ -247,34 +265,65 @@ def is_served(
 class _Offer:
     """A want, and the rules about what an anchor can offer for it.
 
-    ``anchor_rules`` are about the anchor, ``provider_rules`` about each provider, and
-    ``member_rules`` about those of a tree that is a member as a whole, if that matters.
+    ``anchor_rules`` are about the anchor, ``provider_rules`` about each provider. Among
+    the members of a tree, those with room for ``amount``, of some class, are looked for
+    first; ``rest`` are the rules that are left then, and ``rest_of_member`` those if
+    the tree is a member as a whole, if that matters.
     """
 
     number: int
     want: Want
+    amount: tuple[str, int] | None
     anchor_rules: tuple[rules.ProviderRule, ...]
     provider_rules: tuple[rules.ProviderRule, ...]
-    member_rules: tuple[rules.ProviderRule, ...] | None
+    rest: tuple[rules.ProviderRule, ...]
+    rest_of_member: tuple[rules.ProviderRule, ...] | None
 
     @classmethod
     def of(cls, number: int, want: Want) -> "_Offer":
         """Return what to look for to serve a want, given its number."""
         applying = rules.rules_of(want)
-        spared = tuple(rule for rule in applying if rule != rules.is_member)
+        done = {rules.fits} if len(want.resources) == 1 else set()
+        rest = tuple(rule for rule in applying if rule not in done)
+        spared = tuple(rule for rule in rest if rule != rules.is_member)
         return cls(
             number,
             want,
+            amount=want.resources[0] if want.resources else None,
             anchor_rules=rules.anchor_rules_of(want),
             provider_rules=applying,
-            member_rules=spared if want.spreads and want.member_of else None,
+            rest=rest,
+            rest_of_member=spared if want.spreads and want.member_of else None,
         )
 
-    def rules_in(self, tree: Tree) -> tuple[rules.ProviderRule, ...]:
-        """Return the rules about the providers of a tree."""
-        if self.member_rules is not None and rules.is_member(tree.root, self.want):
-            return self.member_rules
-        return self.provider_rules
+    def members(self, tree: Tree, refuse: rules.Refuse) -> Sequence[Provider]:
+        """Return the members of a tree of several that suit the want."""
+        members: Sequence[Provider] = tree.members
+        if self.amount:
+            name, amount = self.amount
+            members = [
+                provider
+                for provider, inventory in tree.by_class.get(name, ())
+                if inventory.fits(amount)
+            ]
+            if len(members) < len(tree.members):
+                refuse(rules.fits, len(tree.members) - len(members))
+        rest = self.rest
+        if self.rest_of_member is not None and rules.is_member(tree.root, self.want):
+            rest = self.rest_of_member
+        return rules.select(members, self.want, rest, refuse) if rest else members
+
+
+class _Alone(NamedTuple):
+    """What a tree of one provider must meet by itself, given who shares with it.
+
+    ``amounts`` and ``rules`` are about the wants that nobody else serves; ``helped``
+    has the numbers of the others, each with the providers that share and suit.
+    """
+
+    amounts: Sequence[tuple[str, int]]
+    rules: Sequence[tuple[rules.ProviderRule, Want]]
+    helped: Sequence[tuple[int, Sequence[Provider]]]
 
 
 class Anchors:
@@ -299,20 +348,9 @@ class Anchors:
             _Offer.of(number, want) for number, want in enumerate(search.plan.wants)
         ]
         self._want_of_slot = [slot.want for slot in search.plan.slots]
-        # What a provider must meet that is a tree by itself: all wants at once.
-        applying = [
-            (rule, offer.want)
-            for offer in self._offers
-            for rule in offer.provider_rules
-        ]
-        self._amounts = [
-            each
-            for rule, want in applying
-            if rule == rules.fits
-            for each in want.resources
-        ]
-        self._other_rules = [each for each in applying if each[0] != rules.fits]
         self._attached = _attached_that_suit(snapshot, search, self._offers)
+        # By the aggregates through which others share with the tree.
+        self._alone: dict[frozenset[str], _Alone] = {}
         # What constrains several picks: rules, and bits that they have together.
         self._is_free = not rules.pick_rules(search.plan, 0)
         self._bits = search.plan.bound - 1
@@ -321,16 +359,17 @@ class Anchors:
 
     def trees_that_suit(self) -> Iterator[Tree]:
         """Yield the trees whose root may be an anchor."""
-        request, search = self._request, self._search
+        request, tally = self._request, self._search.tally
         trees: Sequence[Tree] = self._snapshot.trees
-        if search.shuffle:
-            trees = search.shuffle.sample(trees, len(trees))
+        if self._search.shuffle:
+            trees = self._search.shuffle.sample(trees, len(trees))
+        suits_any = not (request.root_required or request.root_forbidden)
         for tree in trees:
-            search.tally.anchors += 1
-            if rules.suits_root(tree.root, request):
+            tally.anchors += 1
+            if suits_any or rules.suits_root(tree.root, request):
                 yield tree
             else:
-                search.tally.refuse(rules.suits_root)
+                tally.refuse(rules.suits_root)
 
     def serves(self, tree: Tree) -> bool | None:
         """Return whether an anchor has a candidate; None if its share is too small."""
@@ -349,14 +388,23 @@ class Anchors:
 
     def results(self, tree: Tree) -> Iterator[Picks | None]:
         """Return the picks of all candidates at an anchor, each once; None to pause."""
+        answers = self.answers(tree)
+        if answers is None:
+            return iter(())
+        return iter((answers,)) if isinstance(answers, tuple) else answers
+
+    def answers(self, tree: Tree) -> Answers:
+        """Return the same, without an iterator for what is known at once."""
         domains = self._domains(tree)
         if domains is None:
-            return iter(())
+            return None
         wanted = self._wanted(domains) if self._bits or self._may_repeat else 0
-        if self._is_free and not wanted:
-            # No constraint is about more than one pick.
-            return itertools.product(*self._shuffled(domains))
-        return assignment.assign(self._search, tree.root, domains, wanted)
+        if not self._is_free or wanted:
+            return assignment.assign(self._search, tree.root, domains, wanted)
+        # No constraint is about more than one pick.
+        if max(map(len, domains), default=1) == 1:
+            return tuple([domain[0] for domain in domains])
+        return itertools.product(*self._shuffled(domains))
 
     def _shuffled(self, domains: Domains) -> Domains:
         if not self._search.shuffle:
@@ -365,44 +413,73 @@ class Anchors:
 
     def _domains(self, tree: Tree) -> list[Sequence[Provider]] | None:
         """Return the providers for each slot; None if a slot has none."""
-        if len(tree.members) == 1 and not self._sharing:
-            return self._members_if_all_suit(tree)
+        if len(tree.members) == 1:
+            return self._domains_alone(tree)
         refuse, by_want = self._search.tally.refuse, []
         for offer in self._offers:
             if offer.anchor_rules and not self._admits(offer, tree.root):
                 return None
-            domain = rules.select(
-                tree.members, offer.want, offer.rules_in(tree), refuse
-            )
+            domain = offer.members(tree, refuse)
             if self._sharing:
-                domain = self._with_attached(domain, offer, tree)
+                domain = _with_attached(
+                    domain, self._attached(offer.number, tree.aggregates), tree
+                )
             if not domain:
                 return None
             by_want.append(domain)
         return [by_want[number] for number in self._want_of_slot]
 
-    def _members_if_all_suit(self, tree: Tree) -> list[Sequence[Provider]] | None:
-        """Return the same for a tree of one provider: it serves all slots, or none."""
-        members = tree.members
+    def _domains_alone(self, tree: Tree) -> list[Sequence[Provider]] | None:
+        """Return the same for a tree of one provider."""
+        sharing_through = tree.aggregates if self._sharing else NO_AGGREGATES
+        alone = self._alone.get(sharing_through)
+        if alone is None:
+            alone = self._find_alone(sharing_through)
+            self._alone[sharing_through] = alone
+        members, refuse = tree.members, self._search.tally.refuse
         root = members[0]
-        if not rules.with_room(members, self._amounts):
-            self._search.tally.refuse(rules.fits)
-            return None
-        for rule, want in self._other_rules:
-            if not rule(root, want):
-                self._search.tally.refuse(rule)
+        inventories = root.inventories
+        for name, amount in alone.amounts:
+            inventory = inventories.get(name)
+            if inventory is None or not inventory.fits(amount):
+                refuse(rules.fits)
                 return None
-        return [members] * len(self._want_of_slot)
+        for rule, want in alone.rules:
+            if not rule(root, want):
+                refuse(rule)
+                return None
+        if not alone.helped:
+            return [members] * len(self._want_of_slot)
+        by_want: list[Sequence[Provider]] = [members] * len(self._offers)
+        for number, attached in alone.helped:
+            offer = self._offers[number]
+            if offer.anchor_rules and not self._admits(offer, root):
+                return None
+            own = rules.select(members, offer.want, offer.provider_rules, refuse)
+            by_want[number] = _with_attached(own, attached, tree)
+            if not by_want[number]:
+                return None
+        return [by_want[number] for number in self._want_of_slot]
 
-    def _with_attached(
-        self, domain: Sequence[Provider], offer: _Offer, tree: Tree
-    ) -> Sequence[Provider]:
-        """Return a domain with the providers of other trees that share with a tree."""
-        attached = self._attached(offer.number, tree.aggregates)
-        if not attached:
-            return domain
-        here = tree.root.uuid
-        return [*domain, *(each for each in attached if each.root_uuid != here)]
+    def _find_alone(self, aggregates: frozenset[str]) -> _Alone:
+        """Return what a tree of one provider in some aggregates must meet by itself."""
+        attached = [self._attached(each.number, aggregates) for each in self._offers]
+        applying = [
+            (rule, offer.want)
+            for offer in self._offers
+            if not attached[offer.number]
+            for rule in offer.provider_rules
+        ]
+        return _Alone(
+            [
+                amount
+                for rule, want in applying
+                if rule == rules.fits
+                for amount in want.resources
+            ],
+            [each for each in applying if each[0] != rules.fits],
+            [(number, each) for number, each in enumerate(attached) if each],
+        )
 
     def _admits(self, offer: _Offer, anchor: Provider) -> bool:
         """Return whether an anchor permits any pick at all for a want."""
@@ -417,6 +494,8 @@ class Anchors:
         plan, wanted = self._search.plan, self._bits
         if self._may_repeat and self._have_met(domains):
             wanted |= plan.bound
+        if not wanted:
+            return 0
         for slot, domain in zip(plan.slots, domains, strict=True):
             if not wanted:
                 break
@@ -436,14 +515,24 @@ class Anchors:
         """
         sharing = []
         for domain in domains:
-            sharing.append(self._sharing.intersection(domain))
-            if not sharing[-1]:
+            if self._sharing.isdisjoint(domain):
                 return False
+            sharing.append(self._sharing.intersection(domain))
         combinations = tuple(sharing)
         if combinations in self._met:
             return True
         self._met.add(combinations)
         return False
+
+
+def _with_attached(
+    domain: Sequence[Provider], attached: Sequence[Provider], tree: Tree
+) -> Sequence[Provider]:
+    """Return a domain with the providers of other trees that share with a tree."""
+    if not attached:
+        return domain
+    here = tree.root.uuid
+    return [*domain, *(each for each in attached if each.root_uuid != here)]
 
 
 def _attached_that_suit(

@@ -14,6 +14,8 @@ from placement.search.state import State
 
 ProviderRule: TypeAlias = Callable[[Provider, Want], bool]
 PickRule: TypeAlias = Callable[[State, Slot, Provider], bool]
+# Called with a rule and the number of providers that it has excluded.
+Refuse: TypeAlias = Callable[[ProviderRule, int], None]
 
 
 def fits(provider: Provider, want: Want) -> bool:
@@ -49,7 +51,18 @@ def fits_in_part(provider: Provider, want: Want) -> bool:
 
 def has_required_traits(provider: Provider, want: Want) -> bool:
     """``required``: a provider has each trait, or one of those after ``in:``."""
-    return not any(one_of.isdisjoint(provider.traits) for one_of in want.required)
+    return bool(with_traits((provider,), want.required))
+
+
+def with_traits(
+    providers: Sequence[Provider], required: Iterable[frozenset[str]]
+) -> Sequence[Provider]:
+    """Return the providers that have one trait of each of some sets."""
+    for one_of in required:
+        providers = [
+            provider for provider in providers if not one_of.isdisjoint(provider.traits)
+        ]
+    return providers
 
 
 def has_no_forbidden_trait(provider: Provider, want: Want) -> bool:
@@ -102,18 +115,17 @@ def select(
     providers: Sequence[Provider],
     want: Want,
     rules: Iterable[ProviderRule],
-    refuse: Callable[[ProviderRule, int], None],
+    refuse: Refuse,
 ) -> Sequence[Provider]:
-    """Return the providers that suit a want.
-
-    :param refuse: called with a rule and the number of providers that it has excluded
-    """
+    """Return the providers that suit a want."""
     for rule in rules:
-        suitable = (
-            with_room(providers, want.resources)
-            if rule is fits
-            else [provider for provider in providers if rule(provider, want)]
-        )
+        # The usual rules have a loop of their own.
+        if rule is fits:
+            suitable = with_room(providers, want.resources)
+        elif rule is has_required_traits:
+            suitable = with_traits(providers, want.required)
+        else:
+            suitable = [provider for provider in providers if rule(provider, want)]
         if len(suitable) < len(providers):
             refuse(rule, len(providers) - len(suitable))
         providers = suitable

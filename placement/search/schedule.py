@@ -1,8 +1,12 @@
 """The anchors of a search take turns, within its budget."""
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from placement.search.search import Picks, Search
+
+# What an anchor has: nothing, one answer that takes no search, or more.
+Answers: TypeAlias = Picks | Iterator[Picks | None] | None
 
 
 class Anchor:
@@ -37,14 +41,18 @@ class Anchor:
 
 
 def take_turns(
-    results: Iterable[Iterator[Picks | None]], search: Search, *, depth_first: bool
+    answers: Iterable[Answers], search: Search, *, depth_first: bool
 ) -> Iterator[Picks]:
     """Yield the answers of anchors in turn, those of hard anchors at the end.
 
     An anchor is hard if it spends its share without an answer. It goes on with a larger
     share when no other has answers left. No anchor begins before its turn has come.
     """
-    anchors: Iterable[Anchor] = (Anchor(each, search) for each in results)
+    anchors: Iterable[Anchor | Picks] = (
+        each if isinstance(each, tuple) else Anchor(each, search)
+        for each in answers
+        if each is not None
+    )
     while True:
         hard: list[Anchor] = []
         yield from _rounds(anchors, hard, depth_first)
@@ -57,7 +65,7 @@ def take_turns(
 
 
 def _rounds(
-    anchors: Iterable[Anchor], hard: list[Anchor], depth_first: bool
+    anchors: Iterable[Anchor | Picks], hard: list[Anchor], depth_first: bool
 ) -> Iterator[Picks]:
     """Yield answers until each anchor has no more of them, or is hard.
 
@@ -66,6 +74,10 @@ def _rounds(
     while True:
         rest: list[Anchor] = []
         for anchor in anchors:
+            if isinstance(anchor, tuple):
+                # Its free picks are enough for a single answer.
+                yield anchor
+                continue
             while (picks := anchor.take_turn()) is not None:
                 yield picks
                 if not depth_first:

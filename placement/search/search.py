@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from placement.model.tree import Provider
 from placement.search.budget import FREE_PICKS, Budget, Limits
+from placement.search.decision import DecisionOrder
 from placement.search.plan import Plan
 from placement.search.symmetry import Numbers
 from placement.search.tally import Tally
@@ -51,7 +52,8 @@ class Search:
     """One search: its plan, its order, its budget, and what it has learned so far.
 
     ``free_picks`` are how many each anchor has. ``unsatisfiable`` has the canonical
-    forms of anchors that had no answer, ``nogoods`` those of nodes.
+    forms of anchors that had no answer, ``nogoods`` those of nodes. ``orders`` are by
+    whether picks must have bits together, and the sizes of the domains.
     """
 
     def __init__(
@@ -69,3 +71,4 @@ class Search:
         self.numbers: Numbers = {}
         self.nogoods = Nogoods()
         self.unsatisfiable: set[Hashable] = set()
+        self.orders: dict[tuple[bool, tuple[int, ...]], DecisionOrder] = {}
