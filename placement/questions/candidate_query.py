@@ -32,10 +32,13 @@ class CandidateOrder:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidates:
-    """Candidates, the providers to summarise, and the requested resource classes."""
+    """Candidates, the providers to summarise, and the requested resource classes.
+
+    ``summarised`` has the providers of each tree together.
+    """
 
     candidates: tuple[Candidate, ...]
-    providers: tuple[Provider, ...]
+    summarised: tuple[tuple[Provider, ...], ...]
     resource_classes: frozenset[str]
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from oslo_log import log
 
@@ -68,7 +68,7 @@ def answer(
     candidates = find(relevant, question, order)
     return Candidates(
         candidates=tuple(candidates),
-        providers=tuple(_list_summarised(candidates, relevant, request)),
+        summarised=tuple(_list_summarised(candidates, relevant, request)),
         resource_classes=frozenset().union(
             *(group.resources for group in request.groups)
         ),
@@ -133,20 +133,15 @@ def _report(tally: Tally, found: int) -> None:
 
 
 def _list_summarised(
-    candidates: Iterable[Candidate], snapshot: Snapshot, request: Request
-) -> Iterator[Provider]:
+    candidates: Sequence[Candidate], snapshot: Snapshot, request: Request
+) -> Iterator[tuple[Provider, ...]]:
     """Yield the providers to describe: from 1.29, whole trees of those that serve."""
-    used = dict.fromkeys(
-        itertools.chain.from_iterable(
-            candidate.providers_used() for candidate in candidates
-        )
-    )
+    used = dict.fromkeys(engine.used_by(candidates))
     if not request.nested:
-        yield from used
+        yield from zip(used)
         return
     for root_uuid, provider in {each.root_uuid: each for each in used}.items():
-        yield from (
-            (provider,)
-            if provider.is_alone
-            else snapshot.tree_by_uuid[root_uuid].members
-        )
+        if provider.is_alone:
+            yield (provider,)
+        else:
+            yield snapshot.tree_by_uuid[root_uuid].members

@@ -42,6 +42,8 @@ POLICY = {"type": "string", "enum": ["none", "isolate"]}
 # all be forgotten before such an answer is given again. They are not those of a whole
 # cloud: each takes a kilobyte.
 MOST_REMEMBERED = 16_384
+# The same for trees of several providers: only where their summaries are.
+MOST_TREES = 2_048
 # The same for sets of traits, which hosts of a kind share.
 MOST_TRAITS = 4_096
 # Marks their place in a summary: no name contains this character.
@@ -415,7 +417,7 @@ def render(answer: Candidates, view: View) -> Json:
     writer = _Writer(view.version)
     written = map(writer.write, answer.candidates)
     return {
-        "allocation_requests": Written(f"[{','.join(written)}]"),
+        "allocation_requests": Written(f"[{','.join(written)}]".encode()),
         "provider_summaries": _render_summaries(answer, view),
     }
 
@@ -437,13 +439,14 @@ class _Writer:
         """Return a candidate as JSON."""
         slots, providers = candidate
         pattern = slots, tuple(map(providers.index, providers))
-        if pattern not in self._forms:
+        known = self._forms.get(pattern)
+        if known is None:
             if pattern not in self._met:
                 # A form takes as long as five candidates, and many are needed once.
                 self._met.add(pattern)
                 return self._text(candidate)
-            self._forms[pattern] = self._form(candidate)
-        form, numbers = self._forms[pattern]
+            known = self._forms[pattern] = self._form(candidate)
+        form, numbers = known
         return form % tuple([providers[number].uuid for number in numbers])
 
     def _form(self, candidate: Candidate) -> tuple[str, Sequence[int]]:
@@ -479,11 +482,12 @@ def _render_summaries(answer: Candidates, view: View) -> Json:
     names = tuple(known(SUMMARY_FIELDS, view.version))
     resources = RESOURCES.at(view.version) or _requested_resources
     if resources is _all_resources:
-        written = (_write_summary(provider, names) for provider in answer.providers)
+        written = (_write_summaries(tree, names) for tree in answer.summarised)
         return json_text.enclose(b"{", written, b"}")
     return {
         provider.uuid: _summary(provider, names, resources(provider, answer))
-        for provider in answer.providers
+        for tree in answer.summarised
+        for provider in tree
     }
 
 
@@ -496,6 +500,25 @@ def _summary(provider: Provider, names: tuple[str, ...], resources: Json) -> Jso
         "root_provider_uuid": provider.root_uuid,
     }
     return {name: values[name] for name in names}
+
+
+def _write_summaries(
+    providers: tuple[Provider, ...], names: tuple[str, ...]
+) -> Sequence[bytes]:
+    """Return the parts of the encoded summaries of a tree, with their keys."""
+    if len(providers) == 1:
+        return _write_summary(providers[0], names)
+    return _write_together(providers, names)
+
+
+@functools.lru_cache(maxsize=MOST_TREES)
+def _write_together(
+    providers: tuple[Provider, ...], names: tuple[str, ...]
+) -> Sequence[bytes]:
+    pieces: list[bytes] = []
+    for provider in providers:
+        pieces += (b",", *_write_summary(provider, names))
+    return tuple(pieces[1:])
 
 
 @functools.lru_cache(maxsize=MOST_REMEMBERED)

@@ -619,7 +619,7 @@ def _render(
     if reply.unchanged:
         return tags.add(webob.Response(status=status), reply)
     renderer = operation.reply and operation.reply.at(version)
-    body = b""
+    body: list[bytes] = []
     # Setting one after the other as attributes takes longer than all the rest.
     headers = []
     if renderer:
@@ -628,7 +628,7 @@ def _render(
         headers.append(("Content-Type", media_type))
         if operation.formats:
             headers.append(("Vary", "accept"))
-    headers.append(("Content-Length", str(len(body))))
+    headers.append(("Content-Length", str(sum(map(len, body)))))
     if reply.location:
         headers.append(("Location", address.root(request.environ) + reply.location))
     if reply.following:
@@ -638,7 +638,7 @@ def _render(
         if reply.modified:
             dated = datetime_utils.serialize_date(reply.modified)
             headers.append(("Last-Modified", dated))
-    response = webob.Response(status=status, headerlist=headers, app_iter=[body])
+    response = webob.Response(status=status, headerlist=headers, app_iter=body)
     return tags.add(response, reply)
 
 
@@ -656,15 +656,15 @@ def _written(
     renderer: Renderer,
     reply: Reply,
     view: View,
-) -> tuple[str, bytes]:
-    """Return a body in the media type that the caller prefers, which comes first."""
+) -> tuple[str, list[bytes]]:
+    """Return the media type that the caller prefers, and the parts of a body in it."""
     for media_type, other in operation.formats.items():
         if _prefers(request.accept, _offers(operation), media_type):
             document = other(reply.value, view)
             if media_type == LINES:
-                return media_type, b"".join(stream.lines(document, json_text.encode))
-            return media_type, json_text.encode(document)
-    return JSON, json_text.encode(renderer(reply.value, view))
+                return media_type, list(stream.lines(document, json_text.encode))
+            return media_type, [json_text.encode(document)]
+    return JSON, json_text.parts(renderer(reply.value, view))
 
 
 def _view(request: webob.Request, version: Version) -> View:

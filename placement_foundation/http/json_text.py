@@ -20,7 +20,7 @@ class Written:
 
     __slots__ = ("text",)
 
-    def __init__(self, text: bytes | str) -> None:
+    def __init__(self, text: bytes) -> None:
         self.text = text
 
 
@@ -32,6 +32,26 @@ def encode(document: Json) -> bytes:
         # No document of a renderer contains itself, so nothing checks for that.
         text = json.dumps(document, check_circular=False, default=_parse)
         return text.encode("ascii")
+
+
+def parts(document: Json) -> list[bytes]:
+    """Return a document as bytes in parts, without copying members that are written.
+
+    They may have megabytes.
+    """
+    if isinstance(document, Written):
+        return [document.text]
+    if not isinstance(document, dict) or not any(
+        isinstance(value, Written) for value in document.values()
+    ):
+        return [encode(document)]
+    pieces, before = [], b"{"
+    for name, value in document.items():
+        pieces.append(before + encode(name) + b":")
+        pieces.append(value.text if isinstance(value, Written) else encode(value))
+        before = b","
+    pieces.append(b"}")
+    return pieces
 
 
 def enclose(
@@ -59,7 +79,7 @@ def _parse(part: Any) -> Json:
     return json.loads(_text_of(part))
 
 
-def _text_of(part: Any) -> bytes | str:
+def _text_of(part: Any) -> bytes:
     if isinstance(part, Written):
         return part.text
     raise TypeError(f"{type(part)} has no form in JSON")

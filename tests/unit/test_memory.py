@@ -1,14 +1,18 @@
 """What a process remembers is bounded, however large the cloud is."""
 
 import gc
+import json
 import tracemalloc
 import uuid
+from dataclasses import replace
 
 from placement.microversion import MAXIMUM
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
+from placement.questions.candidate_query import Candidates
 from placement.schemas import allocation_candidate as wire
 from placement.schemas import resource_provider
+from placement_foundation.http import json_text
 from placement_foundation.http.schema import View
 
 # What the interpreter and other tests' threads may need in between, in bytes.
@@ -56,6 +60,22 @@ def test_a_large_answer_is_not_forgotten_before_it_is_given_again() -> None:
     for each in providers:
         wire._write_summary(each, names)
     assert wire._write_summary.cache_info().misses == before
+
+
+def test_a_tree_is_summarised_anew_only_when_it_has_changed() -> None:
+    trees = [
+        tuple(provider(3 * number + each) for each in range(3)) for number in range(50)
+    ]
+    answer = Candidates((), tuple(trees), frozenset())
+    wire.render(answer, View(MAXIMUM))
+    before = wire._write_together.cache_info().misses
+    trees[7] = (*trees[7][:2], provider(1_000))
+    text = json_text.encode(
+        wire.render(replace(answer, summarised=tuple(trees)), View(MAXIMUM))
+    )
+    assert wire._write_together.cache_info().misses == before + 1
+    summaries = json.loads(text)["provider_summaries"]
+    assert summaries.keys() == {each.uuid for tree in trees for each in tree}
 
 
 def test_a_list_encodes_only_providers_that_have_changed() -> None:
