@@ -24,6 +24,9 @@ COMPARED_PER_PICK = 16
 REFUSALS_PER_PICK = 8
 # How many steps of an exact relaxation take as much time as one pick.
 STEPS_PER_PICK = 16
+# How many orders of decisions a search remembers: clouds have few kinds of hosts, but a
+# request may have thousands of slots.
+MOST_ORDERS = 64
 # What part of a turn may be spent on the proof for a node other than the root.
 INNER_SHARE = 16
 
@@ -267,5 +270,7 @@ def _decision_order(search: Search, state: State) -> DecisionOrder:
     if known is None:
         pick_rules = rules.pick_rules(search.plan, state.wanted)
         known = order_decisions(state, pick_rules, search.tally)
+        if len(search.orders) >= MOST_ORDERS:
+            search.orders.clear()
         search.orders[form] = known
     return known

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import os
 import platform
 import re
 import signal
@@ -448,8 +449,18 @@ for _ in range(3):
 def _page_faults(settle: str) -> list[int]:
     """Return how many times memory was new to the process, in each thread."""
     program = LARGE_ANSWERS.format(settle=settle)
+    # Others may have chosen another allocator, or set this one.
+    plain = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "LD_PRELOAD" and not name.startswith(("MALLOC_", "GLIBC_"))
+    }
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        env=plain,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [int(each) for each in done.stdout.split()]
 
@@ -458,9 +469,9 @@ def _page_faults(settle: str) -> list[int]:
     platform.libc_ver()[0] != "glibc", reason="only this library can keep memory"
 )
 def test_large_answers_use_the_memory_of_those_before() -> None:
-    # Twenty answers of a thousand pages each, copied twice.
-    assert min(_page_faults("")) > 2_000
-    assert max(_page_faults("interpreter.settle()")) < 200
+    usual, kept = _page_faults(""), _page_faults("interpreter.settle()")
+    # How many there usually are depends on the size of pages.
+    assert 10 * max(kept) < min(usual)
 
 
 def test_a_process_settles_when_it_has_its_application(
