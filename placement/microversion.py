@@ -68,7 +68,7 @@ def negotiate(
 
     :param newest_by_default: whether it is the newest one without a header
     :raises version.Malformed: the string is not a version
-    :raises version.Unavailable: the version is not one of ``VERSIONS``
+    :raises version.NotSupported: the version is not one of ``VERSIONS``
     """
     return version.negotiate(
         headers, SERVICE, VERSIONS, newest_by_default=newest_by_default

@@ -21,12 +21,12 @@ TRAITS = (1, 37)
 def negotiate(headers: MutableMapping[str, str]) -> Version:
     """Return the microversion that the headers of a request ask for.
 
-    :raises version.Unavailable: there is no such version, or it cannot be parsed
+    :raises version.NotSupported: there is no such version, or it cannot be parsed
     """
     try:
         return version.negotiate(headers, SERVICE, VERSIONS, [LEGACY_HEADER])
-    except (version.Malformed, version.Unavailable) as exc:
-        raise version.Unavailable(
+    except (version.Malformed, version.NotSupported) as exc:
+        raise version.NotSupported(
             f"{exc}. The versions of this service are {MINIMUM} to {MAXIMUM}."
         ) from exc
 

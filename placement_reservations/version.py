@@ -13,7 +13,7 @@ def negotiate(headers: MutableMapping[str, str]) -> Version:
     """Return the microversion that the headers of a request ask for.
 
     :raises version.Malformed: the string is not a version
-    :raises version.Unavailable: this service does not have it
+    :raises version.NotSupported: this service does not have it
     """
     return version.negotiate(headers, SERVICE, {ONLY})
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from placement.declaration.plan import Declaration
 from placement.model.declaration import NO_NAMES, Change, Names
 from placement.objects import note
-from placement.objects.note import Kind
+from placement.objects.note import Topic
 
 
 def foresee(connection: sa.Connection, asked: Declaration) -> list[Change]:
@@ -37,7 +37,7 @@ def store(connection: sa.Connection, asked: Declaration) -> None:
         after = _after(Names(**document) if document else NO_NAMES, asked)
         return None if after == NO_NAMES else dataclasses.asdict(after)
 
-    note.change(connection, Kind.NAMES, asked.terms.owner, make)
+    note.change(connection, Topic.NAMES, asked.terms.owner, make)
 
 
 def list_names(connection: sa.Connection, owner: str | None = None) -> Names:
@@ -45,7 +45,7 @@ def list_names(connection: sa.Connection, owner: str | None = None) -> Names:
 
     :raises UnusableTable: there is no table for them
     """
-    found = note.load(connection, Kind.NAMES, owner).values()
+    found = note.load(connection, Topic.NAMES, owner).values()
     merged: dict[str, dict[str, str]] = {"aggregates": {}, "projects": {}}
     for document in reversed(found):
         for kind, names in merged.items():

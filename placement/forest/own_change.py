@@ -9,7 +9,7 @@ from placement.forest.forest import Forest
 from placement.model.allocation import Place
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider, Tree
-from placement.objects.placement import Change
+from placement.objects.placement import ChangedProviders
 from placement.objects.resource_provider import Locked
 
 # Of how many writes that is known, and of how many providers of each at most: a large
@@ -36,7 +36,7 @@ class OwnChanges:
         self._known: dict[str, Mapping[int, _OwnChange]] = {}
         self._adding = threading.Lock()
 
-    def add(self, forest: Forest, change: Change) -> None:
+    def add(self, forest: Forest, change: ChangedProviders) -> None:
         """Add a write that has ended.
 
         :param forest: what its claims were chosen in
@@ -63,7 +63,7 @@ class OwnChanges:
         return found
 
 
-def _after(forest: Forest, change: Change) -> dict[int, _OwnChange]:
+def _after(forest: Forest, change: ChangedProviders) -> dict[int, _OwnChange]:
     """Return the trees of the providers; nothing if one is not where it was."""
     changed: dict[int, _OwnChange] = {}
     for uuid, locked in change.providers.items():

@@ -51,7 +51,7 @@ class Row:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Names:
+class ClaimNames:
     """What is known about the names in claims, before anything is locked.
 
     ``consumers`` are those with a record or allocations. ``class_ids`` are keyed by
@@ -275,7 +275,7 @@ def list_by_provider(connection: sa.Connection, provider_id: int) -> Allocations
     )
 
 
-def look_up(connection: sa.Connection, claims: Collection[Claim]) -> Names:
+def look_up(connection: sa.Connection, claims: Collection[Claim]) -> ClaimNames:
     """Return what is known about the names in claims, with one statement."""
     looks_up_providers = connection.dialect.name in ("mysql", "mariadb")
     return load_names(
@@ -293,7 +293,7 @@ def load_names(
     classes: Collection[str],
     wanted: Sequence[WantedConsumer],
     providers: Collection[str] = (),
-) -> Names:
+) -> ClaimNames:
     """Return what is known about some names, with one statement.
 
     Of the consumers, only the result that one does not exist can be relied on: creating
@@ -317,7 +317,7 @@ def load_names(
             *consumer.list_owner_names(wanted),
         ],
     )
-    return Names(frozenset({*recorded, *using}), class_ids, provider_ids, owners)
+    return ClaimNames(frozenset({*recorded, *using}), class_ids, provider_ids, owners)
 
 
 def hold(
@@ -411,7 +411,7 @@ def check_attempts(attempts: int) -> None:
 def replace_held(
     connection: sa.Connection,
     claims: Collection[Claim],
-    names: Names,
+    names: ClaimNames,
     held: Held,
     inventories: Mapping[Place, Inventory] = STORED,
 ) -> dict[str, Locked]:
@@ -445,7 +445,7 @@ def replace_held(
 def write_held(
     connection: sa.Connection,
     claims: Collection[Claim],
-    names: Names,
+    names: ClaimNames,
     held: Held,
     new: Sequence[Mapping[str, Any]],
 ) -> dict[str, Locked]:

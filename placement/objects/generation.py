@@ -11,7 +11,7 @@ from placement.db import models
 from placement_foundation.database import storage
 
 
-class Known(Protocol):
+class WithGeneration(Protocol):
     """A row as it was read."""
 
     @property
@@ -26,7 +26,7 @@ class Known(Protocol):
 def bump(
     connection: sa.Connection,
     row: type[models.Consumer | models.ResourceProvider],
-    values: Iterable[Known],
+    values: Iterable[WithGeneration],
     complaint: str,
 ) -> None:
     """Add one to the generation of each row.

@@ -16,8 +16,8 @@ from placement_foundation.database import storage
 # How many rows are fetched at a time.
 BATCH = 2_000
 
-# Names by id.
-Names: TypeAlias = Mapping[int | None, str]
+# By id.
+NamesById: TypeAlias = Mapping[int | None, str]
 
 _held, _consumer = models.Allocation, models.Consumer
 _provider = models.ResourceProvider
@@ -103,7 +103,7 @@ def read(
 def _holdings(
     rows: sa.CursorResult[*tuple[Any, ...]],
     classes: Mapping[int, str],
-    names: list[Names],
+    names: list[NamesById],
 ) -> Iterator[Holding]:
     for (root_id, provider_id, consumer), each in itertools.groupby(
         rows, itemgetter(0, 1, 2)
@@ -125,13 +125,13 @@ _OWNERS = (
 )
 
 
-def _load_names(connection: sa.Connection, name: Any) -> Names:
+def _load_names(connection: sa.Connection, name: Any) -> NamesById:
     key = name.class_.id
     rows = connection.execute(sa.select(key, name).order_by(key))
     return {row[0]: str(row[1]) for row in rows}
 
 
-def _owner(ids: Any, names: list[Names]) -> Owner | None:
+def _owner(ids: Any, names: list[NamesById]) -> Owner | None:
     """Return the owner of a consumer; None if none is recorded."""
     project, user, kind, created = ids
     if project is None or user is None:

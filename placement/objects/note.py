@@ -17,7 +17,7 @@ _table = models.NOTES
 _row = _table.c
 
 
-class Kind(enum.StrEnum):
+class Topic(enum.StrEnum):
     """What a note is about."""
 
     NAMES = "names"
@@ -30,35 +30,35 @@ def are_kept(connection: sa.Connection) -> bool:
 
 
 def load(
-    connection: sa.Connection, kind: Kind, owner: str | None = None
+    connection: sa.Connection, topic: Topic, owner: str | None = None
 ) -> dict[str, Any]:
-    """Return the notes of a kind, of one owner or of all, by owner and in this order.
+    """Return notes about a topic, of one owner or of all, by owner and in this order.
 
     :raises UnusableTable: there is no table for them
     """
     own_table.check(connection, _table)
-    query = sa.select(_row.owner, _row.document).where(_row.kind == kind)
+    query = sa.select(_row.owner, _row.document).where(_row.kind == topic)
     if owner is not None:
         query = query.where(_row.owner == owner)
     return _load(connection, query.order_by(_row.owner))
 
 
 def change(
-    connection: sa.Connection, kind: Kind, owner: str, make: Callable[[Any], Any]
+    connection: sa.Connection, topic: Topic, owner: str, make: Callable[[Any], Any]
 ) -> None:
     """Replace the note of an owner with what is made of it; None is no note.
 
     :raises UnusableTable: there is no table for it
     """
     own_table.check(connection, _table)
-    is_it = (_row.kind == kind, _row.owner == owner)
+    is_it = (_row.kind == topic, _row.owner == owner)
     query = sa.select(_row.owner, _row.document).where(*is_it).with_for_update()
     before = _load(connection, query).get(owner)
     after = make(before)
     if after is None:
         own_table.execute(connection, _table, sa.delete(_table).where(*is_it))
         return
-    row = {"kind": kind, "owner": owner, "document": json.dumps(after)}
+    row = {"kind": topic, "owner": owner, "document": json.dumps(after)}
     if before is None:
         # Nothing was there to lock: of two who insert, the second begins again.
         own_table.execute(connection, _table, sa.insert(_table), row)

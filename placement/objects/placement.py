@@ -18,7 +18,7 @@ from placement.objects import (
     consumer,
     lease,
 )
-from placement.objects.allocation import Held, Names
+from placement.objects.allocation import ClaimNames, Held
 from placement.objects.resource_provider import Locked
 
 
@@ -60,12 +60,12 @@ class Known:
     locked is still right, or a consumer has gone since, and there is more room.
     """
 
-    names: Names
+    names: ClaimNames
     providers: Mapping[str, Provider]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class ChangedProviders:
     """What has become of the providers of claims, of which the rest was known.
 
     ``token`` is that of the change in the log of changes. The providers are by UUID;
@@ -87,7 +87,7 @@ class Written:
 
     generations: Mapping[str, int]
     expires_at: int | None
-    change: Change | None = None
+    change: ChangedProviders | None = None
 
 
 class Refused(errors.ConcurrentUpdate):
@@ -171,12 +171,12 @@ def write(
 
 def _change(
     connection: sa.Connection, held: Held, left: Mapping[Place, InventoryUsage]
-) -> Change | None:
+) -> ChangedProviders | None:
     """Return what has become of locked providers; None if the time is not known."""
     locked = held.providers
     if any(each.modified is None for each in locked.values()):
         return None
-    return Change(change_log.token_of(connection), locked, left)
+    return ChangedProviders(change_log.token_of(connection), locked, left)
 
 
 def _known_inventories(

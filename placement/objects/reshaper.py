@@ -16,7 +16,7 @@ from placement.objects import (
     resource_class,
     resource_provider,
 )
-from placement.objects.allocation import Held, Names
+from placement.objects.allocation import ClaimNames, Held
 from placement.objects.resource_provider import Locked
 
 
@@ -87,7 +87,7 @@ def _reshape(
     connection: sa.Connection,
     shapes: Mapping[str, Shape],
     claims: Collection[Claim],
-    names: Names,
+    names: ClaimNames,
     held: Held,
 ) -> None:
     """Do the work under locks, after all checks except those of the amounts."""

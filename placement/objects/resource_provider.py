@@ -50,7 +50,7 @@ class Locked(NamedTuple):
     modified: datetime.datetime | None = None
 
 
-class KnownProvider(generation.Known, Protocol):
+class KnownProvider(generation.WithGeneration, Protocol):
     """A provider as it was read."""
 
     @property

@@ -19,7 +19,7 @@ from placement.model.allocation import Allocation, Claim, provider_uuids
 from placement.model.consumer import WantedConsumer
 from placement.model.entry import Ownership
 from placement.objects import allocation, lease, placement
-from placement.objects.allocation import Names
+from placement.objects.allocation import ClaimNames
 from placement.objects.placement import Ground, Known, Refused, Standing, Written
 from placement.operation import Context
 from placement.questions import candidate_query, candidates
@@ -56,7 +56,7 @@ class Scene:
     """
 
     forest: Forest
-    names: Names
+    names: ClaimNames
     existing: Mapping[str, Sequence[Allocation]]
     ends: Mapping[str, int]
 
@@ -305,7 +305,7 @@ def load_forest(connection: sa.Connection, placings: Sequence[Placing]) -> Scene
     known = kept.forest.vocabulary.class_ids
     wanted = {name for each in placings for name in each.order.wish.class_names}
     class_ids = {name: known[name] for name in wanted & known.keys()}
-    names = Names(frozenset(), class_ids, {}, (), are_assumed=True)
+    names = ClaimNames(frozenset(), class_ids, {}, (), are_assumed=True)
     return Scene(kept.forest, names, {}, {})
 
 

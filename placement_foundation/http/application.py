@@ -41,7 +41,7 @@ from placement_foundation.http.operation import (
     Reply,
 )
 from placement_foundation.http.schema import Json, View
-from placement_foundation.http.version import Malformed, Unavailable, Version
+from placement_foundation.http.version import Malformed, NotSupported, Version
 from placement_foundation.observing import telemetry
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Service:
     """What differs between services in the steps of a request.
 
     ``negotiate`` returns the microversion that the headers of a request ask for, and
-    raises ``Malformed`` or ``Unavailable``; it takes ``newest_by_default`` if a row
+    raises ``Malformed`` or ``NotSupported``; it takes ``newest_by_default`` if a row
     sets it. ``version_headers`` returns the headers of an answer at a microversion, or
     at None if none was agreed on. ``refuse`` renders an error for the caller, at the
     same microversion. ``call`` is the class of what its handlers get. ``release`` tells
@@ -232,7 +232,7 @@ class Application:
             version = self._service.negotiate(request.headers, **options)
         except Malformed as exc:
             raise errors.MalformedVersion(str(exc)) from exc
-        except Unavailable as exc:
+        except NotSupported as exc:
             raise errors.UnavailableVersion(str(exc)) from exc
         request.environ[middleware.VERSION_KEY] = str(version)
         return version

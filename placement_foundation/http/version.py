@@ -33,7 +33,7 @@ class Malformed(ValueError):
     """The header names this service, but no microversion can be read from it."""
 
 
-class Unavailable(ValueError):
+class NotSupported(ValueError):
     """The header asks for a microversion that this service does not have."""
 
 
@@ -53,7 +53,7 @@ def negotiate(
     :param newest_by_default: whether a request without a header gets the highest one
         instead of the lowest
     :raises Malformed: the string is not a version
-    :raises Unavailable: the version is not one of these
+    :raises NotSupported: the version is not one of these
     """
     names = (microversion_parse.STANDARD_HEADER, *legacy_headers)
     # The library folds every header that it gets.
@@ -72,7 +72,7 @@ def negotiate(
             f"{quotation.cut(text)}; it is not two numbers with a dot between"
         ) from exc
     if version not in versions:
-        raise Unavailable(
+        raise NotSupported(
             f"Invalid microversion: Unacceptable version header: {quotation.cut(text)}"
         )
     return version

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PATIENCE = 10
 
 
-class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
+class SideServer(socketserver.ThreadingMixIn, simple_server.WSGIServer):
     """A small web server: one thread for each request."""
 
     daemon_threads = True
@@ -32,13 +32,13 @@ class Handler(simple_server.WSGIRequestHandler):
         """Write nothing: probes come every few seconds."""
 
 
-def serve(place: Place, pages: Mapping[str, "WSGIApplication"]) -> Server:
+def serve(place: Place, pages: Mapping[str, "WSGIApplication"]) -> SideServer:
     """Serve pages at an address, in a thread that ends with the process.
 
     :raises OSError: the address is taken, or does not belong to this machine
     """
     bound = page.bind(place)
-    server = Server((place.host, place.port), Handler, bind_and_activate=False)
+    server = SideServer((place.host, place.port), Handler, bind_and_activate=False)
     server.socket.close()
     server.socket = bound
     server.server_address = bound.getsockname()

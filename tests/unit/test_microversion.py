@@ -6,7 +6,7 @@ from placement.microversion import MAXIMUM, MINIMUM, VERSIONS, negotiate
 from placement_foundation.http.version import (
     ByVersion,
     Malformed,
-    Unavailable,
+    NotSupported,
     Version,
     always,
     since,
@@ -51,7 +51,7 @@ def test_some_texts_are_not_versions(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["0.5", "0.9", "1.40", "2.0", "-1.5"])
 def test_some_versions_are_not_to_be_had(text: str) -> None:
-    with pytest.raises(Unavailable, match=f"Unacceptable version header: {text}$"):
+    with pytest.raises(NotSupported, match=f"Unacceptable version header: {text}$"):
         negotiate({"openstack-api-version": f"placement {text}"})
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from placement import errors
 from placement.objects import clock, note
-from placement.objects.note import Kind
+from placement.objects.note import Topic
 from placement.operation import Call
 from placement_foundation.http.operation import Reply
 
@@ -14,7 +14,7 @@ def list_audits(call: Call[None]) -> Reply:
 
     :raises UnusableTable: there is no table for them
     """
-    return Reply(note.load(call.connection, Kind.AUDIT))
+    return Reply(note.load(call.connection, Topic.AUDIT))
 
 
 def record(call: Call[str]) -> Reply:
@@ -24,7 +24,7 @@ def record(call: Call[str]) -> Reply:
     """
     moment = clock.now().isoformat(timespec="seconds")
     document = {"recorded_at": f"{moment}Z", **call.body}
-    note.change(call.connection, Kind.AUDIT, call.subject, lambda before: document)
+    note.change(call.connection, Topic.AUDIT, call.subject, lambda before: document)
     return Reply()
 
 
@@ -39,5 +39,5 @@ def forget(call: Call[str]) -> Reply:
         if before is None:
             raise errors.NotFound(f"No audit '{call.subject}' is recorded.")
 
-    note.change(call.connection, Kind.AUDIT, call.subject, remove)
+    note.change(call.connection, Topic.AUDIT, call.subject, remove)
     return Reply()
