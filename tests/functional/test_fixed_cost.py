@@ -2,6 +2,7 @@
 
 import builtins
 import functools
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -84,7 +85,13 @@ class Watcher:
 
 
 @pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Client:
+def client(
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    caplog: pytest.LogCaptureFixture,
+) -> Client:
+    # As in a service that logs no requests, whatever other tests have set up.
+    caplog.set_level(logging.WARNING, logger="placement")
     # Otherwise one request a second searches for policy files, and one every three
     # seconds looks for writes of other services.
     monkeypatch.setattr(policy, "SEARCH_EVERY", 3600)
