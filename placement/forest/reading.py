@@ -21,6 +21,7 @@ from placement.forest.vocabulary import Vocabulary
 from placement.model.inventory import FIELDS, InventoryUsage
 from placement.model.tree import Provider, Tree, walk
 from placement.objects.inventory import USED
+from placement_foundation.database import direct
 from placement_foundation.database.streaming import stream
 
 # Ids, or UUIDs, that the database has joined into one string.
@@ -164,8 +165,6 @@ def _together(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
 _OF_SOME = _together(
     _provider.root_provider_id.in_(sa.bindparam("root_ids", expanding=True))
 )
-# Most often one tree has changed. A list of parameters takes longer.
-_OF_ONE = _together(_provider.root_provider_id == sa.bindparam("root_id"))
 _WIDTH = len(_Row._fields)
 # The values of a provider's fields, in their order.
 _PROVIDER_FIELDS = [each.name for each in dataclasses.fields(Provider)]
@@ -221,10 +220,8 @@ def _read_all(connection: sa.Connection) -> _Found:
 
 def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
     """Read the rows of the providers of some trees."""
-    if len(root_ids) == 1:
-        rows = connection.execute(_OF_ONE, {"root_id": next(iter(root_ids))}).all()
-    else:
-        rows = connection.execute(_OF_SOME, {"root_ids": sorted(root_ids)}).all()
+    wanted = {"root_ids": sorted(root_ids)}
+    rows = direct.fetch_all(connection, _OF_SOME, wanted)
     return _Found(
         {row[0]: _Row._make(row[:_WIDTH]) for row in rows},
         [(row[0], row[_WIDTH]) for row in rows],

@@ -34,7 +34,7 @@ from placement.objects import (
 from placement.objects.exact_match import WantedStrings
 from placement.objects.resource_provider import Locked
 from placement_foundation.clock import utc_now
-from placement_foundation.database import storage
+from placement_foundation.database import direct, storage
 
 STORED: Mapping[Place, Inventory] = types.MappingProxyType({})
 
@@ -249,7 +249,7 @@ def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
     """Return what a consumer uses, in the order of provider and class ids."""
     if not exact_match.is_searchable(uuid):
         return _allocations_of([])
-    rows = connection.execute(_OF_CONSUMER, {"consumer": uuid}).all()
+    rows = direct.fetch_all(connection, _OF_CONSUMER, {"consumer": uuid})
     # MariaDB also finds UUIDs that differ in case.
     return _allocations_of([row for row in rows if row.uuid == uuid])
 
@@ -271,7 +271,7 @@ def list_by_consumers(
 def list_by_provider(connection: sa.Connection, provider_id: int) -> Allocations:
     """Return the allocations against a provider, ordered by consumer and class id."""
     return _allocations_of(
-        connection.execute(_OF_PROVIDER, {"provider": provider_id}).all()
+        direct.fetch_all(connection, _OF_PROVIDER, {"provider": provider_id})
     )
 
 
@@ -564,7 +564,7 @@ def _list_rows(
     rows: list[Row] = []
     stray: list[Row] = []
     for chunk in storage.chunks(sorted(wanted)):
-        found: Iterable[Any] = connection.execute(_ROWS, {"consumers": chunk})
+        found = direct.fetch_all(connection, _ROWS, {"consumers": chunk})
         for record_id, *fields in found:
             row = Row(*fields)
             if row.consumer_uuid in records:

@@ -307,10 +307,9 @@ def load_seen(connection: sa.Connection) -> Seen | None:
 
 def load_differing(connection: sa.Connection, seen: Seen) -> dict[int, str] | None:
     """Return the lists that are other ones now, by shard; None if rows are missing."""
-    row: Any = own_table.execute(
+    [(count, joined)] = own_table.fetch_all(
         connection, models.FOREST_STAMPS, _DIFFERING, {"heads": seen.heads}
-    ).one()
-    count, joined = row
+    )
     changes = {}
     for each in joined.split("/") if joined else ():
         shard, _, listed = each.partition(":")
@@ -326,12 +325,12 @@ def load_nearby(connection: sa.Connection, key: str, value: str) -> Nearby | Non
 
     :param key: ``uuid`` or ``name``
     """
-    row: Any = own_table.execute(
+    rows = own_table.fetch_all(
         connection, models.FOREST_STAMPS, _ABOUT[key], {"key": value}
-    ).first()
-    if row is None:
+    )
+    if not rows:
         return None
-    names, found, root_id, generation, changes = row
+    names, found, root_id, generation, changes = rows[0]
     # The database may be lax about case.
     if found != value:
         return Nearby(None, None, {NAMES: names})

@@ -1,7 +1,6 @@
 """What consumers claim, and whether there is room for it: capacity and constraints."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -11,7 +10,7 @@ from placement.model.allocation import Claim, Place, class_names, provider_uuids
 from placement.model.inventory import FIELDS, Inventory, InventoryUsage
 from placement.objects.inventory import USED
 from placement.objects.resource_provider import KnownProvider
-from placement_foundation.database import storage
+from placement_foundation.database import direct, storage
 
 _stored = models.Inventory
 _INVENTORIES = (
@@ -43,7 +42,7 @@ def load_inventories(
     inventories: dict[Place, InventoryUsage] = {}
     for chunk in storage.chunks(uuids):
         parameters = {"providers": chunk, "classes": list(names)}
-        rows: Iterable[Any] = connection.execute(_INVENTORIES, parameters)
+        rows = direct.fetch_all(connection, _INVENTORIES, parameters)
         for provider_id, class_id, amount, *fields in rows:
             place = uuids[provider_id], names[class_id]
             inventories[place] = InventoryUsage.of(Inventory(*fields), int(amount))

@@ -8,7 +8,7 @@ about it fails; one that cannot be used is looked at again in the next transacti
 
 import enum
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log
 
 from placement import errors
-from placement_foundation.database import trouble
+from placement_foundation.database import direct, trouble
 
 LOG = log.getLogger(__name__)
 
@@ -98,13 +98,34 @@ def execute(
     try:
         return connection.execute(statement, parameters)
     except (db_exc.DBError, sa.exc.DBAPIError) as exc:
-        if not (trouble.is_missing_table(exc) or trouble.is_denied(exc)):
-            raise
-        known = _known.get(connection.dialect, {})
-        _known[connection.dialect] = {
-            name: each for name, each in known.items() if each
-        }
-        raise trouble.LostRaceError(f"the table {table.name} has gone") from exc
+        _forget(connection, table, exc)
+        raise
+
+
+def fetch_all(
+    connection: sa.Connection,
+    table: sa.Table,
+    query: sa.Select[*tuple[Any, ...]],
+    parameters: Mapping[str, Any],
+) -> Sequence[Any]:
+    """Return the rows of a query about such a table; see ``direct.fetch_all``."""
+    try:
+        return direct.fetch_all(connection, query, parameters)
+    except (db_exc.DBError, sa.exc.DBAPIError) as exc:
+        _forget(connection, table, exc)
+        raise
+
+
+def _forget(connection: sa.Connection, table: sa.Table, exc: Exception) -> None:
+    """Forget which tables can be used, if one cannot be any more.
+
+    :raises LostRaceError: that is why a statement has failed
+    """
+    if not (trouble.is_missing_table(exc) or trouble.is_denied(exc)):
+        return
+    known = _known.get(connection.dialect, {})
+    _known[connection.dialect] = {name: each for name, each in known.items() if each}
+    raise trouble.LostRaceError(f"the table {table.name} has gone") from exc
 
 
 def _probe(connection: sa.Connection, table: sa.Table) -> Fault | None:

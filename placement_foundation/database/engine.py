@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from oslo_db.sqlalchemy import engines, exc_filters
 from oslo_log import log
 
-from placement_foundation.database import digest, trouble
+from placement_foundation.database import digest, direct, trouble
 from placement_foundation.option import DatabaseSettings
 
 LOG = log.getLogger(__name__)
@@ -335,7 +335,7 @@ def _begin(connection: sa.Connection) -> None:
         # It does not touch the file, and the long way takes longer than all the rest.
         driven.execute(statement)
     else:
-        connection.exec_driver_sql(statement)
+        direct.begin(connection, statement)
 
 
 def _wait_until_reachable(engine: sa.Engine, settings: DatabaseSettings) -> None:

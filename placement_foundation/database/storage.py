@@ -22,7 +22,7 @@ from sqlalchemy import orm
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from placement_foundation import errors, precedence
-from placement_foundation.database import engine, trouble
+from placement_foundation.database import direct, engine, trouble
 from placement_foundation.observing import telemetry
 from placement_foundation.option import DatabaseSettings
 
@@ -133,7 +133,7 @@ def lock_rows(
     :param values: values of the key, or of the column that rows are found ``by``
     """
     query = _locking(columns, key, key if by is None else by)
-    return connection.execute(query, {"wanted": list(values)}).all()
+    return direct.fetch_all(connection, query, {"wanted": list(values)})
 
 
 @functools.lru_cache

@@ -134,7 +134,7 @@ INNER = {
         {"migration", "origin"},
         {"storage"},
         {"engine"},
-        {"trouble", "column", "digest"},
+        {"trouble", "column", "digest", "direct"},
     ],
     FOUNDATION / "serving": [
         {"upgrade"},
