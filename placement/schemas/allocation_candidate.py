@@ -42,8 +42,10 @@ POLICY = {"type": "string", "enum": ["none", "isolate"]}
 # all be forgotten before such an answer is given again. They are not those of a whole
 # cloud: each takes a kilobyte.
 MOST_REMEMBERED = 16_384
-# The same for trees of several providers: only where their summaries are.
+# The same for trees of several providers, unless they have more than so many, which
+# would keep the summaries of a whole cloud.
 MOST_TREES = 2_048
+LARGEST_TREE = 16
 # The same for sets of traits, which hosts of a kind share.
 MOST_TRAITS = 4_096
 # Marks their place in a summary: no name contains this character.
@@ -508,17 +510,21 @@ def _write_summaries(
     """Return the parts of the encoded summaries of a tree, with their keys."""
     if len(providers) == 1:
         return _write_summary(providers[0], names)
-    return _write_together(providers, names)
+    if len(providers) <= LARGEST_TREE:
+        return _write_together(providers, names)
+    return _write_each(providers, names)
 
 
-@functools.lru_cache(maxsize=MOST_TREES)
-def _write_together(
+def _write_each(
     providers: tuple[Provider, ...], names: tuple[str, ...]
 ) -> Sequence[bytes]:
     pieces: list[bytes] = []
     for provider in providers:
         pieces += (b",", *_write_summary(provider, names))
     return tuple(pieces[1:])
+
+
+_write_together = functools.lru_cache(maxsize=MOST_TREES)(_write_each)
 
 
 @functools.lru_cache(maxsize=MOST_REMEMBERED)

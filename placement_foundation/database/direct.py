@@ -39,8 +39,10 @@ def fetch_all(
         return connection.execute(query, parameters).all()
     if not connection.in_transaction():
         connection.begin()
-    text, arrange, make = _prepare(query, connection.dialect, lengths)
-    return list(map(make, _run(connection, text, arrange(parameters))))
+    prepared = _prepare(query, connection.dialect, lengths)
+    values = prepared.arrange(parameters)
+    rows: Sequence[Any] = _run(connection, prepared.text, values, prepared.read)
+    return rows
 
 
 def begin(connection: sa.Connection, statement: str) -> None:
@@ -48,7 +50,7 @@ def begin(connection: sa.Connection, statement: str) -> None:
     if is_watched(connection):
         connection.exec_driver_sql(statement)
     else:
-        _run(connection, statement, ())
+        _run(connection, statement, (), _read_nothing)
 
 
 def is_watched(connection: sa.Connection) -> bool:
@@ -59,57 +61,86 @@ def is_watched(connection: sa.Connection) -> bool:
     )
 
 
-def _run(connection: sa.Connection, text: str, values: Any) -> Sequence[Any]:
+def _run(
+    connection: sa.Connection, text: str, values: Any, read: Callable[[Any], Any]
+) -> Any:
+    """Execute a statement, and return what is read from the cursor."""
     cursor = None
     try:
         cursor = connection.connection.cursor()
         cursor.execute(text, values)
-        rows: Sequence[Any] = cursor.fetchall() if cursor.description else ()
+        found = read(cursor)
         cursor.close()
     except BaseException as exc:
         # Whoever handles the error shall not find another one than of other statements.
         connection._handle_dbapi_exception(exc, text, values, cursor, None)
-    return rows
+    return found
 
 
-@functools.lru_cache(maxsize=256)
-def _prepare(
-    query: _Query, dialect: sa.Dialect, lengths: tuple[tuple[str, int], ...]
-) -> tuple[
-    str, Callable[[Mapping[str, Any]], Any], Callable[[Sequence[Any]], Sequence[Any]]
-]:
-    """Return a query's text, what arranges parameters for it, and what makes rows.
+def _read_nothing(cursor: Any) -> None:
+    pass
 
-    :param lengths: how long those parameters are that are lists
-    """
-    filled = query.params({name: [None] * length for name, length in lengths})
-    compiled: Any = filled.compile(
-        dialect=dialect, compile_kwargs={"render_postcompile": True}
-    )
-    constants = query.compile(dialect=dialect).params
-    order: Sequence[str] | None = compiled.positiontup
 
-    def arrange(parameters: Mapping[str, Any]) -> Any:
-        values = {**constants, **parameters}
-        for name, _ in lengths:
+class _Prepared:
+    """A query as a driver takes it: its ``text``, and what it means."""
+
+    def __init__(
+        self, query: _Query, dialect: sa.Dialect, lengths: tuple[tuple[str, int], ...]
+    ) -> None:
+        filled = query.params({name: [None] * length for name, length in lengths})
+        compiled: Any = filled.compile(
+            dialect=dialect, compile_kwargs={"render_postcompile": True}
+        )
+        self.text = str(compiled)
+        self._query = query
+        self._dialect = dialect
+        self._lists = [name for name, _ in lengths]
+        self._constants = query.compile(dialect=dialect).params
+        # None if the driver takes parameters by their names.
+        self._order: Sequence[str] | None = compiled.positiontup
+        self._make: Callable[[Sequence[Any]], Sequence[Any]] | None = None
+
+    def arrange(self, parameters: Mapping[str, Any]) -> Any:
+        """Return the values of parameters as the driver takes them."""
+        values = {**self._constants, **parameters}
+        for name in self._lists:
             for place, each in enumerate(values.pop(name), 1):
                 values[f"{name}_{place}"] = each
-        return values if order is None else [values[name] for name in order]
+        if self._order is None:
+            return values
+        return [values[name] for name in self._order]
 
-    return str(compiled), arrange, _maker(query, dialect)
+    def read(self, cursor: Any) -> Sequence[Any]:
+        """Return the rows that a cursor gives, as named tuples."""
+        if self._make is None:
+            # The driver says of which types they are, the same ones each time.
+            codes = [each[1] for each in cursor.description]
+            self._make = _maker(self._query, self._dialect, codes)
+        return list(map(self._make, cursor.fetchall()))
+
+
+_prepare = functools.lru_cache(maxsize=256)(_Prepared)
 
 
 def _maker(
-    query: _Query, dialect: sa.Dialect
+    query: _Query, dialect: sa.Dialect, codes: Sequence[Any]
 ) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return what makes a row of the values that a driver gives."""
+    """Return what makes a row of the values that a driver gives.
+
+    :param codes: what the driver calls their types
+    """
     columns = query.selected_columns
     named: Any = collections.namedtuple
     row = named("Row", columns.keys(), rename=True)
     types = [each.type.dialect_impl(dialect) for each in columns]
-    found = [each.result_processor(dialect, None) for each in types]
+    found = [
+        each.result_processor(dialect, code)
+        for each, code in zip(types, codes, strict=True)
+    ]
     converters = [(place, each) for place, each in enumerate(found) if each]
     make: Callable[[Sequence[Any]], Sequence[Any]] = row._make
+    if not converters:
+        return make
 
     def convert(values: Sequence[Any]) -> Sequence[Any]:
         converted = list(values)
@@ -117,4 +148,4 @@ def _maker(
             converted[place] = convert_value(converted[place])
         return make(converted)
 
-    return convert if converters else make
+    return convert

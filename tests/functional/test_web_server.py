@@ -1,5 +1,6 @@
 """The web server as clients meet it that are slow, rude or broken."""
 
+import ctypes
 import contextlib
 import http.client
 import os
@@ -446,7 +447,7 @@ for _ in range(3):
 """
 
 
-def _page_faults(settle: str) -> list[int]:
+def _page_faults(settle: str, **environment: str) -> list[int]:
     """Return how many times memory was new to the process, in each thread."""
     program = LARGE_ANSWERS.format(settle=settle)
     # Others may have chosen another allocator, or set this one.
@@ -457,7 +458,7 @@ def _page_faults(settle: str) -> list[int]:
     }
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env=plain,
+        env=plain | environment,
         capture_output=True,
         text=True,
         check=True,
@@ -472,6 +473,49 @@ def test_large_answers_use_the_memory_of_those_before() -> None:
     usual, kept = _page_faults(""), _page_faults("interpreter.settle()")
     # How many there usually are depends on the size of pages.
     assert 10 * max(kept) < min(usual)
+    for name, value in (
+        ("MALLOC_TRIM_THRESHOLD_", "100000"),
+        ("MALLOC_MMAP_THRESHOLD_", "100000"),
+        ("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=100000"),
+    ):
+        told = _page_faults("interpreter.settle()", **{name: value})
+        assert 10 * max(kept) < min(told), name
+
+
+def test_what_the_environment_sets_of_memory_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[int] = []
+
+    class Library:
+        def __init__(self, name: None) -> None:
+            self.name = name
+
+        @staticmethod
+        def mallopt(option: int, value: int) -> int:
+            done.append(option)
+            return option != refused
+
+    def set_by_settling(**environment: str) -> list[int]:
+        done.clear()
+        with monkeypatch.context() as patch:
+            for name in ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES", *interpreter.THRESHOLDS):
+                patch.delenv(name, raising=False)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            interpreter._keep_memory()
+        return sorted(done)
+
+    monkeypatch.setattr(ctypes, "CDLL", Library)
+    trim, mmap, arenas = -1, -3, -8
+    refused = None
+    assert set_by_settling() == [arenas, mmap, trim]
+    assert set_by_settling(MALLOC_ARENA_MAX="2") == [mmap, trim]
+    assert set_by_settling(MALLOC_TRIM_THRESHOLD_="1") == [arenas]
+    tunables = "glibc.malloc.arena_max=2:glibc.malloc.mmap_threshold=1"
+    assert set_by_settling(GLIBC_TUNABLES=tunables) == []
+    refused = mmap
+    assert set_by_settling() == [arenas, mmap]
 
 
 def test_a_process_settles_when_it_has_its_application(

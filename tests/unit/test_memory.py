@@ -50,6 +50,29 @@ def test_answers_about_more_and_more_providers_do_not_fill_the_memory() -> None:
     assert again - grown < NOISE
 
 
+def test_large_trees_do_not_fill_the_memory() -> None:
+    # More members in all than are remembered, in fewer trees than are.
+    large = 4 * wire.LARGEST_TREE
+    count = 4 * wire.MOST_REMEMBERED // large
+    assert count < wire.MOST_TREES
+    names = ("resources", "traits", "parent_provider_uuid", "root_provider_uuid")
+    trees = [
+        tuple(provider(large * number + each) for each in range(large))
+        for number in range(count)
+    ]
+    for remembering in (wire._write_summary, wire._write_together, wire._write_traits):
+        remembering.cache_clear()
+    tracemalloc.start()
+    try:
+        for tree in trees:
+            wire._write_summaries(tree, names)
+        gc.collect()
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert grown < wire.MOST_REMEMBERED * 1000
+
+
 def test_a_large_answer_is_not_forgotten_before_it_is_given_again() -> None:
     # A thousand hosts of nine providers each, as NUMA nodes and network cards have.
     providers = [provider(number) for number in range(9_000)]
