@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 
 _Query: TypeAlias = sa.Select[*tuple[Any, ...]] | sa.CompoundSelect[*tuple[Any, ...]]
+# A name, and the length of the list if the value is one.
+_Parameter: TypeAlias = tuple[str, int | None]
 
 # A query with a longer list takes its time anyway; for each length there is a text.
 LONGEST_LIST = 4
@@ -30,16 +32,19 @@ def fetch_all(
     :raises sqlalchemy.exc.DBAPIError: the database failed
     :raises oslo_db.exception.DBError: the same
     """
-    lengths = tuple(
-        [(name, len(each)) for name, each in parameters.items() if type(each) is list]
+    shape = tuple(
+        [
+            (name, len(each) if type(each) is list else None)
+            for name, each in parameters.items()
+        ]
     )
     if is_watched(connection) or not all(
-        0 < length <= LONGEST_LIST for _, length in lengths
+        length is None or 0 < length <= LONGEST_LIST for _, length in shape
     ):
         return connection.execute(query, parameters).all()
     if not connection.in_transaction():
         connection.begin()
-    prepared = _prepare(query, connection.dialect, lengths)
+    prepared = _prepare(query, connection.dialect, shape)
     values = prepared.arrange(parameters)
     rows: Sequence[Any] = _run(connection, prepared.text, values, prepared.read)
     return rows
@@ -85,28 +90,32 @@ class _Prepared:
     """A query as a driver takes it: its ``text``, and what it means."""
 
     def __init__(
-        self, query: _Query, dialect: sa.Dialect, lengths: tuple[tuple[str, int], ...]
+        self, query: _Query, dialect: sa.Dialect, shape: tuple[_Parameter, ...]
     ) -> None:
-        filled = query.params({name: [None] * length for name, length in lengths})
-        compiled: Any = filled.compile(
-            dialect=dialect, compile_kwargs={"render_postcompile": True}
+        compiled: Any = query.compile(dialect=dialect)
+        expanded = compiled.construct_expanded_state(
+            {name: length and [None] * length for name, length in shape}
         )
-        self.text = str(compiled)
+        self.text: str = expanded.statement
         self._query = query
         self._dialect = dialect
-        self._lists = [name for name, _ in lengths]
-        self._constants = query.compile(dialect=dialect).params
-        # None if the driver takes parameters by their names.
-        self._order: Sequence[str] | None = compiled.positiontup
+        # The names of what stands for the members of each list.
+        self._members = [
+            (name, expanded.parameter_expansion[name])
+            for name, length in shape
+            if length
+        ]
+        self._constants = expanded.parameters
+        # Empty if the driver takes parameters by their names.
+        self._order: Sequence[str] | None = expanded.positiontup
         self._make: Callable[[Sequence[Any]], Sequence[Any]] | None = None
 
     def arrange(self, parameters: Mapping[str, Any]) -> Any:
         """Return the values of parameters as the driver takes them."""
         values = {**self._constants, **parameters}
-        for name in self._lists:
-            for place, each in enumerate(values.pop(name), 1):
-                values[f"{name}_{place}"] = each
-        if self._order is None:
+        for name, members in self._members:
+            values.update(zip(members, values.pop(name), strict=True))
+        if not self._order:
             return values
         return [values[name] for name in self._order]
 

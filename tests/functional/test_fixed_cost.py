@@ -34,6 +34,7 @@ NEVER = {
         "_process_parameters_for_postcompile",
         "visit_select",
     },
+    "/sqlalchemy/engine/base.py": {"_execute_context"},
     "/microversion_parse/": {"fold_headers", "parse_version_string"},
     "/oslo_policy/": set[str](),
 }

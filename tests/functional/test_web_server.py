@@ -1,7 +1,7 @@
 """The web server as clients meet it that are slow, rude or broken."""
 
-import ctypes
 import contextlib
+import ctypes
 import http.client
 import os
 import platform
