@@ -16,7 +16,6 @@ from placement_foundation.database import storage
 # How many rows are fetched at a time.
 BATCH = 2_000
 
-# By id.
 NamesById: TypeAlias = Mapping[int | None, str]
 
 _held, _consumer = models.Allocation, models.Consumer

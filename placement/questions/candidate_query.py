@@ -34,7 +34,8 @@ class CandidateOrder:
 class Candidates:
     """Candidates, the providers to summarise, and the requested resource classes.
 
-    ``summarised`` has the providers of each tree together.
+    ``summarised`` has the providers of each tree together from 1.29 on; before, each by
+    itself.
     """
 
     candidates: tuple[Candidate, ...]

@@ -138,7 +138,7 @@ def _list_summarised(
     """Yield the providers to describe: from 1.29, whole trees of those that serve."""
     used = dict.fromkeys(engine.used_by(candidates))
     if not request.nested:
-        yield from zip(used)
+        yield from ((each,) for each in used)
         return
     for root_uuid, provider in {each.root_uuid: each for each in used}.items():
         if provider.is_alone:

@@ -1,5 +1,6 @@
 """What the driver executes itself is the same as what SQLAlchemy executes."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeAlias
@@ -181,6 +182,13 @@ def test_who_listens_hears_of_it(filled: Database) -> None:
         with statements.statements(filled) as executed:
             direct.fetch_all(connection, PLAIN, {})
     assert executed == ["SELECT resource_providers.id, resource_providers.name,"]
+
+
+def test_the_log_has_it(filled: Database, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="sqlalchemy.engine")
+    with filled.engine.connect() as connection:
+        direct.fetch_all(connection, PLAIN, {})
+    assert "FROM resource_providers" in caplog.text
 
 
 def fail(way: Way, connection: sa.Connection, query: Any) -> Exception:
