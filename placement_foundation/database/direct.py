@@ -76,9 +76,16 @@ def _run(
         cursor.execute(text, values)
         found = read(cursor)
         cursor.close()
+    except (sa.exc.PendingRollbackError, sa.exc.ResourceClosedError):
+        # They are about the connection, before anything is sent.
+        raise
     except BaseException as exc:
         # Whoever handles the error shall not find another one than of other statements.
-        connection._handle_dbapi_exception(exc, text, values, cursor, None)
+        # An error that is not the driver's would be wrapped together with its text.
+        of_driver = isinstance(exc, connection.dialect.loaded_dbapi.Error)
+        connection._handle_dbapi_exception(
+            exc, text if of_driver else None, values, cursor, None
+        )
     return found
 
 
@@ -92,7 +99,7 @@ class _Prepared:
     def __init__(
         self, query: _Query, dialect: sa.Dialect, shape: tuple[_Parameter, ...]
     ) -> None:
-        compiled: Any = query.compile(dialect=dialect)
+        compiled = _compile(query, dialect)
         expanded = compiled.construct_expanded_state(
             {name: length and [None] * length for name, length in shape}
         )
@@ -128,7 +135,13 @@ class _Prepared:
         return list(map(self._make, cursor.fetchall()))
 
 
-_prepare = functools.lru_cache(maxsize=256)(_Prepared)
+@functools.lru_cache(maxsize=256)
+def _compile(query: _Query, dialect: sa.Dialect) -> Any:
+    return query.compile(dialect=dialect)
+
+
+# Queries with several lists have many shapes.
+_prepare = functools.lru_cache(maxsize=1024)(_Prepared)
 
 
 def _maker(

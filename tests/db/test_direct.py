@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from placement.db import models
+from placement_foundation import errors
 from placement_foundation.database import direct, trouble
 from placement_foundation.database.storage import Database
 from tests import backends, statements
@@ -191,10 +192,16 @@ def test_the_log_has_it(filled: Database, caplog: pytest.LogCaptureFixture) -> N
     assert "FROM resource_providers" in caplog.text
 
 
-def fail(way: Way, connection: sa.Connection, query: Any) -> Exception:
-    failures = db_exc.DBError, sa.exc.DBAPIError
+def fail(
+    way: Way, connection: sa.Connection, query: Any, **parameters: Any
+) -> Exception:
+    failures = (
+        db_exc.DBError,
+        db_exc.DBInvalidUnicodeParameter,
+        sa.exc.SQLAlchemyError,
+    )
     with pytest.raises(failures) as failed:
-        way(connection, query, {})
+        way(connection, query, parameters)
     assert isinstance(failed.value, failures)
     return failed.value
 
@@ -223,6 +230,37 @@ IMPATIENT = {
     "postgresql": "SET lock_timeout = '50ms'",
     "mysql": "SET innodb_lock_wait_timeout = 1",
 }
+
+
+def test_a_value_that_no_database_takes_is_the_same_error(filled: Database) -> None:
+    query = PLAIN.where(PROVIDERS.name == sa.bindparam("name"))
+    found = []
+    for way in BOTH:
+        with filled.engine.connect() as connection:
+            found.append(described(fail(way, connection, query, name="\ud800")))
+            connection.rollback()
+            assert len(direct.fetch_all(connection, PLAIN, {})) == len(NAMES)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("run", [Database.read, Database.write])
+def test_what_a_connection_cannot_carry_is_a_bad_request(
+    filled: Database, run: Callable[[Database, object], object]
+) -> None:
+    query = PLAIN.where(PROVIDERS.name == sa.bindparam("name"))
+    for way in BOTH:
+        with pytest.raises(errors.BadRequest, match="cannot store"):
+            run(filled, lambda some, way=way: way(some, query, {"name": "\ud800"}))
+
+
+def test_a_connection_that_cannot_be_used_is_the_same_error(filled: Database) -> None:
+    found = []
+    for way in BOTH:
+        with filled.engine.connect() as connection:
+            execute(connection, PLAIN, {})
+            connection.invalidate()
+            found.append(described(fail(way, connection, PLAIN)))
+    assert found[0] == found[1]
 
 
 @pytest.mark.skipif(backends.KIND == "sqlite", reason="its readers never wait")
