@@ -226,12 +226,6 @@ def test_a_missing_table_is_the_same_error(filled: Database) -> None:
     assert found[0] == found[1]
 
 
-IMPATIENT = {
-    "postgresql": "SET lock_timeout = '50ms'",
-    "mysql": "SET innodb_lock_wait_timeout = 1",
-}
-
-
 def test_a_value_that_no_database_takes_is_the_same_error(filled: Database) -> None:
     query = PLAIN.where(PROVIDERS.name == sa.bindparam("name"))
     found = []
@@ -261,6 +255,12 @@ def test_a_connection_that_cannot_be_used_is_the_same_error(filled: Database) ->
             connection.invalidate()
             found.append(described(fail(way, connection, PLAIN)))
     assert found[0] == found[1]
+
+
+IMPATIENT = {
+    "postgresql": "SET lock_timeout = '50ms'",
+    "mysql": "SET innodb_lock_wait_timeout = 1",
+}
 
 
 @pytest.mark.skipif(backends.KIND == "sqlite", reason="its readers never wait")

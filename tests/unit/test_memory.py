@@ -4,6 +4,8 @@ import gc
 import json
 import tracemalloc
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from placement.microversion import MAXIMUM
@@ -17,6 +19,8 @@ from placement_foundation.http.schema import View
 
 # What the interpreter and other tests' threads may need in between, in bytes.
 NOISE = 200_000
+# The fields of a summary.
+NAMES = ("resources", "traits", "parent_provider_uuid", "root_provider_uuid")
 
 
 def provider(number: int) -> Provider:
@@ -27,25 +31,34 @@ def provider(number: int) -> Provider:
     )
 
 
-def test_answers_about_more_and_more_providers_do_not_fill_the_memory() -> None:
-    providers = [provider(number) for number in range(3 * wire.MOST_REMEMBERED)]
-    names = ("resources", "traits", "parent_provider_uuid", "root_provider_uuid")
-    for each in providers[: wire.MOST_REMEMBERED]:
-        wire._write_summary(each, names)
+@contextmanager
+def tracing() -> Iterator[Callable[[], int]]:
+    """Give a function that tells how many bytes the block has taken and kept."""
+
+    def taken() -> int:
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
     tracemalloc.start()
     try:
+        yield taken
+    finally:
+        tracemalloc.stop()
+
+
+def test_answers_about_more_and_more_providers_do_not_fill_the_memory() -> None:
+    providers = [provider(number) for number in range(3 * wire.MOST_REMEMBERED)]
+    for each in providers[: wire.MOST_REMEMBERED]:
+        wire._write_summary(each, NAMES)
+    with tracing() as taken:
         for each in providers[wire.MOST_REMEMBERED :]:
-            wire._write_summary(each, names)
-        gc.collect()
-        grown, _ = tracemalloc.get_traced_memory()
+            wire._write_summary(each, NAMES)
+        grown = taken()
         # What was remembered before was not counted, and is what has made room.
         allowed = wire.MOST_REMEMBERED * 1500
         for each in providers:
-            wire._write_summary(each, names)
-        gc.collect()
-        again, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+            wire._write_summary(each, NAMES)
+        again = taken()
     assert grown < allowed
     assert again - grown < NOISE
 
@@ -55,33 +68,27 @@ def test_large_trees_do_not_fill_the_memory() -> None:
     large = 4 * wire.LARGEST_TREE
     count = 4 * wire.MOST_REMEMBERED // large
     assert count < wire.MOST_TREES
-    names = ("resources", "traits", "parent_provider_uuid", "root_provider_uuid")
     trees = [
         tuple(provider(large * number + each) for each in range(large))
         for number in range(count)
     ]
     for remembering in (wire._write_summary, wire._write_together, wire._write_traits):
         remembering.cache_clear()
-    tracemalloc.start()
-    try:
+    with tracing() as taken:
         for tree in trees:
-            wire._write_summaries(tree, names)
-        gc.collect()
-        grown, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+            wire._write_summaries(tree, NAMES)
+        grown = taken()
     assert grown < wire.MOST_REMEMBERED * 1000
 
 
 def test_a_large_answer_is_not_forgotten_before_it_is_given_again() -> None:
     # A thousand hosts of nine providers each, as NUMA nodes and network cards have.
     providers = [provider(number) for number in range(9_000)]
-    names = ("resources", "traits", "parent_provider_uuid", "root_provider_uuid")
     for each in providers:
-        wire._write_summary(each, names)
+        wire._write_summary(each, NAMES)
     before = wire._write_summary.cache_info().misses
     for each in providers:
-        wire._write_summary(each, names)
+        wire._write_summary(each, NAMES)
     assert wire._write_summary.cache_info().misses == before
 
 
