@@ -87,8 +87,6 @@ class Schema:
         :param complaint: the beginning of the message of a failure
         :raises BadRequest: the document breaks the schema; the message says where
         """
-        if self.suits(document):
-            return
         try:
             fault = self.fault(document)
             if fault:
@@ -120,6 +118,8 @@ class Schema:
 
     def fault(self, document: Json) -> jsonschema.ValidationError | None:
         """Return the worst fault of a document; None if there is none."""
+        if self.suits(document):
+            return None
         # A large document may have millions of faults.
         faults = itertools.islice(self._validator.iter_errors(document), MOST_FAULTS)
         return jsonschema.exceptions.best_match(faults)
