@@ -1,30 +1,38 @@
 """Some trees, and an index of what is in them."""
 
 import dataclasses
+import itertools
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from placement.forest import checksum
 from placement.model.tree import Provider, Tree
 
+T = TypeVar("T")
+
 # Less than the room of any provider.
 NO_ROOM = -1
+# For how many amounts a block remembers which trees can give them.
+MOST_AMOUNTS = 64
+# Makes zeros and ones of their digits.
+_VALUES = bytes(digit == ord("1") for digit in range(256))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Needs:
     """What a tree must have to be of any use.
 
-    ``traits`` and ``aggregates`` are sets of which some member must have one; ``rooms``
-    are amounts for which some member must have room, by resource class. Each need has
-    the aggregates of the providers that help: they meet the need and share with the
+    ``traits`` and ``aggregates`` are sets of which some member must have one;
+    ``amounts`` are what some member must be able to give, by resource class. Each need
+    has the aggregates of the providers that help: they meet the need and share with the
     trees that have such an aggregate. A tree with a single member must not have
     ``without_traits`` or ``without_aggregates``, unless it is helped.
     """
 
     traits: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
     aggregates: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
-    rooms: tuple[tuple[str, int, frozenset[str]], ...] = ()
+    amounts: tuple[tuple[str, int, frozenset[str]], ...] = ()
     without_traits: tuple[tuple[str, frozenset[str]], ...] = ()
     without_aggregates: tuple[tuple[str, frozenset[str]], ...] = ()
 
@@ -36,7 +44,9 @@ class Block:
     Sets of trees are bits by position. ``single`` are the trees with one provider.
     ``traits`` and ``aggregates`` have the trees in which some member has one. ``rooms``
     have the largest room of a member of each tree, by position, and ``most`` the
-    largest of these. ``sharing`` are the providers that serve other trees as well.
+    largest of these. ``uneven`` are the trees in which some member does not give every
+    amount that it has room for, by resource class. ``sharing`` are the providers that
+    serve other trees as well.
     """
 
     roots: tuple[int, ...]
@@ -46,12 +56,19 @@ class Block:
     aggregates: Mapping[str, int]
     rooms: Mapping[str, tuple[int, ...]]
     most: Mapping[str, int]
+    uneven: Mapping[str, int]
     sharing: tuple[Provider, ...]
+    # The trees that can give an amount: most requests are for the same few amounts.
+    _giving: dict[tuple[str, int], int] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def select(
         self, needs: Needs, first: int = 0, end: int | None = None
     ) -> Iterator[Tree]:
-        """Yield the trees that may meet all needs, according to the index.
+        """Return the trees that may meet all needs, according to the index.
+
+        A tree with one provider, which gets no help, is only among them if it does.
 
         :param first: the position of the first one to look at
         :param end: the position after the last one; None means all
@@ -65,22 +82,27 @@ class Block:
             bits &= ~self._only(self.traits, name, helped)
         for name, helped in needs.without_aggregates:
             bits &= ~self._only(self.aggregates, name, helped)
-        rooms = []
-        for name, amount, helped in needs.rooms:
-            aided = _any(self.aggregates, helped)
-            if self.most.get(name, NO_ROOM) < amount:
-                bits &= aided
-            else:
-                rooms.append((self.rooms[name], amount, aided))
-        while bits:
-            lowest = bits & -bits
-            bits ^= lowest
-            position = lowest.bit_length() - 1
-            for room, amount, aided in rooms:
-                if room[position] < amount and not aided & lowest:
-                    break
-            else:
-                yield self.trees[position]
+        for name, amount, helped in needs.amounts:
+            if bits:
+                bits &= self._that_give(name, amount) | _any(self.aggregates, helped)
+        return _at(bits, self.trees)
+
+    def _that_give(self, name: str, amount: int) -> int:
+        """Return the trees in which some member has room for an amount and gives it."""
+        if self.most.get(name, NO_ROOM) < amount:
+            return 0
+        known = self._giving.get((name, amount))
+        if known is None:
+            digits = ["1" if room >= amount else "0" for room in self.rooms[name]]
+            known = int("".join(reversed(digits)), 2)
+            uneven = self.uneven.get(name, 0)
+            for position in _at(known & uneven, range(len(self.trees))):
+                if not _gives(self.trees[position], name, amount):
+                    known ^= 1 << position
+            if len(self._giving) >= MOST_AMOUNTS:
+                self._giving.clear()
+            self._giving[name, amount] = known
+        return known
 
     def _only(self, index: Mapping[str, int], name: str, helped: frozenset[str]) -> int:
         """Return the trees whose only member is in an index and which get no help."""
@@ -144,6 +166,7 @@ def block_of(trees: Mapping[int, Tree]) -> Block:
     traits: dict[frozenset[str], int] = {}
     aggregates: dict[frozenset[str], int] = {}
     rooms: dict[str, list[int]] = {}
+    uneven: dict[str, int] = {}
     single = 0
     for position, tree in enumerate(listed):
         bit = 1 << position
@@ -156,6 +179,8 @@ def block_of(trees: Mapping[int, Tree]) -> Block:
             if name not in rooms:
                 rooms[name] = [NO_ROOM] * len(listed)
             rooms[name][position] = room
+        for name in _uneven_in(tree):
+            uneven[name] = uneven.get(name, 0) | bit
     return Block(
         tuple(trees),
         listed,
@@ -164,6 +189,7 @@ def block_of(trees: Mapping[int, Tree]) -> Block:
         _each(aggregates),
         {name: tuple(each) for name, each in rooms.items()},
         {name: max(each) for name, each in rooms.items()},
+        uneven,
         _list_sharing(listed),
     )
 
@@ -183,13 +209,27 @@ def _rooms_of(tree: Tree) -> dict[str, int]:
     return rooms
 
 
+def _uneven_in(tree: Tree) -> set[str]:
+    """Return the classes of which some member does not give every amount."""
+    return {
+        name
+        for member in tree.members
+        for name, inventory in member.inventories.items()
+        if inventory.min_unit > 1 or inventory.step_size > 1
+    }
+
+
 def _are_indexed_alike(one: Tree, other: Tree) -> bool:
     """Return whether two trees differ only in their room, or not at all."""
-    return len(one.members) == len(other.members) and all(
-        before.traits == after.traits
-        and before.aggregates == after.aggregates
-        and before.inventories.keys() == after.inventories.keys()
-        for before, after in zip(one.members, other.members, strict=True)
+    return (
+        len(one.members) == len(other.members)
+        and all(
+            before.traits == after.traits
+            and before.aggregates == after.aggregates
+            and before.inventories.keys() == after.inventories.keys()
+            for before, after in zip(one.members, other.members, strict=True)
+        )
+        and _uneven_in(one) == _uneven_in(other)
     )
 
 
@@ -208,6 +248,20 @@ def _any(index: Mapping[str, int], names: Iterable[str]) -> int:
     for name in names:
         bits |= index.get(name, 0)
     return bits
+
+
+def _gives(tree: Tree, name: str, amount: int) -> bool:
+    """Return whether an amount can be allocated from some member of a tree."""
+    return any(
+        name in member.inventories and member.inventories[name].fits(amount)
+        for member in tree.members
+    )
+
+
+def _at(bits: int, things: Sequence[T]) -> Iterator[T]:
+    """Return the things at the positions of the bits that are set."""
+    chosen = bin(bits)[:1:-1].encode().translate(_VALUES)
+    return itertools.compress(things, chosen)
 
 
 def blocks_of(trees: Mapping[int, Tree], size: int) -> Iterator[Block]:

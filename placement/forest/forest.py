@@ -13,7 +13,7 @@ from placement.forest import block, index
 from placement.forest.block import Block, Needs
 from placement.forest.index import Entry, Index
 from placement.forest.vocabulary import Vocabulary
-from placement.model.request import Group, Request
+from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 
 # How many trees a block has when it is made; it may grow to twice as many.
@@ -52,7 +52,10 @@ class Forest:
         named = self._only_tree(request)
         if named is not None:
             return self._snapshot(named)
-        return self._snapshot(Trees(self.blocks, _needs(request, self.sharing)))
+        found = self._snapshot(Trees(self.blocks, _needs(request, self.sharing)))
+        if self.sharing:
+            return found
+        return dataclasses.replace(found, proven=request.groups)
 
     def around(
         self,
@@ -232,8 +235,10 @@ class Trees(Sequence[Tree]):
 
     def __iter__(self) -> Iterator[Tree]:
         if not self._start or not self._blocks:
-            yield from self._of(self._blocks)
-            return
+            return self._of(self._blocks)
+        return self._round()
+
+    def _round(self) -> Iterator[Tree]:
         which, part = divmod(self._start * len(self._blocks), 1)
         at = min(int(which), len(self._blocks) - 1)
         split = int(part * len(self._blocks[at].trees))
@@ -252,8 +257,9 @@ class Trees(Sequence[Tree]):
         return iter(block.trees[first:end])
 
     def _of(self, blocks: Sequence[Block]) -> Iterator[Tree]:
-        for each in blocks:
-            yield from each.select(self._needs) if self._needs else each.trees
+        return itertools.chain.from_iterable(
+            each.select(self._needs) if self._needs else each.trees for each in blocks
+        )
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -287,6 +293,9 @@ def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
     groups = request.groups
     anywhere = dict.fromkeys(each for group in groups for each in group.required)
     members = dict.fromkeys(each for group in groups for each in group.member_of)
+    amounts = dict.fromkeys(
+        each for group in groups for each in group.resources.items()
+    )
     root_traits = [frozenset({name}) for name in sorted(request.root_required)]
     return Needs(
         traits=(
@@ -301,13 +310,13 @@ def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
             (names, _helped(each for each in sharing if each.aggregates & names))
             for names in members
         ),
-        rooms=tuple(
+        amounts=tuple(
             (
                 name,
                 amount,
                 _helped(each for each in sharing if _has(each, name, amount)),
             )
-            for name, amount in _least_amounts(groups).items()
+            for name, amount in amounts
         ),
         without_traits=(
             *((name, frozenset()) for name in sorted(request.root_forbidden)),
@@ -325,18 +334,9 @@ def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
     )
 
 
-def _least_amounts(groups: Sequence[Group]) -> dict[str, int]:
-    """Return the least amount that some group asks for, of each resource class."""
-    least: dict[str, int] = {}
-    for group in groups:
-        for name, amount in group.resources.items():
-            least[name] = min(amount, least.get(name, amount))
-    return least
-
-
 def _has(provider: Provider, name: str, amount: int) -> bool:
     inventory = provider.inventories.get(name)
-    return inventory is not None and inventory.room >= amount
+    return inventory is not None and inventory.fits(amount)
 
 
 def _helped(providers: Iterator[Provider]) -> frozenset[str]:

@@ -13,7 +13,6 @@ from placement.model.resource_provider import UNKNOWN_PROVIDER, ProviderFilters
 from placement.model.trait import UNKNOWN_REQUIRED
 from placement.model.tree import Provider, Tree
 from placement.search import plan, rules
-from placement.search.tally import Tally
 
 
 def part_of(filters: ProviderFilters) -> Part | None:
@@ -100,7 +99,7 @@ def _passing(
     forest: Forest, members: Sequence[Provider], group: Group
 ) -> Sequence[Provider]:
     (want,) = plan.wants_of(group, forest.everything)
-    return rules.select(members, want, rules.rules_of(want), Tally().refuse)
+    return rules.select(members, want, rules.rules_of(want))
 
 
 def _are_known(filters: ProviderFilters, vocabulary: Vocabulary) -> bool:

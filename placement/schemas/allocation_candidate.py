@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -424,6 +425,11 @@ def render(answer: Candidates, view: View) -> Json:
     }
 
 
+# The texts before, between and after the UUIDs in a candidate, and which of its picks
+# have these, by number.
+_Form: TypeAlias = tuple[Sequence[str], Sequence[int]]
+
+
 class _Writer:
     """Writes candidates as JSON.
 
@@ -435,27 +441,31 @@ class _Writer:
     def __init__(self, version: Version) -> None:
         self._version = version
         self._met: set[Hashable] = set()
-        self._forms: dict[Hashable, tuple[str, Sequence[int]]] = {}
+        self._forms: dict[Hashable, _Form] = {}
 
     def write(self, candidate: Candidate) -> str:
         """Return a candidate as JSON."""
         slots, providers = candidate
-        pattern = slots, tuple(map(providers.index, providers))
-        known = self._forms.get(pattern)
-        if known is None:
+        first = providers[0]
+        is_alone = providers.count(first) == len(providers)
+        pattern = slots, () if is_alone else tuple(map(providers.index, providers))
+        form = self._forms.get(pattern)
+        if form is None:
             if pattern not in self._met:
                 # A form takes as long as five candidates, and many are needed once.
                 self._met.add(pattern)
                 return self._text(candidate)
-            known = self._forms[pattern] = self._form(candidate)
-        form, numbers = known
-        return form % tuple([providers[number].uuid for number in numbers])
+            form = self._forms[pattern] = self._form(candidate)
+        texts, numbers = form
+        if is_alone:
+            return first.uuid.join(texts)
+        pieces = [""] * (len(texts) + len(numbers))
+        pieces[::2] = texts
+        pieces[1::2] = [providers[number].uuid for number in numbers]
+        return "".join(pieces)
 
-    def _form(self, candidate: Candidate) -> tuple[str, Sequence[int]]:
-        """Return the JSON with placeholders for UUIDs, and the picks they stand for.
-
-        Picks are given by number, in the order of the placeholders.
-        """
+    def _form(self, candidate: Candidate) -> _Form:
+        """Return the texts between the UUIDs, and the numbers of their picks."""
         nameless = {
             provider: replace(provider, uuid=f"<{number}>")
             for number, provider in reversed(list(enumerate(candidate.providers)))
@@ -463,9 +473,8 @@ class _Writer:
         like = Candidate(
             candidate.slots, tuple(map(nameless.__getitem__, candidate.providers))
         )
-        text = self._text(like)
-        numbers = [int(number) for number in PLACE.findall(text)]
-        return PLACE.sub("%s", text.replace("%", "%%")), numbers
+        parts = PLACE.split(self._text(like))
+        return parts[::2], [int(number) for number in parts[1::2]]
 
     def _text(self, candidate: Candidate) -> str:
         return json_text.encode(_render_candidate(candidate, self._version)).decode()
@@ -484,8 +493,9 @@ def _render_summaries(answer: Candidates, view: View) -> Json:
     names = tuple(known(SUMMARY_FIELDS, view.version))
     resources = RESOURCES.at(view.version) or _requested_resources
     if resources is _all_resources:
-        written = (_write_summaries(tree, names) for tree in answer.summarised)
-        return json_text.enclose(b"{", written, b"}")
+        written = map(_write_summaries, answer.summarised, itertools.repeat(names))
+        pieces = itertools.chain.from_iterable(written)
+        return json_text.enclose(b"{", pieces, b"}")
     return {
         provider.uuid: _summary(provider, names, resources(provider, answer))
         for tree in answer.summarised
@@ -507,7 +517,7 @@ def _summary(provider: Provider, names: tuple[str, ...], resources: Json) -> Jso
 def _write_summaries(
     providers: tuple[Provider, ...], names: tuple[str, ...]
 ) -> Sequence[bytes]:
-    """Return the parts of the encoded summaries of a tree, with their keys."""
+    """Return the parts of the encoded summaries of a tree, each after a comma."""
     if len(providers) == 1:
         return _write_summary(providers[0], names)
     if len(providers) <= LARGEST_TREE:
@@ -518,10 +528,8 @@ def _write_summaries(
 def _write_each(
     providers: tuple[Provider, ...], names: tuple[str, ...]
 ) -> Sequence[bytes]:
-    pieces: list[bytes] = []
-    for provider in providers:
-        pieces += (b",", *_write_summary(provider, names))
-    return tuple(pieces[1:])
+    each = (_write_summary(provider, names) for provider in providers)
+    return tuple(itertools.chain.from_iterable(each))
 
 
 _write_together = functools.lru_cache(maxsize=MOST_TREES)(_write_each)
@@ -529,7 +537,7 @@ _write_together = functools.lru_cache(maxsize=MOST_TREES)(_write_each)
 
 @functools.lru_cache(maxsize=MOST_REMEMBERED)
 def _write_summary(provider: Provider, names: tuple[str, ...]) -> Sequence[bytes]:
-    """Return the parts of the encoded summary of a provider, with its key.
+    """Return the parts of the encoded summary of a provider, with its key and a comma.
 
     It is remembered: a provider never changes, and its next state is another value. The
     traits are most of it, and hosts of a kind share them, so that part is encoded once
@@ -539,7 +547,7 @@ def _write_summary(provider: Provider, names: tuple[str, ...]) -> Sequence[bytes
     summary["traits"] = PLACE_OF_TRAITS
     text = json_text.encode({provider.uuid: summary})[1:-1]
     before, _, after = text.partition(TRAITS_GO_HERE)
-    return before, _write_traits(provider.trait_names), after
+    return b"," + before, _write_traits(provider.trait_names), after
 
 
 @functools.lru_cache(maxsize=MOST_TRAITS)

@@ -1,6 +1,7 @@
 """Resource providers on the wire."""
 
 import functools
+import itertools
 import uuid
 from collections.abc import Iterable
 
@@ -176,19 +177,20 @@ def _links(provider_uuid: str, view: View) -> Json:
 def render_providers(providers: Iterable[Provider], view: View) -> Json:
     """Render a list of providers."""
     links = _write_links(view.version, view.prefix)
-    written = ((_write_provider(each, view.version, links),) for each in providers)
+    versions, ends = itertools.repeat(view.version), itertools.repeat(links)
+    written = map(_write_provider, providers, versions, ends)
     return {"resource_providers": json_text.enclose(b"[", written, b"]")}
 
 
 @functools.lru_cache(maxsize=MOST_REMEMBERED)
 def _write_provider(provider: Provider, version: Version, links: bytes) -> bytes:
-    """Return an encoded provider, with these links.
+    """Return an encoded provider, with these links, after a comma.
 
     It is remembered: a provider never changes, and its next state is another value.
     """
     fields = json_text.encode(_fields(provider, version))
     uuid_text = json_text.encode(provider.uuid)[1:-1]
-    return fields[:-1] + links.replace(UUID_GOES_HERE, uuid_text)
+    return b"," + fields[:-1] + links.replace(UUID_GOES_HERE, uuid_text)
 
 
 @functools.lru_cache(maxsize=MOST_LINKS)

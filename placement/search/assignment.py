@@ -41,7 +41,6 @@ def assign(
     """
     state = State(search.plan, domains, wanted)
     if not bounds.are_enough(search.plan, domains):
-        search.tally.refuse(rules.leaves_room)
         return
     symmetry = None
     if search.unsatisfiable or search.nogoods:

@@ -67,7 +67,6 @@ class Serve:
         """Let a provider serve the slot, unless a rule refuses it."""
         for rule in self._rules:
             if not rule(state, self._slot, provider):
-                self._tally.refuse(rule)
                 return False
         self._tally.picks += 1
         state.place(self._slot, provider)
@@ -86,12 +85,11 @@ class ChooseTop:
     the slots is served.
     """
 
-    def __init__(self, which: int, slots: Sequence[Slot], tally: Tally) -> None:
+    def __init__(self, which: int, slots: Sequence[Slot]) -> None:
         self.slot: Slot | None = None
         self.suffixes: Sequence[str] = [slot.suffix for slot in slots]
         self._which = which
         self._slots = slots
-        self._tally = tally
 
     def options(self, state: State) -> Sequence[Provider]:
         """Return the providers that may serve any one of the slots."""
@@ -112,10 +110,8 @@ class ChooseTop:
                 ]
             domains[slot.number] = narrowed[id(domain)]
             if not domains[slot.number]:
-                self._tally.refuse(rules.reaches_top)
                 return False
         if not any(rules.may_be_top(state, slot, provider) for slot in self._slots):
-            self._tally.refuse(rules.leaves_room)
             return False
         state.set_top(self._which, provider, domains)
         return True
@@ -165,7 +161,7 @@ def _decide_all(
                 topped.add(which)
                 members = state.plan.subtrees[which]
                 bound = [state.plan.slots[member] for member in members]
-                yield ChooseTop(which, bound, tally)
+                yield ChooseTop(which, bound)
         yield Serve(slot, last_by_want.get(slot.want), pick_rules, tally)
         last_by_want[slot.want] = slot
 

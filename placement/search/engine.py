@@ -111,8 +111,7 @@ def _generate(
         return iter(())
     common = Search(made, shuffle, tally, limits)
     anchors = Anchors(snapshot, request, common)
-    answers = map(anchors.answers, anchors.trees_that_suit())
-    found = schedule.take_turns(answers, common, depth_first=depth_first)
+    found = schedule.take_turns(anchors.in_order(), common, depth_first=depth_first)
     if snapshot.sharing:
         found = _without_repeats(found, frozenset(snapshot.sharing))
     return map(functools.partial(Candidate, made.slots), found)
@@ -296,7 +295,7 @@ class _Offer:
             rest_of_member=spared if want.spreads and want.member_of else None,
         )
 
-    def members(self, tree: Tree, refuse: rules.Refuse) -> Sequence[Provider]:
+    def members(self, tree: Tree) -> Sequence[Provider]:
         """Return the members of a tree of several that suit the want."""
         members: Sequence[Provider] = tree.members
         if self.amount:
@@ -306,12 +305,10 @@ class _Offer:
                 for provider, inventory in tree.by_class.get(name, ())
                 if inventory.fits(amount)
             ]
-            if len(members) < len(tree.members):
-                refuse(rules.fits, len(tree.members) - len(members))
         rest = self.rest
         if self.rest_of_member is not None and rules.is_member(tree.root, self.want):
             rest = self.rest_of_member
-        return rules.select(members, self.want, rest, refuse) if rest else members
+        return rules.select(members, self.want, rest) if rest else members
 
 
 class _Alone(NamedTuple):
@@ -348,7 +345,7 @@ class Anchors:
             _Offer.of(number, want) for number, want in enumerate(search.plan.wants)
         ]
         self._want_of_slot = [slot.want for slot in search.plan.slots]
-        self._attached = _attached_that_suit(snapshot, search, self._offers)
+        self._attached = _attached_that_suit(snapshot, self._offers)
         # By the aggregates through which others share with the tree.
         self._alone: dict[frozenset[str], _Alone] = {}
         # What constrains several picks: rules, and bits that they have together.
@@ -357,19 +354,32 @@ class Anchors:
         self._may_repeat = distinct and bool(self._sharing)
         self._met: set[tuple[frozenset[Provider], ...]] = set()
 
-    def trees_that_suit(self) -> Iterator[Tree]:
-        """Yield the trees whose root may be an anchor."""
+    def in_order(self) -> Iterator[Anchor | Picks]:
+        """Yield the anchors that may have answers, or the only answer of one."""
         request, tally = self._request, self._search.tally
         trees: Sequence[Tree] = self._snapshot.trees
         if self._search.shuffle:
             trees = self._search.shuffle.sample(trees, len(trees))
         suits_any = not (request.root_required or request.root_forbidden)
+        is_proven = self._is_free and self._is_proven()
+        count = len(self._want_of_slot)
         for tree in trees:
             tally.anchors += 1
-            if suits_any or rules.suits_root(tree.root, request):
-                yield tree
-            else:
-                tally.refuse(rules.suits_root)
+            if not (suits_any or rules.suits_root(tree.root, request)):
+                continue
+            if is_proven and len(tree.members) == 1:
+                yield tree.members * count
+            elif (answers := self.answers(tree)) is not None:
+                if isinstance(answers, tuple):
+                    yield answers
+                else:
+                    yield Anchor(answers, self._search)
+
+    def _is_proven(self) -> bool:
+        """Return whether trees of one provider meet the constraints on single picks."""
+        return self._snapshot.proven is self._request.groups and all(
+            rules.INDEXED.issuperset(offer.provider_rules) for offer in self._offers
+        )
 
     def serves(self, tree: Tree) -> bool | None:
         """Return whether an anchor has a candidate; None if its share is too small."""
@@ -415,11 +425,11 @@ class Anchors:
         """Return the providers for each slot; None if a slot has none."""
         if len(tree.members) == 1:
             return self._domains_alone(tree)
-        refuse, by_want = self._search.tally.refuse, []
+        by_want = []
         for offer in self._offers:
             if offer.anchor_rules and not self._admits(offer, tree.root):
                 return None
-            domain = offer.members(tree, refuse)
+            domain = offer.members(tree)
             if self._sharing:
                 domain = _with_attached(
                     domain, self._attached(offer.number, tree.aggregates), tree
@@ -436,17 +446,15 @@ class Anchors:
         if alone is None:
             alone = self._find_alone(sharing_through)
             self._alone[sharing_through] = alone
-        members, refuse = tree.members, self._search.tally.refuse
+        members = tree.members
         root = members[0]
         inventories = root.inventories
         for name, amount in alone.amounts:
             inventory = inventories.get(name)
             if inventory is None or not inventory.fits(amount):
-                refuse(rules.fits)
                 return None
         for rule, want in alone.rules:
             if not rule(root, want):
-                refuse(rule)
                 return None
         if not alone.helped:
             return [members] * len(self._want_of_slot)
@@ -455,7 +463,7 @@ class Anchors:
             offer = self._offers[number]
             if offer.anchor_rules and not self._admits(offer, root):
                 return None
-            own = rules.select(members, offer.want, offer.provider_rules, refuse)
+            own = rules.select(members, offer.want, offer.provider_rules)
             by_want[number] = _with_attached(own, attached, tree)
             if not by_want[number]:
                 return None
@@ -483,11 +491,7 @@ class Anchors:
 
     def _admits(self, offer: _Offer, anchor: Provider) -> bool:
         """Return whether an anchor permits any pick at all for a want."""
-        for rule in offer.anchor_rules:
-            if not rule(anchor, offer.want):
-                self._search.tally.refuse(rule)
-                return False
-        return True
+        return all(rule(anchor, offer.want) for rule in offer.anchor_rules)
 
     def _wanted(self, domains: Domains) -> int:
         """Return the bits that the picks must have together and may lack."""
@@ -536,7 +540,7 @@ def _with_attached(
 
 
 def _attached_that_suit(
-    snapshot: Snapshot, search: Search, offers: Sequence[_Offer]
+    snapshot: Snapshot, offers: Sequence[_Offer]
 ) -> Callable[[int, frozenset[str]], list[Provider]]:
     """Return a function that finds the providers that share with a tree and suit.
 
@@ -549,8 +553,8 @@ def _attached_that_suit(
 
     @functools.cache
     def suits(number: int, provider: Provider) -> bool:
-        offer, refuse = offers[number], search.tally.refuse
-        return bool(rules.select((provider,), offer.want, offer.provider_rules, refuse))
+        offer = offers[number]
+        return bool(rules.select((provider,), offer.want, offer.provider_rules))
 
     @functools.cache
     def attached(number: int, aggregates: frozenset[str]) -> list[Provider]:

@@ -14,8 +14,6 @@ from placement.search.state import State
 
 ProviderRule: TypeAlias = Callable[[Provider, Want], bool]
 PickRule: TypeAlias = Callable[[State, Slot, Provider], bool]
-# Called with a rule and the number of providers that it has excluded.
-Refuse: TypeAlias = Callable[[ProviderRule, int], None]
 
 
 def fits(provider: Provider, want: Want) -> bool:
@@ -105,6 +103,18 @@ def rules_of(want: Want) -> tuple[ProviderRule, ...]:
     return tuple(rule for rule, matters in rules.items() if matters)
 
 
+# The rules that the index of a forest applies, too: to trees of one provider exactly.
+INDEXED: frozenset[ProviderRule] = frozenset(
+    {
+        is_member,
+        is_no_member,
+        fits,
+        has_required_traits,
+        has_no_forbidden_trait,
+    }
+)
+
+
 def anchor_rules_of(want: Want) -> tuple[ProviderRule, ...]:
     """Return the rules that are about the anchor as well as the provider."""
     about_both = (is_in_tree, is_no_member) if want.spreads else ()
@@ -112,23 +122,17 @@ def anchor_rules_of(want: Want) -> tuple[ProviderRule, ...]:
 
 
 def select(
-    providers: Sequence[Provider],
-    want: Want,
-    rules: Iterable[ProviderRule],
-    refuse: Refuse,
+    providers: Sequence[Provider], want: Want, rules: Iterable[ProviderRule]
 ) -> Sequence[Provider]:
     """Return the providers that suit a want."""
     for rule in rules:
         # The usual rules have a loop of their own.
         if rule is fits:
-            suitable = with_room(providers, want.resources)
+            providers = with_room(providers, want.resources)
         elif rule is has_required_traits:
-            suitable = with_traits(providers, want.required)
+            providers = with_traits(providers, want.required)
         else:
-            suitable = [provider for provider in providers if rule(provider, want)]
-        if len(suitable) < len(providers):
-            refuse(rule, len(providers) - len(suitable))
-        providers = suitable
+            providers = [provider for provider in providers if rule(provider, want)]
     return providers
 
 

@@ -41,18 +41,15 @@ class Anchor:
 
 
 def take_turns(
-    answers: Iterable[Answers], search: Search, *, depth_first: bool
+    anchors: Iterable[Anchor | Picks], search: Search, *, depth_first: bool
 ) -> Iterator[Picks]:
     """Yield the answers of anchors in turn, those of hard anchors at the end.
 
     An anchor is hard if it spends its share without an answer. It goes on with a larger
     share when no other has answers left. No anchor begins before its turn has come.
+
+    :param anchors: each, or the only answer that one has
     """
-    anchors: Iterable[Anchor | Picks] = (
-        each if isinstance(each, tuple) else Anchor(each, search)
-        for each in answers
-        if each is not None
-    )
     while True:
         hard: list[Anchor] = []
         yield from _rounds(anchors, hard, depth_first)

@@ -1,31 +1,26 @@
 """Counts of what a search did."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 
 class Tally:
-    """The work of a search, and the reasons why it refused providers.
+    """The work of a search.
 
-    ``anchors`` is how many trees were searched. ``refusals`` are keyed by the name of
-    the rule. ``proofs`` counts the checks whether a partial assignment leaves enough
-    for the rest. ``dead_ends`` counts, by suffix of the group, where everything that
-    was tried failed. ``pauses`` is how many times an anchor spent its share, and
-    ``exhausted`` says whether the budget ended the search before it was complete.
+    ``anchors`` is how many trees were searched. ``proofs`` counts the checks whether a
+    partial assignment leaves enough for the rest. ``dead_ends`` counts, by suffix of
+    the group, where everything that was tried failed. ``pauses`` is how many times an
+    anchor spent its share, and ``exhausted`` says whether the budget ended the search
+    before it was complete.
     """
 
     def __init__(self) -> None:
         self.anchors = 0
-        self.refusals: Counter[str] = Counter()
         self.picks = 0
         self.proofs = 0
         self.dead_ends: Counter[str] = Counter()
         self.pauses = 0
         self.exhausted = False
-
-    def refuse(self, rule: Callable[..., object], times: int = 1) -> None:
-        """Count the refusals of a rule."""
-        self.refusals[rule.__name__] += times
 
     def fail(self, suffixes: Iterable[str]) -> None:
         """Count a dead end at the groups of some suffixes."""

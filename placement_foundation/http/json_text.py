@@ -6,7 +6,7 @@ surrogates. See docs/decisions/json.rst.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -54,21 +54,17 @@ def parts(document: Json) -> list[bytes]:
     return pieces
 
 
-def enclose(
-    opening: bytes, items: Iterable[Sequence[bytes]], closing: bytes
-) -> Written:
-    """Return encoded items between brackets. Each item is given in pieces.
+def enclose(opening: bytes, pieces: Iterable[bytes], closing: bytes) -> Written:
+    """Return encoded items between brackets.
 
     All pieces are copied once, as there may be megabytes of them.
+
+    :param pieces: those of one item after the other, each item after a comma
     """
-    pieces = [opening]
-    for item in items:
-        pieces += item
-        pieces.append(b",")
-    if len(pieces) > 1:
-        del pieces[-1]
-    pieces.append(closing)
-    return Written(b"".join(pieces))
+    listed = [*pieces]
+    if listed:
+        listed[0] = listed[0][1:]
+    return Written(b"".join([opening, *listed, closing]))
 
 
 def _copy(part: Any) -> orjson.Fragment:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from placement.forest import block, forest, index, reading, vocabulary
-from placement.forest.block import Block
+from placement.forest.block import Block, Needs
 from placement.model.request import Group, Request
 from placement.model.resource_provider import ProviderFilters
 from placement.model.tree import Provider, Tree
@@ -18,6 +18,8 @@ from tests.property import forest as clouds
 from tests.property.test_search import as_found
 
 WORDS = vocabulary.of_names({}, {})
+# Some, by resource class.
+AMOUNTS = [(name, amount) for name in clouds.CLASSES for amount in (1, 2, 3)]
 
 
 def trees_of(cloud: list[clouds.Node], first: int = 1) -> dict[int, Tree]:
@@ -195,7 +197,45 @@ def of_tree(each: Block, position: int) -> Any:
             if room[position] + 1
         },
         {name for name in each.rooms if each.most[name] != max(each.rooms[name])},
+        {name for name, trees in each.uneven.items() if trees & bit},
+        {
+            amount
+            for amount in AMOUNTS
+            if each.trees[position] in that_give(each, amount)
+        },
     )
+
+
+def that_give(each: Block, amount: tuple[str, int]) -> list[Tree]:
+    """Return the trees of a block that an amount of a class can be had from."""
+    return list(each.select(Needs(amounts=((*amount, frozenset()),))))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_block_knows_which_trees_can_give_an_amount(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So few that it forgets some and finds them again.
+    monkeypatch.setattr(block, "MOST_AMOUNTS", 4)
+    rng = random.Random(seed)
+    given = 0
+    for _ in range(30):
+        trees = trees_of(clouds.random_forest(rng, size=9))
+        made = block.block_of(trees)
+        for name, amount in rng.choices([*AMOUNTS, ("VCPU", 10**30)], k=20):
+            expected = [
+                tree
+                for tree in trees.values()
+                if any(
+                    inventory.fits(amount)
+                    for member in tree.members
+                    for which, inventory in member.inventories.items()
+                    if which == name
+                )
+            ]
+            assert that_give(made, (name, amount)) == expected, (name, amount)
+            given += len(expected)
+    assert given
 
 
 @pytest.mark.parametrize("size", [10, 2_000])

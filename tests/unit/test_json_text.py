@@ -11,17 +11,17 @@ from placement_foundation.http.schema import Json
 
 
 @pytest.mark.parametrize(
-    ("items", "expected"),
+    ("pieces", "expected"),
     [
         ((), b'{"all":[]}'),
-        (((b"1",),), b'{"all":[1]}'),
-        (((b'"', b"a", b'"'), (b"2",)), b'{"all":["a",2]}'),
+        ((b",1",), b'{"all":[1]}'),
+        ((b',"', b"a", b'"', b",2"), b'{"all":["a",2]}'),
     ],
 )
-def test_items_in_pieces_are_enclosed_with_commas_between_them(
-    items: Sequence[Sequence[bytes]], expected: bytes
+def test_items_in_pieces_are_enclosed_with_commas_only_between_them(
+    pieces: Sequence[bytes], expected: bytes
 ) -> None:
-    enclosed = json_text.enclose(b"[", items, b"]")
+    enclosed = json_text.enclose(b"[", pieces, b"]")
     assert json_text.encode({"all": enclosed}) == expected
 
 

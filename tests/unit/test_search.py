@@ -281,11 +281,6 @@ def test_amounts_beyond_any_inventory_fit_nowhere() -> None:
     assert ask(hosts(2, [ONE]), request)[0] == []
 
 
-def test_refusals_are_counted_by_rule() -> None:
-    _, tally = ask(hosts(2, [ONE, FULL]), Request(groups(2)))
-    assert tally.refusals == {"fits": 4, "leaves_room": 2}
-
-
 def test_a_search_leaves_nothing_to_the_garbage_collector() -> None:
     # It runs rarely in a service, and each search has the whole forest.
     snapshot, request = hosts(2, [ONE, FULL]), Request(groups(2))
@@ -296,11 +291,6 @@ def test_a_search_leaves_nothing_to_the_garbage_collector() -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
-
-
-def test_a_root_that_does_not_suit_is_counted() -> None:
-    _, tally = ask(hosts(2, [ONE]), Request(groups(1), root_required=NUMA))
-    assert tally.refusals == {"suits_root": 2}
 
 
 def shared_cloud(count: int) -> Snapshot:
