@@ -4,8 +4,8 @@ import collections
 import dataclasses
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 import sqlalchemy as sa
 
@@ -25,6 +25,8 @@ MOST_READ = 1000
 # given to another project, user or type by SQL.
 READ_AGAIN = 300
 
+K = TypeVar("K", bound=Hashable)
+
 # A project, and maybe a user in it.
 Asked: TypeAlias = tuple[str, str | None]
 
@@ -33,8 +35,9 @@ Asked: TypeAlias = tuple[str, str | None]
 class ProjectUsage:
     """What an owner uses at a moment of a forest. It never changes.
 
-    ``trees`` are its allocations by id of the root, ``consumers`` numbers of them by
-    type and consumer, and ``amounts`` sums by type and resource class.
+    ``trees`` are its allocations by id of the root, ``allocations`` numbers of them by
+    type and consumer, ``consumers`` numbers of these by type, and ``amounts`` sums by
+    type and resource class. The numbers are kept without those that are zero.
     """
 
     ids: Mapping[str, int]
@@ -42,42 +45,58 @@ class ProjectUsage:
     read_at: float
     seen: Seen
     trees: Mapping[int | None, Sequence[Used]]
-    consumers: Mapping[tuple[str, int], int]
+    allocations: Mapping[tuple[str, int], int]
+    consumers: Mapping[str, int]
     amounts: Mapping[tuple[str, int], int]
     size: int
 
     def replace(
-        self, seen: Seen, root_ids: Iterable[int], allocations: Sequence[Used]
+        self, seen: Seen, root_ids: Iterable[int], used: Sequence[Used]
     ) -> "ProjectUsage":
         """Return what is used at another moment, given what there is of some trees."""
         trees = dict(self.trees)
         gone = [each for root_id in root_ids for each in trees.pop(root_id, ())]
         there = collections.defaultdict[int | None, list[Used]](list)
-        for each in allocations:
+        for each in used:
             there[each.root_id].append(each)
-        consumers = collections.Counter(self.consumers)
-        amounts = collections.Counter(self.amounts)
-        for sign, changed in ((-1, gone), (1, allocations)):
-            for _, kind, consumer_id, class_id, used in changed:
-                consumers[kind, consumer_id] += sign
-                amounts[kind, class_id] += sign * used
+        allocations = dict(self.allocations)
+        consumers, amounts = dict(self.consumers), dict(self.amounts)
+        for sign, changed in ((-1, gone), (1, used)):
+            for _, kind, consumer_id, class_id, amount in changed:
+                consumer = kind, consumer_id
+                was_there = consumer in allocations
+                _add(allocations, consumer, sign)
+                _add(consumers, kind, (consumer in allocations) - was_there)
+                _add(amounts, (kind, class_id), sign * amount)
         return dataclasses.replace(
             self,
             seen=seen,
             trees={**trees, **there},
-            consumers=+consumers,
-            amounts=+amounts,
-            size=self.size - len(gone) + len(allocations),
+            allocations=allocations,
+            consumers=consumers,
+            amounts=amounts,
+            size=self.size - len(gone) + len(used),
         )
 
     def usages(self, classes: Mapping[int, str]) -> dict[str, Usage]:
         """Return the usages by consumer type, given the names of classes by id."""
-        counts = collections.Counter(kind for kind, _ in self.consumers)
-        amounts: dict[str, dict[str, int]] = {kind: {} for kind in counts}
+        amounts: dict[str, dict[str, int]] = {kind: {} for kind in self.consumers}
         for kind, class_id in sorted(self.amounts):
             if class_id in classes:
                 amounts[kind][classes[class_id]] = self.amounts[kind, class_id]
-        return {kind: Usage(counts[kind], amounts[kind]) for kind in sorted(counts)}
+        return {
+            kind: Usage(self.consumers[kind], amounts[kind])
+            for kind in sorted(self.consumers)
+        }
+
+
+def _add(numbers: dict[K, int], key: K, number: int) -> None:
+    """Add to a number, and forget it if it becomes zero."""
+    total = numbers.get(key, 0) + number
+    if total:
+        numbers[key] = total
+    else:
+        numbers.pop(key, None)
 
 
 class ProjectUsages:
@@ -136,7 +155,7 @@ def _renew(
         ids = usage.find_owner(connection, *owner)
         if ids is None:
             return None
-        base = ProjectUsage(ids, current.origin, now, seen, {}, {}, {}, 0)
+        base = ProjectUsage(ids, current.origin, now, seen, {}, {}, {}, {}, 0)
         most = MOST_ALLOCATIONS
     found = usage.load_allocations(connection, base.ids, roots, most)
     # Changes of providers without a tree are not recorded.
