@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime
-import functools
 import operator
 from collections.abc import (
     Callable,
@@ -319,8 +318,14 @@ def _parsed(
     texts: Iterable[Sequence[Any]], parse: Callable[[str], _Names]
 ) -> dict[int, _Names]:
     """Return what joined texts say, by the ids of the providers that have one."""
-    remembered = functools.cache(parse)
-    return {key: remembered(text) for key, text in texts if text}
+    known: dict[str, _Names] = {}
+    found = {}
+    for key, text in texts:
+        if text:
+            if text not in known:
+                known[text] = parse(text)
+            found[key] = known[text]
+    return found
 
 
 def _parse_aggregates(joined: str) -> _Names:

@@ -341,11 +341,7 @@ class Anchors:
         self._request = request
         self._search = search
         self._sharing = frozenset(snapshot.sharing)
-        self._offers = [
-            _Offer.of(number, want) for number, want in enumerate(search.plan.wants)
-        ]
         self._want_of_slot = [slot.want for slot in search.plan.slots]
-        self._attached = _attached_that_suit(snapshot, self._offers)
         # By the aggregates through which others share with the tree.
         self._alone: dict[frozenset[str], _Alone] = {}
         # What constrains several picks: rules, and bits that they have together.
@@ -353,6 +349,16 @@ class Anchors:
         self._bits = search.plan.bound - 1
         self._may_repeat = distinct and bool(self._sharing)
         self._met: set[tuple[frozenset[Provider], ...]] = set()
+
+    # Often, nothing needs these: trees of one provider are answers as they are.
+    @functools.cached_property
+    def _offers(self) -> Sequence["_Offer"]:
+        wants = self._search.plan.wants
+        return [_Offer.of(number, want) for number, want in enumerate(wants)]
+
+    @functools.cached_property
+    def _attached(self) -> Callable[[int, frozenset[str]], Sequence[Provider]]:
+        return _attached_that_suit(self._snapshot, self._offers)
 
     def in_order(self) -> Iterator[Anchor | Picks]:
         """Yield the anchors that may have answers, or the only answer of one."""
@@ -378,7 +384,8 @@ class Anchors:
     def _is_proven(self) -> bool:
         """Return whether trees of one provider meet the constraints on single picks."""
         return self._snapshot.proven is self._request.groups and all(
-            rules.INDEXED.issuperset(offer.provider_rules) for offer in self._offers
+            rules.INDEXED.issuperset(rules.rules_of(want))
+            for want in self._search.plan.wants
         )
 
     def serves(self, tree: Tree) -> bool | None:
