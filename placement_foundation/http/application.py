@@ -417,7 +417,7 @@ class _Asked:
     def _parse(self, request: webob.Request, version: Version) -> None:
         parse_query = self._operation.query and self._operation.query.at(version)
         if parse_query:
-            self.query = parse_query(query_string.decode(request.query_string))
+            self.query = query_string.read(request.query_string, parse_query)
         accepted = self._operation.body and self._operation.body.at(version)
         if accepted:
             raw = _body(request)

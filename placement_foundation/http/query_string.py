@@ -1,9 +1,10 @@
 """Query strings: decoded, checked, and looked up."""
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 from urllib import parse
 
 import jsonschema
@@ -17,6 +18,8 @@ Pairs: TypeAlias = list[tuple[str, str]]
 T = TypeVar("T")
 
 COMPLAINT = "Invalid query string parameters: "
+# How many query strings are remembered, and how many characters these have at most.
+MOST_REMEMBERED, LONGEST_REMEMBERED = 512, 2000
 
 
 def is_hyphenated_uuid(value: object) -> bool:
@@ -33,9 +36,12 @@ FORMATS = jsonschema.FormatChecker(formats=())
 FORMATS.checks("uuid")(is_hyphenated_uuid)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Parser(Generic[T]):
-    """A parser of query strings, and the schema that it checks them against."""
+    """A parser of query strings, and the schema that it checks them against.
+
+    ``parse`` depends on nothing else, and what it returns is never changed.
+    """
 
     parse: Callable[[Pairs], T]
     schema: Schema
@@ -46,6 +52,24 @@ class Parser(Generic[T]):
         :raises BadRequest: they break the schema, or a rule that it cannot express
         """
         return self.parse(pairs)
+
+
+def read(raw: str, parse: Callable[[Pairs], T]) -> T:
+    """Return what a query string means. What a ``Parser`` says of it is remembered.
+
+    Callers ask the same again and again: a scheduler, about each flavor.
+
+    :param raw: the string from WSGI, one character for each byte
+    :raises BadRequest: it means nothing
+    """
+    if isinstance(parse, Parser) and len(raw) <= LONGEST_REMEMBERED:
+        return cast(T, _remembered(raw, parse))
+    return parse(decode(raw))
+
+
+@functools.lru_cache(maxsize=MOST_REMEMBERED)
+def _remembered(raw: str, parse: Parser[Any]) -> Any:
+    return parse(decode(raw))
 
 
 def decode(raw: str, invalid: str = "strict") -> Pairs:
