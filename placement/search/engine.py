@@ -311,16 +311,43 @@ class _Offer:
         return rules.select(members, self.want, rest) if rest else members
 
 
+class _Terms:
+    """What one provider must meet to serve some wants: amounts, and other rules."""
+
+    def __init__(self, offers: Iterable[_Offer]) -> None:
+        applying = [
+            (rule, offer.want) for offer in offers for rule in offer.provider_rules
+        ]
+        self._amounts = [
+            amount
+            for rule, want in applying
+            if rule == rules.fits
+            for amount in want.resources
+        ]
+        self._rules = [each for each in applying if each[0] != rules.fits]
+
+    def are_met_by(self, provider: Provider) -> bool:
+        """Return whether a provider meets them all."""
+        inventories = provider.inventories
+        for name, amount in self._amounts:
+            inventory = inventories.get(name)
+            if inventory is None or not inventory.fits(amount):
+                return False
+        for rule, want in self._rules:  # noqa: SIM110
+            if not rule(provider, want):
+                return False
+        return True
+
+
 class _Alone(NamedTuple):
     """What a tree of one provider must meet by itself, given who shares with it.
 
-    ``amounts`` and ``rules`` are about the wants that nobody else serves; ``helped``
-    has the numbers of the others, each with the providers that share and suit.
+    ``terms`` are of the wants that nobody else serves; ``helped`` has the others, each
+    with its own terms and the providers that share and suit.
     """
 
-    amounts: Sequence[tuple[str, int]]
-    rules: Sequence[tuple[rules.ProviderRule, Want]]
-    helped: Sequence[tuple[int, Sequence[Provider]]]
+    terms: _Terms
+    helped: Sequence[tuple[_Offer, _Terms, Sequence[Provider]]]
 
 
 class Anchors:
@@ -419,8 +446,9 @@ class Anchors:
         if not self._is_free or wanted:
             return assignment.assign(self._search, tree.root, domains, wanted)
         # No constraint is about more than one pick.
-        if max(map(len, domains), default=1) == 1:
-            return tuple([domain[0] for domain in domains])
+        picks = tuple([domain[0] for domain in domains])
+        if sum(map(len, domains)) == len(picks):
+            return picks
         return itertools.product(*self._shuffled(domains))
 
     def _shuffled(self, domains: Domains) -> Domains:
@@ -453,47 +481,35 @@ class Anchors:
         if alone is None:
             alone = self._find_alone(sharing_through)
             self._alone[sharing_through] = alone
-        members = tree.members
-        root = members[0]
-        inventories = root.inventories
-        for name, amount in alone.amounts:
-            inventory = inventories.get(name)
-            if inventory is None or not inventory.fits(amount):
-                return None
-        for rule, want in alone.rules:
-            if not rule(root, want):
-                return None
+        members, root = tree.members, tree.root
+        if not alone.terms.are_met_by(root):
+            return None
         if not alone.helped:
             return [members] * len(self._want_of_slot)
         by_want: list[Sequence[Provider]] = [members] * len(self._offers)
-        for number, attached in alone.helped:
-            offer = self._offers[number]
+        for offer, terms, attached in alone.helped:
             if offer.anchor_rules and not self._admits(offer, root):
                 return None
-            own = rules.select(members, offer.want, offer.provider_rules)
-            by_want[number] = _with_attached(own, attached, tree)
-            if not by_want[number]:
+            domain = _with_attached((), attached, tree)
+            if terms.are_met_by(root):
+                domain = (root, *domain)
+            if not domain:
                 return None
+            by_want[offer.number] = domain
         return [by_want[number] for number in self._want_of_slot]
 
     def _find_alone(self, aggregates: frozenset[str]) -> _Alone:
         """Return what a tree of one provider in some aggregates must meet by itself."""
-        attached = [self._attached(each.number, aggregates) for each in self._offers]
-        applying = [
-            (rule, offer.want)
-            for offer in self._offers
-            if not attached[offer.number]
-            for rule in offer.provider_rules
-        ]
+        attached = {
+            offer: self._attached(offer.number, aggregates) for offer in self._offers
+        }
         return _Alone(
+            _Terms(offer for offer, others in attached.items() if not others),
             [
-                amount
-                for rule, want in applying
-                if rule == rules.fits
-                for amount in want.resources
+                (offer, _Terms([offer]), others)
+                for offer, others in attached.items()
+                if others
             ],
-            [each for each in applying if each[0] != rules.fits],
-            [(number, each) for number, each in enumerate(attached) if each],
         )
 
     def _admits(self, offer: _Offer, anchor: Provider) -> bool:
@@ -543,7 +559,8 @@ def _with_attached(
     if not attached:
         return domain
     here = tree.root.uuid
-    return [*domain, *(each for each in attached if each.root_uuid != here)]
+    others = [each for each in attached if each.root_uuid != here]
+    return [*domain, *others] if domain else others
 
 
 def _attached_that_suit(
