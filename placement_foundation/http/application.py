@@ -1,6 +1,8 @@
 """The steps that every request takes, in their order."""
 
 import dataclasses
+import datetime
+import functools
 import re
 import sys
 import time
@@ -56,6 +58,7 @@ GZIP = "gzip"
 READING = "GET"
 # Many groups of resources, or many aggregates, make a long query.
 LONGEST_ADDRESS = 1024 * 1024
+PARTS_OF_ADDRESS = ("SCRIPT_NAME", "PATH_INFO", "QUERY_STRING")
 # Half of the threads may answer heavy requests.
 HEAVY_PART = 2
 TOO_HEAVY = (
@@ -64,6 +67,8 @@ TOO_HEAVY = (
 )
 # How often an unavailable database is logged with its traceback, in seconds.
 IN_FULL_EVERY = 60
+# How many times of changes are remembered in the form that headers have.
+MOST_DATES = 4096
 # How much of the path of a write is recorded, in characters.
 LONGEST_ORIGIN = 500
 
@@ -100,19 +105,26 @@ class Router:
     """Finds the row of a path."""
 
     def __init__(self, table: Table) -> None:
-        self._mapper = routes.Mapper(explicit=True)
-        self._mapper.minimization = False
+        # By the number of parts of a path: a mapper tries its rows one by one.
+        self._mappers: dict[int, routes.Mapper] = {}
         for path in table:
+            mapper = self._mappers.get(path.count("/"))
+            if mapper is None:
+                mapper = routes.Mapper(explicit=True)
+                mapper.minimization = False
+                self._mappers[path.count("/")] = mapper
             # By default, a parameter would not match a line feed at its end.
-            self._mapper.connect(path, re.sub(r"\{(\w+)\}", r"{\1:[^/]+}", path))
-        self._mapper.create_regs()
+            mapper.connect(path, re.sub(r"\{(\w+)\}", r"{\1:[^/]+}", path))
+        for mapper in self._mappers.values():
+            mapper.create_regs()
 
     def find(self, path: str) -> tuple[str, dict[str, str]]:
         """Return the path of the table that a path matches, and the parameters in it.
 
         :raises NotFound: no row of the table matches the path
         """
-        found = self._mapper.routematch(path)
+        mapper = self._mappers.get(path.count("/"))
+        found = mapper and mapper.routematch(path)
         if not found:
             raise errors.NotFound("")
         parameters, route = found
@@ -122,10 +134,14 @@ class Router:
 
 
 class _Place(NamedTuple):
-    """What a path is for: the operations by method, and the parameters in it."""
+    """What a path is for: the operations by method, and the parameters in it.
+
+    With ``newest``, a request that asks for no microversion gets the highest one.
+    """
 
     methods: Mapping[str, Operation]
     parameters: dict[str, str]
+    newest: bool
 
 
 class Application:
@@ -154,6 +170,11 @@ class Application:
         self._given = given
         self._enforcer = enforcer
         self._router = Router(service.routes)
+        self._newest = frozenset(
+            template
+            for template, methods in service.routes.items()
+            if any(row.newest_by_default for row in methods.values())
+        )
         self._told = -float(IN_FULL_EVERY)
 
     def __call__(
@@ -225,9 +246,7 @@ class Application:
         )
 
     def _negotiate(self, request: webob.Request, place: _Place | None) -> Version:
-        options = {}
-        if place and any(row.newest_by_default for row in place.methods.values()):
-            options["newest_by_default"] = True
+        options = {"newest_by_default": True} if place and place.newest else {}
         try:
             version = self._service.negotiate(request.headers, **options)
         except Malformed as exc:
@@ -244,7 +263,8 @@ class Application:
         except errors.NotFound:
             return None
         telemetry.name_operation(template)
-        return _Place(self._service.routes[template], parameters)
+        methods = self._service.routes[template]
+        return _Place(methods, parameters, template in self._newest)
 
     def _serve(
         self,
@@ -477,12 +497,13 @@ def _done(reply: Reply | Later) -> Reply:
 
 def _add_headers(response: webob.Response, headers: Mapping[str, str]) -> None:
     """Add headers to an answer; what it already varies by stays in ``Vary``."""
-    varies = [response.headers.get("vary"), headers.get("vary")]
-    if all(varies):
+    listed = response.headerlist
+    varies = [value for name, value in listed if name.lower() == "vary"]
+    if varies and "vary" in headers:
         response.headers.update(headers)
-        response.headers["vary"] = ", ".join(filter(None, varies))
+        response.headers["vary"] = ", ".join([*varies, headers["vary"]])
     else:
-        response.headerlist.extend(headers.items())
+        listed.extend(headers.items())
 
 
 def _path(request: webob.Request) -> str:
@@ -504,10 +525,11 @@ def _check_sizes(request: webob.Request) -> None:
     :raises AddressTooLong: the path and the query have more than a million characters
     :raises BodyTooLarge: the body is larger than the service reads
     """
-    parts = ("SCRIPT_NAME", "PATH_INFO", "QUERY_STRING")
-    if sum(len(request.environ.get(part, "")) for part in parts) > LONGEST_ADDRESS:
+    environment = request.environ
+    parts = [environment.get(part, "") for part in PARTS_OF_ADDRESS]
+    if sum(map(len, parts)) > LONGEST_ADDRESS:
         raise errors.AddressTooLong(f"It has more than {LONGEST_ADDRESS} bytes.")
-    length: str = request.environ.get("CONTENT_LENGTH") or "0"
+    length: str = environment.get("CONTENT_LENGTH") or "0"
     if length.isdecimal() and int(length[:20]) > _largest_body(request):
         raise _too_large(request)
 
@@ -636,10 +658,15 @@ def _render(
     if operation.dated and version >= operation.dated:
         headers.append(("cache-control", "no-cache"))
         if reply.modified:
-            dated = datetime_utils.serialize_date(reply.modified)
-            headers.append(("Last-Modified", dated))
+            headers.append(("Last-Modified", _dated(reply.modified)))
     response = webob.Response(status=status, headerlist=headers, app_iter=body)
     return tags.add(response, reply)
+
+
+@functools.lru_cache(maxsize=MOST_DATES)
+def _dated(moment: datetime.datetime) -> str:
+    """Return a time as headers have it."""
+    return str(datetime_utils.serialize_date(moment))
 
 
 def _link(request: webob.Request, following: Mapping[str, str]) -> str:
