@@ -126,10 +126,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(allocation.list_by_provider),
             policy="placement:resource_providers:allocations:list",
-            subject=functools.partial(
-                resource_provider.get_by_uuid,
-                missing="Resource provider '{uuid}' not found",
-            ),
             reply=always(allocation_wire.render_provider),
             dated=(1, 15),
         ),

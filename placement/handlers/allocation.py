@@ -1,8 +1,7 @@
 """Allocations, of consumers and of providers."""
 
 from placement import errors
-from placement.model.resource_provider import ResourceProvider
-from placement.objects import allocation
+from placement.objects import allocation, resource_provider
 from placement.operation import Call
 from placement.schemas import allocation as wire
 from placement_foundation.http.operation import Reply
@@ -14,11 +13,21 @@ def list_by_consumer(call: Call[None]) -> Reply:
     return Reply(found.allocations, modified=found.modified)
 
 
-def list_by_provider(call: Call[ResourceProvider]) -> Reply:
-    """List the allocations against a provider."""
-    found = allocation.list_by_provider(call.connection, call.subject.id)
+def list_by_provider(call: Call[None]) -> Reply:
+    """List the allocations against a provider.
+
+    :raises NotFound: there is no such provider
+    """
+    uuid = call.path["uuid"]
+    found = allocation.list_by_provider(call.connection, uuid)
+    if found.allocations:
+        generation = found.allocations[0].provider_generation
+    else:
+        missing = "Resource provider '{uuid}' not found"
+        provider = resource_provider.get_by_uuid(call.connection, uuid, missing=missing)
+        generation = provider.generation
     return Reply(
-        wire.ProviderAllocations(call.subject.generation, found.allocations),
+        wire.ProviderAllocations(generation, found.allocations),
         modified=found.modified,
     )
 

@@ -117,8 +117,10 @@ _OF_CONSUMER = _ALLOCATIONS.where(models.Consumer.uuid == sa.bindparam("consumer
 _OF_CONSUMERS = _ALLOCATIONS.where(
     models.Consumer.uuid.in_(sa.bindparam("consumers", expanding=True))
 )
+# Providers without a root are not part of the API.
 _OF_PROVIDER = _ALLOCATIONS.where(
-    models.Allocation.resource_provider_id == sa.bindparam("provider")
+    models.ResourceProvider.uuid == sa.bindparam("provider"),
+    models.ResourceProvider.root_provider_id.is_not(None),
 )
 # The columns of a ``Row``, after the id of the consumer's record.
 _ROWS = (
@@ -268,11 +270,16 @@ def list_by_consumers(
     return found
 
 
-def list_by_provider(connection: sa.Connection, provider_id: int) -> Allocations:
-    """Return the allocations against a provider, ordered by consumer and class id."""
-    return _allocations_of(
-        direct.fetch_all(connection, _OF_PROVIDER, {"provider": provider_id})
-    )
+def list_by_provider(connection: sa.Connection, uuid: str) -> Allocations:
+    """Return the allocations against a provider, ordered by consumer and class id.
+
+    There are none if there is no such provider.
+    """
+    if not exact_match.is_searchable(uuid):
+        return _allocations_of([])
+    rows = direct.fetch_all(connection, _OF_PROVIDER, {"provider": uuid})
+    # MariaDB also finds UUIDs that differ in case.
+    return _allocations_of([row for row in rows if row.provider_uuid == uuid])
 
 
 def look_up(connection: sa.Connection, claims: Collection[Claim]) -> ClaimNames:

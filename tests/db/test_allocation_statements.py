@@ -195,3 +195,20 @@ def test_a_claim_begins_and_ends_without_other_statements(
     begin = {"sqlite": 1}.get(database.engine.dialect.name, 0)
     beginning = [each for each in executed if each.startswith(("SET ", "BEGIN"))]
     assert len(beginning) == begin
+
+
+def test_the_allocations_of_a_provider_tell_its_generation_as_well(
+    client: Client, database: Database
+) -> None:
+    known = Scene(client, (2, 1))
+    known.create()
+    used, unused = known.providers[0], client.make_provider(VCPU=1)
+    counts = []
+    for uuid_of_provider in (used, unused):
+        with statements(database) as executed:
+            answer = client.get(f"/resource_providers/{uuid_of_provider}/allocations")
+        work = [each for each in executed if not each.startswith(("SET ", "BEGIN"))]
+        counts.append((len(work), len(answer["allocations"])))
+        generation = client.generation(uuid_of_provider)
+        assert answer["resource_provider_generation"] == generation
+    assert counts == [(1, 2), (2, 0)]

@@ -1,7 +1,7 @@
 """The journal: the feed of changes, history, and what was allocated at a moment."""
 
 from placement.model.entry import Amounts
-from placement.objects import allocation, resource_provider
+from placement.objects import allocation
 from placement.objects.journal import following, past, reading
 from placement.operation import Call
 from placement.schemas import journal as wire
@@ -67,11 +67,9 @@ def _list_now(call: Call[None], query: wire.PastQuery) -> dict[str, Amounts]:
                 each.provider_uuid: each.amounts for each in found.allocations
             }
         }
-    for provider in resource_provider.list_by_uuid(call.connection, query.provider):
-        listed = allocation.list_by_provider(call.connection, provider.id)
-        return {
-            each.consumer.uuid: {each.provider_uuid: each.amounts}
-            for each in listed.allocations
-        }
-    # It is gone, and nothing uses it any more.
-    return {}
+    # If the provider is gone, nothing uses it any more.
+    found = allocation.list_by_provider(call.connection, query.provider)
+    return {
+        each.consumer.uuid: {each.provider_uuid: each.amounts}
+        for each in found.allocations
+    }
