@@ -68,7 +68,7 @@ class Block:
     ) -> Iterator[Tree]:
         """Return the trees that may meet all needs, according to the index.
 
-        A tree with one provider, which gets no help, is only among them if it does.
+        A tree of one provider that gets no help is among them only if it meets them.
 
         :param first: the position of the first one to look at
         :param end: the position after the last one; None means all
@@ -82,15 +82,20 @@ class Block:
             bits &= ~self._only(self.traits, name, helped)
         for name, helped in needs.without_aggregates:
             bits &= ~self._only(self.aggregates, name, helped)
+        amounts = []
         for name, amount, helped in needs.amounts:
+            aided = _any(self.aggregates, helped)
+            if self.most.get(name, NO_ROOM) < amount:
+                bits &= aided
+            else:
+                amounts.append((name, amount, aided))
+        for name, amount, aided in amounts:
             if bits:
-                bits &= self._that_give(name, amount) | _any(self.aggregates, helped)
+                bits &= self._that_give(name, amount) | aided
         return _at(bits, self.trees)
 
     def _that_give(self, name: str, amount: int) -> int:
         """Return the trees in which some member has room for an amount and gives it."""
-        if self.most.get(name, NO_ROOM) < amount:
-            return 0
         known = self._giving.get((name, amount))
         if known is None:
             digits = ["1" if room >= amount else "0" for room in self.rooms[name]]

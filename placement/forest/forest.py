@@ -13,7 +13,7 @@ from placement.forest import block, index
 from placement.forest.block import Block, Needs
 from placement.forest.index import Entry, Index
 from placement.forest.vocabulary import Vocabulary
-from placement.model.request import Request
+from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
 
 # How many trees a block has when it is made; it may grow to twice as many.
@@ -52,10 +52,12 @@ class Forest:
         named = self._only_tree(request)
         if named is not None:
             return self._snapshot(named)
-        found = self._snapshot(Trees(self.blocks, _needs(request, self.sharing)))
-        if self.sharing:
-            return found
-        return dataclasses.replace(found, proven=request.groups)
+        needs = _needs(request, self.sharing)
+        # Of several amounts of a class, only the largest is looked up.
+        asked = sum(len(group.resources) for group in request.groups)
+        is_exact = not self.sharing and asked == len(needs.amounts)
+        proven = request.groups if is_exact else None
+        return self._snapshot(Trees(self.blocks, needs), proven)
 
     def around(
         self,
@@ -147,8 +149,10 @@ class Forest:
             self.names.replace(set(_by_name(gone)), set(_by_name(there))),
         )
 
-    def _snapshot(self, trees: Sequence[Tree]) -> Snapshot:
-        return Snapshot(trees, self.sharing, TreeByUuid(self))
+    def _snapshot(
+        self, trees: Sequence[Tree], proven: tuple[Group, ...] | None = None
+    ) -> Snapshot:
+        return Snapshot(trees, self.sharing, TreeByUuid(self), proven)
 
     def _only_tree(self, request: Request) -> Sequence[Tree] | None:
         """Return the only tree that ``in_tree`` allows as an anchor; None if many."""
@@ -293,9 +297,6 @@ def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
     groups = request.groups
     anywhere = dict.fromkeys(each for group in groups for each in group.required)
     members = dict.fromkeys(each for group in groups for each in group.member_of)
-    amounts = dict.fromkeys(
-        each for group in groups for each in group.resources.items()
-    )
     root_traits = [frozenset({name}) for name in sorted(request.root_required)]
     return Needs(
         traits=(
@@ -316,7 +317,7 @@ def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
                 amount,
                 _helped(each for each in sharing if _has(each, name, amount)),
             )
-            for name, amount in amounts
+            for name, amount in _largest_amounts(groups).items()
         ),
         without_traits=(
             *((name, frozenset()) for name in sorted(request.root_forbidden)),
@@ -332,6 +333,15 @@ def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
             for name in sorted(group.not_member_of)
         ),
     )
+
+
+def _largest_amounts(groups: Sequence[Group]) -> dict[str, int]:
+    """Return the largest amount that some group asks for, of each resource class."""
+    largest: dict[str, int] = {}
+    for group in groups:
+        for name, amount in group.resources.items():
+            largest[name] = max(amount, largest.get(name, amount))
+    return largest
 
 
 def _has(provider: Provider, name: str, amount: int) -> bool:

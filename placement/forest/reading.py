@@ -16,17 +16,21 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from placement.db import models
-from placement.forest.vocabulary import SEPARATOR, Names, Vocabulary
+from placement.forest.vocabulary import Vocabulary
 from placement.model.inventory import FIELDS, InventoryUsage
 from placement.model.tree import Provider, Tree, walk
 from placement.objects.inventory import USED
 from placement_foundation.database import direct
 from placement_foundation.database.streaming import stream
 
+# Ids, or UUIDs, that the database has joined into one string.
+SEPARATOR = ","
 # If there are more trees to load, they are not listed in a query: all are loaded.
 MOST_LISTED_ROOTS = 500
 
-_NO_NAMES: Names = ((), frozenset())
+# Names of traits, or UUIDs of aggregates: in an order, and as a set.
+_Names: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
+_NO_NAMES: _Names = ((), frozenset())
 # Inventories by resource class, and the times of their changes in the same order.
 _Inventories: TypeAlias = tuple[dict[str, InventoryUsage], tuple[Any, ...]]
 _NO_INVENTORIES: _Inventories = ({}, ())
@@ -239,7 +243,7 @@ class _Loader:
         known = self._found.providers
         rows = {key: row for key, row in known.items() if row.root_id in known}
         # Many providers have the same, and share the values to save memory.
-        traits = _parsed(self._found.traits, self._vocabulary.names_of)
+        traits = _parsed(self._found.traits, self._parse_traits)
         aggregates = _parsed(self._found.aggregates, _parse_aggregates)
         held = self._inventories()
         trees = {}
@@ -305,12 +309,16 @@ class _Loader:
             for key, each in times.items()
         }
 
+    def _parse_traits(self, joined: str) -> _Names:
+        names = self._vocabulary.in_order(map(int, joined.split(SEPARATOR)))
+        return names, frozenset(names)
+
 
 def _parsed(
-    texts: Iterable[Sequence[Any]], parse: Callable[[str], Names]
-) -> dict[int, Names]:
+    texts: Iterable[Sequence[Any]], parse: Callable[[str], _Names]
+) -> dict[int, _Names]:
     """Return what joined texts say, by the ids of the providers that have one."""
-    known: dict[str, Names] = {}
+    known: dict[str, _Names] = {}
     found = {}
     for key, text in texts:
         if text:
@@ -320,7 +328,7 @@ def _parsed(
     return found
 
 
-def _parse_aggregates(joined: str) -> Names:
+def _parse_aggregates(joined: str) -> _Names:
     """Return UUIDs, each of which is listed with its id, the oldest first."""
     listed = [each.partition(" ") for each in joined.split(SEPARATOR)]
     listed.sort(key=lambda each: int(each[0]))

@@ -3,17 +3,8 @@
 import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
 
 from placement.model.trait import CUSTOM_PREFIX
-
-# Of what is joined into one string.
-SEPARATOR = ","
-# How many lists of traits a vocabulary remembers.
-MOST_LISTS = 1024
-
-# Names in their order, and the set of them.
-Names: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -32,21 +23,6 @@ class Vocabulary:
     times: Mapping[int, datetime.datetime | None] = dataclasses.field(
         default_factory=dict
     )
-    # Hosts of a kind have the same traits, and those of a host hardly ever change.
-    _known: dict[str, Names] = dataclasses.field(
-        default_factory=dict, init=False, repr=False
-    )
-
-    def names_of(self, trait_ids: str) -> Names:
-        """Return the names of traits whose ids are given with ``SEPARATOR`` between."""
-        known = self._known.get(trait_ids)
-        if known is None:
-            names = self.in_order(map(int, trait_ids.split(SEPARATOR)))
-            known = names, frozenset(names)
-            if len(self._known) >= MOST_LISTS:
-                self._known.clear()
-            self._known[trait_ids] = known
-        return known
 
     def in_order(self, trait_ids: Iterable[int]) -> tuple[str, ...]:
         """Return the names of traits, in the order of their creation."""

@@ -95,9 +95,9 @@ class Snapshot:
     """Everything that a search considers, as it was at one moment.
 
     ``sharing`` are the providers that serve other trees as well, ``tree_by_uuid`` the
-    trees by the UUID of each of their members. ``proven`` are the request groups of
-    which it is known that each tree of one provider that ``trees`` has can serve each
-    of them, if any are.
+    trees by the UUID of each of their members. ``proven`` are the request groups whose
+    constraints on a provider by itself, as far as an index has them, are met by each
+    tree of one provider that ``trees`` has; None if that is not known.
     """
 
     trees: Sequence[Tree]

@@ -425,8 +425,8 @@ def render(answer: Candidates, view: View) -> Json:
     }
 
 
-# The texts before, between and after the UUIDs in a candidate, and which of its picks
-# have these, by number.
+# The strings before, between and after the UUIDs in a candidate, and which of its
+# picks have these, by number.
 _Form: TypeAlias = tuple[Sequence[str], Sequence[int]]
 
 
@@ -456,16 +456,16 @@ class _Writer:
                 self._met.add(pattern)
                 return self._text(candidate)
             form = self._forms[pattern] = self._form(candidate)
-        texts, numbers = form
+        strings, numbers = form
         if is_alone:
-            return first.uuid.join(texts)
-        pieces = [""] * (len(texts) + len(numbers))
-        pieces[::2] = texts
+            return first.uuid.join(strings)
+        pieces = [""] * (len(strings) + len(numbers))
+        pieces[::2] = strings
         pieces[1::2] = [providers[number].uuid for number in numbers]
         return "".join(pieces)
 
     def _form(self, candidate: Candidate) -> _Form:
-        """Return the texts between the UUIDs, and the numbers of their picks."""
+        """Return the strings around the UUIDs, and the numbers of their picks."""
         nameless = {
             provider: replace(provider, uuid=f"<{number}>")
             for number, provider in reversed(list(enumerate(candidate.providers)))

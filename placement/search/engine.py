@@ -10,19 +10,22 @@ import functools
 import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.search import assignment, plan, rules, schedule
 from placement.search.budget import Budget, Limits
 from placement.search.plan import Slot, Want
-from placement.search.schedule import Anchor, Answers
+from placement.search.schedule import Anchor
 from placement.search.search import Picks, Search
 from placement.search.state import Domains
 from placement.search.tally import Tally
 
 NO_AGGREGATES: frozenset[str] = frozenset()
+
+# What an anchor has: nothing, one answer that takes no search, or more.
+Answers: TypeAlias = Picks | Iterator[Picks | None] | None
 
 
 class Candidate(NamedTuple):
@@ -81,8 +84,8 @@ def search(
     :param shuffle: puts things into a random order
     :param most: how many candidates to generate; those that take from several
         providers of a tree count as well if they are dropped afterwards
-    :param tally: counts what was refused and done, and shows at the end whether the
-        budget has ended the search
+    :param tally: counts what was done, and shows at the end whether the budget has
+        ended the search
     :param limits: the budget; None means the default one
     """
     if most is None or request.nested:
@@ -333,17 +336,17 @@ class _Terms:
             inventory = inventories.get(name)
             if inventory is None or not inventory.fits(amount):
                 return False
-        for rule, want in self._rules:  # noqa: SIM110
-            if not rule(provider, want):
-                return False
-        return True
+        # Most often there are none, and a generator takes longer than all the rest.
+        return not self._rules or all(
+            rule(provider, want) for rule, want in self._rules
+        )
 
 
 class _Alone(NamedTuple):
-    """What a tree of one provider must meet by itself, given who shares with it.
+    """What a tree of one provider must meet by itself, given what shares with it.
 
-    ``terms`` are of the wants that nobody else serves; ``helped`` has the others, each
-    with its own terms and the providers that share and suit.
+    ``terms`` are of the wants that no other provider serves; ``helped`` has the others,
+    each with its own terms and the providers that share and suit.
     """
 
     terms: _Terms
@@ -500,16 +503,12 @@ class Anchors:
 
     def _find_alone(self, aggregates: frozenset[str]) -> _Alone:
         """Return what a tree of one provider in some aggregates must meet by itself."""
-        attached = {
-            offer: self._attached(offer.number, aggregates) for offer in self._offers
-        }
+        attached = [
+            (offer, self._attached(offer.number, aggregates)) for offer in self._offers
+        ]
         return _Alone(
-            _Terms(offer for offer, others in attached.items() if not others),
-            [
-                (offer, _Terms([offer]), others)
-                for offer, others in attached.items()
-                if others
-            ],
+            _Terms(offer for offer, others in attached if not others),
+            [(offer, _Terms([offer]), others) for offer, others in attached if others],
         )
 
     def _admits(self, offer: _Offer, anchor: Provider) -> bool:

@@ -1,12 +1,8 @@
 """The anchors of a search take turns, within its budget."""
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
 
 from placement.search.search import Picks, Search
-
-# What an anchor has: nothing, one answer that takes no search, or more.
-Answers: TypeAlias = Picks | Iterator[Picks | None] | None
 
 
 class Anchor:

@@ -658,13 +658,13 @@ def _render(
     if operation.dated and version >= operation.dated:
         headers.append(("cache-control", "no-cache"))
         if reply.modified:
-            headers.append(("Last-Modified", _dated(reply.modified)))
+            headers.append(("Last-Modified", _http_date(reply.modified)))
     response = webob.Response(status=status, headerlist=headers, app_iter=body)
     return tags.add(response, reply)
 
 
 @functools.lru_cache(maxsize=MOST_DATES)
-def _dated(moment: datetime.datetime) -> str:
+def _http_date(moment: datetime.datetime) -> str:
     """Return a time as headers have it."""
     return str(datetime_utils.serialize_date(moment))
 

@@ -19,7 +19,8 @@ T = TypeVar("T")
 
 COMPLAINT = "Invalid query string parameters: "
 # How many query strings are remembered, and how many characters these have at most.
-MOST_REMEMBERED, LONGEST_REMEMBERED = 512, 2000
+# What one means takes up to a hundred times as many bytes.
+MOST_REMEMBERED, LONGEST_REMEMBERED = 256, 500
 
 
 def is_hyphenated_uuid(value: object) -> bool:
@@ -36,6 +37,7 @@ FORMATS = jsonschema.FormatChecker(formats=())
 FORMATS.checks("uuid")(is_hyphenated_uuid)
 
 
+# Each is itself alone, and so can be remembered with what it has parsed.
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Parser(Generic[T]):
     """A parser of query strings, and the schema that it checks them against.

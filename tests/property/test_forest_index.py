@@ -125,14 +125,17 @@ def test_a_forest_that_follows_changes_is_like_one_that_is_made_anew(
 
 
 def use(rng: random.Random, tree: Tree) -> Tree:
-    """Return a tree of which more is used."""
+    """Return a tree of which more is used, and maybe in other units."""
+    units = {}
+    if rng.random() < 0.3:
+        units = {"min_unit": rng.choice([1, 2]), "step_size": rng.choice([1, 2])}
     members = tuple(
         dataclasses.replace(
             member,
             generation=member.generation + 1,
             inventories={
                 name: dataclasses.replace(
-                    inventory, used=inventory.used + rng.choice([0, 1])
+                    inventory, used=inventory.used + rng.choice([0, 1]), **units
                 )
                 for name, inventory in member.inventories.items()
             },
@@ -218,7 +221,7 @@ def test_a_block_knows_which_trees_can_give_an_amount(
     # So few that it forgets some and finds them again.
     monkeypatch.setattr(block, "MOST_AMOUNTS", 4)
     rng = random.Random(seed)
-    given = 0
+    given = remembered = 0
     for _ in range(30):
         trees = trees_of(clouds.random_forest(rng, size=9))
         made = block.block_of(trees)
@@ -235,7 +238,71 @@ def test_a_block_knows_which_trees_can_give_an_amount(
             ]
             assert that_give(made, (name, amount)) == expected, (name, amount)
             given += len(expected)
+            assert len(made._giving) <= 4
+            if (name, amount) in made._giving:
+                # What it knows is not looked up again.
+                forgetful = dataclasses.replace(made, rooms={}, uneven={})
+                forgetful._giving.update(made._giving)
+                assert that_give(forgetful, (name, amount)) == expected
+                remembered += 1
     assert given
+    assert remembered
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hosts_without_parts_are_taken_as_the_index_has_them(seed: int) -> None:
+    rng = random.Random(seed)
+    found = proven = 0
+    for _ in range(60):
+        cloud = [lone_host(rng, f"p{number}") for number in range(8)]
+        grown = forest.forest_of(WORDS, trees_of(cloud))
+        for _ in range(5):
+            groups = [picky_group(rng, "")]
+            if rng.random() < 0.3:
+                groups.append(picky_group(rng, "1"))
+            request = Request(tuple(groups), nested=rng.random() < 0.8)
+            relevant = grown.relevant(request)
+            proven += relevant.proven is not None
+            some, every = (
+                [as_found(each) for each in engine.search(snapshot, request)]
+                for snapshot in (relevant, grown.everything)
+            )
+            assert some == every, (cloud, request)
+            found += len(some)
+    assert proven > 100
+    assert found > 100
+
+
+def lone_host(rng: random.Random, name: str) -> clouds.Node:
+    """Return a host that is alone in its tree and shares nothing."""
+    return clouds.Node(
+        name,
+        None,
+        {each: clouds.random_inventory(rng) for each in clouds.CLASSES},
+        frozenset(each for each in clouds.TRAITS[:3] if rng.random() < 0.5),
+        frozenset(each for each in clouds.AGGREGATES if rng.random() < 0.5),
+    )
+
+
+def picky_group(rng: random.Random, suffix: str) -> Group:
+    """Return a group that asks for something of each kind, or against it, at times."""
+
+    def some(names: tuple[str, ...], part: float) -> frozenset[str]:
+        return frozenset(each for each in names if rng.random() < part)
+
+    def sets(names: tuple[str, ...]) -> tuple[frozenset[str], ...]:
+        chosen = some(names, 0.5)
+        return (chosen,) if chosen and rng.random() < 0.4 else ()
+
+    names = rng.sample(clouds.CLASSES, rng.randint(1, 3))
+    return Group(
+        suffix=suffix,
+        resources={each: rng.randint(1, 3) for each in names},
+        required=sets(clouds.TRAITS[:3]),
+        forbidden=some(clouds.TRAITS[:3], 0.2),
+        member_of=sets(clouds.AGGREGATES),
+        not_member_of=some(clouds.AGGREGATES, 0.2),
+    )
 
 
 @pytest.mark.parametrize("size", [10, 2_000])

@@ -1,7 +1,9 @@
 """What a process remembers is bounded, however large the cloud is."""
 
 import gc
+import itertools
 import json
+import string
 import tracemalloc
 import uuid
 from collections.abc import Callable, Iterator
@@ -14,7 +16,8 @@ from placement.model.tree import Provider
 from placement.questions.candidate_query import Candidates
 from placement.schemas import allocation_candidate as wire
 from placement.schemas import resource_provider
-from placement_foundation.http import json_text
+from placement_foundation.http import json_text, query_string
+from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import View
 
 # What the interpreter and other tests' threads may need in between, in bytes.
@@ -116,3 +119,29 @@ def test_a_list_encodes_only_providers_that_have_changed() -> None:
     providers[7] = provider(7)
     resource_provider.render_providers(providers, view)
     assert resource_provider._write_provider.cache_info().misses == before + 1
+
+
+def test_the_queries_of_a_caller_do_not_fill_the_memory() -> None:
+    parser = wire.QUERY.at(MAXIMUM)
+    assert parser
+    numbers = range(2 * query_string.MOST_REMEMBERED)
+    traits = ",".join(map("".join, itertools.product(string.ascii_uppercase, repeat=2)))
+    with tracing() as taken:
+        for number in numbers:
+            # The worst there is: many short names, of which each has a set to itself.
+            asked = f"resources=A:{number + 1}&required={traits}"
+            asked = asked[: query_string.LONGEST_REMEMBERED].rstrip(",")
+            query_string.read(asked, parser)
+            query_string.read(f"{asked}{',LONG' * 1000}", parser)
+        grown = taken()
+    assert grown < query_string.MOST_REMEMBERED * 100 * query_string.LONGEST_REMEMBERED
+
+
+def test_a_query_that_is_asked_again_is_parsed_once() -> None:
+    parsed: list[Pairs] = []
+    parser = Parser(parsed.append, query_string.NOTHING)
+    for _ in range(3):
+        query_string.read("once=1", parser)
+        query_string.read(f"each={'1' * query_string.LONGEST_REMEMBERED}", parser)
+    assert [name for [(name, _)] in parsed].count("once") == 1
+    assert [name for [(name, _)] in parsed].count("each") == 3
