@@ -76,15 +76,18 @@ class Precedence:
         """Let this thread's work rest for no longer than some seconds from now on."""
         self._here.until = min(self._here.until, self._clock() + seconds)
 
-    @contextlib.contextmanager
-    def hurry(self) -> Iterator[None]:
+    def hurry(self) -> contextlib.AbstractContextManager[None]:
         """Do what others wait for without a rest, such as a transaction."""
-        since, self._here.since = self._here.since, None
+        rests = self._here.since is not None
+        return self._without_rest() if rests else contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def _without_rest(self) -> Iterator[None]:
+        self._here.since = None
         try:
             yield
         finally:
-            if since is not None:
-                self._here.since = self._computed()
+            self._here.since = self._computed()
 
     def give_way(self) -> None:
         """Rest if others go first; to be called again and again by what takes long."""

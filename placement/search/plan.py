@@ -47,6 +47,8 @@ class Want:
     @property
     def taken(self) -> tuple[tuple[str, int], ...]:
         """The amounts that a pick takes, by resource class."""
+        if not self.parts:
+            return self.resources
         parts = ((part.resource_class, part.amount) for part in self.parts if part.room)
         return (*self.resources, *parts)
 
@@ -145,13 +147,15 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
             want=wants[want],
             amounts=want.taken,
             demands=tuple(
-                (contended.index(name), amount)
-                for name, amount in demands[number]
-                if name in contended
+                [
+                    (contended.index(name), amount)
+                    for name, amount in demands[number]
+                    if name in contended
+                ]
             ),
-            share=sum(amount / totals[name] for name, amount in demands[number]),
+            share=sum([amount / totals[name] for name, amount in demands[number]]),
             subtrees=tuple(
-                which for which, members in enumerate(subtrees) if number in members
+                [which for which, members in enumerate(subtrees) if number in members]
             ),
         )
         for number, (suffix, want) in enumerate(needs)
@@ -209,7 +213,7 @@ def _divide(
 ) -> tuple[tuple[tuple[str, int], ...], tuple[RelaxedAmount, ...]]:
     """Return the amounts that matter in full, and those that are relaxed."""
     relaxed = group.any_unit | group.no_room
-    if relaxed.isdisjoint(name for name, _ in resources):
+    if not relaxed or relaxed.isdisjoint(name for name, _ in resources):
         return resources, ()
     return (
         tuple((name, amount) for name, amount in resources if name not in relaxed),
@@ -231,6 +235,8 @@ def _demands(
     :param free: the classes from which something is taken whatever ``max_unit`` says
     """
     isolated = [(ISOLATION, 1)] if suffix and request.isolate else []
+    if not free:
+        return [*want.resources, *isolated]
     of_free = [(FREE + name, amount) for name, amount in want.taken if name in free]
     return [*want.resources, *of_free, *isolated]
 
