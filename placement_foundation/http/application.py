@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import routes
 import sqlalchemy as sa
 import webob
 from oslo_log import log
@@ -105,32 +104,24 @@ class Router:
     """Finds the row of a path."""
 
     def __init__(self, table: Table) -> None:
-        # By the number of parts of a path: a mapper tries its rows one by one.
-        self._mappers: dict[int, routes.Mapper] = {}
-        for path in table:
-            mapper = self._mappers.get(path.count("/"))
-            if mapper is None:
-                mapper = routes.Mapper(explicit=True)
-                mapper.minimization = False
-                self._mappers[path.count("/")] = mapper
-            # By default, a parameter would not match a line feed at its end.
-            mapper.connect(path, re.sub(r"\{(\w+)\}", r"{\1:[^/]+}", path))
-        for mapper in self._mappers.values():
-            mapper.create_regs()
+        # By the number of slashes, so that few rows are tried.
+        self._rows: dict[int, list[tuple[re.Pattern[str], str]]] = {}
+        for template in table:
+            parts = re.split(r"\{(\w+)\}", template)
+            parts[::2] = map(re.escape, parts[::2])
+            parts[1::2] = [f"(?P<{name}>[^/]+)" for name in parts[1::2]]
+            rows = self._rows.setdefault(template.count("/"), [])
+            rows.append((re.compile("".join(parts)), template))
 
     def find(self, path: str) -> tuple[str, dict[str, str]]:
         """Return the path of the table that a path matches, and the parameters in it.
 
         :raises NotFound: no row of the table matches the path
         """
-        mapper = self._mappers.get(path.count("/"))
-        found = mapper and mapper.routematch(path)
-        if not found:
-            raise errors.NotFound("")
-        parameters, route = found
-        if path.endswith("\n") and not route.name.endswith("}"):
-            raise errors.NotFound("")
-        return route.name, parameters
+        for pattern, template in self._rows.get(path.count("/"), ()):
+            if found := pattern.fullmatch(path):
+                return template, found.groupdict()
+        raise errors.NotFound("")
 
 
 class _Place(NamedTuple):
