@@ -107,6 +107,8 @@ def _report(tally: Tally, found: int) -> None:
 
     :raises SearchExhausted: it had found nothing by then
     """
+    if not tally.exhausted and not tally.pauses:
+        return
     hard = ", ".join(suffix or "without suffix" for suffix in tally.hardest(MOST_NAMED))
     if tally.exhausted:
         telemetry.record(measure.SEARCHES_CUT)
@@ -117,7 +119,7 @@ def _report(tally: Tally, found: int) -> None:
             tally.pauses,
             hard or "none",
         )
-    elif tally.pauses:
+    else:
         LOG.info(
             "[placement] search_picks_per_anchor cut %d turns short in a search for "
             "allocation candidates, which found all: %d",

@@ -649,7 +649,9 @@ def _render(
     if operation.dated and version >= operation.dated:
         headers.append(("cache-control", "no-cache"))
         if reply.modified:
-            headers.append(("Last-Modified", _http_date(reply.modified)))
+            # Headers have no fractions of a second.
+            moment = reply.modified.replace(microsecond=0)
+            headers.append(("Last-Modified", _http_date(moment)))
     response = webob.Response(status=status, headerlist=headers, app_iter=body)
     return tags.add(response, reply)
 
