@@ -250,7 +250,7 @@ class Settings:
 def set_defaults() -> None:
     """Set the defaults of this service for options of libraries."""
     cors.set_defaults(**CORS_DEFAULTS)
-    # The Routes library logs a lot.
+    # As OpenStack Placement has them; nothing here uses that library.
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "routes=INFO"])
 
 

@@ -95,7 +95,10 @@ class Block:
         return _at(bits, self.trees)
 
     def _that_give(self, name: str, amount: int) -> int:
-        """Return the trees in which some member has room for an amount and gives it."""
+        """Return the trees in which some member has room for an amount and gives it.
+
+        There must be one that has room for it.
+        """
         known = self._giving.get((name, amount))
         if known is None:
             digits = ["1" if room >= amount else "0" for room in self.rooms[name]]

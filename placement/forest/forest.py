@@ -53,7 +53,7 @@ class Forest:
         if named is not None:
             return self._snapshot(named)
         needs = _needs(request, self.sharing)
-        # Of several amounts of a class, only the largest is looked up.
+        # The largest amount of a class proves nothing about smaller ones: steps.
         asked = sum(len(group.resources) for group in request.groups)
         is_exact = not self.sharing and asked == len(needs.amounts)
         proven = request.groups if is_exact else None

@@ -6,6 +6,8 @@ from placement.operation import Call
 from placement.schemas import allocation as wire
 from placement_foundation.http.operation import Reply
 
+UNKNOWN_PROVIDER = "Resource provider '{uuid}' not found"
+
 
 def list_by_consumer(call: Call[None]) -> Reply:
     """List the allocations of a consumer: none, if there is no such consumer."""
@@ -19,12 +21,14 @@ def list_by_provider(call: Call[None]) -> Reply:
     :raises NotFound: there is no such provider
     """
     uuid = call.path["uuid"]
+    # Their rows have the generation: only without any is the provider read itself.
     found = allocation.list_by_provider(call.connection, uuid)
     if found.allocations:
         generation = found.allocations[0].provider_generation
     else:
-        missing = "Resource provider '{uuid}' not found"
-        provider = resource_provider.get_by_uuid(call.connection, uuid, missing=missing)
+        provider = resource_provider.get_by_uuid(
+            call.connection, uuid, missing=UNKNOWN_PROVIDER
+        )
         generation = provider.generation
     return Reply(
         wire.ProviderAllocations(generation, found.allocations),

@@ -117,10 +117,9 @@ _OF_CONSUMER = _ALLOCATIONS.where(models.Consumer.uuid == sa.bindparam("consumer
 _OF_CONSUMERS = _ALLOCATIONS.where(
     models.Consumer.uuid.in_(sa.bindparam("consumers", expanding=True))
 )
-# Providers without a root are not part of the API.
 _OF_PROVIDER = _ALLOCATIONS.where(
     models.ResourceProvider.uuid == sa.bindparam("provider"),
-    models.ResourceProvider.root_provider_id.is_not(None),
+    resource_provider.HAS_ROOT,
 )
 # The columns of a ``Row``, after the id of the consumer's record.
 _ROWS = (

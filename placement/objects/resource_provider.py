@@ -106,13 +106,14 @@ _FIELDS = (
     .where(Root.id == models.ResourceProvider.root_provider_id)
     .scalar_subquery(),
 )
-_has_root = sa.exists().where(Root.id == models.ResourceProvider.root_provider_id)
-_LOCKED = sa.select(*_FIELDS).where(_has_root)
+# Others are not part of the API.
+HAS_ROOT = sa.exists().where(Root.id == models.ResourceProvider.root_provider_id)
+_LOCKED = sa.select(*_FIELDS).where(HAS_ROOT)
 _locked = (
     sa.select(models.ResourceProvider.id)
     .where(
         models.ResourceProvider.uuid.in_(sa.bindparam("wanted", expanding=True)),
-        _has_root,
+        HAS_ROOT,
     )
     .order_by(models.ResourceProvider.id)
     .with_for_update(key_share=True)

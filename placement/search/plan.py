@@ -146,6 +146,7 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
             suffix=suffix,
             want=wants[want],
             amounts=want.taken,
+            # Lists: for so few, a generator takes longer.
             demands=tuple(
                 [
                     (contended.index(name), amount)

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 COMPLAINT = "Invalid query string parameters: "
 # How many query strings are remembered, and how many characters these have at most.
-# What one means takes up to a hundred times as many bytes.
+# What a query means takes up to a hundred bytes for each of its characters.
 MOST_REMEMBERED, LONGEST_REMEMBERED = 256, 500
 
 
@@ -37,7 +37,7 @@ FORMATS = jsonschema.FormatChecker(formats=())
 FORMATS.checks("uuid")(is_hyphenated_uuid)
 
 
-# Each is itself alone, and so can be remembered with what it has parsed.
+# Compared by identity, so that it can be part of a key of what is remembered.
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Parser(Generic[T]):
     """A parser of query strings, and the schema that it checks them against.

@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement import app
+from placement.db import models
 from placement.objects.journal import filing
 from placement_foundation.database.storage import Database
 from tests import settings
@@ -197,7 +198,7 @@ def test_a_claim_begins_and_ends_without_other_statements(
     assert len(beginning) == begin
 
 
-def test_the_allocations_of_a_provider_tell_its_generation_as_well(
+def test_the_allocations_of_a_provider_come_with_its_generation(
     client: Client, database: Database
 ) -> None:
     known = Scene(client, (2, 1))
@@ -212,3 +213,21 @@ def test_the_allocations_of_a_provider_tell_its_generation_as_well(
         generation = client.generation(uuid_of_provider)
         assert answer["resource_provider_generation"] == generation
     assert counts == [(1, 2), (2, 0)]
+
+
+@pytest.mark.damage
+@pytest.mark.parametrize(
+    "root", [None, pytest.param(2**31 - 1, marks=pytest.mark.embedded)]
+)
+def test_a_provider_whose_root_is_gone_has_no_allocations_to_show(
+    client: Client, database: Database, root: int | None
+) -> None:
+    known = Scene(client, (1, 1))
+    known.create()
+    provider = known.providers[0]
+    row = models.ResourceProvider
+    damage = sa.update(row).where(row.uuid == provider).values(root_provider_id=root)
+    database.write(lambda connection: connection.execute(damage))
+    answer = client.call("GET", f"/resource_providers/{provider}/allocations")
+    assert answer.status == 404
+    assert f"Resource provider '{provider}' not found" in answer.detail
