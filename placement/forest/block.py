@@ -105,7 +105,8 @@ class Block:
             known = int("".join(reversed(digits)), 2)
             uneven = self.uneven.get(name, 0)
             for position in _at(known & uneven, range(len(self.trees))):
-                if not _gives(self.trees[position], name, amount):
+                members = self.trees[position].members
+                if not any(member.gives(name, amount) for member in members):
                     known ^= 1 << position
             if len(self._giving) >= MOST_AMOUNTS:
                 self._giving.clear()
@@ -256,14 +257,6 @@ def _any(index: Mapping[str, int], names: Iterable[str]) -> int:
     for name in names:
         bits |= index.get(name, 0)
     return bits
-
-
-def _gives(tree: Tree, name: str, amount: int) -> bool:
-    """Return whether an amount can be allocated from some member of a tree."""
-    return any(
-        name in member.inventories and member.inventories[name].fits(amount)
-        for member in tree.members
-    )
 
 
 def _at(bits: int, things: Sequence[T]) -> Iterator[T]:

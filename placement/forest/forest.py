@@ -315,7 +315,7 @@ def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
             (
                 name,
                 amount,
-                _helped(each for each in sharing if _has(each, name, amount)),
+                _helped(each for each in sharing if each.gives(name, amount)),
             )
             for name, amount in _largest_amounts(groups).items()
         ),
@@ -342,11 +342,6 @@ def _largest_amounts(groups: Sequence[Group]) -> dict[str, int]:
         for name, amount in group.resources.items():
             largest[name] = max(amount, largest.get(name, amount))
     return largest
-
-
-def _has(provider: Provider, name: str, amount: int) -> bool:
-    inventory = provider.inventories.get(name)
-    return inventory is not None and inventory.fits(amount)
 
 
 def _helped(providers: Iterator[Provider]) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import functools
 import operator
 from collections.abc import (
     Callable,
@@ -318,14 +319,8 @@ def _parsed(
     texts: Iterable[Sequence[Any]], parse: Callable[[str], _Names]
 ) -> dict[int, _Names]:
     """Return what joined texts say, by the ids of the providers that have one."""
-    known: dict[str, _Names] = {}
-    found = {}
-    for key, text in texts:
-        if text:
-            if text not in known:
-                known[text] = parse(text)
-            found[key] = known[text]
-    return found
+    remembered = functools.cache(parse)
+    return {key: remembered(text) for key, text in texts if text}
 
 
 def _parse_aggregates(joined: str) -> _Names:

@@ -6,7 +6,7 @@ from placement.operation import Call
 from placement.schemas import allocation as wire
 from placement_foundation.http.operation import Reply
 
-UNKNOWN_PROVIDER = "Resource provider '{uuid}' not found"
+MISSING_PROVIDER = "Resource provider '{uuid}' not found"
 
 
 def list_by_consumer(call: Call[None]) -> Reply:
@@ -27,7 +27,7 @@ def list_by_provider(call: Call[None]) -> Reply:
         generation = found.allocations[0].provider_generation
     else:
         provider = resource_provider.get_by_uuid(
-            call.connection, uuid, missing=UNKNOWN_PROVIDER
+            call.connection, uuid, missing=MISSING_PROVIDER
         )
         generation = provider.generation
     return Reply(

@@ -52,6 +52,11 @@ class Provider:
         """Whether it is the only member of its tree."""
         return self.end == 1
 
+    def gives(self, name: str, amount: int) -> bool:
+        """Return whether an amount of a resource class can be allocated from it."""
+        inventory = self.inventories.get(name)
+        return inventory is not None and inventory.fits(amount)
+
     def covers(self, other: "Provider") -> bool:
         """Return whether this is the other provider, or an ancestor of it."""
         return (

@@ -113,12 +113,12 @@ _ALLOCATIONS = (
     )
     .order_by(models.Consumer.id, models.ResourceProvider.id, models.ResourceClass.id)
 )
-_OF_CONSUMER = _ALLOCATIONS.where(models.Consumer.uuid == sa.bindparam("consumer"))
+_OF_CONSUMER = _ALLOCATIONS.where(models.Consumer.uuid == sa.bindparam("wanted"))
 _OF_CONSUMERS = _ALLOCATIONS.where(
     models.Consumer.uuid.in_(sa.bindparam("consumers", expanding=True))
 )
 _OF_PROVIDER = _ALLOCATIONS.where(
-    models.ResourceProvider.uuid == sa.bindparam("provider"),
+    models.ResourceProvider.uuid == sa.bindparam("wanted"),
     resource_provider.HAS_ROOT,
 )
 # The columns of a ``Row``, after the id of the consumer's record.
@@ -248,11 +248,7 @@ _INSERT_NEW = _insertion_of_new()
 
 def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
     """Return what a consumer uses, in the order of provider and class ids."""
-    if not exact_match.is_searchable(uuid):
-        return _allocations_of([])
-    rows = direct.fetch_all(connection, _OF_CONSUMER, {"consumer": uuid})
-    # MariaDB also finds UUIDs that differ in case.
-    return _allocations_of([row for row in rows if row.uuid == uuid])
+    return _list_exactly(connection, _OF_CONSUMER, "uuid", uuid)
 
 
 def list_by_consumers(
@@ -274,11 +270,21 @@ def list_by_provider(connection: sa.Connection, uuid: str) -> Allocations:
 
     There are none if there is no such provider.
     """
+    return _list_exactly(connection, _OF_PROVIDER, "provider_uuid", uuid)
+
+
+def _list_exactly(
+    connection: sa.Connection,
+    query: sa.Select[*tuple[Any, ...]],
+    column: str,
+    uuid: str,
+) -> Allocations:
+    """Return what a query for a ``wanted`` UUID finds, if it is the one in a column."""
     if not exact_match.is_searchable(uuid):
         return _allocations_of([])
-    rows = direct.fetch_all(connection, _OF_PROVIDER, {"provider": uuid})
+    rows = direct.fetch_all(connection, query, {"wanted": uuid})
     # MariaDB also finds UUIDs that differ in case.
-    return _allocations_of([row for row in rows if row.provider_uuid == uuid])
+    return _allocations_of([row for row in rows if getattr(row, column) == uuid])
 
 
 def look_up(connection: sa.Connection, claims: Collection[Claim]) -> ClaimNames:

@@ -331,10 +331,8 @@ class _Terms:
 
     def are_met_by(self, provider: Provider) -> bool:
         """Return whether a provider meets them all."""
-        inventories = provider.inventories
         for name, amount in self._amounts:
-            inventory = inventories.get(name)
-            if inventory is None or not inventory.fits(amount):
+            if not provider.gives(name, amount):
                 return False
         # Most often there are none, and a generator takes longer than all the rest.
         return not self._rules or all(
@@ -382,7 +380,7 @@ class Anchors:
 
     # Often, nothing needs these: trees of one provider are answers as they are.
     @functools.cached_property
-    def _offers(self) -> Sequence["_Offer"]:
+    def _offers(self) -> Sequence[_Offer]:
         wants = self._search.plan.wants
         return [_Offer.of(number, want) for number, want in enumerate(wants)]
 

@@ -236,9 +236,8 @@ def _demands(
     :param free: the classes from which something is taken whatever ``max_unit`` says
     """
     isolated = [(ISOLATION, 1)] if suffix and request.isolate else []
-    if not free:
-        return [*want.resources, *isolated]
-    of_free = [(FREE + name, amount) for name, amount in want.taken if name in free]
+    taken = want.taken if free else ()
+    of_free = [(FREE + name, amount) for name, amount in taken if name in free]
     return [*want.resources, *of_free, *isolated]
 
 

@@ -26,11 +26,7 @@ def with_room(
 ) -> Sequence[Provider]:
     """Return the providers from which each of some amounts can be allocated."""
     for name, amount in resources:
-        providers = [
-            provider
-            for provider in providers
-            if (inventory := provider.inventories.get(name)) and inventory.fits(amount)
-        ]
+        providers = [each for each in providers if each.gives(name, amount)]
     return providers
 
 

@@ -61,10 +61,12 @@ def enclose(opening: bytes, pieces: Iterable[bytes], closing: bytes) -> Written:
 
     :param pieces: those of one item after the other, each item after a comma
     """
-    listed = [*pieces]
-    if listed:
-        listed[0] = listed[0][1:]
-    return Written(b"".join([opening, *listed, closing]))
+    listed = [opening, *pieces]
+    if len(listed) > 1:
+        # The comma before the first one.
+        listed[1] = listed[1][1:]
+    listed.append(closing)
+    return Written(b"".join(listed))
 
 
 def _copy(part: Any) -> orjson.Fragment:

@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 
+from placement_foundation.errors import NotFound
 from placement_foundation.http.application import Router
 from placement_foundation.http.operation import Operation
 from placement_foundation.http.version import Version
@@ -61,6 +62,25 @@ def test_versions_of_a_row_are_versions_of_the_api(operation: Operation) -> None
     named = {found for history in histories for found in history.versions()}
     named |= {Version(*first) for first in operation.subject_flags.values()}
     assert named <= {Version(1, 0), *(Version(*each) for each in version.VERSIONS)}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/v1/nodes/detail", ("/v1/nodes/detail", {})),
+        ("/v1/nodes/detail\n", ("/v1/nodes/{ident}", {"ident": "detail\n"})),
+        ("/v1/nodes/a\n/traits", ("/v1/nodes/{ident}/traits", {"ident": "a\n"})),
+    ],
+)
+def test_a_line_feed_belongs_to_the_parameter_that_it_is_in(
+    path: str, expected: tuple[str, dict[str, str]]
+) -> None:
+    assert Router(ROUTES).find(path) == expected
+
+
+def test_a_path_that_ends_in_a_line_feed_is_not_one_without() -> None:
+    with pytest.raises(NotFound):
+        Router(ROUTES).find("/v1/nodes\n")
 
 
 def test_a_subject_takes_the_parameters_of_its_path() -> None:
