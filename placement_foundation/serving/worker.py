@@ -18,6 +18,7 @@ from waitress import adjustments, channel, parser, server, task, utilities, wasy
 
 from placement_foundation.http import thread_limit
 from placement_foundation.serving import interpreter
+from placement_foundation.serving.event_loop import EventLoop
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -44,12 +45,13 @@ LARGEST_CHUNK_HEADER = 4 * 1024
 # For applications that do not set their own limit.
 LARGEST_BODY = 32 * 1024 * 1024
 END_OF_HEADER = b"\r\n\r\n"
+# A header and what follows it are sent at once if they are not larger.
+SENT_AT_ONCE = 64 * 1024
 
 SETTINGS = {
     "backlog": 2048,
     # The application knows which proxy to trust.
     "clear_untrusted_proxy_headers": False,
-    "asyncore_use_poll": True,
     # What the client has not read yet goes to a file, and keeps no thread waiting.
     "outbuf_high_watermark": 1024 * 1024 * 1024,
     # Clients that hang up are not worth a line in the log.
@@ -139,6 +141,17 @@ class Task(task.WSGITask):  # type: ignore[misc]
             self.set_close_on_finish()
         super().execute()
 
+    def write(self, data: bytes) -> None:
+        """Write a piece of the answer, the first together with the header."""
+        if self.wrote_header:
+            super().write(data)
+            return
+        self.channel.hold()
+        try:
+            super().write(data)
+        finally:
+            self.channel.release()
+
     def set_close_on_finish(self) -> None:
         """Close the connection after the answer, unless the answer just has no body.
 
@@ -175,6 +188,12 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
         self._used = False
         # Whether a request waits until the answer before it has been read.
         self._parked = False
+        # What is held until more comes, which is to be sent with it.
+        self._held: list[bytes] | None = None
+        # Whether a thread has left some of its answer to the event loop.
+        self._left = False
+        # Whether something came, or the end, while a thread was answering.
+        self._heard = False
         # Whether the last request was refused before all of it had been read.
         self._refused = False
         # Since when the rest of it is thrown away, and how much that was so far.
@@ -220,16 +239,55 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
         self._parked = unread
         return bool(unread)
 
+    def readable(self) -> bool:
+        """Return whether to wait for what the client sends.
+
+        While a thread answers, that is noticed, and read afterwards. So if nothing
+        comes, as is usual, the end of an answer changes nothing for the event loop.
+        """
+        return not self._heard if self.requests else bool(super().readable())
+
     def writable(self) -> bool:
-        """Return whether ``handle_write`` has anything to do."""
-        return bool(self._parked or super().writable())
+        """Return whether ``handle_write`` has anything to do.
+
+        A thread that answers sends by itself as long as the client reads.
+        """
+        if self._parked or self.will_close or self.close_when_flushed:
+            return True
+        return self.total_outbufs_len > 0 and (self._left or not self.requests)
+
+    def hold(self) -> None:
+        """Hold what is written until ``release``."""
+        self._held = []
+
+    def release(self) -> None:
+        """Send what was held, at once if it is not large."""
+        held, self._held = self._held or [], None
+        if sum(map(len, held)) <= SENT_AT_ONCE:
+            held = [b"".join(held)]
+        for each in held:
+            self.write_soon(each)
+
+    def write_soon(self, data: bytes) -> int:
+        """Send it; leave to the event loop what the client does not read at once."""
+        if self._held is not None:
+            self._held.append(data)
+            return len(data)
+        size: int = super().write_soon(data)
+        if self.total_outbufs_len and not self._left:
+            self._left = True
+            self.server.look_at(self)
+        return size
 
     def handle_write(self) -> None:
         """Send what there is to send, then continue with a request that was put off."""
         if self._refused and self.close_when_flushed:
             self._begin_to_drain()
             return
+        # A thread may leave more in the meantime, and then says so.
+        self._left = False
         super().handle_write()
+        self._left = self._left or self.total_outbufs_len > 0
         if self._parked and self.connected and not self.total_outbufs_len:
             self.server.add_task(self)
 
@@ -237,6 +295,8 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
         """Answer a request, and note whether the server refuses it by itself."""
         self._refused = bool(self.requests[0].error)
         super().service()
+        if self._heard or self.writable() or self.total_outbufs_len:
+            self.server.look_at(self)
 
     def _begin_to_drain(self) -> None:
         """Send the rest of a refusal; then say that there is no more, but read on."""
@@ -253,6 +313,9 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
 
     def handle_read(self) -> None:
         """Take what the client sends, or throw it away after a refusal."""
+        self._heard = bool(self.requests)
+        if self._heard:
+            return
         if self._drains_since is None:
             super().handle_read()
             return
@@ -270,6 +333,22 @@ class Listening:
 
     channel_class = Connection
     served = 0
+
+    def look_at(self, connection: Connection) -> None:
+        """Have the event loop ask a connection again what it waits for."""
+        here: Any = self
+        here._map.look_at(connection)
+        self.wake()
+
+    def wake(self) -> None:
+        """Have the event loop end its wait."""
+        super().pull_trigger()  # type: ignore[misc]
+
+    def pull_trigger(self) -> None:
+        """Do nothing: waitress wakes the event loop after every answer.
+
+        Connections call ``look_at`` when there is anything to do.
+        """
 
     def add_task(self, connection: Connection) -> None:
         """Let a thread answer the next request of a connection."""
@@ -298,6 +377,8 @@ class Listening:
         This closes a tenth of those that are idle.
         """
         here: Any = self
+        # Whether it accepts more depends on how many there are.
+        here._map.look_at(self)
         if len(here._map) < here.adj.connection_limit:
             return
         idle = [one for one in self._connections() if one.is_idle()]
@@ -336,12 +417,12 @@ def listen(
     application: "WSGIApplication",
     listener: socket.socket,
     threads: task.ThreadedTaskDispatcher,
-    events: dict[int, Any],
+    events: EventLoop,
     **settings: Any,
 ) -> TcpListener | UnixListener:
     """Let threads answer requests that come in at a socket.
 
-    :param events: what the event loop watches, keyed by file descriptor; it is extended
+    :param events: what watches the socket, and those of its clients
     """
     unix = listener.family == socket.AF_UNIX
     address = listener.getsockname()
@@ -381,7 +462,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         """Serve until it is stopped, then until all that has begun is answered."""
         # The number of requests that wait for a thread is not worth a line, either.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-        self._map: dict[int, Any] = {}
+        self._events = EventLoop()
         self._threads = task.ThreadedTaskDispatcher()
         self._threads.set_thread_count(self.cfg.threads)
         thread_limit.announce_threads(self.cfg.threads)
@@ -391,11 +472,11 @@ class Worker(base.Worker):  # type: ignore[misc]
             "max_request_body_size": largest_body(self.wsgi) + 1,
         }
         self._listeners = [
-            listen(self.wsgi, listener.sock, self._threads, self._map, **limits)
+            listen(self.wsgi, listener.sock, self._threads, self._events, **limits)
             for listener in self.sockets
         ]
         self._listeners += [
-            listen(application, bound, self._threads, self._map, **limits)
+            listen(application, bound, self._threads, self._events, **limits)
             for bound, application in getattr(self.wsgi, "elsewhere", ())
         ]
         self._next_look = 0.0
@@ -404,7 +485,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         self._stop()
 
     def _serve_once(self, seconds: float) -> None:
-        wasyncore.loop(timeout=seconds, use_poll=True, map=self._map, count=1)
+        self._events.turn(seconds)
         for listener in self._listeners:
             listener.make_room()
         self.nr = sum(listener.served for listener in self._listeners)
@@ -441,7 +522,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         """Stop at once, without waiting for the next event."""
         super().handle_exit(sig, frame)
         for listener in getattr(self, "_listeners", []):
-            listener.pull_trigger()
+            listener.wake()
 
 
 def largest_body(application: object) -> int:

@@ -18,9 +18,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from gunicorn.workers import base
-from waitress import task, wasyncore
+from waitress import task
 
 from placement_foundation.serving import interpreter, worker
+from placement_foundation.serving.event_loop import EventLoop
 from tests import programs
 
 pytestmark = pytest.mark.embedded
@@ -253,24 +254,24 @@ class Loop:
     """A listening socket whose events are handled one by one."""
 
     def __init__(self) -> None:
-        self._map: dict[int, Any] = {}
+        self._events = EventLoop()
         listener = socket.create_server(("127.0.0.1", 0))
         self.port = listener.getsockname()[1]
         self._threads = task.ThreadedTaskDispatcher()
         self._threads.set_thread_count(1)
         self.listener = worker.listen(
-            say_hello, listener, self._threads, self._map, connection_limit=10
+            say_hello, listener, self._threads, self._events, connection_limit=10
         )
 
     def turn(self) -> None:
         """Handle what there is to handle."""
         for _ in range(3):
-            wasyncore.loop(timeout=0.01, use_poll=True, map=self._map, count=1)
+            self._events.turn(0.01)
             self.listener.make_room()
 
     def close(self) -> None:
         self._threads.shutdown()
-        wasyncore.close_all(self._map)
+        self._events.close()
 
 
 def say_hello(environment: Any, start_response: Any) -> list[bytes]:
