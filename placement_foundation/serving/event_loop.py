@@ -66,7 +66,8 @@ class EventLoop(dict[int, Any]):
 
     def _ask(self, dispatcher: Any) -> None:
         number = dispatcher._fileno
-        if self.get(number) is not dispatcher:
+        is_open = self.get(number) is dispatcher
+        if not is_open:
             return
         wanted = selectors.EVENT_READ if dispatcher.readable() else 0
         if dispatcher.writable():
@@ -74,12 +75,11 @@ class EventLoop(dict[int, Any]):
         before = self._awaited.get(number, 0)
         if wanted == before:
             return
-        self._awaited[number] = wanted
+        # A selector cannot wait for nothing.
         if not wanted:
-            # A selector cannot wait for nothing.
-            del self._awaited[number]
             self._selector.unregister(number)
         elif before:
             self._selector.modify(number, wanted)
         else:
             self._selector.register(number, wanted)
+        self._awaited[number] = wanted

@@ -2,18 +2,22 @@
 
 import contextlib
 import ctypes
+import functools
 import http.client
 import os
 import platform
+import random
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -23,6 +27,9 @@ from waitress import task
 from placement_foundation.serving import interpreter, worker
 from placement_foundation.serving.event_loop import EventLoop
 from tests import programs
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 pytestmark = pytest.mark.embedded
 
@@ -253,14 +260,23 @@ def test_the_other_services_say_that_a_body_is_too_large(
 class Loop:
     """A listening socket whose events are handled one by one."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        application: "WSGIApplication | None" = None,
+        threads: int = 1,
+        connections: int = 10,
+    ) -> None:
         self._events = EventLoop()
         listener = socket.create_server(("127.0.0.1", 0))
         self.port = listener.getsockname()[1]
         self._threads = task.ThreadedTaskDispatcher()
-        self._threads.set_thread_count(1)
+        self._threads.set_thread_count(threads)
         self.listener = worker.listen(
-            say_hello, listener, self._threads, self._events, connection_limit=10
+            application or say_hello,
+            listener,
+            self._threads,
+            self._events,
+            connection_limit=connections,
         )
 
     def turn(self) -> None:
@@ -269,12 +285,34 @@ class Loop:
             self._events.turn(0.01)
             self.listener.make_room()
 
+    @contextlib.contextmanager
+    def turning(self) -> Iterator[None]:
+        """Handle what happens, in a thread of its own."""
+        ended = threading.Event()
+
+        def go_on() -> None:
+            while not ended.is_set():
+                # As long as a test may take: nothing is found by looking again.
+                self._events.turn(2 * PATIENCE)
+                self.listener.make_room()
+
+        thread = threading.Thread(target=go_on)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            self.listener.wake()
+            thread.join()
+
     def close(self) -> None:
         self._threads.shutdown()
         self._events.close()
 
 
-def say_hello(environment: Any, start_response: Any) -> list[bytes]:
+def say_hello(
+    environment: "WSGIEnvironment", start_response: "StartResponse"
+) -> list[bytes]:
     start_response("200 OK", [("Content-Length", "5")])
     return [b"hello"]
 
@@ -399,6 +437,239 @@ def test_requests_sent_at_once_are_answered_in_turn(loop: Loop) -> None:
             if answer.count(b"hello") < 3:
                 answer += client.recv(4096)
     assert answer.count(b"hello") == 3
+
+
+HELLO = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def test_only_connections_where_something_happens_are_asked(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: Counter[int] = Counter()
+    readable = worker.Connection.readable
+
+    def count(connection: worker.Connection) -> bool:
+        asked[connection.addr[1]] += 1
+        return readable(connection)
+
+    monkeypatch.setattr(worker.Connection, "readable", count)
+    with contextlib.ExitStack() as clients:
+        idle = [clients.enter_context(connect(loop.port)) for _ in range(5)]
+        client = clients.enter_context(connect(loop.port))
+        for _ in range(5):
+            loop.turn()
+        asked.clear()
+        for _ in range(10):
+            client.sendall(HELLO)
+            loop.turn()
+            assert b"hello" in client.recv(4096)
+        assert set(asked) == {client.getsockname()[1]}
+        # Once when it has sent a request, and not for the answer.
+        assert asked.total() == 10
+        assert all(not is_closed(each) for each in idle)
+
+
+def test_a_small_answer_is_sent_at_once_and_a_large_one_is_not_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+    send = worker.Connection.send
+
+    def record(connection: worker.Connection, data: bytes, **options: bool) -> int:
+        sizes.append(len(data))
+        return int(send(connection, data, **options))
+
+    def answer(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        body = b"x" * int(environment["PATH_INFO"][1:])
+        start_response("200 OK", [("Content-Length", str(len(body)))])
+        return [body]
+
+    monkeypatch.setattr(worker.Connection, "send", record)
+    loop = Loop(answer)
+    with connect(loop.port) as client:
+        for size in (100, worker.SENT_AT_ONCE):
+            client.sendall(b"GET /%d HTTP/1.1\r\n\r\n" % size)
+            loop.turn()
+            assert len(read_answer(client)) == size
+    loop.close()
+    (small, header, *rest) = sizes
+    assert 100 < small < 300
+    assert 0 < header < 300
+    assert sum(rest) >= worker.SENT_AT_ONCE
+
+
+def read_answer(client: socket.socket) -> bytes:
+    """Return the body of an answer, and read nothing of what follows it."""
+    header = b""
+    while not header.endswith(b"\r\n\r\n"):
+        one = client.recv(1)
+        assert one, header
+        header += one
+    found = re.search(rb"Content-Length: (\d+)", header)
+    assert found, header
+    body = bytearray()
+    while len(body) < int(found[1]):
+        data = client.recv(min(int(found[1]) - len(body), 100_000))
+        assert data
+        body += data
+    return bytes(body)
+
+
+def test_the_loop_rests_while_a_thread_sends(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    written: list[worker.Connection] = []
+    send, handle_write = worker.Connection.send, worker.Connection.handle_write
+
+    def wait(connection: worker.Connection, data: bytes, **options: bool) -> int:
+        begun.set()
+        go_on.wait(PATIENCE)
+        return int(send(connection, data, **options))
+
+    def count(connection: worker.Connection) -> None:
+        written.append(connection)
+        handle_write(connection)
+
+    monkeypatch.setattr(worker.Connection, "send", wait)
+    monkeypatch.setattr(worker.Connection, "handle_write", count)
+    with connect(loop.port) as client:
+        client.sendall(HELLO)
+        loop.turn()
+        assert begun.wait(PATIENCE)
+        loop.turn()
+        # The client says more, which is for later.
+        client.sendall(HELLO)
+        for _ in range(5):
+            loop.turn()
+        assert written == []
+        go_on.set()
+        for _ in range(2):
+            loop.turn()
+            assert read_answer(client) == b"hello"
+
+
+def test_a_client_that_has_said_all_is_answered() -> None:
+    go_on = threading.Event()
+
+    def answer(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        go_on.wait(PATIENCE)
+        return say_hello(environment, start_response)
+
+    loop = Loop(answer)
+    with loop.turning(), connect(loop.port) as client:
+        client.sendall(HELLO)
+        client.shutdown(socket.SHUT_WR)
+        time.sleep(0.1)
+        go_on.set()
+        assert read_answer(client) == b"hello"
+        assert client.recv(1) == b""
+    loop.close()
+
+
+PIECE = 8_000_000
+
+
+def test_each_piece_of_a_stream_arrives_before_the_next_one_is_made() -> None:
+    made: list[int] = []
+    go_on = threading.Semaphore(0)
+
+    def answer(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        start_response("200 OK", [("Content-Length", str(3 * PIECE))])
+        for number in range(3):
+            made.append(number)
+            # More than the system takes at once.
+            yield b"%d" % number * PIECE
+            go_on.acquire(timeout=2 * PATIENCE)
+
+    loop = Loop(answer)
+    with loop.turning(), connect(loop.port) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 262_144)
+        client.sendall(HELLO)
+        body = len(read_header(client).partition(b"\r\n\r\n")[2])
+        for number in range(3):
+            while body < PIECE * (number + 1):
+                body += len(client.recv(1_000_000))
+            assert made == list(range(number + 1))
+            go_on.release()
+    loop.close()
+
+
+def _answer_what_is_asked(
+    environment: "WSGIEnvironment", start_response: "StartResponse"
+) -> Iterable[bytes]:
+    """Answer with so many bytes in so many pieces, each after so many microseconds."""
+    size, pieces, pause = map(int, environment["PATH_INFO"][1:].split("-"))
+    start_response("200 OK", [("Content-Length", str(size * pieces))])
+    for _ in range(pieces):
+        time.sleep(pause / 1e6)
+        yield b"x" * size
+
+
+def _ask_rudely(port: int, chance: random.Random) -> None:
+    """Ask several times on a connection: all at once, bytewise, reading late."""
+    with connect(port) as client:
+        for _ in range(6):
+            wanted = [
+                (chance.choice([1, 500, 70_000, 900_000]), chance.choice([1, 1, 3]))
+                for _ in range(chance.choice([1, 1, 1, 2, 4]))
+            ]
+            asked = b"".join(
+                b"GET /%d-%d-%d HTTP/1.1\r\nHost: x\r\n\r\n"
+                % (size, pieces, chance.choice([0, 0, 200, 3000]))
+                for size, pieces in wanted
+            )
+            while asked:
+                end = chance.choice([len(asked), 7, 40, 100])
+                client.sendall(asked[:end])
+                asked = asked[end:]
+                time.sleep(chance.choice([0, 0, 0.001]))
+            time.sleep(chance.choice([0, 0, 0.02]))
+            ending = chance.random()
+            if ending < 0.05:
+                # Hang up in the middle.
+                return
+            if ending < 0.1:
+                client.shutdown(socket.SHUT_WR)
+            for size, pieces in wanted:
+                assert read_answer(client) == b"x" * size * pieces
+            if ending < 0.1:
+                assert client.recv(1) == b""
+                return
+
+
+def test_rude_clients_all_get_what_they_asked_for() -> None:
+    seed = random.randrange(10**9)
+    print("seed", seed)
+    failed: list[BaseException] = []
+
+    def keep(ask: "Callable[[], None]") -> None:
+        try:
+            ask()
+        except BaseException as failure:
+            failed.append(failure)
+
+    loop = Loop(_answer_what_is_asked, threads=4, connections=100)
+    with loop.turning():
+        chances = [random.Random(seed + number) for number in range(40)]
+        clients = [
+            threading.Thread(
+                target=keep, args=(functools.partial(_ask_rudely, loop.port, chance),)
+            )
+            for chance in chances
+        ]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+    loop.close()
+    assert not failed, (seed, failed)
 
 
 def test_a_byte_at_a_time_makes_a_request(loop: Loop) -> None:
