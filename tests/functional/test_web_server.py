@@ -307,6 +307,9 @@ class Loop:
 
     def close(self) -> None:
         self._threads.shutdown()
+        # With the files of answers that nobody has read.
+        for connection in list(self.listener.active_channels.values()):
+            connection.handle_close()
         self._events.close()
 
 

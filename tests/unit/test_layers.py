@@ -143,6 +143,7 @@ INNER = {
         {
             "background",
             "completion",
+            "event_loop",
             "guidance",
             "interpreter",
             "pipe",
