@@ -8,6 +8,7 @@ and with a thousand that are idle.
 import collections
 import select
 import selectors
+import threading
 from typing import Any
 
 from waitress import wasyncore
@@ -22,12 +23,15 @@ FLAGS = (
 class EventLoop(dict[int, Any]):
     """The connections and listening sockets, by file descriptor.
 
-    waitress adds and removes them. All but ``look_at`` is for the thread of the loop.
+    waitress adds and removes them, some in the threads that answer. Any thread may call
+    ``look_at``; ``turn`` and ``close`` are for the thread of the loop.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._selector = selectors.DefaultSelector()
+        # So that none is removed while it is asked.
+        self._asking = threading.Lock()
         # What is waited for, by file descriptor, where that is anything.
         self._awaited: dict[int, int] = {}
         # Those to be asked again what they wait for.
@@ -39,18 +43,20 @@ class EventLoop(dict[int, Any]):
         self._changed.append(dispatcher)
 
     def __delitem__(self, number: int) -> None:
-        super().__delitem__(number)
-        if self._awaited.pop(number, 0):
-            self._selector.unregister(number)
+        with self._asking:
+            super().__delitem__(number)
+            if self._awaited.pop(number, 0):
+                self._selector.unregister(number)
 
     def look_at(self, dispatcher: Any) -> None:
-        """Ask it before the next turn what it waits for. Any thread may call this."""
+        """Ask it before the next turn what it waits for."""
         self._changed.append(dispatcher)
 
     def turn(self, seconds: float) -> None:
         """Handle what has happened; wait for so long if there is nothing."""
         while self._changed:
-            self._ask(self._changed.popleft())
+            with self._asking:
+                self._ask(self._changed.popleft())
         for key, events in self._selector.select(seconds):
             dispatcher = self.get(key.fd)
             # What came before it may have closed it.

@@ -266,7 +266,7 @@ class Loop:
         threads: int = 1,
         connections: int = 10,
     ) -> None:
-        self._events = EventLoop()
+        self.events = EventLoop()
         listener = socket.create_server(("127.0.0.1", 0))
         self.port = listener.getsockname()[1]
         self._threads = task.ThreadedTaskDispatcher()
@@ -275,42 +275,29 @@ class Loop:
             application or say_hello,
             listener,
             self._threads,
-            self._events,
+            self.events,
             connection_limit=connections,
         )
 
     def turn(self) -> None:
         """Handle what there is to handle."""
         for _ in range(3):
-            self._events.turn(0.01)
+            self.events.turn(0.01)
             self.listener.make_room()
 
-    @contextlib.contextmanager
-    def turning(self) -> Iterator[None]:
-        """Handle what happens, in a thread of its own."""
-        ended = threading.Event()
-
-        def go_on() -> None:
-            while not ended.is_set():
-                # As long as a test may take: nothing is found by looking again.
-                self._events.turn(2 * PATIENCE)
-                self.listener.make_room()
-
-        thread = threading.Thread(target=go_on)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            self.listener.wake()
-            thread.join()
+    def go_on(self, ended: threading.Event) -> None:
+        """Handle what happens until the end."""
+        while not ended.is_set():
+            # As long as a test may take: nothing is found by looking again.
+            self.events.turn(2 * PATIENCE)
+            self.listener.make_room()
 
     def close(self) -> None:
         self._threads.shutdown()
         # With the files of answers that nobody has read.
         for connection in list(self.listener.active_channels.values()):
             connection.handle_close()
-        self._events.close()
+        self.events.close()
 
 
 def say_hello(
@@ -322,9 +309,23 @@ def say_hello(
 
 @pytest.fixture
 def loop() -> Iterator[Loop]:
-    loop = Loop()
-    yield loop
-    loop.close()
+    with contextlib.closing(Loop()) as loop:
+        yield loop
+
+
+@contextlib.contextmanager
+def turning(loop: Loop) -> Iterator[Loop]:
+    """Handle what happens in a thread of its own; close everything at the end."""
+    ended = threading.Event()
+    thread = threading.Thread(target=loop.go_on, args=(ended,))
+    with contextlib.closing(loop):
+        thread.start()
+        try:
+            yield loop
+        finally:
+            ended.set()
+            loop.listener.wake()
+            thread.join()
 
 
 def is_closed(client: socket.socket) -> bool:
@@ -490,13 +491,11 @@ def test_a_small_answer_is_sent_at_once_and_a_large_one_is_not_copied(
         return [body]
 
     monkeypatch.setattr(worker.Connection, "send", record)
-    loop = Loop(answer)
-    with connect(loop.port) as client:
+    with contextlib.closing(Loop(answer)) as loop, connect(loop.port) as client:
         for size in (100, worker.SENT_AT_ONCE):
             client.sendall(b"GET /%d HTTP/1.1\r\n\r\n" % size)
             loop.turn()
             assert len(read_answer(client)) == size
-    loop.close()
     (small, header, *rest) = sizes
     assert 100 < small < 300
     assert 0 < header < 300
@@ -554,6 +553,30 @@ def test_the_loop_rests_while_a_thread_sends(
             assert read_answer(client) == b"hello"
 
 
+def test_a_thread_may_close_a_connection_while_the_loop_asks_it(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing: list[threading.Thread] = []
+
+    def close(connection: worker.Connection) -> bool:
+        if not closing:
+            closing.append(threading.Thread(target=connection.handle_close))
+            closing[0].start()
+            # It would be done by now, if nothing held it.
+            closing[0].join(0.2)
+        return True
+
+    with connect(loop.port) as client:
+        loop.turn()
+        (connection,) = loop.listener.active_channels.values()
+        monkeypatch.setattr(worker.Connection, "writable", close)
+        loop.events.look_at(connection)
+        loop.turn()
+        closing[0].join()
+        assert is_closed(client)
+    assert not loop.listener.active_channels
+
+
 def test_a_client_that_has_said_all_is_answered() -> None:
     go_on = threading.Event()
 
@@ -563,15 +586,13 @@ def test_a_client_that_has_said_all_is_answered() -> None:
         go_on.wait(PATIENCE)
         return say_hello(environment, start_response)
 
-    loop = Loop(answer)
-    with loop.turning(), connect(loop.port) as client:
+    with turning(Loop(answer)) as loop, connect(loop.port) as client:
         client.sendall(HELLO)
         client.shutdown(socket.SHUT_WR)
         time.sleep(0.1)
         go_on.set()
         assert read_answer(client) == b"hello"
         assert client.recv(1) == b""
-    loop.close()
 
 
 PIECE = 8_000_000
@@ -591,17 +612,17 @@ def test_each_piece_of_a_stream_arrives_before_the_next_one_is_made() -> None:
             yield b"%d" % number * PIECE
             go_on.acquire(timeout=2 * PATIENCE)
 
-    loop = Loop(answer)
-    with loop.turning(), connect(loop.port) as client:
+    with turning(Loop(answer)) as loop, connect(loop.port) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 262_144)
         client.sendall(HELLO)
         body = len(read_header(client).partition(b"\r\n\r\n")[2])
         for number in range(3):
             while body < PIECE * (number + 1):
-                body += len(client.recv(1_000_000))
+                data = client.recv(1_000_000)
+                assert data
+                body += len(data)
             assert made == list(range(number + 1))
             go_on.release()
-    loop.close()
 
 
 def _answer_what_is_asked(
@@ -658,8 +679,7 @@ def test_rude_clients_all_get_what_they_asked_for() -> None:
         except BaseException as failure:
             failed.append(failure)
 
-    loop = Loop(_answer_what_is_asked, threads=4, connections=100)
-    with loop.turning():
+    with turning(Loop(_answer_what_is_asked, threads=4, connections=100)) as loop:
         chances = [random.Random(seed + number) for number in range(40)]
         clients = [
             threading.Thread(
@@ -671,7 +691,6 @@ def test_rude_clients_all_get_what_they_asked_for() -> None:
             client.start()
         for client in clients:
             client.join()
-    loop.close()
     assert not failed, (seed, failed)
 
 
