@@ -56,9 +56,10 @@ def test_rates_and_times_are_those_since_the_last_reading(
     check(page)
     page.keyboard.press("f")
     page.wait_for_selector("canvas")
-    page.clock.run_for(5_000)
+    # The readings go on while another view is shown.
+    with page.expect_response("**/metrics"):
+        page.clock.run_for(5_000)
     page.keyboard.press("w")
-    # The readings went on while another view was shown.
     page.wait_for_selector(".plot")
     assert len(times) >= 3
 
