@@ -18,6 +18,7 @@ from waitress import adjustments, channel, parser, server, task, utilities, wasy
 
 from placement_foundation.http import thread_limit
 from placement_foundation.serving import interpreter
+from placement_foundation.serving.connection_count import ConnectionCounts, Count
 from placement_foundation.serving.event_loop import EventLoop
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ BODY_SECONDS = 60
 IDLE_SECONDS = 75
 # How long a stopping process waits for a request that has begun to come in.
 LAST_REQUEST_SECONDS = 2
+# How long a new connection is left to processes that have fewer, and how often to look
+# whether they still do. It is theirs at once, unless they are busy or hang.
+OTHERS_SECONDS = 0.005
+OTHERS_LOOK_SECONDS = 0.001
 # How long, and how much, the rest of a refused request is read and thrown away. If the
 # connection were closed at once, a client that is still sending would not see why.
 DRAIN_SECONDS = 10
@@ -333,6 +338,33 @@ class Listening:
 
     channel_class = Connection
     served = 0
+    # The connections of this process, if others have theirs.
+    count: Count | None = None
+    # Until when a connection is left to them.
+    _left_until: float | None = None
+
+    def readable(self) -> bool:
+        """Return whether to wait for new connections."""
+        return not self.has_left() and bool(super().readable())  # type: ignore[misc]
+
+    def handle_accept(self) -> None:
+        """Accept a connection, or leave it to a process that has fewer."""
+        if self.count is None or self.count.is_lowest():
+            super().handle_accept()  # type: ignore[misc]
+        else:
+            self._left_until = time.monotonic() + OTHERS_SECONDS
+
+    def has_left(self) -> bool:
+        """Return whether a connection has just been left to other processes."""
+        return self._left_until is not None
+
+    def accept_left(self) -> None:
+        """Accept what was left to others, unless it is gone or still to be left."""
+        if self.count is None or self._left_until is None:
+            return
+        if self.count.is_lowest() or time.monotonic() >= self._left_until:
+            self._left_until = None
+            super().handle_accept()  # type: ignore[misc]
 
     def look_at(self, connection: Connection) -> None:
         """Have the event loop ask a connection again what it waits for."""
@@ -398,6 +430,7 @@ class Listening:
         """Accept no more connections."""
         here: Any = self
         here.accepting = False
+        self._left_until = None
         wasyncore.dispatcher.close(here)
 
     def _connections(self) -> list[Connection]:
@@ -447,6 +480,15 @@ def listen(
 class Worker(base.Worker):  # type: ignore[misc]
     """A process of gunicorn; the worker class for its settings."""
 
+    _counts: ConnectionCounts | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # gunicorn makes it before it forks.
+        if Worker._counts is None:
+            Worker._counts = ConnectionCounts()
+        self._count = Worker._counts.add(self)
+
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
         """Refuse settings that waitress does not support."""
@@ -479,14 +521,20 @@ class Worker(base.Worker):  # type: ignore[misc]
             listen(application, bound, self._threads, self._events, **limits)
             for bound, application in getattr(self.wsgi, "elsewhere", ())
         ]
+        for listener in self._listeners:
+            listener.count = self._count
         self._next_look = 0.0
         while self.alive:
+            self._count.set(len(self._events))
             self._serve_once(1)
+        self._count.leave()
         self._stop()
 
     def _serve_once(self, seconds: float) -> None:
-        self._events.turn(seconds)
+        has_left = any(listener.has_left() for listener in self._listeners)
+        self._events.turn(OTHERS_LOOK_SECONDS if has_left else seconds)
         for listener in self._listeners:
+            listener.accept_left()
             listener.make_room()
         self.nr = sum(listener.served for listener in self._listeners)
         if self.nr >= self.max_requests:

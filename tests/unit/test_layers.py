@@ -143,6 +143,7 @@ INNER = {
         {
             "background",
             "completion",
+            "connection_count",
             "event_loop",
             "guidance",
             "interpreter",
