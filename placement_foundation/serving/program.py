@@ -32,6 +32,8 @@ LOG = log.getLogger(__name__)
 # Enough to keep a process busy while some of its threads wait for the database.
 THREADS = 8
 BACKLOG = 2048
+# By name: gunicorn 22 takes no class.
+WORKER_CLASS = f"{worker.Worker.__module__}.{worker.Worker.__qualname__}"
 
 
 class Unusable(Exception):
@@ -96,7 +98,7 @@ class Server(base.BaseApplication):  # type: ignore[misc]
             "workers": workers,
             # A process that replaces another one starts without the database.
             "preload_app": True,
-            "worker_class": worker.Worker,
+            "worker_class": WORKER_CLASS,
             "post_worker_init": lambda process: program.begin(config),
             "threads": THREADS,
             "graceful_timeout": 10,

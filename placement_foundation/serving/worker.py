@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 import resource
+import select
 import socket
 import time
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,8 @@ from waitress import adjustments, channel, parser, server, task, utilities, wasy
 
 from placement_foundation.http import thread_limit
 from placement_foundation.serving import interpreter
-from placement_foundation.serving.connection_count import ConnectionCounts, Count
 from placement_foundation.serving.event_loop import EventLoop
+from placement_foundation.serving.load import Load, Loads
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -32,10 +33,14 @@ BODY_SECONDS = 60
 IDLE_SECONDS = 75
 # How long a stopping process waits for a request that has begun to come in.
 LAST_REQUEST_SECONDS = 2
-# How long a new connection is left to processes that have fewer, and how often to look
-# whether they still do. It is theirs at once, unless they are busy or hang.
-OTHERS_SECONDS = 0.005
-OTHERS_LOOK_SECONDS = 0.001
+# How long a new connection waits for processes that have fewer in use, and how often to
+# look whether one has accepted it. If none has, this one waits for them no more for a
+# while: they are busy, or hang.
+DEFERRED_SECONDS = 0.005
+DEFERRED_LOOK_SECONDS = 0.001
+ALONE_SECONDS = 1
+# A connection is in use for so long after it was opened, or something was sent on it.
+IN_USE_SECONDS = 2
 # How long, and how much, the rest of a refused request is read and thrown away. If the
 # connection were closed at once, a client that is still sending would not see why.
 DRAIN_SECONDS = 10
@@ -338,33 +343,57 @@ class Listening:
 
     channel_class = Connection
     served = 0
-    # The connections of this process, if others have theirs.
-    count: Count | None = None
-    # Until when a connection is left to them.
-    _left_until: float | None = None
+    # Shared with other processes that accept connections here, if there are any.
+    load: Load | None = None
+    # Until when a connection waits for one of them.
+    _deferred_until: float | None = None
+    # Until when they are not waited for.
+    _alone_until = 0.0
+    # How many connections were in use when that was counted, and how many there were.
+    _in_use = 0
+    _counted = 0
 
     def readable(self) -> bool:
         """Return whether to wait for new connections."""
-        return not self.has_left() and bool(super().readable())  # type: ignore[misc]
+        return not self.defers() and bool(super().readable())  # type: ignore[misc]
 
     def handle_accept(self) -> None:
-        """Accept a connection, or leave it to a process that has fewer."""
-        if self.count is None or self.count.is_lowest():
+        """Accept a connection, or let it wait for a process with fewer in use."""
+        now = time.monotonic()
+        if self.load is None or now < self._alone_until or self.load.is_lowest():
             super().handle_accept()  # type: ignore[misc]
         else:
-            self._left_until = time.monotonic() + OTHERS_SECONDS
+            self._deferred_until = now + DEFERRED_SECONDS
 
-    def has_left(self) -> bool:
-        """Return whether a connection has just been left to other processes."""
-        return self._left_until is not None
+    def defers(self) -> bool:
+        """Return whether a connection waits for other processes."""
+        return self._deferred_until is not None
 
-    def accept_left(self) -> None:
-        """Accept what was left to others, unless it is gone or still to be left."""
-        if self.count is None or self._left_until is None:
+    def look_at_deferred(self) -> None:
+        """End that wait if the connection is gone, or this process is to accept it."""
+        if self.load is None or self._deferred_until is None:
             return
-        if self.count.is_lowest() or time.monotonic() >= self._left_until:
-            self._left_until = None
-            super().handle_accept()  # type: ignore[misc]
+        now = time.monotonic()
+        if self._has_client():
+            if now >= self._deferred_until:
+                self._alone_until = now + ALONE_SECONDS
+            elif not self.load.is_lowest():
+                return
+        self._deferred_until = None
+
+    def _has_client(self) -> bool:
+        here: Any = self
+        waiting = select.poll()
+        waiting.register(here.socket, select.POLLIN)
+        return bool(waiting.poll(0))
+
+    def count_in_use(self) -> int:
+        """Return about how many connections are in use.
+
+        Those that were opened and closed since ``hang_up`` are taken into account.
+        """
+        here: Any = self
+        return max(0, self._in_use + len(here.active_channels) - self._counted)
 
     def look_at(self, connection: Connection) -> None:
         """Have the event loop ask a connection again what it waits for."""
@@ -392,7 +421,7 @@ class Listening:
         """Close nothing: the event loop is still using the connections."""
 
     def hang_up(self, now: float) -> None:
-        """Close connections whose clients take too long.
+        """Close connections whose clients take too long, and count those in use.
 
         Call this, and ``make_room``, only between two turns of the event loop.
 
@@ -402,6 +431,9 @@ class Listening:
         for connection in self._connections():
             if connection.is_overdue(monotonic) or connection.is_stalled(now):
                 connection.handle_close()
+        since, left = now - IN_USE_SECONDS, self._connections()
+        self._in_use = sum(each.last_activity >= since for each in left)
+        self._counted = len(left)
 
     def make_room(self) -> None:
         """Close the oldest idle connections if there are as many as there may be.
@@ -430,7 +462,7 @@ class Listening:
         """Accept no more connections."""
         here: Any = self
         here.accepting = False
-        self._left_until = None
+        self._deferred_until = None
         wasyncore.dispatcher.close(here)
 
     def _connections(self) -> list[Connection]:
@@ -451,16 +483,18 @@ def listen(
     listener: socket.socket,
     threads: task.ThreadedTaskDispatcher,
     events: EventLoop,
+    load: Load | None = None,
     **settings: Any,
 ) -> TcpListener | UnixListener:
     """Let threads answer requests that come in at a socket.
 
     :param events: what watches the socket, and those of its clients
+    :param load: what this process shows to others that accept connections at the socket
     """
     unix = listener.family == socket.AF_UNIX
     address = listener.getsockname()
     kind = UnixListener if unix else TcpListener
-    return kind(
+    made = kind(
         application,
         events,
         True,
@@ -475,19 +509,21 @@ def listen(
         bind_socket=False,
         sockinfo=(listener.family, listener.type, listener.proto, address),
     )
+    made.load = load
+    return made
 
 
 class Worker(base.Worker):  # type: ignore[misc]
     """A process of gunicorn; the worker class for its settings."""
 
-    _counts: ConnectionCounts | None = None
+    _loads: Loads | None = None
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         # gunicorn makes it before it forks.
-        if Worker._counts is None:
-            Worker._counts = ConnectionCounts()
-        self._count = Worker._counts.add(self)
+        if Worker._loads is None:
+            Worker._loads = Loads()
+        self._load = Worker._loads.add(self)
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
@@ -513,28 +549,34 @@ class Worker(base.Worker):  # type: ignore[misc]
             # Bodies of this size are refused.
             "max_request_body_size": largest_body(self.wsgi) + 1,
         }
+        # Where each process has a socket of its own, only it can accept there.
+        load = None if self.cfg.reuse_port else self._load
         self._listeners = [
-            listen(self.wsgi, listener.sock, self._threads, self._events, **limits)
+            listen(
+                self.wsgi, listener.sock, self._threads, self._events, load, **limits
+            )
             for listener in self.sockets
         ]
         self._listeners += [
-            listen(application, bound, self._threads, self._events, **limits)
+            listen(application, bound, self._threads, self._events, None, **limits)
             for bound, application in getattr(self.wsgi, "elsewhere", ())
         ]
-        for listener in self._listeners:
-            listener.count = self._count
         self._next_look = 0.0
-        while self.alive:
-            self._count.set(len(self._events))
-            self._serve_once(1)
-        self._count.leave()
+        self._load.give_sign(time.monotonic())
+        try:
+            while self.alive:
+                in_use = sum(listener.count_in_use() for listener in self._listeners)
+                self._load.show(in_use)
+                self._serve_once(1)
+        finally:
+            self._load.withdraw()
         self._stop()
 
     def _serve_once(self, seconds: float) -> None:
-        has_left = any(listener.has_left() for listener in self._listeners)
-        self._events.turn(OTHERS_LOOK_SECONDS if has_left else seconds)
+        defers = any(listener.defers() for listener in self._listeners)
+        self._events.turn(DEFERRED_LOOK_SECONDS if defers else seconds)
         for listener in self._listeners:
-            listener.accept_left()
+            listener.look_at_deferred()
             listener.make_room()
         self.nr = sum(listener.served for listener in self._listeners)
         if self.nr >= self.max_requests:
@@ -553,6 +595,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         now = time.time()
         for listener in self._listeners:
             listener.hang_up(now)
+        self._load.give_sign(time.monotonic())
 
     def _stop(self) -> None:
         deadline = time.monotonic() + self.cfg.graceful_timeout

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,15 +18,12 @@ from tests import programs
 
 pytestmark = pytest.mark.embedded
 
-# How long a process leaves a connection to another one here: on a busy machine that may
-# not run for a while.
-LEAVES_SECONDS = 2
 PATIENCE = 60
 PROCESSES = 3
-PROGRAM = f"""
-import os
+PROGRAM = """
+import os, sys
 from gunicorn.app.base import BaseApplication
-from placement_foundation.serving import worker
+from placement_foundation.serving import program, worker
 
 def answer(environment, start_response):
     body = b"process %9d" % os.getpid()
@@ -35,54 +32,58 @@ def answer(environment, start_response):
 
 class Server(BaseApplication):
     def load_config(self):
-        self.cfg.set("bind", "unix:socket")
-        self.cfg.set("workers", {PROCESSES})
+        self.cfg.set("bind", sys.argv[1])
+        self.cfg.set("workers", int(sys.argv[2]))
         self.cfg.set("threads", 2)
-        self.cfg.set("worker_class", worker.Worker)
+        self.cfg.set("worker_class", program.WORKER_CLASS)
+        self.cfg.set("reuse_port", sys.argv[1] != "unix:socket")
         if "control_socket_disable" in self.cfg.settings:
             self.cfg.set("control_socket_disable", True)
 
     def load(self):
         return answer
 
-worker.OTHERS_SECONDS = {LEAVES_SECONDS}
+for setting in sys.argv[3:]:
+    name, value = setting.split("=")
+    setattr(worker, name, float(value))
 Server().run()
 """
+# On a busy machine a process may not run for a while, and others wait for it.
+WAITING = ("DEFERRED_SECONDS=2", "ALONE_SECONDS=0")
+ALL_IN_USE = "IN_USE_SECONDS=1000"
 
 
 class Clients:
     """Connections that stay open, by the process that answers on them."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, connect: Callable[[], socket.socket]) -> None:
+        self._connect = connect
         self._open: list[tuple[int, socket.socket]] = []
 
-    def open(self, count: int) -> None:
-        """Open so many at once, and find out which process has each."""
-        made = []
-        for _ in range(count):
-            client = socket.socket(socket.AF_UNIX)
-            client.settimeout(PATIENCE)
-            client.connect(self._address)
-            made.append(client)
-        self._open += [(ask(client), client) for client in made]
+    def open(self, count: int) -> Counter[int]:
+        """Open so many at once, and return how many each process has got of them."""
+        made = [self._connect() for _ in range(count)]
+        opened = [(ask(client), client) for client in made]
+        self._open += opened
+        return Counter(process for process, _ in opened)
 
     def close(self, which: list[int]) -> None:
-        """Close some of them, by number."""
+        """Close some of them, by number, when the processes have done so."""
         for number in which:
-            self._open[number][1].close()
+            client = self._open[number][1]
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_WR)
+                client.recv(1)
+            client.close()
         self._open = [
             each for number, each in enumerate(self._open) if number not in which
         ]
-        # The processes notice.
-        time.sleep(0.3)
+        # They show it before they wait again.
+        time.sleep(0.1)
 
-    def forget(self, process: int) -> None:
-        """Close those of a process that was killed."""
-        self.close([n for n, each in enumerate(self._open) if each[0] == process])
-
-    def close_all(self) -> None:
-        self.close(list(range(len(self))))
+    def close_those_of(self, *processes: int) -> None:
+        """Close all that some processes have."""
+        self.close([n for n, each in enumerate(self._open) if each[0] in processes])
 
     def __len__(self) -> int:
         return len(self._open)
@@ -91,10 +92,10 @@ class Clients:
         """Return how many each process has."""
         return Counter(process for process, _ in self._open)
 
-    def open_on_each(self) -> None:
+    def open_on_each(self, processes: int = PROCESSES) -> None:
         """Open more until every process has some; it may have to start."""
         end = time.monotonic() + PATIENCE
-        while len(self.count()) < PROCESSES:
+        while len(self.count()) < processes:
             assert time.monotonic() < end
             self.open(1)
             time.sleep(0.02)
@@ -121,70 +122,110 @@ def ask(client: socket.socket) -> int:
     return int(answer.partition(b"process ")[2])
 
 
-@pytest.fixture
-def clients(tmp_path: Path) -> Iterator[Clients]:
+@contextlib.contextmanager
+def serving(
+    directory: Path, *settings: str, processes: int = PROCESSES, port: int | None = None
+) -> Iterator[Clients]:
     """Give clients of a server whose processes all accept connections."""
-    with contextlib.chdir(tmp_path):
-        # The path of a socket is short.
+
+    def connect() -> socket.socket:
+        client = socket.socket(socket.AF_INET if port else socket.AF_UNIX)
+        client.settimeout(PATIENCE)
+        try:
+            # A path is relative, since that of a socket has to be short.
+            client.connect(("127.0.0.1", port) if port else "socket")
+        except OSError:
+            client.close()
+            raise
+        return client
+
+    where = f"127.0.0.1:{port}" if port else "unix:socket"
+    with contextlib.chdir(directory):
         server = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], env=programs.environment(tmp_path)
+            [sys.executable, "-c", PROGRAM, where, str(processes), *settings],
+            env=programs.environment(directory),
         )
         try:
             end = time.monotonic() + PATIENCE
-            while not Path("socket").exists():
+            while True:
+                with contextlib.suppress(OSError):
+                    connect().close()
+                    break
                 assert time.monotonic() < end
                 time.sleep(0.05)
-            clients = Clients("socket")
-            clients.open_on_each()
+            clients = Clients(connect)
+            clients.open_on_each(processes)
             yield clients
-            clients.close_all()
+            clients.close_those_of(*clients.count())
         finally:
             server.send_signal(signal.SIGTERM)
             assert server.wait(PATIENCE) == 0
 
 
-def test_connections_that_come_at_once_are_shared(clients: Clients) -> None:
-    clients.open_missing()
-    for _ in range(3):
+def test_connections_that_come_at_once_are_shared(tmp_path: Path) -> None:
+    with serving(tmp_path, *WAITING, ALL_IN_USE) as clients:
+        clients.open_missing()
+        for _ in range(3):
+            assert clients.is_level(), clients.count()
+            clients.open(8)
         assert clients.is_level(), clients.count()
-        clients.open(8)
-    assert clients.is_level(), clients.count()
 
 
-def test_a_process_that_hangs_is_left_connections_for_a_while_only(
-    clients: Clients,
-) -> None:
-    clients.open(PROCESSES * 2)
-    hanging = min(clients.count())
-    # It has the fewest.
-    clients.forget(hanging)
-    before = clients.count()
-    os.kill(hanging, signal.SIGSTOP)
-    try:
-        clients.open(2)
-    finally:
-        os.kill(hanging, signal.SIGCONT)
-    assert clients.count().total() == before.total() + 2
-    # It gets those that come now, until it has as many.
-    clients.open(before.total())
-    assert clients.is_level(), clients.count()
+def test_a_process_that_hangs_is_waited_for_a_while_only(tmp_path: Path) -> None:
+    with serving(tmp_path, *WAITING, ALL_IN_USE) as clients:
+        clients.open_missing()
+        clients.open(PROCESSES)
+        hanging, *others = clients.count()
+        # It has the fewest.
+        clients.close_those_of(hanging)
+        os.kill(hanging, signal.SIGSTOP)
+        try:
+            opened = clients.open(2)
+        finally:
+            os.kill(hanging, signal.SIGCONT)
+        assert set(opened) <= set(others)
+        # It gets those that come now, until it has as many.
+        clients.open(len(clients))
+        assert clients.is_level(), clients.count()
 
 
-def test_whatever_happens_the_next_connections_make_it_level(clients: Clients) -> None:
+def test_whatever_happens_the_next_connections_make_it_level(tmp_path: Path) -> None:
     seed = random.randrange(10**9)
     print("seed", seed)
     chance = random.Random(seed)
-    for _ in range(6):
-        match chance.choice(["open", "open", "close", "close", "kill"]):
-            case "open":
-                clients.open(chance.randrange(1, 12))
-            case "close":
-                some = chance.randrange(len(clients) + 1)
-                clients.close(chance.sample(range(len(clients)), some))
-            case "kill":
-                killed = chance.choice(list(clients.count()))
-                os.kill(killed, signal.SIGKILL)
-                clients.forget(killed)
-        clients.open_on_each()
+    with serving(tmp_path, *WAITING, ALL_IN_USE) as clients:
+        for _ in range(6):
+            match chance.choice(["open", "open", "close", "close", "kill"]):
+                case "open":
+                    clients.open(chance.randrange(1, 12))
+                case "close":
+                    some = chance.randrange(len(clients) + 1)
+                    clients.close(chance.sample(range(len(clients)), some))
+                case "kill":
+                    killed = chance.choice(list(clients.count()))
+                    os.kill(killed, signal.SIGKILL)
+                    clients.close_those_of(killed)
+            clients.open_on_each()
+            clients.open_missing()
+            assert clients.is_level(), (seed, clients.count())
+
+
+def test_a_process_with_idle_connections_gets_its_share(tmp_path: Path) -> None:
+    with serving(tmp_path, *WAITING, "IN_USE_SECONDS=1") as clients:
         clients.open_missing()
-        assert clients.is_level(), (seed, clients.count())
+        clients.open(PROCESSES * 4)
+        idle, *others = clients.count()
+        clients.close_those_of(*others)
+        # Until it has been noticed, once a second, that nothing is sent there.
+        time.sleep(2.5)
+        opened = clients.open(PROCESSES * 3)
+        assert opened[idle] >= 2, (opened, clients.count())
+
+
+def test_no_process_waits_for_others_at_a_socket_of_its_own(tmp_path: Path) -> None:
+    # Longer than a client waits.
+    settings = (f"DEFERRED_SECONDS={2 * PATIENCE}", ALL_IN_USE)
+    port = programs.free_port()
+    with serving(tmp_path, *settings, processes=2, port=port) as clients:
+        clients.open(9)
+        assert len(clients) >= 11

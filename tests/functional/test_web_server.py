@@ -26,6 +26,7 @@ from waitress import task
 
 from placement_foundation.serving import interpreter, worker
 from placement_foundation.serving.event_loop import EventLoop
+from placement_foundation.serving.load import Load
 from tests import programs
 
 if TYPE_CHECKING:
@@ -267,13 +268,13 @@ class Loop:
         connections: int = 10,
     ) -> None:
         self.events = EventLoop()
-        listener = socket.create_server(("127.0.0.1", 0))
-        self.port = listener.getsockname()[1]
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
         self._threads = task.ThreadedTaskDispatcher()
         self._threads.set_thread_count(threads)
         self.listener = worker.listen(
             application or say_hello,
-            listener,
+            self.socket,
             self._threads,
             self.events,
             connection_limit=connections,
@@ -283,14 +284,18 @@ class Loop:
         """Handle what there is to handle."""
         for _ in range(3):
             self.events.turn(0.01)
-            self.listener.make_room()
+            self._look()
 
     def go_on(self, ended: threading.Event) -> None:
         """Handle what happens until the end."""
         while not ended.is_set():
             # As long as a test may take: nothing is found by looking again.
             self.events.turn(2 * PATIENCE)
-            self.listener.make_room()
+            self._look()
+
+    def _look(self) -> None:
+        self.listener.look_at_deferred()
+        self.listener.make_room()
 
     def close(self) -> None:
         self._threads.shutdown()
@@ -575,6 +580,87 @@ def test_a_thread_may_close_a_connection_while_the_loop_asks_it(
         closing[0].join()
         assert is_closed(client)
     assert not loop.listener.active_channels
+
+
+class HighLoad(Load):
+    """The load of a process when others always have fewer connections in use."""
+
+    def __init__(self) -> None:
+        pass
+
+    def is_lowest(self) -> bool:
+        return False
+
+
+def test_a_connection_waits_for_another_process_to_accept_it(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "DEFERRED_SECONDS", PATIENCE)
+    loop.listener.load = HighLoad()
+    for _ in range(3):
+        with connect(loop.port):
+            loop.turn()
+            assert loop.listener.defers()
+            # Another process.
+            loop.socket.accept()[0].close()
+            loop.turn()
+            assert not loop.listener.defers()
+    assert not loop.listener.active_channels
+
+
+def test_a_process_that_waited_in_vain_accepts_all_that_come(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "DEFERRED_SECONDS", 0.1)
+    monkeypatch.setattr(worker, "ALONE_SECONDS", PATIENCE)
+    loop.listener.load = HighLoad()
+    with contextlib.ExitStack() as clients:
+        waiting = [clients.enter_context(connect(loop.port)) for _ in range(5)]
+        loop.turn()
+        assert not loop.listener.active_channels
+        while not loop.listener.active_channels:
+            loop.turn()
+        for client in waiting:
+            client.sendall(HELLO)
+            loop.turn()
+            assert not loop.listener.defers()
+        for client in waiting:
+            loop.turn()
+            assert b"hello" in client.recv(4096)
+        # Some time later others are waited for again.
+        monkeypatch.setattr(loop.listener, "_alone_until", 0)
+        clients.enter_context(connect(loop.port))
+        loop.turn()
+        assert loop.listener.defers()
+
+
+def test_idle_connections_are_not_in_use(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.ExitStack() as clients:
+        client, *idle = [clients.enter_context(connect(loop.port)) for _ in range(4)]
+        for _ in idle:
+            loop.turn()
+        assert loop.listener.count_in_use() == 4
+        loop.listener.hang_up(time.time())
+        assert loop.listener.count_in_use() == 4
+        monkeypatch.setattr(worker, "IN_USE_SECONDS", -PATIENCE)
+        loop.listener.hang_up(time.time())
+        assert loop.listener.count_in_use() == 0
+        # What is opened and closed is taken into account at once.
+        with connect(loop.port), connect(loop.port):
+            loop.turn()
+            assert loop.listener.count_in_use() == 2
+        loop.turn()
+        assert loop.listener.count_in_use() == 0
+        idle[0].close()
+        loop.turn()
+        assert loop.listener.count_in_use() == 0
+        monkeypatch.undo()
+        client.sendall(HELLO)
+        loop.turn()
+        loop.listener.hang_up(time.time())
+        assert loop.listener.count_in_use() == 3
 
 
 def test_a_client_that_has_said_all_is_answered() -> None:

@@ -16,7 +16,7 @@ from placement.monitoring import fleet
 from placement.objects import total
 from placement_foundation.observing import metrics, telemetry
 from placement_foundation.observing.telemetry import Kind, Measure
-from placement_foundation.serving import worker
+from placement_foundation.serving import program, worker
 from placement_nodes import measure as nodes_measure
 from placement_reservations import measure as reservations_measure
 
@@ -43,7 +43,8 @@ def test_gunicorn_knows_the_settings() -> None:
 
 def test_gunicorn_runs_our_own_workers() -> None:
     settings = runpy.run_path(str(DEPLOY / "gunicorn.conf.py"))
-    assert util.load_class(settings["worker_class"]) is worker.Worker
+    assert settings["worker_class"] == program.WORKER_CLASS
+    assert util.load_class(program.WORKER_CLASS) is worker.Worker
     assert settings["forwarder_headers"] == ""
 
 

@@ -143,10 +143,10 @@ INNER = {
         {
             "background",
             "completion",
-            "connection_count",
             "event_loop",
             "guidance",
             "interpreter",
+            "load",
             "pipe",
             "terminal",
             "wording",
