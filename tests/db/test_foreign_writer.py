@@ -24,7 +24,7 @@ from placement.forest import cache, watch
 from placement.forest.watch import Watch
 from placement_foundation.database import storage
 from placement_foundation.observing import telemetry
-from tests import backends, settings
+from tests import backends, settings, threads
 from tests.client import Client
 from tests.db.test_kept_forest import HOSTS, UNCHANGED, fill, free_hosts
 from tests.instances import Backup, Instance, Instances, ask
@@ -367,7 +367,8 @@ def test_each_process_compares_in_the_background(
     writer, database = instances.start(keeps=False), backends.connect(instances.url)
     host = writer.client.make_provider(VCPU=8)
     monkeypatch.setattr(storage, "connect", lambda settings: database)
-    try:
+
+    def see_another_change() -> None:
         client = Client(app.start(settings.make_config()))
         # Requests do not look.
         monkeypatch.setattr(cache, "LOOK_EVERY", 1e9)
@@ -378,6 +379,10 @@ def test_each_process_compares_in_the_background(
         while client.get(question)["provider_summaries"]:
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+    try:
+        with threads.ended():
+            see_another_change()
     finally:
         database.engine.dispose()
 
