@@ -72,4 +72,8 @@ class Load:
 
     def is_lowest(self) -> bool:
         """Return whether no process that accepts connections has fewer in use."""
-        return self._loads[self._place] <= min(filter(None, self._loads), default=0)
+        return self._loads[self._place] <= self.lowest()
+
+    def lowest(self) -> int:
+        """Return a number that changes when the lowest load does."""
+        return min(filter(None, self._loads), default=ABSENT)

@@ -34,11 +34,11 @@ IDLE_SECONDS = 75
 # How long a stopping process waits for a request that has begun to come in.
 LAST_REQUEST_SECONDS = 2
 # How long a new connection waits for processes that have fewer in use, and how often to
-# look whether one has accepted it. If none has, this one waits for them no more for a
-# while: they are busy, or hang.
+# look whether one has accepted it. If they accept nothing meanwhile, they are busy, or
+# hang, and are not waited for again for a while.
 DEFERRED_SECONDS = 0.005
 DEFERRED_LOOK_SECONDS = 0.001
-ALONE_SECONDS = 1
+ALONE_SECONDS = 0.1
 # A connection is in use for so long after it was opened, or something was sent on it.
 IN_USE_SECONDS = 2
 # How long, and how much, the rest of a refused request is read and thrown away. If the
@@ -194,6 +194,9 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        # Whether it was opened, or something was sent on it, lately.
+        self.in_use = True
+        self.server.in_use += 1
         self._opened = time.monotonic()
         self._used = False
         # Whether a request waits until the answer before it has been read.
@@ -209,6 +212,12 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
         # Since when the rest of it is thrown away, and how much that was so far.
         self._drains_since: float | None = None
         self._drained = 0
+
+    def del_channel(self, connections: dict[int, Any] | None = None) -> None:
+        """Forget it, since it is closed."""
+        self.server.in_use -= self.in_use
+        self.in_use = False
+        super().del_channel(connections)
 
     def is_idle(self) -> bool:
         """Return whether there is nothing to answer and nothing left to send."""
@@ -345,13 +354,13 @@ class Listening:
     served = 0
     # Shared with other processes that accept connections here, if there are any.
     load: Load | None = None
-    # Until when a connection waits for one of them.
+    # How many connections are in use: about, since threads may close some.
+    in_use = 0
+    # Until when a connection waits for one of them, and the lowest load at first.
     _deferred_until: float | None = None
+    _lowest = 0
     # Until when they are not waited for.
     _alone_until = 0.0
-    # How many connections were in use when that was counted, and how many there were.
-    _in_use = 0
-    _counted = 0
 
     def readable(self) -> bool:
         """Return whether to wait for new connections."""
@@ -364,22 +373,25 @@ class Listening:
             super().handle_accept()  # type: ignore[misc]
         else:
             self._deferred_until = now + DEFERRED_SECONDS
+            self._lowest = self.load.lowest()
 
     def defers(self) -> bool:
         """Return whether a connection waits for other processes."""
         return self._deferred_until is not None
 
     def look_at_deferred(self) -> None:
-        """End that wait if the connection is gone, or this process is to accept it."""
+        """End that wait if the connection is gone, or accept it if it is time to."""
         if self.load is None or self._deferred_until is None:
             return
-        now = time.monotonic()
-        if self._has_client():
-            if now >= self._deferred_until:
-                self._alone_until = now + ALONE_SECONDS
-            elif not self.load.is_lowest():
-                return
+        now, is_lowest = time.monotonic(), self.load.is_lowest()
+        has_client = self._has_client()
+        if has_client and now < self._deferred_until and not is_lowest:
+            return
         self._deferred_until = None
+        if has_client and not is_lowest and self.load.lowest() == self._lowest:
+            self._alone_until = now + ALONE_SECONDS
+        if has_client and self.readable():
+            super().handle_accept()  # type: ignore[misc]
 
     def _has_client(self) -> bool:
         here: Any = self
@@ -387,13 +399,10 @@ class Listening:
         waiting.register(here.socket, select.POLLIN)
         return bool(waiting.poll(0))
 
-    def count_in_use(self) -> int:
-        """Return about how many connections are in use.
-
-        Those that were opened and closed since ``hang_up`` are taken into account.
-        """
+    def is_full(self) -> bool:
+        """Return whether there are as many connections as there may be."""
         here: Any = self
-        return max(0, self._in_use + len(here.active_channels) - self._counted)
+        return bool(here.in_connection_overflow)
 
     def look_at(self, connection: Connection) -> None:
         """Have the event loop ask a connection again what it waits for."""
@@ -432,8 +441,10 @@ class Listening:
             if connection.is_overdue(monotonic) or connection.is_stalled(now):
                 connection.handle_close()
         since, left = now - IN_USE_SECONDS, self._connections()
-        self._in_use = sum(each.last_activity >= since for each in left)
-        self._counted = len(left)
+        for connection in left:
+            active = connection.last_activity >= since
+            connection.in_use = active or bool(connection.requests)
+        self.in_use = sum(connection.in_use for connection in left)
 
     def make_room(self) -> None:
         """Close the oldest idle connections if there are as many as there may be.
@@ -565,12 +576,18 @@ class Worker(base.Worker):  # type: ignore[misc]
         self._load.give_sign(time.monotonic())
         try:
             while self.alive:
-                in_use = sum(listener.count_in_use() for listener in self._listeners)
-                self._load.show(in_use)
+                self._show_load()
                 self._serve_once(1)
         finally:
             self._load.withdraw()
         self._stop()
+
+    def _show_load(self) -> None:
+        if any(listener.is_full() for listener in self._listeners):
+            self._load.withdraw()
+        else:
+            in_use = sum(listener.in_use for listener in self._listeners)
+            self._load.show(max(0, in_use))
 
     def _serve_once(self, seconds: float) -> None:
         defers = any(listener.defers() for listener in self._listeners)

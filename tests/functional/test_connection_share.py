@@ -49,7 +49,7 @@ for setting in sys.argv[3:]:
 Server().run()
 """
 # On a busy machine a process may not run for a while, and others wait for it.
-WAITING = ("DEFERRED_SECONDS=2", "ALONE_SECONDS=0")
+WAITING = ("DEFERRED_SECONDS=2", "ALONE_SECONDS=0.01")
 ALL_IN_USE = "IN_USE_SECONDS=1000"
 
 
@@ -78,7 +78,9 @@ class Clients:
         self._open = [
             each for number, each in enumerate(self._open) if number not in which
         ]
-        # They show it before they wait again.
+        # A process shows what it has before it looks for another request.
+        for client in dict(self._open).values():
+            ask(client)
         time.sleep(0.1)
 
     def close_those_of(self, *processes: int) -> None:
@@ -159,7 +161,10 @@ def serving(
             clients.close_those_of(*clients.count())
         finally:
             server.send_signal(signal.SIGTERM)
-            assert server.wait(PATIENCE) == 0
+            try:
+                assert server.wait(PATIENCE) == 0
+            finally:
+                server.kill()
 
 
 def test_connections_that_come_at_once_are_shared(tmp_path: Path) -> None:
@@ -185,7 +190,8 @@ def test_a_process_that_hangs_is_waited_for_a_while_only(tmp_path: Path) -> None
             os.kill(hanging, signal.SIGCONT)
         assert set(opened) <= set(others)
         # It gets those that come now, until it has as many.
-        clients.open(len(clients))
+        clients.open_on_each()
+        clients.open_missing()
         assert clients.is_level(), clients.count()
 
 

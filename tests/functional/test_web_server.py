@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import functools
 import http.client
+import itertools
 import os
 import platform
 import random
@@ -26,7 +27,7 @@ from waitress import task
 
 from placement_foundation.serving import interpreter, worker
 from placement_foundation.serving.event_loop import EventLoop
-from placement_foundation.serving.load import Load
+from placement_foundation.serving.load import Load, Loads
 from tests import programs
 
 if TYPE_CHECKING:
@@ -591,6 +592,9 @@ class HighLoad(Load):
     def is_lowest(self) -> bool:
         return False
 
+    def lowest(self) -> int:
+        return 1
+
 
 def test_a_connection_waits_for_another_process_to_accept_it(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
@@ -611,15 +615,15 @@ def test_a_connection_waits_for_another_process_to_accept_it(
 def test_a_process_that_waited_in_vain_accepts_all_that_come(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "DEFERRED_SECONDS", 0.1)
+    monkeypatch.setattr(worker, "DEFERRED_SECONDS", PATIENCE)
     monkeypatch.setattr(worker, "ALONE_SECONDS", PATIENCE)
     loop.listener.load = HighLoad()
     with contextlib.ExitStack() as clients:
         waiting = [clients.enter_context(connect(loop.port)) for _ in range(5)]
         loop.turn()
+        assert loop.listener.defers()
         assert not loop.listener.active_channels
-        while not loop.listener.active_channels:
-            loop.turn()
+        monkeypatch.setattr(loop.listener, "_deferred_until", 0)
         for client in waiting:
             client.sendall(HELLO)
             loop.turn()
@@ -634,33 +638,89 @@ def test_a_process_that_waited_in_vain_accepts_all_that_come(
         assert loop.listener.defers()
 
 
+def test_one_connection_at_a_time_is_taken_from_processes_that_accept_some(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = itertools.count()
+    monkeypatch.setattr(worker, "DEFERRED_SECONDS", PATIENCE)
+    monkeypatch.setattr(HighLoad, "lowest", lambda load: next(loads))
+    loop.listener.load = HighLoad()
+    with contextlib.ExitStack() as clients:
+        for _ in range(3):
+            clients.enter_context(connect(loop.port))
+        for accepted in range(3):
+            assert len(loop.listener.active_channels) == accepted
+            loop.turn()
+            assert loop.listener.defers()
+            monkeypatch.setattr(loop.listener, "_deferred_until", 0)
+            loop.turn()
+        assert not loop.listener.defers()
+
+
 def test_idle_connections_are_not_in_use(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(worker, "IN_USE_SECONDS", PATIENCE)
     with contextlib.ExitStack() as clients:
         client, *idle = [clients.enter_context(connect(loop.port)) for _ in range(4)]
         for _ in idle:
             loop.turn()
-        assert loop.listener.count_in_use() == 4
         loop.listener.hang_up(time.time())
-        assert loop.listener.count_in_use() == 4
-        monkeypatch.setattr(worker, "IN_USE_SECONDS", -PATIENCE)
+        assert loop.listener.in_use == 4
+        for connection in loop.listener.active_channels.values():
+            connection.last_activity -= 2 * PATIENCE
         loop.listener.hang_up(time.time())
-        assert loop.listener.count_in_use() == 0
-        # What is opened and closed is taken into account at once.
+        assert loop.listener.in_use == 0
+        # What is opened and closed counts at once.
         with connect(loop.port), connect(loop.port):
             loop.turn()
-            assert loop.listener.count_in_use() == 2
-        loop.turn()
-        assert loop.listener.count_in_use() == 0
+            assert loop.listener.in_use == 2
         idle[0].close()
         loop.turn()
-        assert loop.listener.count_in_use() == 0
-        monkeypatch.undo()
+        assert loop.listener.in_use == 0
         client.sendall(HELLO)
         loop.turn()
         loop.listener.hang_up(time.time())
-        assert loop.listener.count_in_use() == 3
+        assert loop.listener.in_use == 1
+
+
+def test_a_connection_is_in_use_while_its_request_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker, "IN_USE_SECONDS", -PATIENCE)
+    go_on = threading.Event()
+
+    def answer(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        go_on.wait(PATIENCE)
+        return say_hello(environment, start_response)
+
+    with contextlib.closing(Loop(answer)) as loop, connect(loop.port) as client:
+        client.sendall(HELLO)
+        loop.turn()
+        loop.listener.hang_up(time.time())
+        assert loop.listener.in_use == 1
+        go_on.set()
+        assert read_answer(client) == b"hello"
+        while loop.listener.in_use:
+            loop.turn()
+            loop.listener.hang_up(time.time())
+
+
+def test_a_process_that_is_full_is_not_waited_for(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = Loads()
+    full = worker.Worker.__new__(worker.Worker)
+    full._listeners, full._load = [loop.listener], loads.add(full)
+    other = loads.add(loop)
+    other.show(1)
+    full._show_load()
+    assert not other.is_lowest()
+    monkeypatch.setattr(loop.listener, "in_connection_overflow", True)
+    full._show_load()
+    assert other.is_lowest()
 
 
 def test_a_client_that_has_said_all_is_answered() -> None:
