@@ -8,7 +8,7 @@ The servers are those at 127.0.0.1, unless ``PLACEMENT_TEST_POSTGRESQL_URL`` or
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -120,16 +120,34 @@ _LARGE_TABLES = sa.text(
 
 def _shrink(engine: sa.Engine) -> None:
     """Give back what removed rows take: each later statement would look at them."""
-    if engine.dialect.name != "postgresql":
-        return
-    with engine.connect() as connection:
-        large = connection.execute(_LARGE_TABLES, {"size": LARGE}).scalars().all()
+    large = _list_large_tables(engine)
     if large:
-        # Of the engine of a database, each connection begins a transaction.
-        alone = sa.create_engine(engine.url, isolation_level="AUTOCOMMIT")
-        with alone.connect() as connection:
-            connection.execute(sa.text(f"VACUUM (FULL, ANALYZE) {', '.join(large)}"))
-        alone.dispose()
+        _run_alone(engine, f"VACUUM (FULL, ANALYZE) {', '.join(large)}")
+
+
+def _analyze(engine: sa.Engine) -> None:
+    """Have PostgreSQL see how many rows there are, if there are many.
+
+    It may have looked, by itself, when a test before had just removed all of its own,
+    and would expect none again.
+    """
+    if _list_large_tables(engine):
+        _run_alone(engine, "ANALYZE")
+
+
+def _list_large_tables(engine: sa.Engine) -> Sequence[str]:
+    if engine.dialect.name != "postgresql":
+        return []
+    with engine.connect() as connection:
+        return connection.execute(_LARGE_TABLES, {"size": LARGE}).scalars().all()
+
+
+def _run_alone(engine: sa.Engine, statement: str) -> None:
+    """Execute what is not for transactions, which each connection begins."""
+    alone = sa.create_engine(engine.url, isolation_level="AUTOCOMMIT")
+    with alone.connect() as connection:
+        connection.execute(sa.text(statement))
+    alone.dispose()
 
 
 def rows_of(connection: sa.Connection) -> dict[str, list[sa.Row[Any]]]:
@@ -228,5 +246,6 @@ class Template:
             _shrink(engine)
         yield database
         if not damaged:
+            _analyze(engine)
             with engine.connect() as connection:
                 self._check(connection)
