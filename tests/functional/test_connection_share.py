@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests import programs
+from tests.functional.test_web_server import HELLO, read_answer
 
 pytestmark = pytest.mark.embedded
 
@@ -26,7 +27,7 @@ from gunicorn.app.base import BaseApplication
 from placement_foundation.serving import program, worker
 
 def answer(environment, start_response):
-    body = b"process %9d" % os.getpid()
+    body = b"%d" % os.getpid()
     start_response("200 OK", [("Content-Length", str(len(body)))])
     return [body]
 
@@ -115,13 +116,8 @@ class Clients:
 
 def ask(client: socket.socket) -> int:
     """Return which process answers."""
-    client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-    answer = b""
-    while b"process " not in answer or len(answer.partition(b"process ")[2]) < 9:
-        data = client.recv(4096)
-        assert data, answer
-        answer += data
-    return int(answer.partition(b"process ")[2])
+    client.sendall(HELLO)
+    return int(read_answer(client))
 
 
 @contextlib.contextmanager

@@ -313,6 +313,18 @@ def say_hello(
     return [b"hello"]
 
 
+def say_hello_after(go_on: threading.Event) -> "WSGIApplication":
+    """Return an application that waits before it answers."""
+
+    def answer(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        go_on.wait(PATIENCE)
+        return say_hello(environment, start_response)
+
+    return answer
+
+
 @pytest.fixture
 def loop() -> Iterator[Loop]:
     with contextlib.closing(Loop()) as loop:
@@ -689,14 +701,10 @@ def test_a_connection_is_in_use_while_its_request_is_answered(
 ) -> None:
     monkeypatch.setattr(worker, "IN_USE_SECONDS", -PATIENCE)
     go_on = threading.Event()
-
-    def answer(
-        environment: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        go_on.wait(PATIENCE)
-        return say_hello(environment, start_response)
-
-    with contextlib.closing(Loop(answer)) as loop, connect(loop.port) as client:
+    with (
+        contextlib.closing(Loop(say_hello_after(go_on))) as loop,
+        connect(loop.port) as client,
+    ):
         client.sendall(HELLO)
         loop.turn()
         loop.listener.hang_up(time.time())
@@ -725,14 +733,7 @@ def test_a_process_that_is_full_is_not_waited_for(
 
 def test_a_client_that_has_said_all_is_answered() -> None:
     go_on = threading.Event()
-
-    def answer(
-        environment: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        go_on.wait(PATIENCE)
-        return say_hello(environment, start_response)
-
-    with turning(Loop(answer)) as loop, connect(loop.port) as client:
+    with turning(Loop(say_hello_after(go_on))) as loop, connect(loop.port) as client:
         client.sendall(HELLO)
         client.shutdown(socket.SHUT_WR)
         time.sleep(0.1)
