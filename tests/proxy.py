@@ -11,7 +11,8 @@ class Proxy:
     """Passes bytes on to a server, unless told otherwise.
 
     ``silent`` connections stay open and carry nothing; without ``up``, there are none,
-    and no new ones are accepted.
+    and no new ones are accepted. ``asked`` counts what clients have sent at once, while
+    they wait for each answer.
     """
 
     def __init__(self, server: tuple[str, int]) -> None:
@@ -22,6 +23,7 @@ class Proxy:
         self.port: int = self._listener.getsockname()[1]
         self.up = True
         self.silent = False
+        self.asked = 0
         self._ended = False
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -63,7 +65,7 @@ class Proxy:
         with selectors.DefaultSelector() as selector, client, server:
             for end in other:
                 selector.register(end, selectors.EVENT_READ)
-            while self._pass_once(selector, other):
+            while self._pass_once(selector, other, client):
                 pass
         with self._lock:
             self._pairs.discard((client, server))
@@ -72,6 +74,7 @@ class Proxy:
         self,
         selector: selectors.BaseSelector,
         other: dict[socket.socket, socket.socket],
+        client: socket.socket,
     ) -> bool:
         for key, _ in selector.select(0.2):
             end = key.fileobj
@@ -80,6 +83,9 @@ class Proxy:
                 data = end.recv(65536)
                 if not data:
                     return False
+                if end is client:
+                    with self._lock:
+                        self.asked += 1
                 if not self.silent:
                     other[end].sendall(data)
             except OSError:

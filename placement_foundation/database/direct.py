@@ -15,8 +15,47 @@ _Query: TypeAlias = sa.Select[*tuple[Any, ...]] | sa.CompoundSelect[*tuple[Any, 
 # A name, and the length of the list if the value is one.
 _Parameter: TypeAlias = tuple[str, int | None]
 
+# The option of a connection that may execute one query without a transaction.
+ONE_QUERY = "one query"
 # A query with a longer list takes its time anyway; for each length there is a text.
 LONGEST_LIST = 4
+
+
+class AnotherQuery(Exception):
+    """One query was executed without a transaction, and now there is another one."""
+
+
+class OneQuery:
+    """Lets the driver execute the first query of a connection without a transaction.
+
+    That is as good as one with a single query. A second query would see another moment,
+    so it is refused, and all of the work has to be done again in a transaction. What
+    SQLAlchemy executes always has one.
+
+    :param prepare: makes the driver of a connection begin no transaction by itself
+    """
+
+    def __init__(self, prepare: Callable[[sa.Connection], None] | None = None) -> None:
+        self._prepare = prepare
+        self._is_executed = False
+
+    def execute_next(self, connection: sa.Connection) -> None:
+        """Make ready for the query.
+
+        :raises AnotherQuery: it was executed
+        """
+        self.check()
+        if self._prepare:
+            self._prepare(connection)
+        self._is_executed = True
+
+    def check(self) -> None:
+        """Check that a transaction can still see all that was seen before.
+
+        :raises AnotherQuery: the query was executed
+        """
+        if self._is_executed:
+            raise AnotherQuery
 
 
 def fetch_all(
@@ -31,6 +70,7 @@ def fetch_all(
     :param parameters: values that any driver takes as they are, and lists of them
     :raises sqlalchemy.exc.DBAPIError: the database failed
     :raises oslo_db.exception.DBError: the same
+    :raises AnotherQuery: the work has to be done again in a transaction
     """
     shape = tuple(
         [
@@ -43,7 +83,11 @@ def fetch_all(
     ):
         return connection.execute(query, parameters).all()
     if not connection.in_transaction():
-        connection.begin()
+        one_query = connection.get_execution_options().get(ONE_QUERY)
+        if one_query is None:
+            connection.begin()
+        else:
+            one_query.execute_next(connection)
     prepared = _prepare(query, connection.dialect, shape)
     values = prepared.arrange(parameters)
     rows: Sequence[Any] = _run(connection, prepared.text, values, prepared.read)

@@ -50,6 +50,8 @@ BEGINNINGS = {
     READ: ("REPEATABLE READ", True),
     WRITE: ("READ COMMITTED", False),
 }
+# What a driver of PostgreSQL is told if it is not to begin a transaction.
+AUTOCOMMIT = "AUTOCOMMIT"
 # How long after its last use a connection is trusted without asking the server, in
 # seconds. Should it be lost nevertheless, the transaction begins again.
 TRUSTED = 1.0
@@ -295,14 +297,43 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
 def listen(engine: sa.Engine) -> None:
     """Let the transactions of an engine begin as ``opening`` says."""
     begin = _begin_postgresql if engine.dialect.name == "postgresql" else _begin
-    if not sa.event.contains(engine, "begin", begin):
-        sa.event.listen(engine, "begin", begin)
+    for listener in (_check_first, begin):
+        if not sa.event.contains(engine, "begin", listener):
+            sa.event.listen(engine, "begin", listener)
 
 
 def opening(engine: sa.Engine, kind: str) -> dict[str, str | None]:
     """Return the options of a connection for a transaction of a reader or a writer."""
     name = engine.dialect.name.replace("mariadb", "mysql")
     return {OPENING: kind if name == "postgresql" else PREAMBLE.get((name, kind))}
+
+
+def one_query(engine: sa.Engine) -> dict[str, direct.OneQuery]:
+    """Return the options of a connection whose first query may need no transaction.
+
+    A server is asked once then, not three times: BEGIN and COMMIT are left out. (MySQL
+    is asked twice: a transaction that began with the query has to be ended.)
+    """
+    if engine.dialect.driver == "psycopg2":
+        # It would tell the server each time that this changes.
+        return {}
+    is_begun = engine.dialect.name == "postgresql"
+    return {direct.ONE_QUERY: direct.OneQuery(_begin_nothing if is_begun else None)}
+
+
+def _check_first(connection: sa.Connection) -> None:
+    """Refuse to begin a transaction after a query that was executed without one."""
+    one_query = connection.get_execution_options().get(direct.ONE_QUERY)
+    if one_query:
+        one_query.check()
+
+
+def _begin_nothing(connection: sa.Connection) -> None:
+    """Tell the driver of PostgreSQL to execute what comes without a transaction."""
+    if connection.connection.info.get(OPENING) != AUTOCOMMIT:
+        dialect: Any = connection.dialect
+        dialect.set_isolation_level(connection.connection.dbapi_connection, AUTOCOMMIT)
+        connection.connection.info[OPENING] = AUTOCOMMIT
 
 
 def _begin_postgresql(connection: sa.Connection) -> None:

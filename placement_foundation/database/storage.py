@@ -6,6 +6,7 @@ import functools
 import random
 import threading
 import time
+import types
 from collections.abc import (
     Callable,
     Collection,
@@ -50,6 +51,8 @@ NOTES = "notes"
 OPEN = "open"
 # The key of the moment before a transaction began, among the notes on it.
 BEGAN = "began"
+# Of a connection that needs no more than each has.
+NO_OPTIONS: Mapping[str, object] = types.MappingProxyType({})
 # The longest pause before a transaction is run again, in seconds.
 LONGEST_PAUSE = 1.0
 
@@ -273,13 +276,17 @@ class Database:
         """
         return self._read_once(work)
 
-    def read(self, work: Callable[[sa.Connection], T]) -> T:
+    def read(self, work: Callable[[sa.Connection], T], *, one_query: bool = False) -> T:
         """Run ``work`` in a transaction that reads one snapshot and changes nothing.
 
+        :param one_query: whether ``work`` nearly always takes one query at most, by
+            ``direct.fetch_all``: then there is no BEGIN and no COMMIT, and if it takes
+            another one after all, it is called again, in a transaction
         :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
         :raises DatabaseUnavailable: the database cannot be reached, or is too slow
         """
-        return self._retried(self._read_once, work, attempts=3)
+        run_once = self._read_quickly if one_query else self._read_once
+        return self._retried(run_once, work, attempts=3)
 
     def write(
         self, work: Callable[[sa.Connection], T], *, attempts: int = ATTEMPTS
@@ -363,8 +370,18 @@ class Database:
         finally:
             turns.release()
 
-    def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
-        with self._connect(engine.READ) as connection:
+    def _read_quickly(self, work: Callable[[sa.Connection], T]) -> T:
+        try:
+            return self._read_once(work, engine.one_query(self.engine))
+        except direct.AnotherQuery:
+            return self._read_once(work)
+
+    def _read_once(
+        self,
+        work: Callable[[sa.Connection], T],
+        options: Mapping[str, object] = NO_OPTIONS,
+    ) -> T:
+        with self._connect(engine.READ, options) as connection:
             result = self._do(work, connection)
             if self.engine.dialect.driver == "psycopg":
                 # After a rollback it forgets which statements the server has prepared,
@@ -398,7 +415,9 @@ class Database:
             for close in notes(connection).get(OPEN, ()):
                 close()
 
-    def _connect(self, kind: str) -> sa.Connection:
+    def _connect(
+        self, kind: str, further: Mapping[str, object] = NO_OPTIONS
+    ) -> sa.Connection:
         """Return a connection for one transaction of a kind, with its notes.
 
         The first statement begins the transaction. Whatever is not committed when the
@@ -407,6 +426,7 @@ class Database:
         options = {
             NOTES: {BEGAN: time.monotonic()},
             **engine.opening(self.engine, kind),
+            **further,
         }
         connection = self.engine.connect().execution_options(**options)
         for opening in self.openings.values():

@@ -4,11 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from placement.forest import cache
 from placement_foundation.database.storage import Database
-from tests import backends
+from tests import backends, proxy
 from tests.instances import Instances
+from tests.proxy import Proxy
+
+PORTS = {"postgresql": 5432, "mysql": 3306}
 
 
 @pytest.fixture
@@ -39,6 +43,15 @@ def alone(database: Database) -> Iterator[Database]:
     alone = backends.connect(url)
     yield alone
     alone.engine.dispose()
+
+
+@pytest.fixture
+def network() -> Iterator[Proxy]:
+    """Give a network before the database server that can fail."""
+    url = sa.make_url(backends.SERVERS[backends.KIND])
+    address = url.host or "127.0.0.1", url.port or PORTS[backends.KIND]
+    with proxy.before(address) as network:
+        yield network
 
 
 @pytest.fixture

@@ -276,23 +276,14 @@ def test_a_lock_that_others_keep_is_the_same_error(filled: Database) -> None:
     assert found[0] == found[1]
 
 
-KILL = {
-    "postgresql": ("SELECT pg_backend_pid()", "SELECT pg_terminate_backend({})"),
-    "mysql": ("SELECT connection_id()", "KILL {}"),
-}
-
-
 @pytest.mark.skipif(backends.KIND == "sqlite", reason="it has no connections")
 def test_a_lost_connection_is_the_same_error(
     alone: Database, database: Database
 ) -> None:
-    ask, kill = KILL[backends.KIND]
     found = []
     for way in BOTH:
         with alone.engine.connect() as connection:
-            number = connection.scalar(sa.text(ask))
-            with database.engine.connect() as other:
-                other.execute(sa.text(kill.format(number)))
+            backends.kill(database, backends.session_of(connection))
             failure = fail(way, connection, PLAIN)
             assert isinstance(failure, db_exc.DBConnectionError)
             found.append(described(failure))

@@ -18,7 +18,7 @@ from placement.db import models
 from placement_foundation import errors, option
 from placement_foundation.database import engine, storage, trouble
 from placement_foundation.database.storage import Database
-from tests import backends, proxy
+from tests import backends
 from tests.client import Client
 from tests.proxy import Proxy
 from tests.settings import make_config
@@ -26,7 +26,6 @@ from tests.settings import make_config
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-PORTS = {"postgresql": 5432, "mysql": 3306}
 of_a_server = pytest.mark.skipif(backends.KIND == "sqlite", reason="of servers")
 
 CUSTOM = models.Trait.name.startswith("CUSTOM")
@@ -223,13 +222,6 @@ def test_transactions_beyond_the_most_are_refused_while_all_of_these_wait(
 @of_a_server
 class TestNetwork:
     """A service that has lost its database server."""
-
-    @pytest.fixture
-    def network(self) -> Iterator[Proxy]:
-        url = sa.make_url(backends.SERVERS[backends.KIND])
-        address = url.host or "127.0.0.1", url.port or PORTS[backends.KIND]
-        with proxy.before(address) as network:
-            yield network
 
     @pytest.fixture
     def settings(self, prepared: Database, network: Proxy) -> option.DatabaseSettings:

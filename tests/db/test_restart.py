@@ -13,24 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from placement_foundation.database.storage import Database
-from tests import backends, programs, proxy
+from tests import backends, programs
 from tests.proxy import Proxy
 
 pytestmark = pytest.mark.skipif(backends.KIND == "sqlite", reason="of servers")
 
 PATIENCE = 60
-
-
-@pytest.fixture
-def network() -> Iterator[Proxy]:
-    url = sa.make_url(backends.SERVERS[backends.KIND])
-    ports = {"postgresql": 5432, "mysql": 3306}
-    address = url.host or "127.0.0.1", url.port or ports[backends.KIND]
-    with proxy.before(address) as network:
-        yield network
 
 
 @pytest.fixture

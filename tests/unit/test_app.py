@@ -39,8 +39,8 @@ class NoDatabase:
     def __init__(self) -> None:
         self.runs: list[str] = []
 
-    def read(self, work: Callable[[Any], Reply]) -> Reply:
-        self.runs.append("read")
+    def read(self, work: Callable[[Any], Reply], *, one_query: bool) -> Reply:
+        self.runs.append("one query" if one_query else "read")
         return work(None)
 
     def write(self, work: Callable[[Any], Reply]) -> Reply:
@@ -125,6 +125,21 @@ def test_reading_and_writing_are_different_transactions(
     serve(operation())
     serve(operation(), method="DELETE")
     assert database.runs == ["read", "write"]
+
+
+def test_what_takes_one_query_is_declared(
+    serve: Callable[..., webob.Response], database: NoDatabase
+) -> None:
+    serve(operation(one_query=True))
+    options = {"body": b'"x"', "content_type": "application/json"}
+    for name in ("x", "y"):
+        row = operation(
+            body=always(Schema({})),
+            changes_nothing=True,
+            one_query=lambda query, body, name=name: body == name,
+        )
+        serve(row, method="PUT", **options)
+    assert database.runs == ["one query", "one query", "read"]
 
 
 def test_a_body_that_is_wrong_locks_nothing(

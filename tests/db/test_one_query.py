@@ -1,0 +1,289 @@
+"""A read that takes one query needs no transaction, and is as good as one."""
+
+import functools
+import random
+import sqlite3
+import threading
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import pytest
+import sqlalchemy as sa
+
+from placement.db import models
+from placement.routes import ROUTES
+from placement_foundation.database import direct, streaming, trouble
+from placement_foundation.database.storage import Database
+from tests import backends
+from tests.client import new_uuid
+from tests.instances import Instance, Instances
+from tests.proxy import Proxy
+
+pytestmark = pytest.mark.usefixtures("undisturbed")
+
+Way: TypeAlias = Callable[[sa.Connection, Any], Any]
+
+TRAITS = models.Trait
+NAMES = sa.select(TRAITS.name).where(TRAITS.name.like("CUSTOM_%")).order_by(TRAITS.id)
+MISSING = sa.select(sa.table("missing", sa.column("id")).c.id)
+# How many times a server is asked for one: MySQL has to end what began with it.
+ONCE = {"postgresql": 1, "mysql": 2}
+# One more to begin the transaction of a reader, and one to end it.
+TRANSACTION = 2
+
+
+def ask_directly(connection: sa.Connection, query: Any) -> Any:
+    return direct.fetch_all(connection, query, {})
+
+
+def ask_sqlalchemy(connection: sa.Connection, query: Any) -> Any:
+    return connection.execute(query).all()
+
+
+def ask_streaming(connection: sa.Connection, query: Any) -> Any:
+    return list(streaming.stream(connection, query))
+
+
+WAYS = [ask_directly, ask_sqlalchemy, ask_streaming]
+
+
+def add(connection: sa.Connection, name: str) -> None:
+    connection.execute(sa.insert(TRAITS).values(name=name))
+
+
+def names(rows: Any) -> list[str]:
+    return [row[0] for row in rows]
+
+
+def read(database: Database, *, one_query: bool = True) -> list[str]:
+    return database.read(
+        lambda connection: names(ask_directly(connection, NAMES)), one_query=one_query
+    )
+
+
+class Executed:
+    """What SQLite was told, by any connection of a database that is opened later."""
+
+    def __init__(self, database: Database) -> None:
+        self.statements: list[str] = []
+        database.engine.dispose()
+        sa.event.listen(database.engine, "connect", self.trace)
+
+    def trace(self, connection: sqlite3.Connection, record: object) -> None:
+        connection.set_trace_callback(self.statements.append)
+
+
+def paths(instance: Instance) -> dict[str, list[str]]:
+    """Return paths of what one query answers, by template, after planting it."""
+    client = instance.client
+    provider, consumer = new_uuid(), new_uuid()
+    client.call("POST", "/resource_providers", {"name": "host", "uuid": provider})
+    inventory = {
+        "resource_provider_generation": 0,
+        "inventories": {"VCPU": {"total": 9}},
+    }
+    client.call("PUT", f"/resource_providers/{provider}/inventories", inventory)
+    claim = {
+        "allocations": {provider: {"resources": {"VCPU": 1}}},
+        "project_id": "project",
+        "user_id": "user",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    assert client.call("PUT", f"/allocations/{consumer}", claim).status == 204
+    place = {
+        "uuid": provider,
+        "consumer_uuid": consumer,
+        "resource_class": "VCPU",
+    }
+    found = {
+        template: [template.format(**place)]
+        for template, methods in ROUTES.items()
+        if "GET" in methods and methods["GET"].one_query
+    }
+    found["/resource_providers"] = [
+        f"/resource_providers?in_tree={provider}",
+        f"/resource_providers?uuid={provider}",
+        "/resource_providers?name=host",
+    ]
+    return found
+
+
+def test_these_take_one_query(instances: Instances) -> None:
+    provider = "/resource_providers/{uuid}"
+    assert sorted(paths(instances.start())) == [
+        "/allocations/{consumer_uuid}",
+        "/resource_providers",
+        provider,
+        f"{provider}/aggregates",
+        f"{provider}/allocations",
+        f"{provider}/inventories",
+        f"{provider}/inventories/{{resource_class}}",
+        f"{provider}/traits",
+        f"{provider}/usages",
+    ]
+
+
+@pytest.mark.skipif(backends.KIND == "sqlite", reason="it is asked without a network")
+def test_a_server_is_asked_once(
+    database: Database, network: Proxy, instances: Instances
+) -> None:
+    url = database.engine.url.set(host="127.0.0.1", port=network.port)
+    far = Instance(url.render_as_string(hide_password=False))
+    instances.all.append(far)
+    for path in [each for some in paths(far).values() for each in some]:
+        for _ in range(2):
+            assert far.client.call("GET", path).status == 200
+        before = network.asked
+        assert far.client.call("GET", path).status == 200
+        assert network.asked - before == ONCE[backends.KIND], path
+    # What takes several, begins and ends a transaction.
+    before = network.asked
+    assert far.client.call("GET", "/usages?project_id=project").status == 200
+    assert network.asked - before > TRANSACTION
+
+
+@pytest.mark.skipif(backends.KIND != "sqlite", reason="of SQLite")
+def test_sqlite_begins_no_transaction(instances: Instances) -> None:
+    one = instances.start()
+    found = paths(one)
+    executed = Executed(one.database)
+    for path in [each for some in found.values() for each in some]:
+        one.client.call("GET", path)
+        executed.statements.clear()
+        assert one.client.call("GET", path).status == 200
+        [query] = executed.statements
+        assert query.startswith("SELECT"), path
+    one.client.call("GET", "/usages?project_id=project")
+    assert executed.statements[-1] == "ROLLBACK"
+
+
+@pytest.mark.parametrize("second", WAYS)
+def test_work_with_a_second_query_sees_one_moment(
+    database: Database, second: Way
+) -> None:
+    calls: list[int] = []
+
+    def work(connection: sa.Connection) -> tuple[Any, Any]:
+        calls.append(1)
+        before = names(ask_directly(connection, NAMES))
+        database.write(lambda other: add(other, f"CUSTOM_{len(calls)}"))
+        return before, names(second(connection, NAMES))
+
+    if backends.KIND == "sqlite" and second is ask_streaming:
+        pytest.skip("as SQLAlchemy does")
+    before, after = database.read(work, one_query=True)
+    assert before == after == ["CUSTOM_1"]
+    assert len(calls) == 2
+    assert read(database) == ["CUSTOM_1", "CUSTOM_2"]
+
+
+@pytest.mark.parametrize("first", [ask_sqlalchemy, ask_streaming])
+def test_work_that_begins_otherwise_has_a_transaction_at_once(
+    database: Database, first: Way
+) -> None:
+    calls: list[int] = []
+
+    def work(connection: sa.Connection) -> tuple[Any, Any]:
+        calls.append(1)
+        before = names(first(connection, NAMES))
+        database.write(lambda other: add(other, "CUSTOM_1"))
+        return before, names(ask_directly(connection, NAMES))
+
+    assert database.read(work, one_query=True) == ([], [])
+    assert len(calls) == 1
+
+
+def test_whoever_listens_sees_a_transaction(alone: Database) -> None:
+    begun: list[int] = []
+
+    @sa.event.listens_for(alone.engine, "begin")
+    def note(connection: sa.Connection) -> None:
+        begun.append(1)
+
+    assert read(alone) == []
+    assert not begun
+
+    @sa.event.listens_for(alone.engine, "before_cursor_execute")
+    def listen(*unused: object) -> None:
+        """Listen to statements, as tracers do."""
+
+    assert read(alone) == []
+    assert begun == [1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_next_transaction_is_one(alone: Database, seed: int) -> None:
+    """What has failed is taken back, whatever its connection was used for before."""
+    rng = random.Random(seed)
+    expected: list[str] = []
+
+    def begin_and_fail(connection: sa.Connection) -> None:
+        add(connection, "CUSTOM_LOST")
+        ask_directly(connection, NAMES)
+        raise KeyError("meant")
+
+    kinds = ["lone", "read", "write", "fail", "missing"]
+    if backends.KIND != "sqlite":
+        # With SQLite, only our own transactions are any.
+        kinds.append("plain")
+    for number in range(60):
+        kind = rng.choice(kinds)
+        if kind in ("lone", "read"):
+            assert read(alone, one_query=kind == "lone") == expected, (seed, number)
+        elif kind == "write":
+            name = f"CUSTOM_{number}"
+            alone.write(functools.partial(add, name=name))
+            expected.append(name)
+        elif kind == "fail":
+            with pytest.raises(KeyError):
+                alone.write(begin_and_fail)
+        elif kind == "plain":
+            with pytest.raises(KeyError), alone.engine.begin() as connection:
+                begin_and_fail(connection)
+        else:
+            with pytest.raises(Exception, match="missing") as failed:
+                alone.read(
+                    lambda connection: ask_directly(connection, MISSING), one_query=True
+                )
+            assert trouble.is_missing_table(failed.value)
+    assert read(alone) == read(alone, one_query=False) == expected, seed
+
+
+@pytest.mark.skipif(backends.KIND == "sqlite", reason="it has no connections")
+def test_a_lost_connection_is_replaced(alone: Database, database: Database) -> None:
+    assert read(alone) == []
+    backends.kill(database, alone.read(backends.session_of))
+    assert read(alone) == []
+
+
+def test_what_is_read_beside_a_writer_is_whole(database: Database) -> None:
+    """Each write adds two rows, or removes two; nobody ever sees one of them."""
+    ended, torn = threading.Event(), []
+
+    def replace(number: int) -> None:
+        def work(connection: sa.Connection) -> None:
+            connection.execute(sa.delete(TRAITS).where(TRAITS.name.like("CUSTOM_%")))
+            for half in "AB":
+                add(connection, f"CUSTOM_{number}_{half}")
+
+        database.write(work)
+
+    def look() -> None:
+        while not ended.is_set():
+            seen = read(database)
+            numbers = {each.split("_")[1] for each in seen}
+            if len(seen) not in (0, 2) or len(numbers) > 1:
+                torn.append(seen)
+
+    readers = [threading.Thread(target=look) for _ in range(3)]
+    for each in readers:
+        each.start()
+    try:
+        for number in range(100):
+            replace(number)
+    finally:
+        ended.set()
+        for each in readers:
+            each.join()
+    assert not torn
