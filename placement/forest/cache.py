@@ -157,6 +157,9 @@ class ForestCache:
         )
 
     def _load(self, connection: sa.Connection, base: Kept | None) -> Kept | None:
+        if not connection.in_transaction():
+            # What was done with a first query would be done again for the second one.
+            connection.begin()
         if self._distrusted_since is not None:
             return None
         current = self._bring(connection, base)

@@ -11,6 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
+from placement.forest import cache, kept
+from placement.forest.kept import Kept
 from placement.routes import ROUTES
 from placement_foundation.database import direct, streaming, trouble
 from placement_foundation.database.storage import Database
@@ -210,6 +212,27 @@ def test_whoever_listens_sees_a_transaction(alone: Database) -> None:
 
     assert read(alone) == []
     assert begun == [1]
+
+
+@pytest.mark.parametrize("name", ["host", "%00"])
+def test_what_is_due_with_a_request_is_done(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    one = instances.start()
+    paths(one)
+    one.client.get("/resource_providers?name=host")
+    check_whole = kept.check
+    checked: list[bool] = []
+
+    def check(connection: sa.Connection, current: Kept) -> Kept:
+        found = check_whole(connection, current)
+        checked.append(connection.in_transaction())
+        return found
+
+    monkeypatch.setattr(kept, "check", check)
+    one.clock.now = 2 * cache.LOOK_EVERY
+    one.client.get(f"/resource_providers?name={name}")
+    assert checked == [True]
 
 
 @pytest.mark.parametrize("seed", range(4))
