@@ -135,31 +135,30 @@ class ForestCache:
         if base is None or part is None or only is None:
             current = self._load(connection, base)
             return current.forest if current else None
+        may_suffice = self._may_suffice(base, part)
+        if not may_suffice:
+            _begin(connection)
         nearby = self._load_nearby(connection, *only)
         generation = nearby.generation if nearby else None
         is_same = generation == _generation(base, *only)
-        if nearby and is_same and self._is_enough(base, part, nearby):
+        if may_suffice and nearby and is_same and base.seen.has_same(nearby):
             return base.forest
         current = self._load(connection, base)
         if nearby and current and generation != _generation(current, *only):
             current = self._look(connection, current)
         return current.forest if current else None
 
-    def _is_enough(self, base: Kept, part: Part, nearby: Nearby) -> bool:
-        """Return whether a part of what is kept is as a transaction sees it.
+    def _may_suffice(self, base: Kept, part: Part) -> bool:
+        """Return whether it is enough if a part of what is kept is up to date.
 
-        If not, or if there is more to do, all of it has to be brought up to date.
+        If not, there is more that the question is about, or more to do.
         """
-        return (
-            self._clock() < min(self._next_follow, self._next_look)
-            and part.is_one_tree(base.forest.vocabulary)
-            and base.seen.has_same(nearby)
-        )
+        return self._clock() < min(
+            self._next_follow, self._next_look
+        ) and part.is_one_tree(base.forest.vocabulary)
 
     def _load(self, connection: sa.Connection, base: Kept | None) -> Kept | None:
-        if not connection.in_transaction():
-            # What was done with a first query would be done again for the second one.
-            connection.begin()
+        _begin(connection)
         if self._distrusted_since is not None:
             return None
         current = self._bring(connection, base)
@@ -334,6 +333,16 @@ class ForestCache:
             self._replace(checked)
             self._observed = self._distrusted_since = None
             LOG.info("no other service writes to this database: the forest is kept")
+
+
+def _begin(connection: sa.Connection) -> None:
+    """Begin a transaction, if there is none: what follows takes more than one query.
+
+    Otherwise a second query would be refused after all this work, which would then be
+    done twice.
+    """
+    if not connection.in_transaction():
+        connection.begin()
 
 
 def _generation(current: Kept, key: str, value: str) -> int | None:

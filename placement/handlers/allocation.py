@@ -1,7 +1,7 @@
 """Allocations, of consumers and of providers."""
 
 from placement import errors
-from placement.objects import allocation, resource_provider
+from placement.objects import allocation
 from placement.operation import Call
 from placement.schemas import allocation as wire
 from placement_foundation.http.operation import Reply
@@ -21,15 +21,9 @@ def list_by_provider(call: Call[None]) -> Reply:
     :raises NotFound: there is no such provider
     """
     uuid = call.path["uuid"]
-    # Their rows have the generation: only without any is the provider read itself.
-    found = allocation.list_by_provider(call.connection, uuid)
-    if found.allocations:
-        generation = found.allocations[0].provider_generation
-    else:
-        provider = resource_provider.get_by_uuid(
-            call.connection, uuid, missing=MISSING_PROVIDER
-        )
-        generation = provider.generation
+    generation, found = allocation.list_by_provider(call.connection, uuid)
+    if generation is None:
+        raise errors.NotFound(MISSING_PROVIDER.format(uuid=uuid))
     return Reply(
         wire.ProviderAllocations(generation, found.allocations),
         modified=found.modified,

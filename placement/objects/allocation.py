@@ -82,49 +82,55 @@ class Held:
     bumped: bool = False
 
 
-_named = sa.join(
-    models.ResourceProvider,
-    models.Allocation,
-    models.ResourceProvider.id == models.Allocation.resource_provider_id,
-).join(
-    models.ResourceClass, models.ResourceClass.id == models.Allocation.resource_class_id
-)
+_of_provider = models.ResourceProvider.id == models.Allocation.resource_provider_id
+_of_class = models.ResourceClass.id == models.Allocation.resource_class_id
 _of_record = models.Consumer.uuid == models.Allocation.consumer_id
+_of_project = models.Project.id == models.Consumer.project_id
+_of_user = models.User.id == models.Consumer.user_id
+_of_type = models.ConsumerType.id == models.Consumer.consumer_type_id
+_named = sa.join(models.Allocation, models.ResourceProvider, _of_provider).join(
+    models.ResourceClass, _of_class
+)
+_ALLOCATION_ROWS = sa.select(
+    models.Consumer.uuid,
+    models.Project.external_id,
+    models.User.external_id,
+    models.ConsumerType.name,
+    models.Consumer.generation,
+    models.ResourceProvider.uuid.label("provider_uuid"),
+    models.ResourceProvider.generation.label("provider_generation"),
+    models.ResourceClass.name.label("class_name"),
+    models.Allocation.used,
+    models.Allocation.created_at,
+).order_by(models.Consumer.id, models.ResourceProvider.id, models.ResourceClass.id)
 _ALLOCATIONS = (
-    sa.select(
-        models.Consumer.uuid,
-        models.Project.external_id,
-        models.User.external_id,
-        models.ConsumerType.name,
-        models.Consumer.generation,
-        models.ResourceProvider.uuid.label("provider_uuid"),
-        models.ResourceProvider.generation.label("provider_generation"),
-        models.ResourceClass.name.label("class_name"),
-        models.Allocation.used,
-        models.Allocation.created_at,
-    )
-    .select_from(_named)
+    _ALLOCATION_ROWS.select_from(_named)
     .join(models.Consumer, _of_record)
-    .join(models.Project, models.Project.id == models.Consumer.project_id)
-    .join(models.User, models.User.id == models.Consumer.user_id)
-    .outerjoin(
-        models.ConsumerType,
-        models.ConsumerType.id == models.Consumer.consumer_type_id,
-    )
-    .order_by(models.Consumer.id, models.ResourceProvider.id, models.ResourceClass.id)
+    .join(models.Project, _of_project)
+    .join(models.User, _of_user)
+    .outerjoin(models.ConsumerType, _of_type)
 )
 _OF_CONSUMER = _ALLOCATIONS.where(models.Consumer.uuid == sa.bindparam("wanted"))
 _OF_CONSUMERS = _ALLOCATIONS.where(
     models.Consumer.uuid.in_(sa.bindparam("consumers", expanding=True))
 )
-_OF_PROVIDER = _ALLOCATIONS.where(
-    models.ResourceProvider.uuid == sa.bindparam("wanted"),
-    resource_provider.HAS_ROOT,
+# A provider without allocations has one row, for its generation. Outer joins also keep
+# MariaDB from beginning elsewhere: in a cloud that has grown since the server opened
+# its tables it still takes them for empty, and would begin with the consumers of all
+# projects.
+_OF_PROVIDER = (
+    _ALLOCATION_ROWS.select_from(models.ResourceProvider)
+    .outerjoin(models.Allocation, _of_provider)
+    .outerjoin(models.ResourceClass, _of_class)
+    .outerjoin(models.Consumer, _of_record)
+    .outerjoin(models.Project, _of_project)
+    .outerjoin(models.User, _of_user)
+    .outerjoin(models.ConsumerType, _of_type)
+    .where(
+        models.ResourceProvider.uuid == sa.bindparam("wanted"),
+        resource_provider.HAS_ROOT,
+    )
 )
-for _dialect in ("mysql", "mariadb"):
-    # In a cloud that has grown since the server opened its tables, MariaDB still takes
-    # them for empty, and would begin with all consumers of all projects.
-    _OF_PROVIDER = _OF_PROVIDER.prefix_with("STRAIGHT_JOIN", dialect=_dialect)
 # The columns of a ``Row``, after the id of the consumer's record.
 _ROWS = (
     sa.select(
@@ -252,7 +258,7 @@ _INSERT_NEW = _insertion_of_new()
 
 def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
     """Return what a consumer uses, in the order of provider and class ids."""
-    return _list_exactly(connection, _OF_CONSUMER, "uuid", uuid)
+    return _allocations_of(_list_exactly(connection, _OF_CONSUMER, "uuid", uuid))
 
 
 def list_by_consumers(
@@ -269,12 +275,19 @@ def list_by_consumers(
     return found
 
 
-def list_by_provider(connection: sa.Connection, uuid: str) -> Allocations:
-    """Return the allocations against a provider, ordered by consumer and class id.
+def list_by_provider(
+    connection: sa.Connection, uuid: str
+) -> tuple[int | None, Allocations]:
+    """Return the generation of a provider, and the allocations against it.
 
-    There are none if there is no such provider.
+    They are ordered by consumer and class id. The generation is None, and there are no
+    allocations, if there is no such provider.
     """
-    return _list_exactly(connection, _OF_PROVIDER, "provider_uuid", uuid)
+    rows = _list_exactly(connection, _OF_PROVIDER, "provider_uuid", uuid)
+    # Without a consumer, or without any of their names, they are not part of the API.
+    found = [row for row in rows if None not in (*row[:3], row.class_name)]
+    generation = rows[0].provider_generation if rows else None
+    return generation, _allocations_of(found)
 
 
 def _list_exactly(
@@ -282,13 +295,13 @@ def _list_exactly(
     query: sa.Select[*tuple[Any, ...]],
     column: str,
     uuid: str,
-) -> Allocations:
+) -> Sequence[Any]:
     """Return what a query for a ``wanted`` UUID finds, if it is the one in a column."""
     if not exact_match.is_searchable(uuid):
-        return _allocations_of([])
+        return []
     rows = direct.fetch_all(connection, query, {"wanted": uuid})
     # MariaDB also finds UUIDs that differ in case.
-    return _allocations_of([row for row in rows if getattr(row, column) == uuid])
+    return [row for row in rows if getattr(row, column) == uuid]
 
 
 def look_up(connection: sa.Connection, claims: Collection[Claim]) -> ClaimNames:

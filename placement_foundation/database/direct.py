@@ -21,8 +21,12 @@ ONE_QUERY = "one query"
 LONGEST_LIST = 4
 
 
-class AnotherQuery(Exception):
-    """One query was executed without a transaction, and now there is another one."""
+class AnotherQuery(BaseException):
+    """One query was executed without a transaction, and now there is another one.
+
+    Only who lets the work begin again may catch it: the connection is of no use any
+    more.
+    """
 
 
 class OneQuery:
@@ -32,11 +36,13 @@ class OneQuery:
     so it is refused, and all of the work has to be done again in a transaction. What
     SQLAlchemy executes always has one.
 
-    :param prepare: makes the driver of a connection begin no transaction by itself
+    :param begin_nothing: keeps the driver from beginning a transaction by itself
     """
 
-    def __init__(self, prepare: Callable[[sa.Connection], None] | None = None) -> None:
-        self._prepare = prepare
+    def __init__(
+        self, begin_nothing: Callable[[sa.Connection], None] | None = None
+    ) -> None:
+        self._begin_nothing = begin_nothing
         self._is_executed = False
 
     def execute_next(self, connection: sa.Connection) -> None:
@@ -45,8 +51,8 @@ class OneQuery:
         :raises AnotherQuery: it was executed
         """
         self.check()
-        if self._prepare:
-            self._prepare(connection)
+        if self._begin_nothing:
+            self._begin_nothing(connection)
         self._is_executed = True
 
     def check(self) -> None:

@@ -50,8 +50,8 @@ BEGINNINGS = {
     READ: ("REPEATABLE READ", True),
     WRITE: ("READ COMMITTED", False),
 }
-# What a driver of PostgreSQL is told if it is not to begin a transaction.
-AUTOCOMMIT = "AUTOCOMMIT"
+# The kind of no transaction at all, as SQLAlchemy calls it, and while a driver is told.
+AUTOCOMMIT, UNKNOWN = "AUTOCOMMIT", "unknown"
 # How long after its last use a connection is trusted without asking the server, in
 # seconds. Should it be lost nevertheless, the transaction begins again.
 TRUSTED = 1.0
@@ -311,14 +311,15 @@ def opening(engine: sa.Engine, kind: str) -> dict[str, str | None]:
 def one_query(engine: sa.Engine) -> dict[str, direct.OneQuery]:
     """Return the options of a connection whose first query may need no transaction.
 
-    A server is asked once then, not three times: BEGIN and COMMIT are left out. (MySQL
-    is asked twice: a transaction that began with the query has to be ended.)
+    That takes one round trip instead of three: BEGIN and COMMIT are left out. With
+    MySQL it takes two: a transaction has begun with the query, and has to be ended.
     """
     if engine.dialect.driver == "psycopg2":
-        # It would tell the server each time that this changes.
+        # It would send statements each time that this changes.
         return {}
-    is_begun = engine.dialect.name == "postgresql"
-    return {direct.ONE_QUERY: direct.OneQuery(_begin_nothing if is_begun else None)}
+    driver_begins = engine.dialect.name == "postgresql"
+    begin_nothing = _begin_nothing if driver_begins else None
+    return {direct.ONE_QUERY: direct.OneQuery(begin_nothing)}
 
 
 def _check_first(connection: sa.Connection) -> None:
@@ -329,25 +330,30 @@ def _check_first(connection: sa.Connection) -> None:
 
 
 def _begin_nothing(connection: sa.Connection) -> None:
-    """Tell the driver of PostgreSQL to execute what comes without a transaction."""
-    if connection.connection.info.get(OPENING) != AUTOCOMMIT:
-        dialect: Any = connection.dialect
-        dialect.set_isolation_level(connection.connection.dbapi_connection, AUTOCOMMIT)
-        connection.connection.info[OPENING] = AUTOCOMMIT
+    """Tell the driver to execute what comes next without a transaction."""
+    _tell_postgresql(connection, AUTOCOMMIT)
 
 
 def _begin_postgresql(connection: sa.Connection) -> None:
-    """Tell the driver how to begin, if the last transaction began in another way.
+    """Tell the driver how to begin.
 
     SQLAlchemy would tell it before each transaction, and tell it otherwise afterwards.
     """
-    kind = connection.get_execution_options().get(OPENING)
+    _tell_postgresql(connection, connection.get_execution_options().get(OPENING))
+
+
+def _tell_postgresql(connection: sa.Connection, kind: str | None) -> None:
+    """Tell the driver how a transaction of a kind begins, if it was told otherwise."""
     proxied = connection.connection
     if proxied.info.get(OPENING) == kind:
         return
+    # If this is interrupted, the driver has to be told, whatever comes next.
+    proxied.info[OPENING] = UNKNOWN
     dialect: Any = connection.dialect
     driven = proxied.dbapi_connection
-    if kind is None:
+    if kind == AUTOCOMMIT:
+        dialect.set_isolation_level(driven, kind)
+    elif kind is None:
         dialect.reset_isolation_level(driven)
         dialect.set_readonly(driven, False)
     else:

@@ -277,7 +277,7 @@ class Database:
         return self._read_once(work)
 
     def read(self, work: Callable[[sa.Connection], T], *, one_query: bool = False) -> T:
-        """Run ``work`` in a transaction that reads one snapshot and changes nothing.
+        """Run ``work``, which reads one snapshot and changes nothing, in a transaction.
 
         :param one_query: whether ``work`` nearly always takes one query at most, by
             ``direct.fetch_all``: then there is no BEGIN and no COMMIT, and if it takes

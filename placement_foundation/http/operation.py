@@ -138,9 +138,9 @@ class Operation:
     of these are occupied. If only some of its requests take long, ``heavy`` is a
     function that returns whether one does, given the parsed query and body.
 
-    An operation of ``one_query`` nearly always sends one to the database at most, so it
-    is tried without a transaction first; see ``Database.read``. If only some of its
-    requests do, ``one_query`` is a function like that of a ``heavy`` one.
+    An operation with ``one_query`` nearly always sends one query at most, so it is
+    tried without a transaction first; see ``Database.read``. If only some of its
+    requests do, ``one_query`` is a function, as ``heavy`` may be.
 
     ``newest_by_default`` is for operations that no client from before microversions
     uses: a request without one gets the newest. An operation that ``changes_nothing``

@@ -38,7 +38,7 @@ def test_the_allocations_of_a_provider_do_not_lead_to_all_others(
         # Counting reads as well.
         first = count_reads(connection)
         second = count_reads(connection)
-        found = allocation.list_by_provider(connection, hosts[0])
+        _, found = allocation.list_by_provider(connection, hosts[0])
         both = count_reads(connection) - second
         return len(found.allocations), both - (second - first)
 

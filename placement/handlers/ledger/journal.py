@@ -68,7 +68,7 @@ def _list_now(call: Call[None], query: wire.PastQuery) -> dict[str, Amounts]:
             }
         }
     # If the provider is gone, nothing uses it any more.
-    found = allocation.list_by_provider(call.connection, query.provider)
+    _, found = allocation.list_by_provider(call.connection, query.provider)
     return {
         each.consumer.uuid: {each.provider_uuid: each.amounts}
         for each in found.allocations
