@@ -70,7 +70,8 @@ class Players:
             generations[uuid] = provider.generation
             stored = inventory.list_by_provider(connection, provider.id)
             inventories[uuid] = {name: each.total for name, each in stored.items()}
-            for share in allocation.list_by_provider(connection, uuid)[1].allocations:
+            _, found = allocation.list_by_provider(connection, uuid)
+            for share in found.allocations:
                 who = share.consumer
                 taken = {uuid: dict(share.amounts)}
                 assert who.uuid not in consumers, "a consumer is in two places"

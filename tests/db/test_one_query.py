@@ -84,22 +84,9 @@ class Executed:
 def paths(instance: Instance) -> dict[str, list[str]]:
     """Return paths of what one query answers, by template, after planting it."""
     client = instance.client
-    provider, empty, consumer = new_uuid(), new_uuid(), new_uuid()
-    client.call("POST", "/resource_providers", {"name": "host", "uuid": provider})
-    client.call("POST", "/resource_providers", {"name": "empty", "uuid": empty})
-    inventory = {
-        "resource_provider_generation": 0,
-        "inventories": {"VCPU": {"total": 9}},
-    }
-    client.call("PUT", f"/resource_providers/{provider}/inventories", inventory)
-    claim = {
-        "allocations": {provider: {"resources": {"VCPU": 1}}},
-        "project_id": "project",
-        "user_id": "user",
-        "consumer_generation": None,
-        "consumer_type": "INSTANCE",
-    }
-    assert client.call("PUT", f"/allocations/{consumer}", claim).status == 204
+    provider, empty = client.make_provider(VCPU=9), client.make_provider()
+    consumer = new_uuid()
+    assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
     place = {
         "uuid": provider,
         "consumer_uuid": consumer,
@@ -116,7 +103,7 @@ def paths(instance: Instance) -> dict[str, list[str]]:
     found["/resource_providers"] = [
         f"/resource_providers?in_tree={provider}",
         f"/resource_providers?uuid={provider}",
-        "/resource_providers?name=host",
+        f"/resource_providers?name={provider}",
     ]
     return found
 
@@ -153,7 +140,7 @@ def test_a_server_is_asked_once(
         assert min(counts) == ONCE[backends.KIND], path
     # What takes several, begins and ends a transaction.
     before = network.asked
-    assert far.client.call("GET", "/usages?project_id=project").status == 200
+    assert far.client.call("GET", "/usages?project_id=team-blue").status == 200
     assert network.asked - before > TRANSACTION
 
 
@@ -168,27 +155,32 @@ def test_sqlite_begins_no_transaction(instances: Instances) -> None:
         assert one.client.call("GET", path).status == 200
         [query] = executed.statements
         assert query.startswith("SELECT"), path
-    one.client.call("GET", "/usages?project_id=project")
+    one.client.call("GET", "/usages?project_id=team-blue")
     assert executed.statements[-1] == "ROLLBACK"
+
+
+def read_twice(
+    database: Database, first: Way, second: Way
+) -> tuple[list[str], list[str], int]:
+    """Return what two queries find, with a write in between, and how often it began."""
+    calls: list[int] = []
+
+    def work(connection: sa.Connection) -> tuple[list[str], list[str]]:
+        calls.append(1)
+        before = names(first(connection, NAMES))
+        database.write(lambda other: add(other, f"CUSTOM_{len(calls)}"))
+        return before, names(second(connection, NAMES))
+
+    before, after = database.read(work, one_query=True)
+    return before, after, len(calls)
 
 
 @pytest.mark.parametrize("second", WAYS)
 def test_work_with_a_second_query_sees_one_moment(
     database: Database, second: Way
 ) -> None:
-    calls: list[int] = []
-
-    def work(connection: sa.Connection) -> tuple[Any, Any]:
-        calls.append(1)
-        before = names(ask_directly(connection, NAMES))
-        database.write(lambda other: add(other, f"CUSTOM_{len(calls)}"))
-        return before, names(second(connection, NAMES))
-
-    if backends.KIND == "sqlite" and second is ask_streaming:
-        pytest.skip("as SQLAlchemy does")
-    before, after = database.read(work, one_query=True)
-    assert before == after == ["CUSTOM_1"]
-    assert len(calls) == 2
+    found = read_twice(database, ask_directly, second)
+    assert found == (["CUSTOM_1"], ["CUSTOM_1"], 2)
     assert read(database) == ["CUSTOM_1", "CUSTOM_2"]
 
 
@@ -196,16 +188,7 @@ def test_work_with_a_second_query_sees_one_moment(
 def test_work_that_begins_otherwise_has_a_transaction_at_once(
     database: Database, first: Way
 ) -> None:
-    calls: list[int] = []
-
-    def work(connection: sa.Connection) -> tuple[Any, Any]:
-        calls.append(1)
-        before = names(first(connection, NAMES))
-        database.write(lambda other: add(other, "CUSTOM_1"))
-        return before, names(ask_directly(connection, NAMES))
-
-    assert database.read(work, one_query=True) == ([], [])
-    assert len(calls) == 1
+    assert read_twice(database, first, ask_directly) == ([], [], 1)
 
 
 def test_whoever_listens_sees_a_transaction(alone: Database) -> None:
@@ -230,8 +213,8 @@ def test_what_is_known_to_take_more_begins_a_transaction(
     instances: Instances,
 ) -> None:
     one = instances.start()
-    paths(one)
-    one.client.get("/resource_providers?name=host")
+    *_, by_name = paths(one)["/resource_providers"]
+    one.client.get(by_name)
     refused: list[int] = []
 
     class Counted(direct.AnotherQuery):
@@ -240,24 +223,24 @@ def test_what_is_known_to_take_more_begins_a_transaction(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(direct, "AnotherQuery", Counted)
-        one.client.call("GET", "/resource_providers?name=host&required=CUSTOM_NONE")
+        one.client.call("GET", f"{by_name}&required=CUSTOM_NONE")
         one.clock.now = 2 * cache.FOLLOW_EVERY
-        one.client.get("/resource_providers?name=host")
+        one.client.get(by_name)
         assert not refused
         # What another instance has changed cannot be known.
         other = instances.start()
         other.client.call("PUT", "/traits/CUSTOM_NEW")
-        one.client.get("/resource_providers?name=host")
+        one.client.get(by_name)
         assert refused
 
 
-@pytest.mark.parametrize("name", ["host", "%00"])
+@pytest.mark.parametrize("is_searchable", [True, False])
 def test_what_is_due_with_a_request_is_done(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch, name: str
+    instances: Instances, monkeypatch: pytest.MonkeyPatch, is_searchable: bool
 ) -> None:
     one = instances.start()
-    paths(one)
-    one.client.get("/resource_providers?name=host")
+    *_, by_name = paths(one)["/resource_providers"]
+    one.client.get(by_name)
     check_whole = kept.check
     checked: list[bool] = []
 
@@ -268,8 +251,28 @@ def test_what_is_due_with_a_request_is_done(
 
     monkeypatch.setattr(kept, "check", check)
     one.clock.now = 2 * cache.LOOK_EVERY
-    one.client.get(f"/resource_providers?name={name}")
+    one.client.get(by_name if is_searchable else f"{by_name}%00")
     assert checked == [True]
+
+
+def test_what_others_have_changed_is_followed_once(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = instances.start()
+    *_, by_name = paths(one)["/resource_providers"]
+    one.client.get(by_name)
+    follow = kept.follow
+    followed: list[bool] = []
+
+    def note(connection: sa.Connection, *args: Any) -> Kept:
+        followed.append(connection.in_transaction())
+        return follow(connection, *args)
+
+    monkeypatch.setattr(kept, "follow", note)
+    instances.start().client.make_provider()
+    # There is no first query for a name that cannot be searched for.
+    assert one.client.get(f"{by_name}%00") == {"resource_providers": []}
+    assert followed == [True]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -120,17 +120,14 @@ def test_a_lost_connection_is_replaced_by_another_one(
 ) -> None:
     attempts: list[int] = []
 
-    def end(connection: sa.Connection) -> None:
-        connection.execute(sa.select(sa.func.pg_terminate_backend(attempts[0])))
-
     def work(connection: sa.Connection) -> int:
-        attempts.append(connection.scalar(sa.text("SELECT pg_backend_pid()")) or 0)
+        attempts.append(backends.session_of(connection))
         count = 0
         # More than fits into the buffers between the server and us.
         for _ in streaming.stream(connection, numbers(connection, 1_000_000)):
             count += 1
             if count == 1 and len(attempts) == 1:
-                database.read(end)
+                backends.kill(database, attempts[0])
         return count
 
     assert alone.read(work) == 1_000_000
