@@ -100,7 +100,8 @@ class Assignment:
 
     def results(self) -> Iterator[Picks | None]:
         """Yield the picks of each way to take all decisions, and None to pause."""
-        budget = self._search.budget
+        budget, state, decisions = self._search.budget, self._state, self._decisions
+        last = len(decisions) - 1
         branches = [self._branches(0)]
         while branches:
             level = len(branches) - 1
@@ -113,10 +114,10 @@ class Assignment:
             choice = self._choose(level, branches[level])
             if choice is None:
                 del branches[self._leave(level) :]
-            elif level + 1 == len(self._decisions):
-                yield tuple(pick for pick in self._state.picks if pick)
+            elif level == last:
+                yield tuple([pick for pick in state.picks if pick])
                 self._note_answer()
-                self._decisions[level].undo(self._state, choice)
+                decisions[level].undo(state, choice)
             else:
                 self._chosen.append(choice)
                 if self._is_dead_end(level + 1):
@@ -127,8 +128,9 @@ class Assignment:
     def _choose(self, level: int, options: Iterator[Provider]) -> Provider | None:
         """Make the next choice that the rules permit; None if no other is left."""
         tried = 0
+        make, state = self._decisions[level].make, self._state
         for tried, choice in enumerate(options):
-            if self._decisions[level].make(self._state, choice):
+            if make(state, choice):
                 self._search.budget.turn -= 1 + tried // REFUSALS_PER_PICK
                 return choice
         self._search.budget.turn -= tried // REFUSALS_PER_PICK

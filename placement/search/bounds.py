@@ -132,18 +132,16 @@ def are_enough(plan: Plan, domains: Domains) -> bool:
 
     It counts how many times each provider could take the smallest demand.
     """
-    for which in range(len(plan.contended)):
-        amounts, domain_by_id = [], {}
-        for slot in plan.slots:
-            for demanded, amount in slot.demands:
-                if demanded == which:
-                    amounts.append(amount)
-                    domain = domains[slot.number]
-                    domain_by_id[id(domain)] = domain
-        providers = set().union(*domain_by_id.values())
-        least = min(amounts)
-        missing = len(amounts)
-        for provider in providers:
+    for which, (numbers, least) in enumerate(plan.takers):
+        if len(domains[numbers[0]]) >= len(numbers):
+            # Each of these has room for what the slot takes, so for the least as well.
+            continue
+        # Slots with the same want have the same domain.
+        domain_by_id = {id(domains[number]): domains[number] for number in numbers}
+        missing = len(numbers)
+        for provider in dict.fromkeys(
+            itertools.chain.from_iterable(domain_by_id.values())
+        ):
             missing -= plan.room(which, provider) // least
             if missing <= 0:
                 break

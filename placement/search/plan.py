@@ -3,7 +3,8 @@
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot
@@ -72,19 +73,28 @@ class Slot:
     subtrees: tuple[int, ...]
 
 
+class Takers(NamedTuple):
+    """The numbers of the slots that want a contended class, and the least amount."""
+
+    numbers: tuple[int, ...]
+    least: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """The variables of a request, and what constrains them.
 
     A class is ``contended`` if several slots want some of it: only then can one pick
-    leave too little for another. ``subtrees`` has the numbers of the slots that each
-    ``same_subtree`` names. The group without suffix requires ``spread_traits``,
-    whichever of its providers have them.
+    leave too little for another. ``takers`` are these slots, for each such class.
+    ``subtrees`` has the numbers of the slots that each ``same_subtree`` names. The
+    group without suffix requires ``spread_traits``, whichever of its providers have
+    them.
     """
 
     wants: tuple[Want, ...]
     slots: tuple[Slot, ...]
     contended: tuple[str, ...]
+    takers: tuple[Takers, ...]
     subtrees: tuple[tuple[int, ...], ...]
     spread_traits: tuple[frozenset[str], ...]
     nested: bool
@@ -165,6 +175,7 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
         wants=tuple(wants),
         slots=tuple(slots),
         contended=tuple(contended),
+        takers=tuple([_takers(name, demands) for name in contended]),
         subtrees=tuple(subtrees),
         spread_traits=_spread_traits(request),
         nested=request.nested,
@@ -244,6 +255,17 @@ def _demands(
 def _contended(demands: Iterable[Iterable[tuple[str, int]]]) -> list[str]:
     demanding = Counter(name for of_slot in demands for name, _ in of_slot)
     return [name for name, count in demanding.items() if count > 1]
+
+
+def _takers(name: str, demands: Sequence[Sequence[tuple[str, int]]]) -> Takers:
+    taking = [
+        (number, amount)
+        for number, of_slot in enumerate(demands)
+        for demanded, amount in of_slot
+        if demanded == name
+    ]
+    numbers, amounts = zip(*taking, strict=True)
+    return Takers(numbers, min(amounts))
 
 
 def _subtrees(suffixes: list[str], request: Request) -> Iterator[tuple[int, ...]]:

@@ -12,9 +12,23 @@ from placement.search.plan import Plan, Slot
 Domains: TypeAlias = Sequence[Sequence[Provider]]
 
 
+class Leftover(dict[Provider, int]):
+    """How much of a contended class each provider has left: its room, until picked."""
+
+    def __init__(self, plan: Plan, which: int) -> None:
+        super().__init__()
+        self._plan = plan
+        self._which = which
+
+    def __missing__(self, provider: Provider) -> int:
+        room = self[provider] = self._plan.room(self._which, provider)
+        return room
+
+
 class State:
     """The partial assignment at one anchor, and what it leaves for the rest.
 
+    ``left`` is keyed by number of the contended class, and by provider.
     ``picks`` are keyed by number of the slot, None if there is none yet. ``tops``, by
     number of the ``same_subtree``, are the providers chosen as the ancestors of all
     picks that it constrains. ``wanted`` has a bit for each quality that some pick must
@@ -28,10 +42,11 @@ class State:
         self.have = 0
         self.picks: list[Provider | None] = [None] * len(plan.slots)
         self.tops: list[Provider | None] = [None] * len(plan.subtrees)
-        self._reachable = [0] * len(plan.slots)
-        self._following = [0] * len(plan.slots)
+        # These are for wanted bits only.
+        self._reachable: list[int] = []
+        self._following: list[int] = []
         self._choices: list[frozenset[int]] = []
-        self._left: list[dict[Provider, int]] = [{} for _ in plan.contended]
+        self.left = [Leftover(plan, which) for which in range(len(plan.contended))]
         self._used: dict[str, list[Provider]] = {}
         self._had: list[int] = []
         self._domains_before: list[Domains] = []
@@ -41,6 +56,8 @@ class State:
         """Prepare for slots to be served in an order."""
         if not self.wanted:
             return
+        self._reachable = [0] * len(order)
+        self._following = [0] * len(order)
         self._choices = [
             frozenset(self.bits_of(slot, each) for each in self.domains[slot.number])
             for slot in order
@@ -71,11 +88,6 @@ class State:
             bits = self._bits[key] = self.plan.bits_of(slot, provider) & self.wanted
         return bits
 
-    def left_of(self, which: int, provider: Provider) -> int:
-        """Return how much of a contended class a provider has left."""
-        left = self._left[which].get(provider)
-        return self.plan.room(which, provider) if left is None else left
-
     def used_in(self, root_uuid: str) -> Provider | None:
         """Return the provider of a tree from which resources were last taken."""
         used = self._used.get(root_uuid)
@@ -91,7 +103,7 @@ class State:
         """Make a pick."""
         self.picks[slot.number] = provider
         for which, amount in slot.demands:
-            self._left[which][provider] = self.left_of(which, provider) - amount
+            self.left[which][provider] -= amount
         if self.wanted:
             self._had.append(self.have)
             self.have |= self.bits_of(slot, provider)
@@ -102,7 +114,7 @@ class State:
         """Undo the last pick."""
         self.picks[slot.number] = None
         for which, amount in slot.demands:
-            self._left[which][provider] += amount
+            self.left[which][provider] += amount
         if self.wanted:
             self.have = self._had.pop()
         if slot.amounts and not self.plan.nested:
