@@ -138,9 +138,9 @@ def _list_summarised(
     candidates: Sequence[Candidate], snapshot: Snapshot, request: Request
 ) -> Iterator[tuple[Provider, ...]]:
     """Yield the providers to describe: from 1.29, whole trees of those that serve."""
-    used = dict.fromkeys(engine.used_by(candidates))
+    used = engine.used_by(candidates)
     if not request.nested:
-        yield from ((each,) for each in used)
+        yield from ((each,) for each in dict.fromkeys(used))
         return
     for root_uuid, provider in {each.root_uuid: each for each in used}.items():
         if provider.is_alone:

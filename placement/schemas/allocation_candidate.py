@@ -4,9 +4,9 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from placement import errors
 from placement.model.request import Group, Request
@@ -47,6 +47,9 @@ MOST_REMEMBERED = 16_384
 # would keep the summaries of a whole cloud.
 MOST_TREES = 2_048
 LARGEST_TREE = 16
+# How many bytes of a part each such tree has for itself, instead of sharing them: what
+# takes longer than the copying is one part after the other.
+LONGEST_COPY = 512
 # The same for sets of traits, which hosts of a kind share.
 MOST_TRAITS = 4_096
 # Marks their place in a summary: no name contains this character.
@@ -425,9 +428,16 @@ def render(answer: Candidates, view: View) -> Json:
     }
 
 
-# The strings before, between and after the UUIDs in a candidate, and which of its
-# picks have these, by number.
-_Form: TypeAlias = tuple[Sequence[str], Sequence[int]]
+class _Form(NamedTuple):
+    """The text of a candidate: ``strings`` before, between and after the UUIDs.
+
+    ``pieces`` has these as well, and places for the UUIDs between them; ``places`` are
+    their positions, each with the number of the pick whose UUID belongs there.
+    """
+
+    strings: Sequence[str]
+    pieces: list[str]
+    places: Sequence[tuple[int, int]]
 
 
 class _Writer:
@@ -456,16 +466,15 @@ class _Writer:
                 self._met.add(pattern)
                 return self._text(candidate)
             form = self._forms[pattern] = self._form(candidate)
-        strings, numbers = form
         if is_alone:
-            return first.uuid.join(strings)
-        pieces = [""] * (len(strings) + len(numbers))
-        pieces[::2] = strings
-        pieces[1::2] = [providers[number].uuid for number in numbers]
+            return first.uuid.join(form.strings)
+        pieces = form.pieces
+        for place, number in form.places:
+            pieces[place] = providers[number].uuid
         return "".join(pieces)
 
     def _form(self, candidate: Candidate) -> _Form:
-        """Return the strings around the UUIDs, and the numbers of their picks."""
+        """Return the form of all candidates of the same pattern."""
         nameless = {
             provider: replace(provider, uuid=f"<{number}>")
             for number, provider in reversed(list(enumerate(candidate.providers)))
@@ -474,7 +483,8 @@ class _Writer:
             candidate.slots, tuple(map(nameless.__getitem__, candidate.providers))
         )
         parts = PLACE.split(self._text(like))
-        return parts[::2], [int(number) for number in parts[1::2]]
+        places = [(place, int(parts[place])) for place in range(1, len(parts), 2)]
+        return _Form(parts[::2], parts, places)
 
     def _text(self, candidate: Candidate) -> str:
         return json_text.encode(_render_candidate(candidate, self._version)).decode()
@@ -516,38 +526,49 @@ def _summary(provider: Provider, names: tuple[str, ...], resources: Json) -> Jso
 
 def _write_summaries(
     providers: tuple[Provider, ...], names: tuple[str, ...]
-) -> Sequence[bytes]:
+) -> Iterable[bytes]:
     """Return the parts of the encoded summaries of a tree, each after a comma."""
     if len(providers) == 1:
         return _write_summary(providers[0], names)
     if len(providers) <= LARGEST_TREE:
         return _write_together(providers, names)
-    return _write_each(providers, names)
+    each = (_write_summary(provider, names) for provider in providers)
+    return itertools.chain.from_iterable(each)
 
 
-def _write_each(
+@functools.lru_cache(maxsize=MOST_TREES)
+def _write_together(
     providers: tuple[Provider, ...], names: tuple[str, ...]
 ) -> Sequence[bytes]:
-    each = (_write_summary(provider, names) for provider in providers)
-    return tuple(itertools.chain.from_iterable(each))
+    """Return the same for a tree of several, in few parts: long ones may be shared."""
+    each = (_encode_summary(provider, names) for provider in providers)
+    parts = itertools.chain.from_iterable(each)
+    return tuple(
+        part
+        for is_long, parts_alike in itertools.groupby(parts, _is_long)
+        for part in (parts_alike if is_long else (b"".join(parts_alike),))
+    )
 
 
-_write_together = functools.lru_cache(maxsize=MOST_TREES)(_write_each)
+def _is_long(part: bytes) -> bool:
+    return len(part) > LONGEST_COPY
 
 
-@functools.lru_cache(maxsize=MOST_REMEMBERED)
-def _write_summary(provider: Provider, names: tuple[str, ...]) -> Sequence[bytes]:
+def _encode_summary(provider: Provider, names: tuple[str, ...]) -> Sequence[bytes]:
     """Return the parts of the encoded summary of a provider, with its key and a comma.
 
-    It is remembered: a provider never changes, and its next state is another value. The
-    traits are most of it, and hosts of a kind share them, so that part is encoded once
-    for all of them.
+    The traits are most of it, and hosts of a kind share them, so that part is encoded
+    once for all of them.
     """
     summary = _summary(provider, names, _list_resources(provider))
     summary["traits"] = PLACE_OF_TRAITS
     text = json_text.encode({provider.uuid: summary})[1:-1]
     before, _, after = text.partition(TRAITS_GO_HERE)
     return b"," + before, _write_traits(provider.trait_names), after
+
+
+# A provider never changes, and its next state is another value.
+_write_summary = functools.lru_cache(maxsize=MOST_REMEMBERED)(_encode_summary)
 
 
 @functools.lru_cache(maxsize=MOST_TRAITS)
