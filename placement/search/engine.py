@@ -117,7 +117,9 @@ def _generate(
     found = schedule.take_turns(anchors.in_order(), common, depth_first=depth_first)
     if snapshot.sharing:
         found = _without_repeats(found, frozenset(snapshot.sharing))
-    return map(functools.partial(Candidate, made.slots), found)
+    # What ``Candidate(made.slots, picks)`` does, but in C.
+    make = functools.partial(tuple.__new__, Candidate)
+    return map(make, zip(itertools.repeat(made.slots), found, strict=False))
 
 
 def _without_repeats(
@@ -491,7 +493,10 @@ class Anchors:
         for offer, terms, attached in alone.helped:
             if offer.anchor_rules and not self._admits(offer, root):
                 return None
-            domain = _with_attached((), attached, tree)
+            # It can be among these only if it shares.
+            domain = attached
+            if root in self._sharing:
+                domain = _with_attached((), attached, tree)
             if terms.are_met_by(root):
                 domain = (root, *domain)
             if not domain:
