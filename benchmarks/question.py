@@ -118,17 +118,14 @@ def questions(scale: float = 1) -> list[Question]:
             few,
             f"{NUMA}&limit=100",
         ),
-        Question(
-            f"8 of 8 GPUs in 8 groups, {some} hosts, limit=100",
-            "wide",
-            some,
-            f"{_gpus(8)}&limit=100",
-        ),
-        Question(
-            f"9 of 8 GPUs in 9 groups, {some} hosts, limit=100",
-            "wide",
-            some,
-            f"{_gpus(9)}&limit=100",
+        *(
+            Question(
+                f"{groups} of 8 GPUs in {groups} groups, {some} hosts, limit=100",
+                "wide",
+                some,
+                f"{_gpus(groups)}&limit=100",
+            )
+            for groups in (2, 8, 9)
         ),
         Question(
             f"candidates, {many} flat hosts, nothing fits",
