@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -47,9 +47,6 @@ MOST_REMEMBERED = 16_384
 # would keep the summaries of a whole cloud.
 MOST_TREES = 2_048
 LARGEST_TREE = 16
-# How many bytes of a part each such tree has for itself, instead of sharing them: what
-# takes longer than the copying is one part after the other.
-LONGEST_COPY = 512
 # The same for sets of traits, which hosts of a kind share.
 MOST_TRAITS = 4_096
 # Marks their place in a summary: no name contains this character.
@@ -436,7 +433,7 @@ class _Form(NamedTuple):
     """
 
     strings: Sequence[str]
-    pieces: list[str]
+    pieces: Sequence[str]
     places: Sequence[tuple[int, int]]
 
 
@@ -468,7 +465,7 @@ class _Writer:
             form = self._forms[pattern] = self._form(candidate)
         if is_alone:
             return first.uuid.join(form.strings)
-        pieces = form.pieces
+        pieces = list(form.pieces)
         for place, number in form.places:
             pieces[place] = providers[number].uuid
         return "".join(pieces)
@@ -526,49 +523,38 @@ def _summary(provider: Provider, names: tuple[str, ...], resources: Json) -> Jso
 
 def _write_summaries(
     providers: tuple[Provider, ...], names: tuple[str, ...]
-) -> Iterable[bytes]:
+) -> Sequence[bytes]:
     """Return the parts of the encoded summaries of a tree, each after a comma."""
     if len(providers) == 1:
         return _write_summary(providers[0], names)
     if len(providers) <= LARGEST_TREE:
         return _write_together(providers, names)
-    each = (_write_summary(provider, names) for provider in providers)
-    return itertools.chain.from_iterable(each)
+    return _write_each(providers, names)
 
 
-@functools.lru_cache(maxsize=MOST_TREES)
-def _write_together(
+def _write_each(
     providers: tuple[Provider, ...], names: tuple[str, ...]
 ) -> Sequence[bytes]:
-    """Return the same for a tree of several, in few parts: long ones may be shared."""
-    each = (_encode_summary(provider, names) for provider in providers)
-    parts = itertools.chain.from_iterable(each)
-    return tuple(
-        part
-        for is_long, parts_alike in itertools.groupby(parts, _is_long)
-        for part in (parts_alike if is_long else (b"".join(parts_alike),))
-    )
+    each = (_write_summary(provider, names) for provider in providers)
+    return tuple(itertools.chain.from_iterable(each))
 
 
-def _is_long(part: bytes) -> bool:
-    return len(part) > LONGEST_COPY
+_write_together = functools.lru_cache(maxsize=MOST_TREES)(_write_each)
 
 
-def _encode_summary(provider: Provider, names: tuple[str, ...]) -> Sequence[bytes]:
+@functools.lru_cache(maxsize=MOST_REMEMBERED)
+def _write_summary(provider: Provider, names: tuple[str, ...]) -> Sequence[bytes]:
     """Return the parts of the encoded summary of a provider, with its key and a comma.
 
-    The traits are most of it, and hosts of a kind share them, so that part is encoded
-    once for all of them.
+    It is remembered: a provider never changes, and its next state is another value. The
+    traits are most of it, and hosts of a kind share them, so that part is encoded once
+    for all of them.
     """
     summary = _summary(provider, names, _list_resources(provider))
     summary["traits"] = PLACE_OF_TRAITS
     text = json_text.encode({provider.uuid: summary})[1:-1]
     before, _, after = text.partition(TRAITS_GO_HERE)
     return b"," + before, _write_traits(provider.trait_names), after
-
-
-# A provider never changes, and its next state is another value.
-_write_summary = functools.lru_cache(maxsize=MOST_REMEMBERED)(_encode_summary)
 
 
 @functools.lru_cache(maxsize=MOST_TRAITS)

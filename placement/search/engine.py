@@ -494,9 +494,7 @@ class Anchors:
             if offer.anchor_rules and not self._admits(offer, root):
                 return None
             # It can be among these only if it shares.
-            domain = attached
-            if root in self._sharing:
-                domain = _with_attached((), attached, tree)
+            domain = _with_attached((), attached, tree) if root.shares else attached
             if terms.are_met_by(root):
                 domain = (root, *domain)
             if not domain:

@@ -15,6 +15,8 @@ Domains: TypeAlias = Sequence[Sequence[Provider]]
 class Leftover(dict[Provider, int]):
     """How much of a contended class each provider has left: its room, until picked."""
 
+    __slots__ = ("_plan", "_which")
+
     def __init__(self, plan: Plan, which: int) -> None:
         super().__init__()
         self._plan = plan

@@ -111,22 +111,6 @@ def test_a_tree_is_summarised_anew_only_when_it_has_changed() -> None:
     assert summaries.keys() == {each.uuid for tree in trees for each in tree}
 
 
-def test_trees_share_long_parts_of_their_summaries_and_have_few_parts() -> None:
-    traits = tuple(f"CUSTOM_TRAIT_{number}" for number in range(70))
-    trees = [
-        (replace(provider(root), trait_names=traits), provider(root + 1))
-        for root in (0, 2)
-    ]
-    first, second = (tuple(wire._write_summaries(tree, NAMES)) for tree in trees)
-    assert len(first) == len(second) == 3
-    assert first[1] is second[1]
-    for parts, tree in zip((first, second), trees, strict=True):
-        summaries = json.loads(b"{" + b"".join(parts)[1:] + b"}")
-        assert [each["traits"] for each in summaries.values()] == [
-            list(each.trait_names) for each in tree
-        ]
-
-
 def test_a_list_encodes_only_providers_that_have_changed() -> None:
     providers = [provider(number) for number in range(1_000)]
     view = View(MAXIMUM)
