@@ -339,6 +339,15 @@ def test_sharing_providers_are_not_combined_anew_at_each_anchor() -> None:
     assert tally.picks <= 5 + 5**2 + 5**3
 
 
+def test_a_sharing_provider_with_less_room_now_is_looked_at_as_it_is() -> None:
+    snapshot = shared_cloud(0)
+    host = snapshot.trees[0].root
+    full = {"GPU": InventoryUsage(100, used=100)}
+    now = Tree((dataclasses.replace(host, inventories=full),), host.aggregates)
+    (domain,) = engine.Firsts(snapshot, Request(groups(1))).domains(now)
+    assert [each.uuid for each in domain] == ["s1", "s2", "s3", "s4"]
+
+
 def test_every_tree_that_sharing_providers_serve_is_one_that_serves() -> None:
     answers = engine.serving(shared_cloud(20), Request(groups(3)))
     assert [serves for _, serves in answers] == [True] * 25
