@@ -139,9 +139,7 @@ def are_enough(plan: Plan, domains: Domains) -> bool:
         # Slots with the same want have the same domain.
         domain_by_id = {id(domains[number]): domains[number] for number in numbers}
         missing = len(numbers)
-        for provider in dict.fromkeys(
-            itertools.chain.from_iterable(domain_by_id.values())
-        ):
+        for provider in set().union(*domain_by_id.values()):
             missing -= plan.room(which, provider) // least
             if missing <= 0:
                 break
