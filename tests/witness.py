@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.model import entry
 from placement.objects.journal import keeping, recording
-from placement_foundation.database import engine, storage
+from placement_foundation.database import engine
 
 # Tables, and the beginnings of the types of entries that say that their rows changed.
 # Projects, users, consumer types and aggregates are in no entries but those of what
@@ -103,7 +103,7 @@ class Witness:
 
 def _is_noted(connection: sa.Connection, table: str) -> bool:
     """Return whether the transaction has noted entries that say so."""
-    notes = connection.get_execution_options().get(storage.NOTES, {})
+    notes = getattr(connection, "notes", {})
     pending = notes.get(recording._PENDING)
     if pending is None:
         return False

@@ -11,57 +11,14 @@ from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
+from placement_foundation.database.connection import one_query
+
 _Query: TypeAlias = sa.Select[*tuple[Any, ...]] | sa.CompoundSelect[*tuple[Any, ...]]
 # A name, and the length of the list if the value is one.
 _Parameter: TypeAlias = tuple[str, int | None]
 
-# The option of a connection that may execute one query without a transaction.
-ONE_QUERY = "one query"
 # A query with a longer list takes its time anyway; for each length there is a text.
 LONGEST_LIST = 4
-
-
-class AnotherQuery(BaseException):
-    """One query was executed without a transaction, and now there is another one.
-
-    Only who lets the work begin again may catch it: the connection is of no use any
-    more.
-    """
-
-
-class OneQuery:
-    """Lets the driver execute the first query of a connection without a transaction.
-
-    That is as good as one with a single query. A second query would see another moment,
-    so it is refused, and all of the work has to be done again in a transaction. What
-    SQLAlchemy executes always has one.
-
-    :param begin_nothing: keeps the driver from beginning a transaction by itself
-    """
-
-    def __init__(
-        self, begin_nothing: Callable[[sa.Connection], None] | None = None
-    ) -> None:
-        self._begin_nothing = begin_nothing
-        self._is_executed = False
-
-    def execute_next(self, connection: sa.Connection) -> None:
-        """Make ready for the query.
-
-        :raises AnotherQuery: it was executed
-        """
-        self.check()
-        if self._begin_nothing:
-            self._begin_nothing(connection)
-        self._is_executed = True
-
-    def check(self) -> None:
-        """Check that a transaction can still see all that was seen before.
-
-        :raises AnotherQuery: the query was executed
-        """
-        if self._is_executed:
-            raise AnotherQuery
 
 
 def fetch_all(
@@ -89,11 +46,10 @@ def fetch_all(
     ):
         return connection.execute(query, parameters).all()
     if not connection.in_transaction():
-        one_query = connection.get_execution_options().get(ONE_QUERY)
-        if one_query is None:
-            connection.begin()
+        if alone := one_query(connection):
+            alone.execute_next(connection)
         else:
-            one_query.execute_next(connection)
+            connection.begin()
     prepared = _prepare(query, connection.dialect, shape)
     values = prepared.arrange(parameters)
     rows: Sequence[Any] = _run(connection, prepared.text, values, prepared.read)

@@ -15,6 +15,12 @@ from oslo_db.sqlalchemy import engines, exc_filters
 from oslo_log import log
 
 from placement_foundation.database import digest, direct, trouble
+from placement_foundation.database.connection import (
+    Connection,
+    OneQuery,
+    one_query,
+    opening,
+)
 from placement_foundation.option import DatabaseSettings
 
 LOG = log.getLogger(__name__)
@@ -55,8 +61,8 @@ AUTOCOMMIT, UNKNOWN = "AUTOCOMMIT", "unknown"
 # How long after its last use a connection is trusted without asking the server, in
 # seconds. Should it be lost nevertheless, the transaction begins again.
 TRUSTED = 1.0
-# The option of a connection that says what begins its transaction. On PostgreSQL, the
-# connection to the server remembers by this key what its driver was told last.
+# On PostgreSQL, the connection to the server remembers by this key what its driver was
+# told last.
 OPENING = "opening"
 # How much longer than the server's own limit a client waits before it hangs up, in
 # seconds.
@@ -302,31 +308,31 @@ def listen(engine: sa.Engine) -> None:
             sa.event.listen(engine, "begin", listener)
 
 
-def opening(engine: sa.Engine, kind: str) -> dict[str, str | None]:
-    """Return the options of a connection for a transaction of a reader or a writer."""
+def for_transaction(engine: sa.Engine, kind: str) -> Connection:
+    """Return a connection for a transaction of a reader or a writer."""
     name = engine.dialect.name.replace("mariadb", "mysql")
-    return {OPENING: kind if name == "postgresql" else PREAMBLE.get((name, kind))}
+    begun_by = kind if name == "postgresql" else PREAMBLE.get((name, kind))
+    return Connection(engine, begun_by)
 
 
-def one_query(engine: sa.Engine) -> dict[str, direct.OneQuery]:
-    """Return the options of a connection whose first query may need no transaction.
+def for_one_query(engine: sa.Engine) -> Connection:
+    """Return a connection of a reader whose first query may need no transaction.
 
     That takes one round trip instead of three: BEGIN and COMMIT are left out. With
     MySQL it takes two: a transaction has begun with the query, and has to be ended.
     """
-    if engine.dialect.driver == "psycopg2":
-        # It would send statements each time that this changes.
-        return {}
-    driver_begins = engine.dialect.name == "postgresql"
-    begin_nothing = _begin_nothing if driver_begins else None
-    return {direct.ONE_QUERY: direct.OneQuery(begin_nothing)}
+    found = for_transaction(engine, READ)
+    # The other driver would send statements each time that this changes.
+    if engine.dialect.driver != "psycopg2":
+        driver_begins = engine.dialect.name == "postgresql"
+        found.one_query = OneQuery(_begin_nothing if driver_begins else None)
+    return found
 
 
 def _check_first(connection: sa.Connection) -> None:
     """Refuse to begin a transaction after a query that was executed without one."""
-    one_query = connection.get_execution_options().get(direct.ONE_QUERY)
-    if one_query:
-        one_query.check()
+    if alone := one_query(connection):
+        alone.check()
 
 
 def _begin_nothing(connection: sa.Connection) -> None:
@@ -339,7 +345,7 @@ def _begin_postgresql(connection: sa.Connection) -> None:
 
     SQLAlchemy would tell it before each transaction, and tell it otherwise afterwards.
     """
-    _tell_postgresql(connection, connection.get_execution_options().get(OPENING))
+    _tell_postgresql(connection, opening(connection))
 
 
 def _tell_postgresql(connection: sa.Connection, kind: str | None) -> None:
@@ -364,7 +370,7 @@ def _tell_postgresql(connection: sa.Connection, kind: str | None) -> None:
 
 
 def _begin(connection: sa.Connection) -> None:
-    statement = connection.get_execution_options().get(OPENING)
+    statement = opening(connection)
     if statement is None:
         return
     driven: Any = connection.connection.dbapi_connection

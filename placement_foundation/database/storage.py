@@ -6,7 +6,6 @@ import functools
 import random
 import threading
 import time
-import types
 from collections.abc import (
     Callable,
     Collection,
@@ -15,7 +14,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -24,6 +23,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from placement_foundation import errors, precedence
 from placement_foundation.database import direct, engine, trouble
+from placement_foundation.database.connection import BEGAN, AnotherQuery, Connection
 from placement_foundation.observing import telemetry
 from placement_foundation.option import DatabaseSettings
 
@@ -45,14 +45,8 @@ UNHURRIED = 3600
 AT_END = "at end"
 # The key of what is to be done once it has committed, among the notes on a transaction.
 AFTERWARDS = "afterwards"
-# The option of a connection that has the notes on its transaction.
-NOTES = "notes"
 # The key of what is to be closed before a transaction ends, among the notes on it.
 OPEN = "open"
-# The key of the moment before a transaction began, among the notes on it.
-BEGAN = "began"
-# Of a connection that needs no more than each has.
-NO_OPTIONS: Mapping[str, object] = types.MappingProxyType({})
 # The longest pause before a transaction is run again, in seconds.
 LONGEST_PAUSE = 1.0
 
@@ -172,15 +166,8 @@ def _deletion(column: orm.InstrumentedAttribute[Any]) -> sa.Delete:
 
 
 def notes(connection: sa.Connection) -> dict[Any, Any]:
-    """Return the notes on the transaction that a connection is in.
-
-    The notes end with the transaction: another attempt does not find them. They are an
-    execution option, since each transaction has its own ``Connection``;
-    ``Connection.info`` would go back to the pool, and the next transaction would find
-    it.
-    """
-    noted: dict[Any, Any] = connection.get_execution_options()[NOTES]
-    return noted
+    """Return the notes on the transaction of a connection, which end with it."""
+    return cast(Connection, connection).notes
 
 
 def began(connection: sa.Connection) -> float:
@@ -372,16 +359,17 @@ class Database:
 
     def _read_quickly(self, work: Callable[[sa.Connection], T]) -> T:
         try:
-            return self._read_once(work, engine.one_query(self.engine))
-        except direct.AnotherQuery:
+            return self._read_with(engine.for_one_query(self.engine), work)
+        except AnotherQuery:
             return self._read_once(work)
 
-    def _read_once(
-        self,
-        work: Callable[[sa.Connection], T],
-        options: Mapping[str, object] = NO_OPTIONS,
+    def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
+        return self._read_with(engine.for_transaction(self.engine, engine.READ), work)
+
+    def _read_with(
+        self, connection: Connection, work: Callable[[sa.Connection], T]
     ) -> T:
-        with self._connect(engine.READ, options) as connection:
+        with connection:
             result = self._do(work, connection)
             if self.engine.dialect.driver == "psycopg":
                 # After a rollback it forgets which statements the server has prepared,
@@ -390,9 +378,10 @@ class Database:
             return result
 
     def _write_once(self, work: Callable[[sa.Connection], T]) -> T:
-        with self._connect(engine.WRITE) as connection:
+        connection = engine.for_transaction(self.engine, engine.WRITE)
+        with connection:
             result = self._do(work, connection)
-            for final in notes(connection).get(AT_END, ()):
+            for final in connection.notes.get(AT_END, ()):
                 final(connection)
             try:
                 connection.commit()
@@ -404,34 +393,22 @@ class Database:
                     # It may have been committed, so it is not run again.
                     raise _unavailable() from exc
                 raise
-            for each in notes(connection).get(AFTERWARDS, ()):
+            for each in connection.notes.get(AFTERWARDS, ()):
                 each()
             return result
 
-    def _do(self, work: Callable[[sa.Connection], T], connection: sa.Connection) -> T:
+    def _do(self, work: Callable[[sa.Connection], T], connection: Connection) -> T:
+        """Do work with a new connection: the first statement begins the transaction.
+
+        Whatever is not committed when the connection is closed is rolled back.
+        """
+        for opening in self.openings.values():
+            opening(connection)
         try:
             return work(connection)
         finally:
-            for close in notes(connection).get(OPEN, ()):
+            for close in connection.notes.get(OPEN, ()):
                 close()
-
-    def _connect(
-        self, kind: str, further: Mapping[str, object] = NO_OPTIONS
-    ) -> sa.Connection:
-        """Return a connection for one transaction of a kind, with its notes.
-
-        The first statement begins the transaction. Whatever is not committed when the
-        connection is closed is rolled back.
-        """
-        options = {
-            NOTES: {BEGAN: time.monotonic()},
-            **engine.opening(self.engine, kind),
-            **further,
-        }
-        connection = self.engine.connect().execution_options(**options)
-        for opening in self.openings.values():
-            opening(connection)
-        return connection
 
 
 def _give_up(exc: Exception) -> errors.ServiceError:

@@ -14,7 +14,7 @@ from placement.db import models
 from placement.forest import cache, kept
 from placement.forest.kept import Kept
 from placement.routes import ROUTES
-from placement_foundation.database import direct, streaming, trouble
+from placement_foundation.database import connection, direct, streaming, trouble
 from placement_foundation.database.storage import Database
 from tests import backends
 from tests.client import new_uuid
@@ -217,12 +217,12 @@ def test_what_is_known_to_take_more_begins_a_transaction(
     one.client.get(by_name)
     refused: list[int] = []
 
-    class Counted(direct.AnotherQuery):
+    class Counted(connection.AnotherQuery):
         def __init__(self) -> None:
             refused.append(1)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(direct, "AnotherQuery", Counted)
+        patch.setattr(connection, "AnotherQuery", Counted)
         one.client.call("GET", f"{by_name}&required=CUSTOM_NONE")
         one.clock.now = 2 * cache.FOLLOW_EVERY
         one.client.get(by_name)

@@ -12,6 +12,7 @@ from oslo_db import exception as db_exc
 from placement.db import models
 from placement_foundation import errors
 from placement_foundation.database import storage
+from placement_foundation.database.connection import BEGAN
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
 from tests import backends
@@ -29,7 +30,7 @@ def count(database: Database) -> int:
 def note(connection: sa.Connection) -> dict[object, object]:
     """Return a copy of the notes, and add to them."""
     noted = storage.notes(connection)
-    found = {key: value for key, value in noted.items() if key != storage.BEGAN}
+    found = {key: value for key, value in noted.items() if key != BEGAN}
     connection.execute(COUNT)
     storage.notes(connection)["noted"] = True
     return found

@@ -15,7 +15,6 @@ import webob
 
 from placement import app, conf, errors, policy
 from placement.operation import Call, context_of
-from placement_foundation.database import storage
 from placement_foundation.http import thread_limit
 from placement_foundation.http.application import Application, Table
 from placement_foundation.http.operation import Operation, Reply
@@ -29,8 +28,8 @@ NAMED = Schema({"type": "object", "required": ["name"]})
 class NoConnection:
     """Stands in for a connection that is only asked for its notes."""
 
-    def get_execution_options(self) -> dict[str, Any]:
-        return {storage.NOTES: {}}
+    def __init__(self) -> None:
+        self.notes: dict[Any, Any] = {}
 
 
 class NoDatabase:

@@ -135,6 +135,7 @@ INNER = {
         {"storage"},
         {"engine"},
         {"trouble", "column", "digest", "direct"},
+        {"connection"},
     ],
     FOUNDATION / "serving": [
         {"upgrade"},
