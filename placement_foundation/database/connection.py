@@ -6,9 +6,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-# The key of the moment before a transaction began, among the notes on it.
-BEGAN = "began"
-
 
 class AnotherQuery(BaseException):
     """One query was executed without a transaction, and now there is another one.
@@ -54,28 +51,34 @@ class OneQuery:
 
 
 class Connection(sa.Connection):
-    """A connection for one transaction.
+    """A connection of the pool, for one transaction, which the first statement begins.
 
-    ``opening`` says what begins it. ``notes`` end with it: another attempt does not
-    find them, nor does the next transaction with the same connection of the pool.
+    Whatever is not committed when it is closed is rolled back.
 
-    :param one_query: what lets it execute one query without a transaction
+    ``made_at`` is when it was made, by ``time.monotonic``. ``notes`` end with the
+    transaction: another attempt does not find them, nor does the next transaction with
+    the same connection of the pool.
+
+    :param begun_by: the statement that begins the transaction, or its kind if the
+        driver sends that statement; None if nothing needs to be said
+    :param one_query: lets it execute one query without a transaction
     """
 
     def __init__(
-        self, engine: sa.Engine, opening: str | None, one_query: OneQuery | None = None
+        self, engine: sa.Engine, begun_by: str | None, one_query: OneQuery | None = None
     ) -> None:
-        self.notes: dict[Any, Any] = {BEGAN: time.monotonic()}
-        self.opening = opening
+        self.made_at = time.monotonic()
+        self.notes: dict[Any, Any] = {}
+        self.begun_by = begun_by
         self.one_query = one_query
         super().__init__(engine)
 
 
-def opening(connection: sa.Connection) -> str | None:
+def begun_by_of(connection: sa.Connection) -> str | None:
     """Return what begins the transaction of a connection, if it says so."""
-    return connection.opening if isinstance(connection, Connection) else None
+    return connection.begun_by if isinstance(connection, Connection) else None
 
 
-def one_query(connection: sa.Connection) -> OneQuery | None:
+def one_query_of(connection: sa.Connection) -> OneQuery | None:
     """Return what lets a connection execute one query without a transaction."""
     return connection.one_query if isinstance(connection, Connection) else None

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
-from placement_foundation.database.connection import one_query
+from placement_foundation.database.connection import one_query_of
 
 _Query: TypeAlias = sa.Select[*tuple[Any, ...]] | sa.CompoundSelect[*tuple[Any, ...]]
 # A name, and the length of the list if the value is one.
@@ -46,8 +46,8 @@ def fetch_all(
     ):
         return connection.execute(query, parameters).all()
     if not connection.in_transaction():
-        if alone := one_query(connection):
-            alone.execute_next(connection)
+        if one_query := one_query_of(connection):
+            one_query.execute_next(connection)
         else:
             connection.begin()
     prepared = _prepare(query, connection.dialect, shape)

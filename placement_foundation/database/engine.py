@@ -18,8 +18,8 @@ from placement_foundation.database import digest, direct, trouble
 from placement_foundation.database.connection import (
     Connection,
     OneQuery,
-    one_query,
-    opening,
+    begun_by_of,
+    one_query_of,
 )
 from placement_foundation.option import DatabaseSettings
 
@@ -63,7 +63,7 @@ AUTOCOMMIT, UNKNOWN = "AUTOCOMMIT", "unknown"
 TRUSTED = 1.0
 # On PostgreSQL, the connection to the server remembers by this key what its driver was
 # told last.
-OPENING = "opening"
+BEGUN_BY = "begun by"
 # How much longer than the server's own limit a client waits before it hangs up, in
 # seconds.
 GRACE = 5
@@ -193,7 +193,7 @@ def _limit_silence(engine: sa.Engine, seconds: float) -> None:
     """
     import psycopg
 
-    class Connection(psycopg.Connection[Any]):
+    class Impatient(psycopg.Connection[Any]):
         def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
             hurried = _hurry(self, gen, seconds, psycopg.OperationalError)
             return super().wait(hurried, *args, **options)
@@ -202,7 +202,7 @@ def _limit_silence(engine: sa.Engine, seconds: float) -> None:
     def connect_impatiently(
         dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]
     ) -> Any:
-        return Connection.connect(*arguments, **options)
+        return Impatient.connect(*arguments, **options)
 
 
 def _hurry(
@@ -301,18 +301,20 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
 
 
 def listen(engine: sa.Engine) -> None:
-    """Let the transactions of an engine begin as ``opening`` says."""
+    """Let the transactions of an engine begin as their connections say."""
     begin = _begin_postgresql if engine.dialect.name == "postgresql" else _begin
     for listener in (_check_first, begin):
         if not sa.event.contains(engine, "begin", listener):
             sa.event.listen(engine, "begin", listener)
 
 
-def for_transaction(engine: sa.Engine, kind: str) -> Connection:
-    """Return a connection for a transaction of a reader or a writer."""
+def for_transaction(
+    engine: sa.Engine, kind: str, one_query: OneQuery | None = None
+) -> Connection:
+    """Return a connection of a reader or a writer, which the caller has to close."""
     name = engine.dialect.name.replace("mariadb", "mysql")
     begun_by = kind if name == "postgresql" else PREAMBLE.get((name, kind))
-    return Connection(engine, begun_by)
+    return Connection(engine, begun_by, one_query)
 
 
 def for_one_query(engine: sa.Engine) -> Connection:
@@ -321,18 +323,19 @@ def for_one_query(engine: sa.Engine) -> Connection:
     That takes one round trip instead of three: BEGIN and COMMIT are left out. With
     MySQL it takes two: a transaction has begun with the query, and has to be ended.
     """
-    found = for_transaction(engine, READ)
-    # The other driver would send statements each time that this changes.
-    if engine.dialect.driver != "psycopg2":
-        driver_begins = engine.dialect.name == "postgresql"
-        found.one_query = OneQuery(_begin_nothing if driver_begins else None)
-    return found
+    if engine.dialect.driver == "psycopg2":
+        # It would send statements each time that a query without a transaction follows
+        # one with it, or the other way round.
+        return for_transaction(engine, READ)
+    driver_begins = engine.dialect.name == "postgresql"
+    begin_nothing = _begin_nothing if driver_begins else None
+    return for_transaction(engine, READ, OneQuery(begin_nothing))
 
 
 def _check_first(connection: sa.Connection) -> None:
     """Refuse to begin a transaction after a query that was executed without one."""
-    if alone := one_query(connection):
-        alone.check()
+    if one_query := one_query_of(connection):
+        one_query.check()
 
 
 def _begin_nothing(connection: sa.Connection) -> None:
@@ -345,16 +348,16 @@ def _begin_postgresql(connection: sa.Connection) -> None:
 
     SQLAlchemy would tell it before each transaction, and tell it otherwise afterwards.
     """
-    _tell_postgresql(connection, opening(connection))
+    _tell_postgresql(connection, begun_by_of(connection))
 
 
 def _tell_postgresql(connection: sa.Connection, kind: str | None) -> None:
     """Tell the driver how a transaction of a kind begins, if it was told otherwise."""
     proxied = connection.connection
-    if proxied.info.get(OPENING) == kind:
+    if proxied.info.get(BEGUN_BY) == kind:
         return
     # If this is interrupted, the driver has to be told, whatever comes next.
-    proxied.info[OPENING] = UNKNOWN
+    proxied.info[BEGUN_BY] = UNKNOWN
     dialect: Any = connection.dialect
     driven = proxied.dbapi_connection
     if kind == AUTOCOMMIT:
@@ -366,11 +369,11 @@ def _tell_postgresql(connection: sa.Connection, kind: str | None) -> None:
         isolation, reads_only = BEGINNINGS[kind]
         dialect.set_isolation_level(driven, isolation)
         dialect.set_readonly(driven, reads_only)
-    proxied.info[OPENING] = kind
+    proxied.info[BEGUN_BY] = kind
 
 
 def _begin(connection: sa.Connection) -> None:
-    statement = opening(connection)
+    statement = begun_by_of(connection)
     if statement is None:
         return
     driven: Any = connection.connection.dbapi_connection

@@ -23,7 +23,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from placement_foundation import errors, precedence
 from placement_foundation.database import direct, engine, trouble
-from placement_foundation.database.connection import BEGAN, AnotherQuery, Connection
+from placement_foundation.database.connection import AnotherQuery, Connection
 from placement_foundation.observing import telemetry
 from placement_foundation.option import DatabaseSettings
 
@@ -166,7 +166,10 @@ def _deletion(column: orm.InstrumentedAttribute[Any]) -> sa.Delete:
 
 
 def notes(connection: sa.Connection) -> dict[Any, Any]:
-    """Return the notes on the transaction of a connection, which end with it."""
+    """Return the notes on a transaction, which end with it.
+
+    :param connection: one that a ``Database`` gives
+    """
     return cast(Connection, connection).notes
 
 
@@ -175,8 +178,7 @@ def began(connection: sa.Connection) -> float:
 
     It sees everything that was committed until then.
     """
-    moment: float = notes(connection)[BEGAN]
-    return moment
+    return cast(Connection, connection).made_at
 
 
 def at_end(connection: sa.Connection, work: Callable[[sa.Connection], None]) -> None:
@@ -398,10 +400,7 @@ class Database:
             return result
 
     def _do(self, work: Callable[[sa.Connection], T], connection: Connection) -> T:
-        """Do work with a new connection: the first statement begins the transaction.
-
-        Whatever is not committed when the connection is closed is rolled back.
-        """
+        """Do work with a new connection, and close what it leaves open."""
         for opening in self.openings.values():
             opening(connection)
         try:

@@ -14,7 +14,8 @@ from placement.db import models
 from placement.forest import cache, kept
 from placement.forest.kept import Kept
 from placement.routes import ROUTES
-from placement_foundation.database import connection, direct, streaming, trouble
+from placement_foundation.database import connection as connections
+from placement_foundation.database import direct, streaming, trouble
 from placement_foundation.database.storage import Database
 from tests import backends
 from tests.client import new_uuid
@@ -217,12 +218,12 @@ def test_what_is_known_to_take_more_begins_a_transaction(
     one.client.get(by_name)
     refused: list[int] = []
 
-    class Counted(connection.AnotherQuery):
+    class Counted(connections.AnotherQuery):
         def __init__(self) -> None:
             refused.append(1)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connection, "AnotherQuery", Counted)
+        patch.setattr(connections, "AnotherQuery", Counted)
         one.client.call("GET", f"{by_name}&required=CUSTOM_NONE")
         one.clock.now = 2 * cache.FOLLOW_EVERY
         one.client.get(by_name)

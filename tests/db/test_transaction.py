@@ -12,7 +12,6 @@ from oslo_db import exception as db_exc
 from placement.db import models
 from placement_foundation import errors
 from placement_foundation.database import storage
-from placement_foundation.database.connection import BEGAN
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
 from tests import backends
@@ -29,27 +28,38 @@ def count(database: Database) -> int:
 
 def note(connection: sa.Connection) -> dict[object, object]:
     """Return a copy of the notes, and add to them."""
-    noted = storage.notes(connection)
-    found = {key: value for key, value in noted.items() if key != BEGAN}
+    found = dict(storage.notes(connection))
     connection.execute(COUNT)
     storage.notes(connection)["noted"] = True
     return found
 
 
-@pytest.mark.parametrize(
-    "run",
-    [
-        Database.read,
-        Database.write,
-        Database.look,
-    ],
-)
+RUNS = pytest.mark.parametrize("run", [Database.read, Database.write, Database.look])
+
+
+@RUNS
 def test_notes_end_with_their_transaction(
     database: Database, run: Callable[[Database, object], object]
 ) -> None:
     # The pool gives the same connection again.
     for _ in range(3):
         assert run(database, note) == {}
+
+
+@RUNS
+def test_a_connection_is_given_back_if_an_opening_fails(
+    database: Database, run: Callable[[Database, object], object]
+) -> None:
+    def fail(connection: sa.Connection) -> None:
+        raise LookupError
+
+    database.openings["failing"] = fail
+    # What was raised refers to the connection, which nobody else closes, either.
+    with pytest.raises(LookupError) as raised:
+        run(database, note)
+    pool = database.engine.pool
+    assert isinstance(pool, sa.QueuePool)
+    assert pool.checkedout() == 0, raised
 
 
 def test_another_attempt_finds_no_notes_of_the_one_that_failed(
