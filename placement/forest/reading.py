@@ -142,8 +142,9 @@ _AGGREGATES_OF_EACH = _of_each(_AGGREGATES, _aggregate.resource_provider_id)
 def _together(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """Select all about few providers: a row for each inventory, or one without.
 
-    That is faster than several queries. Without MATERIALIZED, PostgreSQL joins the
-    strings of a provider again for each of its rows.
+    That is faster than several queries. The hints keep the database from joining the
+    strings of a provider again for each of its rows; MariaDB needs none. The rows are
+    in no order: whoever reads them sorts so few faster.
     """
     few = (
         _PROVIDERS.add_columns(
@@ -152,13 +153,12 @@ def _together(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
         )
         .where(wanted)
         .order_by(None)
+        .suffix_with("LIMIT -1", dialect="sqlite")
         .cte("few")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
-    return (
-        sa.select(*few.c, *_INVENTORY_COLUMNS, USED)
-        .outerjoin_from(few, _inventory, _inventory.resource_provider_id == few.c.id)
-        .order_by(few.c.id, _inventory.resource_class_id)
+    return sa.select(*few.c, *_INVENTORY_COLUMNS, USED).outerjoin_from(
+        few, _inventory, _inventory.resource_provider_id == few.c.id
     )
 
 
@@ -172,6 +172,9 @@ values_of = operator.attrgetter(*_PROVIDER_FIELDS)
 _INVENTORIES_AT = _PROVIDER_FIELDS.index("inventories")
 # How many columns a row of an inventory has before its fields.
 _BEFORE_FIELDS = 3
+# How many joined strings are remembered, with the values that are made of them: a cloud
+# has few different ones, and a change of a provider seldom changes them.
+MOST_STRINGS = 4096
 
 
 class _Found(NamedTuple):
@@ -221,7 +224,11 @@ def _read_all(connection: sa.Connection) -> _Found:
 def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
     """Read the rows of the providers of some trees."""
     wanted = {"root_ids": sorted(root_ids)}
-    rows = direct.fetch_all(connection, _OF_SOME, wanted)
+    # By provider and resource class. Only who has no inventory has no class.
+    rows = sorted(
+        direct.fetch_all(connection, _OF_SOME, wanted),
+        key=operator.itemgetter(0, _WIDTH + 2),
+    )
     return _Found(
         {row[0]: _Row._make(row[:_WIDTH]) for row in rows},
         [(row[0], row[_WIDTH]) for row in rows],
@@ -244,7 +251,7 @@ class _Loader:
         known = self._found.providers
         rows = {key: row for key, row in known.items() if row.root_id in known}
         # Many providers have the same, and share the values to save memory.
-        traits = _parsed(self._found.traits, self._parse_traits)
+        traits = _parsed(self._found.traits, _parser_of_traits(self._vocabulary))
         aggregates = _parsed(self._found.aggregates, _parse_aggregates)
         held = self._inventories()
         trees = {}
@@ -310,19 +317,29 @@ class _Loader:
             for key, each in times.items()
         }
 
-    def _parse_traits(self, joined: str) -> _Names:
-        names = self._vocabulary.in_order(map(int, joined.split(SEPARATOR)))
-        return names, frozenset(names)
-
 
 def _parsed(
     texts: Iterable[Sequence[Any]], parse: Callable[[str], _Names]
 ) -> dict[int, _Names]:
     """Return what joined texts say, by the ids of the providers that have one."""
-    remembered = functools.cache(parse)
-    return {key: remembered(text) for key, text in texts if text}
+    return {key: parse(text) for key, text in texts if text}
 
 
+# Names seldom change: those of the forest that is kept, and of one that it is compared
+# with.
+@functools.lru_cache(maxsize=2)
+def _parser_of_traits(vocabulary: Vocabulary) -> Callable[[str], _Names]:
+    """Return what parses ids of traits, and remembers the values."""
+
+    @functools.lru_cache(MOST_STRINGS)
+    def parse(joined: str) -> _Names:
+        names = vocabulary.in_order(map(int, joined.split(SEPARATOR)))
+        return names, frozenset(names)
+
+    return parse
+
+
+@functools.lru_cache(MOST_STRINGS)
 def _parse_aggregates(joined: str) -> _Names:
     """Return UUIDs, each of which is listed with its id, the oldest first."""
     listed = [each.partition(" ") for each in joined.split(SEPARATOR)]

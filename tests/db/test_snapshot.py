@@ -2,6 +2,7 @@
 
 import functools
 import random
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -334,3 +335,27 @@ def test_the_last_unit_there_is_can_be_had_whatever_digits_a_ratio_loses(
     for amount, count in ((last, 1), (last + 1, 0)):
         request = Request((Group("", {"VCPU": amount}),))
         assert len(ask(planted, request)) == count
+
+
+@pytest.mark.skipif(
+    backends.KIND == "mysql", reason="it remembers what a subquery has returned"
+)
+def test_strings_are_joined_once_for_each_provider(database: Database) -> None:
+    def explain(connection: sa.Connection) -> str:
+        dialect = connection.dialect
+        query = str(
+            reading._OF_SOME.params(root_ids=[1]).compile(
+                dialect=dialect, compile_kwargs={"literal_binds": True}
+            )
+        )
+        keyword = "EXPLAIN QUERY PLAN" if dialect.name == "sqlite" else "EXPLAIN"
+        rows = connection.exec_driver_sql(f"{keyword} {query.replace('%', '%%')}")
+        return "\n".join(map(str, rows))
+
+    # What finds the providers, and joins their strings, is a step of its own.
+    step = {
+        "sqlite": "(CO-ROUTINE|MATERIALIZE) few",
+        "postgresql": "CTE Scan on few",
+    }
+    found = database.read(explain)
+    assert re.search(step[backends.KIND], found), found

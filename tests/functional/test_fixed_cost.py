@@ -13,6 +13,7 @@ import pytest
 
 from placement import app
 from placement.forest import cache
+from placement.forest.vocabulary import Vocabulary
 from placement_foundation.database.storage import Database
 from placement_foundation.http import policy
 from tests import settings
@@ -151,6 +152,32 @@ def test_a_read_after_a_claim_compiles_nothing(client: Client) -> None:
         with Watcher() as watcher:
             assert client.get(path)["usages"] == {"VCPU": used}
     assert not watcher.calls
+
+
+def test_traits_are_parsed_once_however_often_others_claim(
+    client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Client(app.build(settings.make_config(), database))
+    parsed: list[tuple[str, ...]] = []
+    parse = Vocabulary.in_order
+
+    def in_order(words: Vocabulary, ids: Any) -> tuple[str, ...]:
+        parsed.append(parse(words, ids))
+        return parsed[-1]
+
+    monkeypatch.setattr(Vocabulary, "in_order", in_order)
+    host = client.make_provider(VCPU=8)
+    names = ["HW_CPU_X86_AVX512F", "HW_CPU_X86_AVX2"]
+    body = {"resource_provider_generation": 1, "traits": names}
+    assert client.call("PUT", f"/resource_providers/{host}/traits", body).status == 200
+    for used in range(1, 4):
+        assert other.claim(new_uuid(), {host: {"VCPU": 1}}).status == 204
+        summaries = client.get("/allocation_candidates?resources=VCPU:1")[
+            "provider_summaries"
+        ]
+        assert summaries[host]["resources"]["VCPU"]["used"] == used
+        assert sorted(summaries[host]["traits"]) == sorted(names)
+    assert len(parsed) == 1
 
 
 def test_a_policy_file_costs_one_look(
