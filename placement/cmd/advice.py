@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from oslo_config import cfg
 
 from placement import conf
-from placement.cmd import api
-from placement_foundation.serving import guidance, program
 
 
 def print_way_on(name: str, config: cfg.ConfigOpts, given: Sequence[str]) -> None:
@@ -16,6 +14,10 @@ def print_way_on(name: str, config: cfg.ConfigOpts, given: Sequence[str]) -> Non
 
     :param given: the arguments of the command
     """
+    # Not before somebody needs advice: it takes the service, with its server.
+    from placement.cmd import api
+    from placement_foundation.serving import guidance, program
+
     lines = guidance.find_database(
         name,
         conf.PROJECT,

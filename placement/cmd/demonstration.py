@@ -9,12 +9,10 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from placement import errors
-from placement.cmd import api
 from placement.demonstration import planting
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import progress
 from placement_foundation.observing.progress import Progress
-from placement_foundation.serving import program
 
 PROGRAM = "placement-manage"
 CATEGORY = "demo"
@@ -49,6 +47,10 @@ def _hosts(text: str) -> int:
 
 def take_embedded(config: cfg.ConfigOpts) -> None:
     """Use the embedded database, as ``placement-api`` does without configuration."""
+    # The other categories do not need the service, with its server.
+    from placement.cmd import api
+    from placement_foundation.serving import program
+
     url = program.embedded_url(api.PROGRAM)
     config.set_default("connection", url, "placement_database")
 
@@ -62,6 +64,9 @@ def _with_progress(
 
 def run(database: Database, config: cfg.ConfigOpts) -> int:
     """Fill an empty database with a cloud to look at, or remove that cloud."""
+    from placement.cmd import api
+    from placement_foundation.serving import program
+
     asked = config.category
     try:
         program.prepare_database(api.PROGRAM, config)

@@ -310,7 +310,8 @@ def test_requests_are_made_without_knowing_of_http() -> None:
 @pytest.mark.parametrize(
     ("name", "unwanted"),
     [
-        ("placement.cmd.manage", {"placement.routes", "alembic", "keystoneauth1"}),
+        ("placement.cmd.manage", {"placement.routes", "placement.cmd.api", "alembic"}),
+        ("placement.cmd.manage", {"gunicorn", "keystoneauth1", "oslo_policy.policy"}),
         ("placement.cmd.status", {"placement.routes", "alembic", "keystoneauth1"}),
         # A service that neither migrates nor authenticates needs none of these.
         ("placement.app", {"alembic", "keystoneauth1", "keystonemiddleware"}),
