@@ -137,8 +137,8 @@ def _list_chores(
     if context.forest_cache:
         compare = Watch(connected, context.forest_cache.examine).look
         chores.append(Chore("comparing the forest", compare, watch.EVERY))
-        look = functools.partial(connected.look, context.forest_cache.look_ahead)
-        chores.append(Chore("comparing sums", look, cache.LOOK_EVERY))
+        work = functools.partial(context.forest_cache.work_ahead, connected)
+        chores.append(Chore("following the database", work, cache.WORK_EVERY))
     if config.ledger.expire_leases:
         end = functools.partial(leasing.run, connected)
         chores.append(Chore("ending leases", end, leasing.EVERY))

@@ -1,5 +1,6 @@
 """The forest that a process keeps between requests, brought up to date by each."""
 
+import functools
 import itertools
 import threading
 import time
@@ -28,13 +29,15 @@ LOG = log.getLogger(__name__)
 # between two checks, as a multiple of the time that a check takes.
 LOOK_EVERY = 3
 REST = 50
-# From how many seconds on a check is too long for a request: it is made beside them,
-# this much earlier, as a multiple of the interval above.
-LONG = 0.05
-AHEAD = 2
 # For how long the trees that are not asked for may wait until they are followed, in
 # seconds. It is much shorter than it takes to make a list of changes too long.
 FOLLOW_EVERY = 1
+# How often a thread does beside the requests what one of them would soon have to do,
+# in seconds; how soon that is; and from how many seconds on a check takes so long that
+# it is made even while there are no requests.
+WORK_EVERY = 0.5
+AHEAD = 1
+LONG = 0.05
 # For how long all changes must have been recorded before the forest is kept again, in
 # seconds.
 QUIET = 300
@@ -105,6 +108,8 @@ class ForestCache:
         # How long a check takes, or at most.
         self._look_takes = 0.0
         self._next_follow = clock() + FOLLOW_EVERY
+        # Whether there was a request since work was done beside requests.
+        self._is_asked = False
         # From which id on the trees are to be examined.
         self._next_root = 0
         self._replacing = threading.Lock()
@@ -117,6 +122,7 @@ class ForestCache:
 
     def load(self, connection: sa.Connection) -> Kept | None:
         """Return what is kept, as the transaction sees it; None if nothing is."""
+        self._is_asked = True
         # Taken before the transaction reads anything, so its snapshot is a later one.
         return self._load(connection, self._kept)
 
@@ -131,6 +137,7 @@ class ForestCache:
 
         :param part: what it is needed for; None means the whole cloud
         """
+        self._is_asked = True
         base, only = self._kept, part.only if part else None
         if base is None or part is None or only is None:
             current = self._load(connection, base)
@@ -182,12 +189,13 @@ class ForestCache:
                     after = self._clock()
                     self._look_takes = after - before
                     self._next_look = after + max(LOOK_EVERY, after - before)
+        # Other threads need not do so at the same time.
+        self._next_follow = self._clock() + FOLLOW_EVERY
         current = self._follow(connection, base) if base else None
         if base is None or current is None:
             # Changes from now on are not recorded, so it would be wrong later.
             self._replace(None)
             return None
-        self._next_follow = self._clock() + FOLLOW_EVERY
         with self._replacing:
             # A thread whose transaction began earlier must not take it back in time;
             # if that did not, the database was restored.
@@ -305,16 +313,21 @@ class ForestCache:
                 "or by hand: everything was read again"
             )
 
-    def look_ahead(self, connection: sa.Connection) -> None:
-        """Check for unrecorded changes, if that would soon hold up a request."""
-        if (
-            self._distrusted_since is not None
-            or self._look_takes < LONG
-            or self._clock() < self._next_look - AHEAD * LOOK_EVERY
-        ):
-            return
+    def work_ahead(self, database: Database) -> None:
+        """Do what a request would soon have to do: follow changes, and look for others.
+
+        While there are no requests, only a check that takes long is made.
+        """
+        is_asked, self._is_asked = self._is_asked, False
+        looks = self._clock() >= self._next_look - AHEAD and (
+            is_asked or self._look_takes >= LONG
+        )
+        if self.is_keeping and (is_asked or looks):
+            database.look(functools.partial(self._work_ahead, looks))
+
+    def _work_ahead(self, looks: bool, connection: sa.Connection) -> None:
         current = self._bring(connection, self._kept) if self._kept else None
-        if current:
+        if current and looks:
             self._look(connection, current)
 
     def _observe(self, connection: sa.Connection, since: float) -> None:

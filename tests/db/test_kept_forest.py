@@ -48,6 +48,9 @@ def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
         act = writer.write()
         # So much later that every request checks whether others write.
         one.clock.now += 2 * cache.LOOK_EVERY
+        if step % 2:
+            one.keeper.work_ahead(one.database)
+            other.keeper.work_ahead(other.database)
         questions = [writer.question() for _ in range(2)]
         questions += rng.sample(writer.questions_about_usages(), 2)
         questions += [writer.question_about_one_provider() for _ in range(2)]
@@ -304,45 +307,82 @@ def test_a_check_that_takes_long_holds_up_no_request(
 
     free_hosts(one)
     monkeypatch.setattr(fingerprint, "load", compare)
-    # As long as it is short, a request makes it when it is due, and nobody else.
-    for number in (1, 2):
-        one.clock.now += cache.LOOK_EVERY
-        one.database.look(one.keeper.look_ahead)
-        free_hosts(one)
-        assert checks == number
+    # If there was a request, it is made before one would have to do it.
+    one.clock.now += cache.LOOK_EVERY - cache.AHEAD
+    one.keeper.work_ahead(one.database)
+    assert checks == 1
+    # If there was none, nobody makes it until there is one, as long as it is short.
+    one.clock.now += cache.LOOK_EVERY
+    one.keeper.work_ahead(one.database)
+    assert checks == 1
+    free_hosts(one)
+    assert checks == 2
     takes = 2.0
     one.clock.now += cache.LOOK_EVERY
     free_hosts(one)
-    # From now on, it is made before it is due for a request, and only then.
-    for number in (4, 5):
-        for _ in range(int(cache.REST * takes / cache.LOOK_EVERY)):
-            one.database.look(one.keeper.look_ahead)
+    # From now on, there need not be any request.
+    one.keeper.work_ahead(one.database)
+    one.clock.now += cache.REST * takes - cache.AHEAD
+    one.keeper.work_ahead(one.database)
+    assert checks == 4
+    for number in (5, 6):
+        for _ in range(int(cache.REST * takes / cache.AHEAD)):
+            one.keeper.work_ahead(one.database)
             before = checks
             free_hosts(one)
             assert checks == before
-            one.clock.now += cache.LOOK_EVERY
+            one.clock.now += cache.AHEAD
         assert checks == number
     # If nobody else makes it, a request does: what is wrong is found all the same.
     one.clock.now += cache.REST * takes
     free_hosts(one)
-    assert checks == 6
+    assert checks == 7
 
 
+def test_small_reads_need_not_follow_what_they_are_not_about(
+    instances: Instances,
+) -> None:
+    one, other = instances.start(), instances.start()
+    host, busy = other.client.make_provider(VCPU=8), other.client.make_provider(VCPU=99)
+    path = f"/resource_providers/{host}/usages"
+    one.client.get(path)
+    for used in range(1, 9):
+        fill(other, busy, 1)
+        one.clock.now += cache.FOLLOW_EVERY * 0.9
+        one.keeper.work_ahead(one.database)
+        with statements(one.database) as executed:
+            one.client.get(path)
+        assert sum("SELECT" in each for each in executed) == 1, executed
+        kept = one.keeper._kept
+        assert kept
+        provider = kept.forest.provider(busy)
+        assert provider
+        assert provider.inventories["VCPU"].used == used
+    # While nobody asks, nothing is followed.
+    one.keeper.work_ahead(one.database)
+    fill(other, busy, 1)
+    with statements(one.database) as executed:
+        one.keeper.work_ahead(one.database)
+    assert not executed
+
+
+@pytest.mark.parametrize("longest", [0.0, 1e9])
 def test_a_check_beside_requests_finds_what_was_not_recorded(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch
+    instances: Instances, monkeypatch: pytest.MonkeyPatch, longest: float
 ) -> None:
     one = instances.start()
     one.client.make_provider(VCPU=8)
-    monkeypatch.setattr(cache, "LONG", 0.0)
+    monkeypatch.setattr(cache, "LONG", longest)
     free_hosts(one)
     kept_before = one.keeper.is_keeping
     one.database.write(raise_generation)
-    one.database.look(one.keeper.look_ahead)
+    one.clock.now += cache.LOOK_EVERY - cache.AHEAD
+    one.keeper.work_ahead(one.database)
     assert kept_before
     assert not one.keeper.is_keeping
     # Nothing is kept, so there is nothing to check.
     one.clock.now += cache.LOOK_EVERY
-    one.database.look(one.keeper.look_ahead)
+    one.keeper.work_ahead(one.database)
     assert not one.keeper.is_keeping
 
 
@@ -596,8 +636,14 @@ def test_an_answer_is_that_of_a_moment_while_it_was_asked(
                 set(hosts) - {hosts[step % len(hosts)]} for step in steps
             ], steps
 
+    def work_ahead(instance: Instance) -> None:
+        while not over.is_set():
+            instance.clock.now += cache.AHEAD
+            instance.keeper.work_ahead(instance.database)
+
     calls: list[Callable[[], None]] = [move]
     calls += [functools.partial(watch, each) for each in (one, other) * 2]
+    calls += [functools.partial(work_ahead, each) for each in (one, other)]
     at_once(calls)
     assert ended[-1] == moves
     assert one.keeper.is_keeping

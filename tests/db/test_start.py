@@ -311,7 +311,10 @@ class TestDatabase:
         [
             ("LEDGER__EXPIRE_LEASES", {"ending leases"}),
             ("LEDGER__KEEP_JOURNAL_DAYS", {"tidying the journal"}),
-            ("PLACEMENT__KEEP_FOREST", {"comparing the forest", "comparing sums"}),
+            (
+                "PLACEMENT__KEEP_FOREST",
+                {"comparing the forest", "following the database"},
+            ),
         ],
     )
     def test_what_is_switched_off_is_not_done_beside_requests(
