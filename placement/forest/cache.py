@@ -1,6 +1,5 @@
 """The forest that a process keeps between requests, brought up to date by each."""
 
-import functools
 import itertools
 import threading
 import time
@@ -25,18 +24,21 @@ from placement_foundation.serving import interpreter
 
 LOG = log.getLogger(__name__)
 
-# How often a process checks for unrecorded changes, in seconds; and the least pause
-# between two checks, as a multiple of the time that a check takes.
+# From when on a request checks for unrecorded changes: so many seconds after the last
+# check, and so many times as long as that took.
 LOOK_EVERY = 3
 REST = 50
 # For how long the trees that are not asked for may wait until they are followed, in
 # seconds. It is much shorter than it takes to make a list of changes too long.
 FOLLOW_EVERY = 1
 # How often a thread does beside the requests what one of them would soon have to do,
-# in seconds; how soon that is; and from how many seconds on a check takes so long that
-# it is made even while there are no requests.
+# in seconds. That is when a check is due in so many seconds, or in so many times as
+# long as one takes.
 WORK_EVERY = 0.5
 AHEAD = 1
+EARLIER = 5
+# From how many seconds on a check takes so long that the thread does not wait until
+# there are requests.
 LONG = 0.05
 # For how long all changes must have been recorded before the forest is kept again, in
 # seconds.
@@ -242,6 +244,9 @@ class ForestCache:
             )
 
     def _keep(self, current: Kept | None) -> None:
+        if self._distrusted_since is not None:
+            # Another thread has found what this one's snapshot does not show.
+            current = None
         self._kept = current
         size = current.forest.size if current else 0
         telemetry.record(measure.FOREST_TREES, size)
@@ -301,7 +306,8 @@ class ForestCache:
         if self._distrusted_since is not None:
             self._observe(connection, self._distrusted_since)
             return
-        current = self._bring(connection, self._kept) if self._kept else None
+        base = self._kept
+        current = self._bring(connection, base) if base else None
         if current is None:
             return
         root_ids, self._next_root = _list_part(connection, current, self._next_root)
@@ -316,19 +322,29 @@ class ForestCache:
     def work_ahead(self, database: Database) -> None:
         """Do what a request would soon have to do: follow changes, and look for others.
 
-        While there are no requests, only a check that takes long is made.
+        As long as there are no requests, only a check that takes long is made.
+
+        :raises Exception: it failed; the next call tries again
         """
         is_asked, self._is_asked = self._is_asked, False
-        looks = self._clock() >= self._next_look - AHEAD and (
-            is_asked or self._look_takes >= LONG
-        )
-        if self.is_keeping and (is_asked or looks):
-            database.look(functools.partial(self._work_ahead, looks))
+        is_due = self._looks_soon() and self._look_takes >= LONG
+        if self.is_keeping and (is_asked or is_due):
+            try:
+                database.look(self._work_ahead)
+            except Exception:
+                self._is_asked = True
+                raise
 
-    def _work_ahead(self, looks: bool, connection: sa.Connection) -> None:
-        current = self._bring(connection, self._kept) if self._kept else None
-        if current and looks:
+    def _work_ahead(self, connection: sa.Connection) -> None:
+        base = self._kept
+        current = self._bring(connection, base) if base else None
+        # A request may have looked, and found something.
+        if current and self._distrusted_since is None and self._looks_soon():
             self._look(connection, current)
+
+    def _looks_soon(self) -> bool:
+        ahead = max(AHEAD, EARLIER * self._look_takes)
+        return self._clock() >= self._next_look - ahead
 
     def _observe(self, connection: sa.Connection, since: float) -> None:
         observed = self._observed
@@ -343,8 +359,9 @@ class ForestCache:
             return
         self._observed = checked
         if self._clock() - since >= QUIET:
-            self._replace(checked)
-            self._observed = self._distrusted_since = None
+            with self._replacing:
+                self._observed = self._distrusted_since = None
+                self._keep(checked)
             LOG.info("no other service writes to this database: the forest is kept")
 
 

@@ -144,7 +144,7 @@ def _together(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
 
     That is faster than several queries. The hints keep the database from joining the
     strings of a provider again for each of its rows; MariaDB needs none. The rows are
-    in no order: whoever reads them sorts so few faster.
+    in no order: to sort so few is faster in Python.
     """
     few = (
         _PROVIDERS.add_columns(
@@ -174,7 +174,7 @@ _INVENTORIES_AT = _PROVIDER_FIELDS.index("inventories")
 _BEFORE_FIELDS = 3
 # How many joined strings are remembered, with the values that are made of them: a cloud
 # has few different ones, and a change of a provider seldom changes them.
-MOST_STRINGS = 4096
+MOST_STRINGS = 512
 
 
 class _Found(NamedTuple):
@@ -204,8 +204,11 @@ def load(
         return {}
     # Listing too many would take longer than loading all.
     listed = root_ids if root_ids and len(root_ids) <= MOST_LISTED_ROOTS else None
-    found = _read_some(connection, listed) if listed else _read_all(connection)
-    trees = _Loader(found, vocabulary, former).trees()
+    if listed:
+        found, parsers = _read_some(connection, listed), _parsers_of(vocabulary)
+    else:
+        found, parsers = _read_all(connection), _make_parsers(vocabulary, None)
+    trees = _Loader(found, vocabulary, parsers, former).trees()
     if root_ids is None or listed is not None:
         return trees
     return {key: tree for key, tree in trees.items() if key in root_ids}
@@ -224,7 +227,8 @@ def _read_all(connection: sa.Connection) -> _Found:
 def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
     """Read the rows of the providers of some trees."""
     wanted = {"root_ids": sorted(root_ids)}
-    # By provider and resource class. Only who has no inventory has no class.
+    # By provider and resource class, which is None in the only row of a provider that
+    # has no inventory.
     rows = sorted(
         direct.fetch_all(connection, _OF_SOME, wanted),
         key=operator.itemgetter(0, _WIDTH + 2),
@@ -240,9 +244,16 @@ def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
 class _Loader:
     """Makes values of the rows of some trees."""
 
-    def __init__(self, found: _Found, vocabulary: Vocabulary, former: Former) -> None:
+    def __init__(
+        self,
+        found: _Found,
+        vocabulary: Vocabulary,
+        parsers: "_Parsers",
+        former: Former,
+    ) -> None:
         self._found = found
         self._vocabulary = vocabulary
+        self._parsers = parsers
         self._former = former
 
     def trees(self) -> dict[int, Tree]:
@@ -251,8 +262,8 @@ class _Loader:
         known = self._found.providers
         rows = {key: row for key, row in known.items() if row.root_id in known}
         # Many providers have the same, and share the values to save memory.
-        traits = _parsed(self._found.traits, _parser_of_traits(self._vocabulary))
-        aggregates = _parsed(self._found.aggregates, _parse_aggregates)
+        traits = _parsed(self._found.traits, self._parsers.traits)
+        aggregates = _parsed(self._found.aggregates, self._parsers.aggregates)
         held = self._inventories()
         trees = {}
         for members in walk({key: row.parent_id for key, row in rows.items()}):
@@ -325,21 +336,34 @@ def _parsed(
     return {key: parse(text) for key, text in texts if text}
 
 
-# Names seldom change: those of the forest that is kept, and of one that it is compared
-# with.
-@functools.lru_cache(maxsize=2)
-def _parser_of_traits(vocabulary: Vocabulary) -> Callable[[str], _Names]:
-    """Return what parses ids of traits, and remembers the values."""
+class _Parsers(NamedTuple):
+    """What parses joined strings, of traits and of aggregates, and remembers that."""
 
-    @functools.lru_cache(MOST_STRINGS)
-    def parse(joined: str) -> _Names:
+    traits: Callable[[str], _Names]
+    aggregates: Callable[[str], _Names]
+
+
+def _make_parsers(vocabulary: Vocabulary, most: int | None) -> _Parsers:
+    """Return parsers.
+
+    :param most: how many strings each of them remembers; None means all
+    """
+
+    def parse_traits(joined: str) -> _Names:
         names = vocabulary.in_order(map(int, joined.split(SEPARATOR)))
         return names, frozenset(names)
 
-    return parse
+    remember = functools.lru_cache(most)
+    return _Parsers(remember(parse_traits), remember(_parse_aggregates))
 
 
-@functools.lru_cache(MOST_STRINGS)
+# Names seldom change: there are those of the forest that is kept, and of one that it is
+# compared with.
+@functools.lru_cache(maxsize=2)
+def _parsers_of(vocabulary: Vocabulary) -> _Parsers:
+    return _make_parsers(vocabulary, MOST_STRINGS)
+
+
 def _parse_aggregates(joined: str) -> _Names:
     """Return UUIDs, each of which is listed with its id, the oldest first."""
     listed = [each.partition(" ") for each in joined.split(SEPARATOR)]

@@ -46,11 +46,12 @@ def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
     writer = Writer(rng, [one.client, other.client])
     for step in range(60):
         act = writer.write()
-        # So much later that every request checks whether others write.
-        one.clock.now += 2 * cache.LOOK_EVERY
-        if step % 2:
-            one.keeper.work_ahead(one.database)
-            other.keeper.work_ahead(other.database)
+        # So much later that the next request checks whether others write, unless that
+        # is done ahead of it.
+        for instance in (one, other):
+            instance.clock.now += 2 * cache.LOOK_EVERY
+            if step % 2:
+                instance.keeper.work_ahead(instance.database)
         questions = [writer.question() for _ in range(2)]
         questions += rng.sample(writer.questions_about_usages(), 2)
         questions += [writer.question_about_one_provider() for _ in range(2)]
@@ -374,6 +375,9 @@ def test_a_check_beside_requests_finds_what_was_not_recorded(
     one.client.make_provider(VCPU=8)
     monkeypatch.setattr(cache, "LONG", longest)
     free_hosts(one)
+    if not longest:
+        # There is no request from now on.
+        one.keeper.work_ahead(one.database)
     kept_before = one.keeper.is_keeping
     one.database.write(raise_generation)
     one.clock.now += cache.LOOK_EVERY - cache.AHEAD
@@ -384,6 +388,50 @@ def test_a_check_beside_requests_finds_what_was_not_recorded(
     one.clock.now += cache.LOOK_EVERY
     one.keeper.work_ahead(one.database)
     assert not one.keeper.is_keeping
+
+
+def test_what_one_thread_has_found_another_one_does_not_forget(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = instances.start()
+    one.client.make_provider(VCPU=8)
+    cache.warm_up(one.database, one.keeper)
+    sums, begun = fingerprint.load, list[bool]()
+
+    def compare(connection: sa.Connection) -> Any:
+        found = sums(connection)
+        if not begun:
+            begun.append(True)
+            # A request sees more than the check beside it, and checks as well.
+            one.database.write(raise_generation)
+            one.clock.now += 10 * cache.LOOK_EVERY
+            at_once([lambda: free_hosts(one)])
+            assert not one.keeper.is_keeping
+        return found
+
+    monkeypatch.setattr(fingerprint, "load", compare)
+    one.clock.now += cache.LOOK_EVERY
+    one.keeper.work_ahead(one.database)
+    assert begun
+    assert not one.keeper.is_keeping
+
+
+def test_what_failed_beside_requests_is_tried_again(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = instances.start()
+    one.client.make_provider(VCPU=8)
+    free_hosts(one)
+    with monkeypatch.context() as patch:
+        patch.setattr(change_log, "load_differing", None)
+        for _ in range(3):
+            with pytest.raises(TypeError):
+                one.keeper.work_ahead(one.database)
+    one.keeper.work_ahead(one.database)
+    with statements(one.database) as executed:
+        one.keeper.work_ahead(one.database)
+    assert not executed
+    assert one.keeper.is_keeping
 
 
 def give_back_silently(connection: sa.Connection) -> None:
@@ -637,7 +685,7 @@ def test_an_answer_is_that_of_a_moment_while_it_was_asked(
             ], steps
 
     def work_ahead(instance: Instance) -> None:
-        while not over.is_set():
+        while not over.wait(0.01):
             instance.clock.now += cache.AHEAD
             instance.keeper.work_ahead(instance.database)
 
