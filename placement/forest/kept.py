@@ -82,7 +82,7 @@ def follow(
     words = base.forest.vocabulary
     if change_log.NAMES in changes:
         words = loading.load_vocabulary(connection)
-    changed = base.seen.changed_roots(changes, reading.MOST_LISTED_ROOTS)
+    changed = _list_changed(connection, base, changes)
     if changed is None or _are_renamed(base.forest.vocabulary, words):
         return read_all(connection, seen)
     telemetry.record(measure.FOREST_REFRESHES, extent="changes")
@@ -93,6 +93,31 @@ def follow(
     is_restored = base.seen.is_newer(changes) and not base.is_newer(connection)
     origin = object() if is_restored else base.origin
     return Kept(grown, seen, base.difference, origin)
+
+
+def _list_changed(
+    connection: sa.Connection, base: Kept, changes: Mapping[int, str]
+) -> dict[int, str] | None:
+    """Return the trees to replace; None if they are so many that all may be.
+
+    :param changes: the lists of changes that are other ones, by shard
+    :return: the token of the only write that has changed the tree, or an empty string
+        if more may have, by the id of the root
+    """
+    roots, shards = base.seen.changed(changes)
+    most = reading.MOST_LISTED_ROOTS
+    if shards:
+        # About as many as there are in them.
+        if len(shards) * base.forest.size > most * change_log.SHARDS:
+            return None
+        there = change_log.load_roots(connection, shards)
+        gone = [
+            root_id
+            for root_id in base.forest.roots_from(0)
+            if root_id % change_log.SHARDS in shards
+        ]
+        roots |= dict.fromkeys((*gone, *there), "")
+    return roots if len(roots) <= most else None
 
 
 def check(connection: sa.Connection, current: Kept) -> Kept:

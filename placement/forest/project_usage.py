@@ -147,10 +147,12 @@ def _renew(
     now, seen, roots = time.monotonic(), current.seen, None
     if base and base.origin is current.origin and now < base.read_at + READ_AGAIN:
         changes = base.seen.differing(seen)
-        roots = base.seen.changed_roots(changes, MOST_LISTED_ROOTS)
+        roots, shards = base.seen.changed(changes)
         most = max(MOST_READ, base.size // 2)
+        if shards or len(roots) > MOST_LISTED_ROOTS:
+            return None
         if not roots:
-            return base if roots is not None else None
+            return base
     else:
         ids = usage.find_owner(connection, *owner)
         if ids is None:

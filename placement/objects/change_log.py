@@ -138,6 +138,15 @@ def _about(key: orm.InstrumentedAttribute[Any]) -> sa.Select[Any]:
     )
 
 
+_ROOTS_IN = (
+    sa.select(_provider.root_provider_id)
+    .distinct()
+    .where(
+        (_provider.root_provider_id % _shards).in_(
+            sa.bindparam("shards", expanding=True)
+        )
+    )
+)
 _ABOUT = {key: _about(getattr(_provider, key)) for key in ("uuid", "name")}
 
 
@@ -217,6 +226,18 @@ class Nearby(NamedTuple):
     changes: Mapping[int, str]
 
 
+class Changed(NamedTuple):
+    """What differs between two moments.
+
+    ``roots`` has the trees that are known to differ, by the ids of their roots: the
+    token of the only write after the first moment that has changed the tree, or an
+    empty string. In ``shards``, any tree may differ as well.
+    """
+
+    roots: dict[int, str]
+    shards: list[int]
+
+
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Seen:
     """The lists of changes at one moment, by shard.
@@ -232,27 +253,21 @@ class Seen:
         pairs = zip(self.changes, other.changes, strict=True)
         return {shard: two for shard, (one, two) in enumerate(pairs) if one != two}
 
-    def changed_roots(
-        self, changes: Mapping[int, str], most: int
-    ) -> dict[int, str] | None:
-        """Return the roots of the trees that differ; None if they cannot be listed.
+    def changed(self, changes: Mapping[int, str]) -> Changed:
+        """Return which trees differ at another moment, earlier or later.
 
-        Either moment may be the earlier one.
-
-        :param changes: the lists of the other moment that differ, by shard
-        :param most: how many can be listed
-        :return: the token of the only write after this moment that has changed the
-            tree, or an empty string, by the id of the root
+        :param changes: the lists of that moment that differ, by shard
         """
-        roots: dict[int, str] = {}
+        found = Changed({}, [])
         for shard, listed in changes.items():
             if shard == NAMES:
                 continue
             changed = changed_between(self.changes[shard], listed)
             if changed is None:
-                return None
-            roots |= changed
-        return roots if len(roots) <= most else None
+                found.shards.append(shard)
+            else:
+                found.roots.update(changed)
+        return found
 
     def has_same(self, nearby: Nearby) -> bool:
         """Return whether neither the tree of a provider nor any name has changed.
@@ -318,6 +333,12 @@ def load_differing(connection: sa.Connection, seen: Seen) -> dict[int, str] | No
         len(listed) >= TOKEN_LENGTH for listed in changes.values()
     )
     return changes if is_complete else None
+
+
+def load_roots(connection: sa.Connection, shards: Sequence[int]) -> Collection[int]:
+    """Return the ids of the roots of all trees of some shards."""
+    found = connection.scalars(_ROOTS_IN, {"shards": shards})
+    return [root_id for root_id in found if root_id is not None]
 
 
 def load_nearby(connection: sa.Connection, key: str, value: str) -> Nearby | None:

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from placement import app
 from placement.db import migration, models
 from placement.forest import cache, fingerprint, forest, reading, vocabulary
+from placement.forest import kept as kept_forest
 from placement.model.allocation import Claim
 from placement.model.consumer import WantedConsumer
 from placement.model.inventory import InventoryUsage
@@ -36,10 +37,15 @@ from tests.statements import statements
 from tests.threads import at_once
 
 
-@pytest.mark.parametrize("seed", range(3))
+# Three times as usual, and twice as if nothing said which trees of a shard changed.
+@pytest.mark.parametrize(
+    ("seed", "most_listed"),
+    [*((seed, change_log.MOST_LISTED) for seed in range(3)), (3, 0), (4, 0)],
+)
 def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
-    seed: int, instances: Instances
+    seed: int, most_listed: int, instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(change_log, "MOST_LISTED", most_listed)
     one, other = instances.start(), instances.start()
     plain = instances.start(keeps=False)
     rng = random.Random(seed)
@@ -543,6 +549,34 @@ def test_many_changes_at_once_are_all_seen(
         other.client.call("DELETE", f"/allocations/{fill(other, hosts[4])}")
     fill(other, hosts[5])
     assert free_hosts(one) == {hosts[4]}
+    assert one.keeper.is_keeping
+
+
+def test_a_tree_that_changes_all_the_time_does_not_let_everything_be_read(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = instances.start(), instances.start()
+    busy, gone, *hosts = (other.client.make_provider(VCPU=99) for _ in range(9))
+    assert free_hosts(one) == {busy, gone, *hosts}
+    # More than the list of its shard has room for.
+    for _ in range(change_log.LONGEST // change_log.TOKEN_LENGTH):
+        fill(other, busy, 1)
+    assert other.client.call("DELETE", f"/resource_providers/{gone}").status == 204
+    monkeypatch.setattr(kept_forest, "read_all", None)
+    read: list[set[int]] = []
+    load = reading.load
+
+    def load_some(connection: sa.Connection, words: Any, roots: Any, *more: Any) -> Any:
+        read.append(set(roots))
+        return load(connection, words, roots, *more)
+
+    monkeypatch.setattr(reading, "load", load_some)
+    assert free_hosts(one) == {busy, *hosts}
+    current = one.keeper._kept
+    assert current
+    provider = current.forest.provider(busy)
+    assert provider
+    assert read == [{provider.id, provider.id + 1}]
     assert one.keeper.is_keeping
 
 

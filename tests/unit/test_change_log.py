@@ -52,8 +52,22 @@ def test_a_write_of_trees_of_several_shards_has_one_token() -> None:
     before = Seen(lists, heads)
     after = before.replace({3: listed(f"{B} 3 259", lists[3][:-1]), 4: f"{B} 4;{A} 4;"})
     later, earlier = before.differing(after), after.differing(before)
-    assert before.changed_roots(later, 10) == {3: B, 259: B, 4: B}
-    assert after.changed_roots(earlier, 10) == {3: "", 259: "", 4: ""}
-    assert before.changed_roots(later, 2) is None
+    assert before.changed(later) == ({3: B, 259: B, 4: B}, [])
+    assert after.changed(earlier) == ({3: "", 259: "", 4: ""}, [])
     assert after.is_newer(earlier)
     assert not before.is_newer(later)
+
+
+def test_shards_of_which_too_much_has_changed_are_named() -> None:
+    lists = [listed(f"{A} {shard}") for shard in range(change_log.ROWS)]
+    before = Seen(lists, (A * change_log.ROWS).encode())
+    # One list is too short, one says that all have changed, and names are no trees.
+    after = before.replace(
+        {
+            3: listed(f"{C} 3"),
+            4: listed(f"{B} 4", f"{A} 4"),
+            5: listed(f"{B} *", f"{A} 5"),
+            change_log.NAMES: listed(f"{B} *"),
+        }
+    )
+    assert before.changed(before.differing(after)) == ({4: B}, [3, 5])
