@@ -32,11 +32,10 @@ REST = 50
 # seconds. It is much shorter than it takes to make a list of changes too long.
 FOLLOW_EVERY = 1
 # How often a thread does beside the requests what one of them would soon have to do,
-# in seconds. That is when a check is due in so many seconds, or in so many times as
-# long as one takes.
+# in seconds. That is when a check is due in so many seconds, or in as many as it
+# takes.
 WORK_EVERY = 0.5
 AHEAD = 1
-EARLIER = 5
 # From how many seconds on a check takes so long that the thread does not wait until
 # there are requests.
 LONG = 0.05
@@ -343,7 +342,7 @@ class ForestCache:
             self._look(connection, current)
 
     def _looks_soon(self) -> bool:
-        ahead = max(AHEAD, EARLIER * self._look_takes)
+        ahead = max(AHEAD, self._look_takes)
         return self._clock() >= self._next_look - ahead
 
     def _observe(self, connection: sa.Connection, since: float) -> None:
@@ -360,6 +359,9 @@ class ForestCache:
         self._observed = checked
         if self._clock() - since >= QUIET:
             with self._replacing:
+                if self._distrusted_since != since:
+                    # Another thread has found something meanwhile.
+                    return
                 self._observed = self._distrusted_since = None
                 self._keep(checked)
             LOG.info("no other service writes to this database: the forest is kept")

@@ -1,7 +1,7 @@
 """A forest with the lists of changes that it has seen, and how it follows them."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -82,7 +82,8 @@ def follow(
     words = base.forest.vocabulary
     if change_log.NAMES in changes:
         words = loading.load_vocabulary(connection)
-    changed = _list_changed(connection, base, changes)
+    roots, shards = base.seen.changed(changes)
+    changed = _list_changed(connection, base.forest, roots, shards)
     if changed is None or _are_renamed(base.forest.vocabulary, words):
         return read_all(connection, seen)
     telemetry.record(measure.FOREST_REFRESHES, extent="changes")
@@ -91,32 +92,34 @@ def follow(
     trees = reading.load(connection, words, unknown, base.forest.provider) | known
     grown = base.forest.replace(words, changed, trees)
     is_restored = base.seen.is_newer(changes) and not base.is_newer(connection)
-    origin = object() if is_restored else base.origin
+    # Where a list does not go back, nobody knows whether the database was restored.
+    origin = object() if is_restored or shards else base.origin
     return Kept(grown, seen, base.difference, origin)
 
 
 def _list_changed(
-    connection: sa.Connection, base: Kept, changes: Mapping[int, str]
-) -> dict[int, str] | None:
+    connection: sa.Connection,
+    grown: Forest,
+    roots: Mapping[int, str],
+    shards: Sequence[int],
+) -> Mapping[int, str] | None:
     """Return the trees to replace; None if they are so many that all may be.
 
-    :param changes: the lists of changes that are other ones, by shard
-    :return: the token of the only write that has changed the tree, or an empty string
-        if more may have, by the id of the root
+    :param roots: the trees that are known to have changed, and by which write
+    :param shards: those in which any tree may have changed
     """
-    roots, shards = base.seen.changed(changes)
     most = reading.MOST_LISTED_ROOTS
     if shards:
         # About as many as there are in them.
-        if len(shards) * base.forest.size > most * change_log.SHARDS:
+        if len(shards) * grown.size > most * change_log.SHARDS:
             return None
         there = change_log.load_roots(connection, shards)
         gone = [
             root_id
-            for root_id in base.forest.roots_from(0)
+            for root_id in grown.roots_from(0)
             if root_id % change_log.SHARDS in shards
         ]
-        roots |= dict.fromkeys((*gone, *there), "")
+        roots = {**roots, **dict.fromkeys((*gone, *there), "")}
     return roots if len(roots) <= most else None
 
 
