@@ -207,6 +207,11 @@ class ForestCache:
                 self._keep(current)
         return current
 
+    def _bring_kept(self, connection: sa.Connection) -> Kept | None:
+        """Return what is kept, brought up to date; None if nothing is."""
+        base = self._kept
+        return self._bring(connection, base) if base else None
+
     def _read_all(self, connection: sa.Connection) -> Kept | None:
         """Return the forest read afresh; None if changes are not recorded."""
         if not change_log.is_usable(connection):
@@ -305,8 +310,7 @@ class ForestCache:
         if self._distrusted_since is not None:
             self._observe(connection, self._distrusted_since)
             return
-        base = self._kept
-        current = self._bring(connection, base) if base else None
+        current = self._bring_kept(connection)
         if current is None:
             return
         root_ids, self._next_root = _list_part(connection, current, self._next_root)
@@ -335,8 +339,7 @@ class ForestCache:
                 raise
 
     def _work_ahead(self, connection: sa.Connection) -> None:
-        base = self._kept
-        current = self._bring(connection, base) if base else None
+        current = self._bring_kept(connection)
         # A request may have looked, and found something.
         if current and self._distrusted_since is None and self._looks_soon():
             self._look(connection, current)

@@ -335,10 +335,11 @@ def load_differing(connection: sa.Connection, seen: Seen) -> dict[int, str] | No
     return changes if is_complete else None
 
 
-def load_roots(connection: sa.Connection, shards: Sequence[int]) -> Collection[int]:
+def load_roots(connection: sa.Connection, shards: Sequence[int]) -> Sequence[int]:
     """Return the ids of the roots of all trees of some shards."""
-    found = connection.scalars(_ROOTS_IN, {"shards": shards})
-    return [root_id for root_id in found if root_id is not None]
+    # A provider without a root is in no shard.
+    found: Sequence[Any] = connection.scalars(_ROOTS_IN, {"shards": shards}).all()
+    return found
 
 
 def load_nearby(connection: sa.Connection, key: str, value: str) -> Nearby | None:

@@ -20,6 +20,7 @@ from placement import app
 from placement.db import migration, models
 from placement.forest import cache, fingerprint, forest, reading, vocabulary
 from placement.forest import kept as kept_forest
+from placement.forest.kept import Kept
 from placement.model.allocation import Claim
 from placement.model.consumer import WantedConsumer
 from placement.model.inventory import InventoryUsage
@@ -538,18 +539,28 @@ def test_many_changes_at_once_are_all_seen(
     most_listed: int, instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MOST_LISTED_ROOTS", most_listed)
+    everything: list[Kept] = []
+    read_all = kept_forest.read_all
+
+    def note(*given: Any, **more: Any) -> Kept:
+        everything.append(read_all(*given, **more))
+        return everything[-1]
+
     one, other = instances.start(), instances.start()
     hosts = [other.client.make_provider(VCPU=8) for _ in range(6)]
     assert free_hosts(one) == set(hosts)
     for host in hosts[:4]:
         fill(other, host)
+    monkeypatch.setattr(kept_forest, "read_all", note)
     assert free_hosts(one) == set(hosts[4:])
+    assert len(everything) == (most_listed == 2)
     # More than the list of one shard has room for.
     for _ in range(change_log.LONGEST // change_log.TOKEN_LENGTH):
         other.client.call("DELETE", f"/allocations/{fill(other, hosts[4])}")
     fill(other, hosts[5])
     assert free_hosts(one) == {hosts[4]}
     assert one.keeper.is_keeping
+    assert len(everything) == (most_listed == 2)
 
 
 def test_a_tree_that_changes_all_the_time_does_not_let_everything_be_read(

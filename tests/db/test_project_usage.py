@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.forest import project_usage
-from placement.objects import online_migration
+from placement.objects import change_log, online_migration
 from tests import backends
 from tests.client import Client, new_uuid, wants
 from tests.instances import Backup, Instance, Instances, ask
@@ -22,6 +22,8 @@ from tests.threads import at_once
 
 PROJECT = "project"
 USAGES = f"/usages?project_id={PROJECT}"
+# What lets an instance follow changes, but not what projects use.
+CANDIDATES = "/allocation_candidates?resources=VCPU:1"
 # The start of a transaction, and the newest tokens.
 UNCHANGED = 2
 # What the forest needs to be brought up to date.
@@ -264,6 +266,21 @@ def test_the_database_sums_up_what_is_too_much_to_read(
     assert used(one) == ask_plainly(instances)
 
 
+@pytest.mark.parametrize("most", [2, 3])
+def test_the_database_sums_up_if_too_many_trees_have_changed(
+    most: int, instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project_usage, "MOST_LISTED_ROOTS", most)
+    one, other = instances.start(), instances.start()
+    hosts = [other.client.make_provider(VCPU=8) for _ in range(3)]
+    take(other.client, hosts[0])
+    ask_until_kept(one)
+    for host in hosts:
+        take(other.client, host)
+    assert used(one) == (4, 4)
+    assert is_kept(one) == (most == 3)
+
+
 def ask_plainly(instances: Instances) -> tuple[int, int]:
     return used(instances.start(keeps=False))
 
@@ -407,8 +424,10 @@ def test_all_is_read_again_when_a_class_is_renamed(
     assert used(one) == (1, 1)
 
 
+# As many as the list of a shard has no room for, or none.
+@pytest.mark.parametrize("lost", [0, change_log.LONGEST // change_log.TOKEN_LENGTH])
 def test_a_restored_database_may_give_the_id_of_a_project_to_another_one(
-    three: tuple[Instance, Instance, Instance],
+    lost: int, three: tuple[Instance, Instance, Instance]
 ) -> None:
     one, other, plain = three
     hosts = [other.client.make_provider(VCPU=8) for _ in range(2)]
@@ -423,6 +442,11 @@ def test_a_restored_database_may_give_the_id_of_a_project_to_another_one(
     ours = sa.select(models.Project.id).where(models.Project.external_id == PROJECT)
     with plain.database.engine.begin() as connection:
         row_id = connection.scalar(ours)
+    for _ in range(lost):
+        consumer = take(other.client, hosts[0])
+        assert other.client.call("DELETE", f"/allocations/{consumer}").status == 204
+    if lost:
+        ask(one, CANDIDATES)
     backup.restore()
     with plain.database.engine.begin() as connection:
         for provider_id, generation in before:
@@ -431,6 +455,8 @@ def test_a_restored_database_may_give_the_id_of_a_project_to_another_one(
         # The id that the restored counter gives to the next project.
         again = {"id": row_id, "external_id": "another"}
         connection.execute(sa.insert(models.Project), again)
+    if lost:
+        ask(one, CANDIDATES)
     take(other.client, hosts[1], project="another")
     for _ in range(3):
         assert ask(one, USAGES) == ask(plain, USAGES) == {"usages": {}}
