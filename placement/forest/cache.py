@@ -18,6 +18,7 @@ from placement.forest.part import Part
 from placement.objects import change_log, exact_match
 from placement.objects.change_log import Nearby
 from placement.objects.journal import keeping
+from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
 from placement_foundation.serving import interpreter
@@ -145,7 +146,7 @@ class ForestCache:
             return current.forest if current else None
         may_suffice = self._may_suffice(base, part)
         if not may_suffice:
-            _begin(connection)
+            storage.begin(connection)
         nearby = self._load_nearby(connection, *only)
         generation = nearby.generation if nearby else None
         is_same = generation == _generation(base, *only)
@@ -166,7 +167,7 @@ class ForestCache:
         ) and part.is_one_tree(base.forest.vocabulary)
 
     def _load(self, connection: sa.Connection, base: Kept | None) -> Kept | None:
-        _begin(connection)
+        storage.begin(connection)
         if self._distrusted_since is not None:
             return None
         current = self._bring(connection, base)
@@ -368,16 +369,6 @@ class ForestCache:
                 self._observed = self._distrusted_since = None
                 self._keep(checked)
             LOG.info("no other service writes to this database: the forest is kept")
-
-
-def _begin(connection: sa.Connection) -> None:
-    """Begin a transaction, if there is none: what follows takes more than one query.
-
-    Otherwise a second query would be refused after all this work, which would then be
-    done twice.
-    """
-    if not connection.in_transaction():
-        connection.begin()
 
 
 def _generation(current: Kept, key: str, value: str) -> int | None:

@@ -16,7 +16,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log
 
 from placement import errors
-from placement_foundation.database import direct, trouble
+from placement_foundation.database import direct, storage, trouble
 
 LOG = log.getLogger(__name__)
 
@@ -129,6 +129,7 @@ def _forget(connection: sa.Connection, table: sa.Table, exc: Exception) -> None:
 
 
 def _probe(connection: sa.Connection, table: sa.Table) -> Fault | None:
+    storage.begin(connection)
     if connection.dialect.name == "postgresql":
         return _probe_postgresql(connection, table)
     if connection.dialect.name == "sqlite":

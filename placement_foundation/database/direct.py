@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
-from placement_foundation.database.connection import one_query_of
+from placement_foundation.database.connection import is_for_one_query
 
 _Query: TypeAlias = sa.Select[*tuple[Any, ...]] | sa.CompoundSelect[*tuple[Any, ...]]
 # A name, and the length of the list if the value is one.
@@ -45,11 +45,8 @@ def fetch_all(
         length is None or 0 < length <= LONGEST_LIST for _, length in shape
     ):
         return connection.execute(query, parameters).all()
-    if not connection.in_transaction():
-        if one_query := one_query_of(connection):
-            one_query.execute_next(connection)
-        else:
-            connection.begin()
+    if not (is_for_one_query(connection) or connection.in_transaction()):
+        connection.begin()
     prepared = _prepare(query, connection.dialect, shape)
     values = prepared.arrange(parameters)
     rows: Sequence[Any] = _run(connection, prepared.text, values, prepared.read)
@@ -76,15 +73,12 @@ def _run(
     connection: sa.Connection, text: str, values: Any, read: Callable[[Any], Any]
 ) -> Any:
     """Execute a statement, and return what is read from the cursor."""
-    cursor = None
+    proxied, cursor = connection.connection, None
     try:
-        cursor = connection.connection.cursor()
+        cursor = proxied.cursor()
         cursor.execute(text, values)
         found = read(cursor)
         cursor.close()
-    except (sa.exc.PendingRollbackError, sa.exc.ResourceClosedError):
-        # They are about the connection, before anything is sent.
-        raise
     except BaseException as exc:
         # Whoever handles the error shall not find another one than of other statements.
         # An error that is not the driver's would be wrapped together with its text.

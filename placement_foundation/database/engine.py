@@ -16,10 +16,10 @@ from oslo_log import log
 
 from placement_foundation.database import digest, direct, trouble
 from placement_foundation.database.connection import (
+    AnotherQuery,
     Connection,
     OneQuery,
     begun_by_of,
-    one_query_of,
 )
 from placement_foundation.option import DatabaseSettings
 
@@ -303,44 +303,36 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
 def listen(engine: sa.Engine) -> None:
     """Let the transactions of an engine begin as their connections say."""
     begin = _begin_postgresql if engine.dialect.name == "postgresql" else _begin
-    for listener in (_check_first, begin):
-        if not sa.event.contains(engine, "begin", listener):
-            sa.event.listen(engine, "begin", listener)
+    if not sa.event.contains(engine, "begin", begin):
+        sa.event.listen(engine, "begin", begin)
 
 
-def for_transaction(
-    engine: sa.Engine, kind: str, one_query: OneQuery | None = None
-) -> Connection:
+def for_transaction(engine: sa.Engine, kind: str) -> Connection:
     """Return a connection of a reader or a writer, which the caller has to close."""
     name = engine.dialect.name.replace("mariadb", "mysql")
     begun_by = kind if name == "postgresql" else PREAMBLE.get((name, kind))
-    return Connection(engine, begun_by, one_query)
+    return Connection(engine, begun_by)
 
 
-def for_one_query(engine: sa.Engine) -> Connection:
-    """Return a connection of a reader whose first query may need no transaction.
+def for_one_query(engine: sa.Engine) -> OneQuery:
+    """Return a connection of a reader for a query without a transaction.
 
     That takes one round trip instead of three: BEGIN and COMMIT are left out. With
     MySQL it takes two: a transaction has begun with the query, and has to be ended.
+
+    :raises AnotherQuery: a driver would need a transaction less
     """
     if engine.dialect.driver == "psycopg2":
         # It would send statements each time that a query without a transaction follows
         # one with it, or the other way round.
-        return for_transaction(engine, READ)
+        raise AnotherQuery
     driver_begins = engine.dialect.name == "postgresql"
-    begin_nothing = _begin_nothing if driver_begins else None
-    return for_transaction(engine, READ, OneQuery(begin_nothing))
+    return OneQuery(engine, _begin_nothing if driver_begins else None)
 
 
-def _check_first(connection: sa.Connection) -> None:
-    """Refuse to begin a transaction after a query that was executed without one."""
-    if one_query := one_query_of(connection):
-        one_query.check()
-
-
-def _begin_nothing(connection: sa.Connection) -> None:
+def _begin_nothing(dialect: sa.Dialect, proxied: sa.PoolProxiedConnection) -> None:
     """Tell the driver to execute what comes next without a transaction."""
-    _tell_postgresql(connection, AUTOCOMMIT)
+    _tell_postgresql(dialect, proxied, AUTOCOMMIT)
 
 
 def _begin_postgresql(connection: sa.Connection) -> None:
@@ -348,17 +340,18 @@ def _begin_postgresql(connection: sa.Connection) -> None:
 
     SQLAlchemy would tell it before each transaction, and tell it otherwise afterwards.
     """
-    _tell_postgresql(connection, begun_by_of(connection))
+    begun_by = begun_by_of(connection)
+    _tell_postgresql(connection.dialect, connection.connection, begun_by)
 
 
-def _tell_postgresql(connection: sa.Connection, kind: str | None) -> None:
+def _tell_postgresql(
+    dialect: Any, proxied: sa.PoolProxiedConnection, kind: str | None
+) -> None:
     """Tell the driver how a transaction of a kind begins, if it was told otherwise."""
-    proxied = connection.connection
     if proxied.info.get(BEGUN_BY) == kind:
         return
     # If this is interrupted, the driver has to be told, whatever comes next.
     proxied.info[BEGUN_BY] = UNKNOWN
-    dialect: Any = connection.dialect
     driven = proxied.dbapi_connection
     if kind == AUTOCOMMIT:
         dialect.set_isolation_level(driven, kind)

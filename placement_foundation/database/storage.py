@@ -23,7 +23,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from placement_foundation import errors, precedence
 from placement_foundation.database import direct, engine, trouble
-from placement_foundation.database.connection import AnotherQuery, Connection
+from placement_foundation.database.connection import AnotherQuery, Connection, OneQuery
 from placement_foundation.observing import telemetry
 from placement_foundation.option import DatabaseSettings
 
@@ -179,6 +179,16 @@ def began(connection: sa.Connection) -> float:
     It sees everything that was committed until then.
     """
     return cast(Connection, connection).made_at
+
+
+def begin(connection: sa.Connection) -> None:
+    """Begin a transaction, if there is none.
+
+    What was to take one query then begins again; see ``Database.read``. So it is for
+    what takes more, before any work that would then be done twice.
+    """
+    if not connection.in_transaction():
+        connection.begin()
 
 
 def at_end(connection: sa.Connection, work: Callable[[sa.Connection], None]) -> None:
@@ -361,16 +371,13 @@ class Database:
 
     def _read_quickly(self, work: Callable[[sa.Connection], T]) -> T:
         try:
-            return self._read_with(engine.for_one_query(self.engine), work)
+            with engine.for_one_query(self.engine) as connection:
+                return self._do(work, connection)
         except AnotherQuery:
             return self._read_once(work)
 
     def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
-        return self._read_with(engine.for_transaction(self.engine, engine.READ), work)
-
-    def _read_with(
-        self, connection: Connection, work: Callable[[sa.Connection], T]
-    ) -> T:
+        connection = engine.for_transaction(self.engine, engine.READ)
         with connection:
             result = self._do(work, connection)
             if self.engine.dialect.driver == "psycopg":
@@ -399,8 +406,11 @@ class Database:
                 each()
             return result
 
-    def _do(self, work: Callable[[sa.Connection], T], connection: Connection) -> T:
+    def _do(
+        self, work: Callable[[sa.Connection], T], given: Connection | OneQuery
+    ) -> T:
         """Do work with a new connection, and close what it leaves open."""
+        connection = cast(Connection, given)
         for opening in self.openings.values():
             opening(connection)
         try:

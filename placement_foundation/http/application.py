@@ -664,7 +664,9 @@ def _render(
             # Headers have no fractions of a second.
             moment = reply.modified.replace(microsecond=0)
             headers.append(("Last-Modified", _http_date(moment)))
-    response = webob.Response(status=status, headerlist=headers, app_iter=body)
+    response = webob.Response(headerlist=headers, app_iter=body)
+    if status != HTTPStatus.OK:
+        response.status = status
     return tags.add(response, reply)
 
 

@@ -8,7 +8,6 @@ import logging
 import re
 import time
 import types
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +118,7 @@ def with_request_log(
         environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         began = time.perf_counter()
-        request_id = f"req-{uuid.uuid4()}"
+        request_id = context.new_request_id()
         environment[context.REQUEST_ID] = request_id
         inbound = environment.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
         if REQUEST_ID.fullmatch(inbound):

@@ -14,8 +14,8 @@ from placement.db import models
 from placement.forest import cache, kept
 from placement.forest.kept import Kept
 from placement.routes import ROUTES
-from placement_foundation.database import connection as connections
 from placement_foundation.database import direct, streaming, trouble
+from placement_foundation.database.connection import OneQuery
 from placement_foundation.database.storage import Database
 from tests import backends
 from tests.client import new_uuid
@@ -35,6 +35,7 @@ Way: TypeAlias = Callable[[sa.Connection, Any], Any]
 TRAITS = models.Trait
 NAMES = sa.select(TRAITS.name).where(TRAITS.name.like("CUSTOM_%")).order_by(TRAITS.id)
 MISSING = sa.select(sa.table("missing", sa.column("id")).c.id)
+NAMED = NAMES.where(TRAITS.name == sa.bindparam("name"))
 # How many times a server is asked for one: MySQL has to end what began with it.
 ONCE = {"postgresql": 1, "mysql": 2}
 # One more to begin the transaction of a reader, and one to end it.
@@ -186,10 +187,11 @@ def test_work_with_a_second_query_sees_one_moment(
 
 
 @pytest.mark.parametrize("first", [ask_sqlalchemy, ask_streaming])
-def test_work_that_begins_otherwise_has_a_transaction_at_once(
+def test_work_that_begins_otherwise_begins_again_before_it_has_read_anything(
     database: Database, first: Way
 ) -> None:
-    assert read_twice(database, first, ask_directly) == ([], [], 1)
+    assert read_twice(database, first, ask_directly) == ([], [], 2)
+    assert read(database) == ["CUSTOM_2"]
 
 
 def test_whoever_listens_sees_a_transaction(alone: Database) -> None:
@@ -216,23 +218,24 @@ def test_what_is_known_to_take_more_begins_a_transaction(
     one = instances.start()
     *_, by_name = paths(one)["/resource_providers"]
     one.client.get(by_name)
-    refused: list[int] = []
+    taken: list[int] = []
+    take: Any = OneQuery.connection
 
-    class Counted(connections.AnotherQuery):
-        def __init__(self) -> None:
-            refused.append(1)
+    def count(connection: OneQuery) -> Any:
+        taken.append(1)
+        return take.fget(connection)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connections, "AnotherQuery", Counted)
+        patch.setattr(OneQuery, "connection", property(count))
         one.client.call("GET", f"{by_name}&required=CUSTOM_NONE")
         one.clock.now = 2 * cache.FOLLOW_EVERY
         one.client.get(by_name)
-        assert not refused
+        assert not taken
         # What another instance has changed cannot be known.
         other = instances.start()
         other.client.call("PUT", "/traits/CUSTOM_NEW")
         one.client.get(by_name)
-        assert refused
+        assert taken
 
 
 @pytest.mark.parametrize("is_searchable", [True, False])
@@ -312,6 +315,32 @@ def test_the_next_transaction_is_one(alone: Database, seed: int) -> None:
                 )
             assert trouble.is_missing_table(failed.value)
     assert read(alone) == read(alone, one_query=False) == expected, seed
+
+
+def describe_failure(database: Database, query: Any, *, one_query: bool) -> object:
+    """Return what tells the error of a query apart, also those that it comes from."""
+    with pytest.raises(Exception, match=r".") as failed:
+        database.read(
+            lambda connection: direct.fetch_all(
+                connection, query, {"name": "\ud800"} if query is NAMED else {}
+            ),
+            one_query=one_query,
+        )
+    found: BaseException | None = failed.value
+    described = []
+    while found:
+        described.append((type(found), type(getattr(found, "orig", None))))
+        found = found.__cause__ or found.__context__
+    return described
+
+
+@pytest.mark.parametrize(
+    "query", [MISSING, NAMED], ids=["missing table", "a surrogate"]
+)
+def test_its_errors_are_those_of_a_transaction(alone: Database, query: Any) -> None:
+    found = describe_failure(alone, query, one_query=True)
+    assert found == describe_failure(alone, query, one_query=False)
+    assert read(alone) == []
 
 
 @pytest.mark.skipif(backends.KIND == "sqlite", reason="it has no connections")

@@ -16,7 +16,7 @@ from oslo_db import exception as db_exc
 from placement import app
 from placement.db import models
 from placement_foundation import errors, option
-from placement_foundation.database import engine, storage, trouble
+from placement_foundation.database import direct, engine, storage, trouble
 from placement_foundation.database.storage import Database
 from tests import backends
 from tests.client import Client
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 of_a_server = pytest.mark.skipif(backends.KIND == "sqlite", reason="of servers")
 
 CUSTOM = models.Trait.name.startswith("CUSTOM")
+STORED = sa.select(models.Trait.id).where(CUSTOM)
 RENAME = sa.update(models.Trait).where(CUSTOM).values(name="CUSTOM_RENAMED")
 
 HOSTILE = {
@@ -283,15 +284,19 @@ class TestNetwork:
             cut_off.write(work)
         assert len(attempts) == 1
 
+    @pytest.mark.parametrize("one_query", [False, True])
     def test_a_missing_server_is_reported_and_found_again(
-        self, network: Proxy, cut_off: Database
+        self, network: Proxy, cut_off: Database, one_query: bool
     ) -> None:
+        def work(connection: sa.Connection) -> int:
+            return len(direct.fetch_all(connection, STORED, {}))
+
         network.fail()
         for _ in range(3):
             with pytest.raises(errors.DatabaseUnavailable):
-                cut_off.read(count)
+                cut_off.read(work, one_query=one_query)
         network.up = True
-        assert cut_off.read(count) == 1
+        assert cut_off.read(work, one_query=one_query) == cut_off.read(count) == 1
 
     def test_what_is_static_is_answered_without_a_server(
         self, network: Proxy, cut_off: Database
