@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.model import entry
 from placement.objects.journal import keeping, recording
-from placement_foundation.database import engine
+from placement_foundation.database import direct, engine
 
 # Tables, and the beginnings of the types of entries that say that their rows changed.
 # Projects, users, consumer types and aggregates are in no entries but those of what
@@ -46,6 +46,10 @@ EXCUSED = {
         "another service has deleted the consumers: its writes are a gap"
     ),
 }
+
+# SQLAlchemy tells nobody of what the driver executes itself.
+_execute = direct.execute
+_text_of = functools.cache(str)
 
 ROOT = Path(__file__).parents[1]
 _TABLE = r"[\"`]?(\w+)[\"`]?"
@@ -76,10 +80,19 @@ class Witness:
         self, connection: sa.Connection, cursor: Any, statement: str, *unused: Any
     ) -> None:
         """Note what a statement has written."""
+        self._note(connection, statement, cursor.rowcount)
+
+    def execute(self, connection: sa.Connection, statement: Any, rows: Any) -> int:
+        """Let the driver execute a statement, and note what it has written."""
+        matched = _execute(connection, statement, rows)
+        self._note(connection, _text_of(statement), matched)
+        return matched
+
+    def _note(self, connection: sa.Connection, statement: str, matched: int) -> None:
         tables = ENTRIES_OF.keys() & _WRITES.findall(statement)
         if (aside := _ONLY_ASIDE.match(statement)) is not None:
             tables -= {aside[1]}
-        if tables and cursor.rowcount and (functions := _list_functions()):
+        if tables and matched and (functions := _list_functions()):
             changes = self._changes.setdefault(connection, set())
             changes.update(Change(table, functions) for table in tables)
 
@@ -150,9 +163,11 @@ def _load(connection: sa.Connection, name: str) -> collections.Counter[Any]:
 def _list_functions() -> tuple[str, ...]:
     """Return which functions of ours execute a statement; none if it is a test's."""
     functions: list[str] = []
-    frame = sys._getframe(1)
+    frame = sys._getframe()
     while frame := frame.f_back:  # type: ignore[assignment]
         module = _module_of(frame.f_code.co_filename)
+        if module == __name__:
+            continue
         if module.startswith("tests."):
             break
         if module:
@@ -180,8 +195,10 @@ def watching() -> Iterator[Witness]:
     }
     for name, listener in listeners.items():
         sa.event.listen(sa.Engine, name, listener)
+    direct.execute = witness.execute
     try:
         yield witness
     finally:
+        direct.execute = _execute
         for name, listener in listeners.items():
             sa.event.remove(sa.Engine, name, listener)

@@ -667,7 +667,7 @@ def _insert(
         return
     consumer.insert(connection, consumers)
     if rows:
-        connection.execute(_INSERT, rows)
+        direct.execute(connection, _INSERT, rows)
 
 
 def _columns(

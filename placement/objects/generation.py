@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement_foundation.database import storage
+from placement_foundation.database import direct, storage
 
 
 class WithGeneration(Protocol):
@@ -35,10 +35,27 @@ def bump(
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     for chunk in storage.chunks(values):
-        known = [(value.id, value.generation) for value in chunk]
-        parameters = {"ids": [value.id for value in chunk], "known": known}
-        if connection.execute(_update(row), parameters).rowcount != len(known):
+        if len(chunk) == 1:
+            [only] = chunk
+            found = {"row_id": only.id, "known": only.generation}
+            matched = direct.execute(connection, _update_one(row), [found])
+        else:
+            known = [(value.id, value.generation) for value in chunk]
+            parameters = {"ids": [value.id for value in chunk], "known": known}
+            matched = connection.execute(_update(row), parameters).rowcount
+        if matched != len(chunk):
             raise errors.ConcurrentUpdate(complaint)
+
+
+@functools.cache
+def _update_one(row: type[models.Consumer | models.ResourceProvider]) -> sa.Update:
+    """Return the statement that changes the row with ``row_id``, if it is ``known``."""
+    return (
+        sa.update(row)
+        .where(row.id == sa.bindparam("row_id"))
+        .where(row.generation == sa.bindparam("known"))
+        .values(generation=row.generation + 1)
+    )
 
 
 @functools.cache

@@ -116,6 +116,20 @@ def fetch_all(
         raise
 
 
+def write(
+    connection: sa.Connection,
+    table: sa.Table,
+    statement: sa.Insert | sa.Update,
+    rows: Sequence[Mapping[str, Any]],
+) -> None:
+    """Execute a statement about such a table for each row; see ``direct.execute``."""
+    try:
+        direct.execute(connection, statement, rows)
+    except (db_exc.DBError, sa.exc.DBAPIError) as exc:
+        _forget(connection, table, exc)
+        raise
+
+
 def _forget(connection: sa.Connection, table: sa.Table, exc: Exception) -> None:
     """Forget which tables can be used, if one cannot be any more.
 

@@ -1,21 +1,24 @@
-"""Queries that the driver itself executes, without SQLAlchemy's way around them.
+"""Statements that the driver itself executes, without SQLAlchemy's way around them.
 
-For a query of a few rows SQLAlchemy takes several times as long as the database.
+For a few rows SQLAlchemy takes several times as long as the database.
 """
 
 import collections
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 
 from placement_foundation.database.connection import is_for_one_query
 
+_Write: TypeAlias = sa.Insert | sa.Update | sa.Delete
 _Query: TypeAlias = sa.Select[*tuple[Any, ...]] | sa.CompoundSelect[*tuple[Any, ...]]
 # A name, and the length of the list if the value is one.
 _Parameter: TypeAlias = tuple[str, int | None]
+
+T = TypeVar("T")
 
 # A query with a longer list takes its time anyway; for each length there is a text.
 LONGEST_LIST = 4
@@ -53,6 +56,36 @@ def fetch_all(
     return rows
 
 
+def execute(
+    connection: sa.Connection, statement: _Write, rows: Sequence[Mapping[str, Any]]
+) -> int:
+    """Execute a statement once for each of some parameters.
+
+    As in ``fetch_all``, only who listens to what comes before statements is told.
+
+    :param statement: a constant, since what is made of it is remembered; it returns
+        nothing
+    :param rows: at least one; the parameters of each, which have the same names;
+        columns without one get their defaults
+    :return: how many rows of the table it has matched, unless it inserts
+    :raises sqlalchemy.exc.DBAPIError: the database failed
+    :raises oslo_db.exception.DBError: the same
+    """
+    has_several = len(rows) > 1
+    # This driver has no way of its own for several rows at once.
+    if is_watched(connection) or (
+        has_several and connection.dialect.driver == "psycopg2"
+    ):
+        return connection.execute(statement, rows).rowcount
+    if not connection.in_transaction():
+        connection.begin()
+    written = _prepare_write(statement, connection.dialect, tuple(rows[0]))
+    values: Any = [written.arrange(row) for row in rows]
+    if not has_several:
+        [values] = values
+    return _run(connection, written.text, values, _count_matched, has_several)
+
+
 def begin(connection: sa.Connection, statement: str) -> None:
     """Execute the statement that begins a transaction."""
     if is_watched(connection):
@@ -70,13 +103,23 @@ def is_watched(connection: sa.Connection) -> bool:
 
 
 def _run(
-    connection: sa.Connection, text: str, values: Any, read: Callable[[Any], Any]
-) -> Any:
-    """Execute a statement, and return what is read from the cursor."""
+    connection: sa.Connection,
+    text: str,
+    values: Any,
+    read: Callable[[Any], T],
+    has_several: bool = False,
+) -> T:
+    """Execute a statement, and return what is read from the cursor.
+
+    :param has_several: whether there are values for several executions
+    """
     proxied, cursor = connection.connection, None
     try:
         cursor = proxied.cursor()
-        cursor.execute(text, values)
+        if has_several:
+            cursor.executemany(text, values)
+        else:
+            cursor.execute(text, values)
         found = read(cursor)
         cursor.close()
     except BaseException as exc:
@@ -91,6 +134,11 @@ def _run(
 
 def _read_nothing(cursor: Any) -> None:
     pass
+
+
+def _count_matched(cursor: Any) -> int:
+    count: int = cursor.rowcount
+    return count
 
 
 class _Prepared:
@@ -133,6 +181,47 @@ class _Prepared:
             codes = [each[1] for each in cursor.description]
             self._make = _maker(self._query, self._dialect, codes)
         return list(map(self._make, cursor.fetchall()))
+
+
+class _Written:
+    """A statement that writes, as a driver takes it: its ``text``, and its values."""
+
+    def __init__(
+        self, statement: _Write, dialect: sa.Dialect, names: Sequence[str]
+    ) -> None:
+        compiled: Any = statement.compile(dialect=dialect, column_keys=list(names))
+        expanded = compiled.construct_expanded_state(dict.fromkeys(names))
+        self.text: str = expanded.statement
+        self._order: Sequence[str] | None = expanded.positiontup
+        self._defaults = [
+            *((each.key, each.default.arg) for each in compiled.insert_prefetch),
+            *((each.key, each.onupdate.arg) for each in compiled.update_prefetch),
+        ]
+        types = {name: each.type for name, each in compiled.binds.items()}
+        self._converters = [
+            (name, convert)
+            for name, each in types.items()
+            if (convert := each.dialect_impl(dialect).bind_processor(dialect))
+        ]
+        given = {*names, *(name for name, _ in self._defaults)}
+        self._constants = {
+            name: value
+            for name, value in expanded.parameters.items()
+            if name not in given
+        }
+
+    def arrange(self, row: Mapping[str, Any]) -> Any:
+        """Return the values of a row as the driver takes them."""
+        values = {**self._constants, **row}
+        for name, make_default in self._defaults:
+            # It wants to know about a statement, which is not SQLAlchemy's.
+            values[name] = make_default(None)
+        for name, convert in self._converters:
+            values[name] = convert(values[name])
+        return [values[name] for name in self._order] if self._order else values
+
+
+_prepare_write = functools.lru_cache(maxsize=256)(_Written)
 
 
 @functools.lru_cache(maxsize=256)

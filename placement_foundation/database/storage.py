@@ -157,7 +157,7 @@ def delete_each(
     # on the way that another transaction has locked.
     rows = [{"wanted": value} for value in values]
     if rows:
-        connection.execute(_deletion(column), rows)
+        direct.execute(connection, _deletion(column), rows)
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """What the driver executes itself is the same as what SQLAlchemy executes."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeAlias
 
@@ -11,7 +11,8 @@ from oslo_db import exception as db_exc
 
 from placement.db import models
 from placement_foundation import errors
-from placement_foundation.database import direct, trouble
+from placement_foundation.clock import utc_now
+from placement_foundation.database import direct, engine, trouble
 from placement_foundation.database.storage import Database
 from tests import backends, statements
 
@@ -28,6 +29,13 @@ def execute(
 
 
 BOTH = [direct.fetch_all, execute]
+
+
+def write(connection: sa.Connection, statement: Any, rows: Any) -> int:
+    return connection.execute(statement, rows).rowcount
+
+
+BOTH_WRITE: list[Callable[[sa.Connection, Any, Any], int]] = [direct.execute, write]
 
 
 @contextmanager
@@ -190,6 +198,112 @@ def test_the_log_has_it(filled: Database, caplog: pytest.LogCaptureFixture) -> N
     with filled.engine.connect() as connection:
         direct.fetch_all(connection, PLAIN, {})
     assert "FROM resource_providers" in caplog.text
+
+
+INSERT = sa.insert(INVENTORIES).inline()
+UPDATE = (
+    sa.update(INVENTORIES)
+    .where(INVENTORIES.resource_provider_id == sa.bindparam("provider"))
+    .values(total=INVENTORIES.total - 1, allocation_ratio=sa.bindparam("ratio"))
+)
+DELETE = sa.delete(INVENTORIES).where(INVENTORIES.total < sa.bindparam("least"))
+TIMES = ("created_at", "updated_at")
+
+STORED = sa.select(
+    *(
+        each
+        for each in sa.inspect(INVENTORIES).columns
+        if each.key not in ("id", *TIMES)
+    )
+).order_by(INVENTORIES.resource_provider_id, INVENTORIES.resource_class_id)
+ROW = {
+    "resource_provider_id": 1,
+    "total": 2**31 - 1,
+    "allocation_ratio": 0.1,
+    **dict.fromkeys(("reserved", "min_unit", "max_unit", "step_size"), 1),
+}
+ROWS = [{**ROW, "resource_class_id": number} for number in (7, 8, 9)]
+# The last is how many rows are matched, if the driver says so.
+WRITES: list[tuple[str, Any, Sequence[Mapping[str, Any]], int | None]] = [
+    ("insert a row", INSERT, ROWS[:1], None),
+    ("insert rows", INSERT, ROWS, None),
+    ("update a row", UPDATE, [{"provider": 2, "ratio": 1.5}], 1),
+    ("update rows", UPDATE, [{"provider": each, "ratio": 0.1} for each in (2, 3)], 2),
+    ("update none", UPDATE, [{"provider": 10**6, "ratio": 1.5}], 0),
+    ("delete rows", DELETE, [{"least": 2**31 - each} for each in (4, 3)], 3),
+]
+
+
+def transaction(database: Database) -> sa.Connection:
+    """Return a connection for a transaction that is rolled back at its end."""
+    return engine.for_transaction(database.engine, engine.WRITE)
+
+
+@pytest.mark.parametrize(
+    ("statement", "rows", "matched"),
+    [each[1:] for each in WRITES],
+    ids=[each[0] for each in WRITES],
+)
+def test_it_writes_the_same(
+    filled: Database,
+    statement: Any,
+    rows: Sequence[Mapping[str, Any]],
+    matched: int | None,
+) -> None:
+    found = []
+    # A second time with what was remembered of the first.
+    for way in (*BOTH_WRITE, direct.execute):
+        with transaction(filled) as connection:
+            assert matched in (None, way(connection, statement, rows))
+            found.append(connection.execute(STORED).all())
+    assert [*map(repr, found[0])] == [*map(repr, found[1])] == [*map(repr, found[2])]
+
+
+def test_columns_without_a_value_get_their_defaults(filled: Database) -> None:
+    row = INVENTORIES
+    created = sa.select(row.created_at).where(row.resource_class_id == 7)
+    updated = sa.select(row.updated_at).where(row.resource_provider_id == 2)
+    before = utc_now().replace(microsecond=0)
+    with transaction(filled) as connection:
+        direct.execute(connection, INSERT, ROWS)
+        direct.execute(connection, UPDATE, [{"provider": 2, "ratio": 1.5}])
+        for query in (created, updated):
+            time: Any = connection.execute(query).scalar_one()
+            # Servers may round.
+            assert 0 <= (time - before).total_seconds() < 60
+
+
+def test_sqlalchemy_is_not_asked_to_write(filled: Database) -> None:
+    with transaction(filled) as connection:
+        with without_sqlalchemy():
+            for _, statement, rows, _ in WRITES[1:]:
+                direct.execute(connection, statement, rows)
+        with statements.statements(filled) as executed:
+            direct.execute(connection, DELETE, [{"least": 0}])
+    assert executed == ["DELETE FROM inventories"]
+
+
+def test_a_row_that_lacks_a_value_is_not_written(filled: Database) -> None:
+    lacking = [ROWS[0], {**ROWS[1]}]
+    del lacking[1]["total"]
+    for some in (lacking, lacking[1:]):
+        with (
+            transaction(filled) as connection,
+            pytest.raises((KeyError, db_exc.DBError, sa.exc.DBAPIError)),
+        ):
+            direct.execute(connection, INSERT, some)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_duplicate_is_the_same_error(filled: Database, count: int) -> None:
+    found = []
+    for way in BOTH_WRITE:
+        with transaction(filled) as connection:
+            way(connection, INSERT, ROWS[-1:])
+            with pytest.raises(db_exc.DBDuplicateEntry) as failed:
+                way(connection, INSERT, ROWS[-count:])
+            found.append((described(failed.value), failed.value.columns))
+    assert found[0] == found[1]
 
 
 def fail(

@@ -608,10 +608,16 @@ def test_work_without_a_request_leaves_entries_as_well(
     assert sorted(each["type"] for each in scene.entries()) == kinds
 
 
+def claim_another(scene: Scene, database: Database) -> None:
+    assert scene.client.claim(new_uuid(), {scene.provider: {"VCPU": 1}}).status == 204
+
+
 @pytest.mark.damage
 @pytest.mark.parametrize(
     ("work", "writer"),
     [
+        (claim_another, "changed allocations"),
+        (claim_another, "changed consumers"),
         (expire_lease, "leasing._end_some"),
         (repair, "checking.repair"),
         (set_roots, "online_migration.set_root_provider_ids"),

@@ -266,14 +266,15 @@ class _Interference:
         self.done = False
 
     def __enter__(self) -> None:
-        sa.event.listen(self._database.engine, "before_execute", self._interfere)
+        sa.event.listen(self._database.engine, "before_cursor_execute", self._interfere)
 
     def __exit__(self, *unused: object) -> None:
-        sa.event.remove(self._database.engine, "before_execute", self._interfere)
+        sa.event.remove(self._database.engine, "before_cursor_execute", self._interfere)
 
-    def _interfere(self, connection: sa.Connection, clause: Any, *unused: Any) -> None:
-        generation = "UPDATE resource_providers SET" in str(clause)
-        if generation and not self.done:
+    def _interfere(
+        self, connection: sa.Connection, cursor: Any, text: str, *unused: Any
+    ) -> None:
+        if "UPDATE resource_providers SET" in text and not self.done:
             self.done = True
             connection.execute(self._statement)
 

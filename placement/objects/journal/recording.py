@@ -124,12 +124,12 @@ def _store(connection: sa.Connection) -> None:
         own_table.execute(connection, models.JOURNAL_INBOX, _both(update), both)
     else:
         if changes:
-            own_table.execute(
+            own_table.write(
                 connection, models.FOREST_STAMPS, change_log.UPDATE, changes
             )
         if entries:
             insertion = _insertion(dialect)
-            own_table.execute(connection, models.JOURNAL_INBOX, insertion, entries)
+            own_table.write(connection, models.JOURNAL_INBOX, insertion, entries)
 
 
 def _list_rows(connection: sa.Connection) -> list[dict[str, Any]]:
