@@ -520,8 +520,8 @@ def insert_new(
     ]
     rows = _rows_of(claims, held, class_ids)
     both = {**_columns(_NAMED, consumers), **_columns(_ALLOCATION, rows)}
-    result = connection.execute(_INSERT_NEW, {**both, "now": utc_now()})
-    if result.rowcount < len(rows):
+    written = direct.execute(connection, _INSERT_NEW, [{**both, "now": utc_now()}])
+    if written < len(rows):
         return False
     _record_change(connection, claims, held)
     return True
@@ -663,7 +663,7 @@ def _insert(
     """Insert new consumers and allocations."""
     if consumers and connection.dialect.name == "postgresql":
         both = {**_columns(_CONSUMER, consumers), **_columns(_ALLOCATION, rows)}
-        connection.execute(_INSERT_BOTH, {**both, "now": utc_now()})
+        direct.execute(connection, _INSERT_BOTH, [{**both, "now": utc_now()}])
         return
     consumer.insert(connection, consumers)
     if rows:

@@ -67,7 +67,8 @@ def execute(
         nothing
     :param rows: at least one; the parameters of each, which have the same names;
         columns without one get their defaults
-    :return: how many rows of the table it has matched, unless it inserts
+    :return: how many rows it has matched, or inserted if it has the option
+        ``preserve_rowcount`` of SQLAlchemy and there is one row of parameters
     :raises sqlalchemy.exc.DBAPIError: the database failed
     :raises oslo_db.exception.DBError: the same
     """

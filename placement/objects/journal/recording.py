@@ -121,7 +121,7 @@ def _store(connection: sa.Connection) -> None:
     if dialect == "postgresql" and changes and len(entries) == 1:
         update, parameters = change_log.in_one(changes)
         both = {**parameters, **entries[0]}
-        own_table.execute(connection, models.JOURNAL_INBOX, _both(update), both)
+        own_table.write(connection, models.JOURNAL_INBOX, _both(update), [both])
     else:
         if changes:
             own_table.write(
