@@ -35,14 +35,14 @@ class Connection(sa.Connection):
 
 
 class OneQuery:
-    """A connection of the pool that lets the driver execute one query, and no more.
+    """A connection that lets the driver execute one query, and no more.
 
     There is no transaction, which is as good as one with a single query. A second query
-    would see another moment. So whoever wants to execute one, or anything in another
-    way than by ``direct.fetch_all``, gets ``AnotherQuery``.
+    would see another moment, so it raises ``AnotherQuery``, and so does whatever else
+    is asked of a connection: only ``take`` is for the query, by ``direct.fetch_all``.
 
-    A connection of SQLAlchemy takes longer than such a query. Of this one, the pool
-    gives nothing before the query. ``made_at`` and ``notes`` are as in ``Connection``.
+    A connection of SQLAlchemy takes longer than such a query. ``made_at`` and ``notes``
+    are as in ``Connection``.
 
     :param begin_nothing: keeps the driver from beginning a transaction by itself
     """
@@ -61,9 +61,8 @@ class OneQuery:
         self._taken: sa.PoolProxiedConnection | None = None
         self._handler: sa.Connection | None = None
 
-    @property
-    def connection(self) -> sa.PoolProxiedConnection:
-        """What the pool gives, ready for the query.
+    def take(self) -> sa.PoolProxiedConnection:
+        """Return a connection of the pool, ready for the query.
 
         :raises AnotherQuery: there was one
         """
@@ -96,9 +95,19 @@ class OneQuery:
             opened.close()
 
 
-def is_for_one_query(connection: object) -> bool:
-    """Return whether a connection is for one query without a transaction."""
-    return isinstance(connection, OneQuery)
+def take(connection: Any) -> sa.PoolProxiedConnection:
+    """Return what the pool gave for a connection, ready for a query.
+
+    That begins a transaction, unless the connection is for one query.
+
+    :raises AnotherQuery: it is, and there was one
+    """
+    if isinstance(connection, OneQuery):
+        return connection.take()
+    if not connection.in_transaction():
+        connection.begin()
+    proxied: sa.PoolProxiedConnection = connection.connection
+    return proxied
 
 
 def begun_by_of(connection: sa.Connection) -> str | None:

@@ -6,15 +6,15 @@ For a few rows SQLAlchemy takes several times as long as the database.
 import collections
 import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 
-from placement_foundation.database.connection import is_for_one_query
+from placement_foundation.database.connection import take
 
-_Write: TypeAlias = sa.Insert | sa.Update | sa.Delete
-_Query: TypeAlias = sa.Select[*tuple[Any, ...]] | sa.CompoundSelect[*tuple[Any, ...]]
+_Change: TypeAlias = sa.Insert | sa.Update | sa.Delete
+_Select: TypeAlias = sa.Select[*tuple[Any, ...]] | sa.CompoundSelect[*tuple[Any, ...]]
 # A name, and the length of the list if the value is one.
 _Parameter: TypeAlias = tuple[str, int | None]
 
@@ -22,10 +22,12 @@ T = TypeVar("T")
 
 # A query with a longer list takes its time anyway; for each length there is a text.
 LONGEST_LIST = 4
+# Of how many rows an error shows the values.
+MOST_SHOWN = 10
 
 
 def fetch_all(
-    connection: sa.Connection, query: _Query, parameters: Mapping[str, Any]
+    connection: sa.Connection, query: _Select, parameters: Mapping[str, Any]
 ) -> Sequence[Any]:
     """Return the rows of a query, as named tuples.
 
@@ -48,43 +50,44 @@ def fetch_all(
         length is None or 0 < length <= LONGEST_LIST for _, length in shape
     ):
         return connection.execute(query, parameters).all()
-    if not (is_for_one_query(connection) or connection.in_transaction()):
-        connection.begin()
+    # The dialect knows its server from the first connection on.
+    proxied = take(connection)
     prepared = _prepare(query, connection.dialect, shape)
     values = prepared.arrange(parameters)
-    rows: Sequence[Any] = _run(connection, prepared.text, values, prepared.read)
-    return rows
+    return _run(connection, proxied, prepared.text, values, prepared.read)
 
 
 def execute(
-    connection: sa.Connection, statement: _Write, rows: Sequence[Mapping[str, Any]]
+    connection: sa.Connection, statement: _Change, rows: Sequence[Mapping[str, Any]]
 ) -> int:
-    """Execute a statement once for each of some parameters.
+    """Execute a statement once for each of some rows of parameters.
 
-    As in ``fetch_all``, only who listens to what comes before statements is told.
+    As with ``fetch_all``, only listeners to what comes before statements are told.
 
     :param statement: a constant, since what is made of it is remembered; it returns
-        nothing
-    :param rows: at least one; the parameters of each, which have the same names;
-        columns without one get their defaults
-    :return: how many rows it has matched, or inserted if it has the option
-        ``preserve_rowcount`` of SQLAlchemy and there is one row of parameters
+        nothing, and has no lists as parameters
+    :param rows: at least one; each has values with the same names, and columns without
+        a value get their defaults
+    :return: how many rows it has matched; after an insertion of one row of parameters,
+        how many are new, if the statement has the option ``preserve_rowcount``
     :raises sqlalchemy.exc.DBAPIError: the database failed
     :raises oslo_db.exception.DBError: the same
+    :raises ValueError: the statement has a list as a parameter
     """
     has_several = len(rows) > 1
-    # This driver has no way of its own for several rows at once.
+    # This driver would send a statement for each row; SQLAlchemy sends many at once.
     if is_watched(connection) or (
         has_several and connection.dialect.driver == "psycopg2"
     ):
         return connection.execute(statement, rows).rowcount
     if not connection.in_transaction():
         connection.begin()
-    written = _prepare_write(statement, connection.dialect, tuple(rows[0]))
-    values: Any = [written.arrange(row) for row in rows]
+    proxied = connection.connection
+    prepared = _prepare_write(statement, connection.dialect, tuple(rows[0]))
+    values: Any = [prepared.arrange(row) for row in rows]
     if not has_several:
         [values] = values
-    return _run(connection, written.text, values, _count_matched, has_several)
+    return _run(connection, proxied, prepared.text, values, _count_matched, has_several)
 
 
 def begin(connection: sa.Connection, statement: str) -> None:
@@ -92,7 +95,7 @@ def begin(connection: sa.Connection, statement: str) -> None:
     if is_watched(connection):
         connection.exec_driver_sql(statement)
     else:
-        _run(connection, statement, (), _read_nothing)
+        _run(connection, connection.connection, statement, (), _read_nothing)
 
 
 def is_watched(connection: sa.Connection) -> bool:
@@ -105,6 +108,7 @@ def is_watched(connection: sa.Connection) -> bool:
 
 def _run(
     connection: sa.Connection,
+    proxied: sa.PoolProxiedConnection,
     text: str,
     values: Any,
     read: Callable[[Any], T],
@@ -114,7 +118,7 @@ def _run(
 
     :param has_several: whether there are values for several executions
     """
-    proxied, cursor = connection.connection, None
+    cursor = None
     try:
         cursor = proxied.cursor()
         if has_several:
@@ -127,8 +131,9 @@ def _run(
         # Whoever handles the error shall not find another one than of other statements.
         # An error that is not the driver's would be wrapped together with its text.
         of_driver = isinstance(exc, connection.dialect.loaded_dbapi.Error)
+        shown = values[:MOST_SHOWN] if has_several else values
         connection._handle_dbapi_exception(
-            exc, text if of_driver else None, values, cursor, None
+            exc, text if of_driver else None, shown, cursor, None
         )
     return found
 
@@ -143,27 +148,71 @@ def _count_matched(cursor: Any) -> int:
 
 
 class _Prepared:
-    """A query as a driver takes it: its ``text``, and what it means."""
+    """A statement as a driver takes it: its ``text``, and the order of its values.
+
+    :param parameters: anything for each parameter; of a list, only the length matters
+    :param made: the names of other values that each execution has for itself
+    """
 
     def __init__(
-        self, query: _Query, dialect: sa.Dialect, shape: tuple[_Parameter, ...]
+        self,
+        compiled: Any,
+        dialect: sa.Dialect,
+        parameters: Mapping[str, Any],
+        made: Iterable[str] = (),
     ) -> None:
-        compiled = _compile(query, dialect)
-        expanded = compiled.construct_expanded_state(
-            {name: length and [None] * length for name, length in shape}
-        )
+        expanded = compiled.construct_expanded_state(parameters)
         self.text: str = expanded.statement
-        self._query = query
-        self._dialect = dialect
         # The names of what stands for the members of each list.
         self._members = [
             (name, expanded.parameter_expansion[name])
-            for name, length in shape
-            if length
+            for name, value in parameters.items()
+            if value
         ]
-        self._constants = expanded.parameters
-        # Empty if the driver takes parameters by their names.
+        # Empty if the driver takes values by their names.
         self._order: Sequence[str] | None = expanded.positiontup
+        # What makes of a value what the driver stores as its type.
+        self._converters: dict[str, Callable[[Any], Any]] = {
+            name: convert
+            for parameter, name in compiled.bind_names.items()
+            if (convert := _converter(parameter.type, dialect))
+        }
+        converters = {**self._converters, **expanded.processors}
+        given = {
+            *parameters,
+            *made,
+            *(one for _, each in self._members for one in each),
+        }
+        self._constants = {
+            name: converters.get(name, _as_it_is)(value)
+            for name, value in expanded.parameters.items()
+            if name not in given
+        }
+
+    def _in_order(self, values: Mapping[str, Any]) -> Any:
+        return [values[name] for name in self._order] if self._order else values
+
+
+def _converter(kind: Any, dialect: sa.Dialect) -> Callable[[Any], Any] | None:
+    stored = kind.dialect_impl(dialect)
+    found: Callable[[Any], Any] | None = stored.bind_processor(dialect)
+    return found
+
+
+def _as_it_is(value: T) -> T:
+    return value
+
+
+class _Query(_Prepared):
+    """A query as a driver takes it, and what its rows mean."""
+
+    def __init__(
+        self, query: _Select, dialect: sa.Dialect, shape: tuple[_Parameter, ...]
+    ) -> None:
+        lists = {name: length and [None] * length for name, length in shape}
+        super().__init__(_compile(query, dialect), dialect, lists)
+        self._query = query
+        self._dialect = dialect
         self._make: Callable[[Sequence[Any]], Sequence[Any]] | None = None
 
     def arrange(self, parameters: Mapping[str, Any]) -> Any:
@@ -171,9 +220,7 @@ class _Prepared:
         values = {**self._constants, **parameters}
         for name, members in self._members:
             values.update(zip(members, values.pop(name), strict=True))
-        if not self._order:
-            return values
-        return [values[name] for name in self._order]
+        return self._in_order(values)
 
     def read(self, cursor: Any) -> Sequence[Any]:
         """Return the rows that a cursor gives, as named tuples."""
@@ -184,58 +231,58 @@ class _Prepared:
         return list(map(self._make, cursor.fetchall()))
 
 
-class _Written:
-    """A statement that writes, as a driver takes it: its ``text``, and its values."""
+class _Write(_Prepared):
+    """A statement that writes as a driver takes it."""
 
     def __init__(
-        self, statement: _Write, dialect: sa.Dialect, names: Sequence[str]
+        self, statement: _Change, dialect: sa.Dialect, names: tuple[str, ...]
     ) -> None:
         compiled: Any = statement.compile(dialect=dialect, column_keys=list(names))
-        expanded = compiled.construct_expanded_state(dict.fromkeys(names))
-        self.text: str = expanded.statement
-        self._order: Sequence[str] | None = expanded.positiontup
+        if any(each.expanding and each.key in names for each in compiled.bind_names):
+            raise ValueError(f"it has a list as a parameter: {statement}")
+        inserted, updated = compiled.insert_prefetch, compiled.update_prefetch
         self._defaults = [
-            *((each.key, each.default.arg) for each in compiled.insert_prefetch),
-            *((each.key, each.onupdate.arg) for each in compiled.update_prefetch),
+            *((each.key, _maker_of(each.default)) for each in inserted),
+            *((each.key, _maker_of(each.onupdate)) for each in updated),
         ]
-        types = {name: each.type for name, each in compiled.binds.items()}
-        self._converters = [
+        made = [name for name, _ in self._defaults]
+        super().__init__(compiled, dialect, dict.fromkeys(names), made)
+        self._stored = [
             (name, convert)
-            for name, each in types.items()
-            if (convert := each.dialect_impl(dialect).bind_processor(dialect))
+            for name, convert in self._converters.items()
+            if name in names or name in made
         ]
-        given = {*names, *(name for name, _ in self._defaults)}
-        self._constants = {
-            name: value
-            for name, value in expanded.parameters.items()
-            if name not in given
-        }
 
     def arrange(self, row: Mapping[str, Any]) -> Any:
         """Return the values of a row as the driver takes them."""
         values = {**self._constants, **row}
         for name, make_default in self._defaults:
-            # It wants to know about a statement, which is not SQLAlchemy's.
-            values[name] = make_default(None)
-        for name, convert in self._converters:
+            values[name] = make_default()
+        for name, convert in self._stored:
             values[name] = convert(values[name])
-        return [values[name] for name in self._order] if self._order else values
+        return self._in_order(values)
 
 
-_prepare_write = functools.lru_cache(maxsize=256)(_Written)
+def _maker_of(default: Any) -> Callable[[], Any]:
+    """Return what makes the default of a column, a constant or of a function."""
+    if default.is_callable:
+        # It may look at the statement, in SQLAlchemy's terms; ours do not.
+        return functools.partial(default.arg, None)
+    return lambda: default.arg
 
 
 @functools.lru_cache(maxsize=256)
-def _compile(query: _Query, dialect: sa.Dialect) -> Any:
+def _compile(query: _Select, dialect: sa.Dialect) -> Any:
     return query.compile(dialect=dialect)
 
 
 # Queries with several lists have many shapes.
-_prepare = functools.lru_cache(maxsize=1024)(_Prepared)
+_prepare = functools.lru_cache(maxsize=1024)(_Query)
+_prepare_write = functools.lru_cache(maxsize=256)(_Write)
 
 
 def _maker(
-    query: _Query, dialect: sa.Dialect, codes: Sequence[Any]
+    query: _Select, dialect: sa.Dialect, codes: Sequence[Any]
 ) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """Return what makes a row of the values that a driver gives.
 

@@ -15,12 +15,7 @@ from oslo_db.sqlalchemy import engines, exc_filters
 from oslo_log import log
 
 from placement_foundation.database import digest, direct, trouble
-from placement_foundation.database.connection import (
-    AnotherQuery,
-    Connection,
-    OneQuery,
-    begun_by_of,
-)
+from placement_foundation.database.connection import Connection, OneQuery, begun_by_of
 from placement_foundation.option import DatabaseSettings
 
 LOG = log.getLogger(__name__)
@@ -314,18 +309,23 @@ def for_transaction(engine: sa.Engine, kind: str) -> Connection:
     return Connection(engine, begun_by)
 
 
+def lets_alone(engine: sa.Engine) -> bool:
+    """Return whether a query may do without a transaction.
+
+    psycopg2 would send statements each time that a query without a transaction follows
+    one with it, or the other way round. Listeners to connections of SQLAlchemy may have
+    to prepare them.
+    """
+    listened = engine.dispatch.engine_connect
+    return engine.dialect.driver != "psycopg2" and not listened
+
+
 def for_one_query(engine: sa.Engine) -> OneQuery:
     """Return a connection of a reader for a query without a transaction.
 
     That takes one round trip instead of three: BEGIN and COMMIT are left out. With
     MySQL it takes two: a transaction has begun with the query, and has to be ended.
-
-    :raises AnotherQuery: a driver would need a transaction less
     """
-    if engine.dialect.driver == "psycopg2":
-        # It would send statements each time that a query without a transaction follows
-        # one with it, or the other way round.
-        raise AnotherQuery
     driver_begins = engine.dialect.name == "postgresql"
     return OneQuery(engine, _begin_nothing if driver_begins else None)
 

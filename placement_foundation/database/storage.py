@@ -279,8 +279,8 @@ class Database:
         """Run ``work``, which reads one snapshot and changes nothing, in a transaction.
 
         :param one_query: whether ``work`` nearly always takes one query at most, by
-            ``direct.fetch_all``: then there is no BEGIN and no COMMIT, and if it takes
-            another one after all, it is called again, in a transaction
+            ``direct.fetch_all``: then there is no BEGIN and no COMMIT, and if it does
+            anything else after all, it is called again, in a transaction
         :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
         :raises DatabaseUnavailable: the database cannot be reached, or is too slow
         """
@@ -370,11 +370,13 @@ class Database:
             turns.release()
 
     def _read_quickly(self, work: Callable[[sa.Connection], T]) -> T:
-        try:
-            with engine.for_one_query(self.engine) as connection:
+        if engine.lets_alone(self.engine):
+            with (
+                contextlib.suppress(AnotherQuery),
+                engine.for_one_query(self.engine) as connection,
+            ):
                 return self._do(work, connection)
-        except AnotherQuery:
-            return self._read_once(work)
+        return self._read_once(work)
 
     def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
         connection = engine.for_transaction(self.engine, engine.READ)

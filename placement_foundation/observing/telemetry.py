@@ -215,9 +215,16 @@ def _step(name: str) -> Iterator[None]:
             for observer in _observers:
                 stack.enter_context(observer.step(name))
             yield
-    finally:
-        seconds = time.perf_counter() - began
-        record(STEP_SECONDS, seconds, operation=operation(), step=name)
+    except Exception:
+        _record_step(name, began)
+        raise
+    # What something else interrupts begins again, or the process ends.
+    _record_step(name, began)
+
+
+def _record_step(name: str, began: float) -> None:
+    seconds = time.perf_counter() - began
+    record(STEP_SECONDS, seconds, operation=operation(), step=name)
 
 
 def timed(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -1,10 +1,11 @@
 """A read that takes one query needs no transaction, and is as good as one."""
 
+import contextlib
 import functools
 import random
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import pytest
@@ -14,9 +15,11 @@ from placement.db import models
 from placement.forest import cache, kept
 from placement.forest.kept import Kept
 from placement.routes import ROUTES
-from placement_foundation.database import direct, streaming, trouble
+from placement_foundation import option
+from placement_foundation.database import direct, storage, streaming, trouble
 from placement_foundation.database.connection import OneQuery
 from placement_foundation.database.storage import Database
+from placement_foundation.observing import telemetry
 from tests import backends
 from tests.client import new_uuid
 from tests.instances import Instance, Instances
@@ -219,14 +222,14 @@ def test_what_is_known_to_take_more_begins_a_transaction(
     *_, by_name = paths(one)["/resource_providers"]
     one.client.get(by_name)
     taken: list[int] = []
-    take: Any = OneQuery.connection
+    take = OneQuery.take
 
     def count(connection: OneQuery) -> Any:
         taken.append(1)
-        return take.fget(connection)
+        return take(connection)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(OneQuery, "connection", property(count))
+        patch.setattr(OneQuery, "take", count)
         one.client.call("GET", f"{by_name}&required=CUSTOM_NONE")
         one.clock.now = 2 * cache.FOLLOW_EVERY
         one.client.get(by_name)
@@ -236,6 +239,68 @@ def test_what_is_known_to_take_more_begins_a_transaction(
         other.client.call("PUT", "/traits/CUSTOM_NEW")
         one.client.get(by_name)
         assert taken
+
+
+class Steps(telemetry.Observer):
+    """Notes the steps of requests."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def record(
+        self, measure: telemetry.Measure, amount: float, labels: Mapping[str, str]
+    ) -> None:
+        if measure is telemetry.STEP_SECONDS:
+            self.names.append(labels["step"])
+
+
+def test_work_that_begins_again_is_timed_once(instances: Instances) -> None:
+    one = instances.start()
+    *_, by_name = paths(one)["/resource_providers"]
+    one.client.get(by_name)
+    one.clock.now = 2 * cache.FOLLOW_EVERY
+    steps = Steps()
+    telemetry.add(steps)
+    try:
+        one.client.get(by_name)
+    finally:
+        telemetry.remove(steps)
+    assert sorted(steps.names) == ["load", "rendering", "transaction"]
+
+
+def test_a_query_is_made_for_the_server_that_there_is(
+    alone: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which SQL it understands is known from the first connection on."""
+    known: list[object] = []
+
+    def prepare(query: Any, dialect: sa.Dialect, shape: Any) -> Any:
+        known.append(dialect.server_version_info)
+        return compiled(query, dialect, shape)
+
+    compiled = direct._prepare
+    monkeypatch.setattr(direct, "_prepare", prepare)
+    with opened(alone.engine.url) as fresh:
+        assert read(fresh) == []
+    assert known[0]
+
+
+@contextlib.contextmanager
+def opened(url: sa.URL) -> Iterator[Database]:
+    """Yield a database that nobody has connected to yet."""
+    text = url.render_as_string(hide_password=False)
+    database = storage.connect(option.DatabaseSettings(text, max_retries=0))
+    try:
+        yield database
+    finally:
+        database.engine.dispose()
+
+
+def test_what_prepares_connections_sees_them_all(alone: Database) -> None:
+    prepared: list[sa.Connection] = []
+    sa.event.listen(alone.engine, "engine_connect", prepared.append)
+    assert read(alone) == []
+    assert len(prepared) == 1
 
 
 @pytest.mark.parametrize("is_searchable", [True, False])
