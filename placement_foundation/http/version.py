@@ -57,7 +57,8 @@ def negotiate(
     """
     names = (microversion_parse.STANDARD_HEADER, *legacy_headers)
     # The library folds every header that it gets.
-    sent = tuple((name, headers[name]) for name in names if name in headers)
+    values = [(name, headers.get(name)) for name in names]
+    sent = tuple([(name, value) for name, value in values if value is not None])
     text = _find_text(sent, service, tuple(legacy_headers))
     if not text:
         default = max if newest_by_default else min
