@@ -225,7 +225,8 @@ STORED = sa.select(
         each
         for each in sa.inspect(INVENTORIES).columns
         if each.key not in ("id", *TIMES)
-    )
+    ),
+    (INVENTORIES.created_at == EPOCH).label("since_the_epoch"),
 ).order_by(INVENTORIES.resource_provider_id, INVENTORIES.resource_class_id)
 ROW = {
     "resource_provider_id": 1,
