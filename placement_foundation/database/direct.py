@@ -75,7 +75,7 @@ def execute(
     :raises ValueError: the statement has a list as a parameter
     """
     has_several = len(rows) > 1
-    # This driver would send a statement for each row; SQLAlchemy sends many at once.
+    # This driver would send each row that is inserted by itself; SQLAlchemy joins them.
     if is_watched(connection) or (
         has_several and connection.dialect.driver == "psycopg2"
     ):

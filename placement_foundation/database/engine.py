@@ -325,6 +325,9 @@ def for_one_query(engine: sa.Engine) -> OneQuery:
 
     That takes one round trip instead of three: BEGIN and COMMIT are left out. With
     MySQL it takes two: a transaction has begun with the query, and has to be ended.
+
+    On PostgreSQL, the connection of the pool begins none afterwards either, until a
+    connection of SQLAlchemy says how.
     """
     driver_begins = engine.dialect.name == "postgresql"
     return OneQuery(engine, _begin_nothing if driver_begins else None)

@@ -65,6 +65,8 @@ TROUBLED_RESULTS = {7, 8, 9, 10, 11, 13, 14, 15, 26}
 # What MySQL reports if a value is compared with a column that cannot hold its
 # characters: a table that another service made may be in latin1.
 FOREIGN_CHARACTERS = {1267, 1270, 1271}
+# What psycopg2 says of a string, without an error class of its own.
+NUL = "cannot contain NUL"
 
 
 class LostRaceError(Exception):
@@ -131,8 +133,11 @@ def is_unstorable(exc: Exception) -> bool:
         return True
     if _mysql_number(exc) in FOREIGN_CHARACTERS:
         return True
+    cause = driver_error(exc)
+    if isinstance(cause, ValueError) and NUL in str(cause):
+        return True
     # Each driver has a class of that name, as Python's database API requires.
-    return _has_ancestor(driver_error(exc), "DataError")
+    return _has_ancestor(cause, "DataError")
 
 
 def is_unavailable(exc: Exception) -> bool:

@@ -453,6 +453,12 @@ def test_bugs_of_ours_are_not_blamed_on_the_database(exc: Exception) -> None:
     assert not trouble.is_unstorable(exc)
 
 
+def test_a_driver_without_a_class_for_it_refuses_a_value() -> None:
+    """Such as psycopg2."""
+    refusal = ValueError("A string literal cannot contain NUL (0x00) characters.")
+    assert trouble.is_unstorable(db_exc.DBError(refusal))
+
+
 def test_pauses_grow_and_end() -> None:
     for attempt in range(1, 30):
         pause = storage._pause(attempt)
