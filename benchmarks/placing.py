@@ -116,14 +116,6 @@ def planted(server_url: str, hosts: int) -> Iterator[str]:
         standard_name.synchronise(database)
         cloud.plant(database, cloud.flat(hosts))
         with database.engine.begin() as connection:
-            # The rows were written with their ids, so the counters lag behind.
-            for table in ("projects", "users", "consumers", "allocations"):
-                connection.execute(
-                    sa.text(
-                        f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "
-                        f"(SELECT max(id) FROM {table}))"
-                    )
-                )
             connection.execute(sa.text("ANALYZE"))
         database.engine.dispose()
         yield url
