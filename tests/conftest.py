@@ -1,6 +1,9 @@
 """Databases and applications for all tests."""
 
+import gc
+import logging
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +44,21 @@ def journal_is_complete(watched: witness.Witness) -> Iterator[None]:
     watched.missing.clear()
     yield
     assert not watched.missing, "\n".join(watched.missing)
+
+
+@pytest.fixture(autouse=True)
+def process_stays() -> Iterator[None]:
+    """Put back what a program sets in its process: where it logs, what it collects."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+    sys.setswitchinterval(interval)
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,5 @@ def every() -> list[Schema]:
     """Return all schemas that these modules have made."""
     for name in modules():
         importlib.import_module(name)
-    # A service that has started in this process has hidden them from the collector.
-    gc.unfreeze()
     found = [each for each in gc.get_objects() if isinstance(each, Schema)]
     return sorted(found, key=lambda schema: repr(schema.document))

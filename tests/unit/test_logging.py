@@ -3,7 +3,6 @@
 import logging
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,15 +12,9 @@ from placement_foundation.observing.log import set_up_logging
 from tests import settings
 
 
-@pytest.fixture(autouse=True)
-def root() -> Iterator[logging.Logger]:
-    """Give the root logger, and put it back as it was."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield root
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.captureWarnings(False)
+@pytest.fixture
+def root() -> logging.Logger:
+    return logging.getLogger()
 
 
 def streams(root: logging.Logger) -> list[object]:
