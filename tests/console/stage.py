@@ -120,5 +120,6 @@ def run(page: Any, expression: str) -> Any:
 def settled(page: Any) -> None:
     """Wait until a view shows its data."""
     page.wait_for_selector("main h1, main .state", state="attached")
-    for moving in ("p.state[role=status]", ".busy", "button:text('reading')"):
+    reading = "p.state[role=status]", "[aria-busy=true]", "button:text('reading')"
+    for moving in reading:
         page.wait_for_selector(moving, state="detached", timeout=60_000)

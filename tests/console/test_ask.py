@@ -28,7 +28,7 @@ def ask(visit: Visit, url: str, query: str, **options: Any) -> Any:
 
 
 def answered(page: Any) -> None:
-    page.wait_for_selector(".answer:not(.busy)")
+    page.wait_for_selector(".answer[aria-busy=false]")
 
 
 def verdict(page: Any) -> str:

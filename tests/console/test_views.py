@@ -232,7 +232,7 @@ def test_every_kind_of_cloud_is_shown(visit: Visit, site: Site, kind: str) -> No
         *("ask?q=resources=VCPU:1", "ask?q=resources=VCPU:100000"),
     ):
         page = open_view(visit, site(kind), f"#/{view}")
-        page.wait_for_selector(".answer:not(.busy), main:not(:has(.answer))")
+        page.wait_for_selector(".answer[aria-busy=false], main:not(:has(.answer))")
         text = page.locator("main").inner_text()
         assert len(text) > 30, view
         assert page.locator(".failed").count() == 0, (view, text)

@@ -270,7 +270,7 @@ function Answer({ asked }: { asked: Asked }) {
   const { answers, failure, busy } = useAnswers(asked, times, seconds);
   const { explanation, capacity, candidates } = answers;
   return (
-    <div class={busy ? "answer busy" : "answer"} aria-busy={busy}>
+    <div class="answer" aria-busy={busy}>
       {failure && <Failed failure={failure} retry={() => setTimes(times + 1)} />}
       {explanation && (
         <Verdict asked={asked} capacity={capacity} explanation={explanation} longer={seconds ? null : () => setSeconds(LONGER)} />
