@@ -25,7 +25,8 @@ class Proxy:
         self.silent = False
         self.asked = 0
         self._ended = False
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def fail(self) -> None:
         """Break all connections, and accept no others."""
@@ -44,6 +45,10 @@ class Proxy:
         """Stop it."""
         self._ended = True
         self.fail()
+        # It would go on accepting, from whatever gets the number of this socket next.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
         self._listener.close()
 
     def _accept(self) -> None:
