@@ -243,19 +243,20 @@ class BruteForce:
     # The content of an explanation.
 
     def funnel(self) -> list[tuple[int, int]]:
+        return [(len(before), len(after)) for before, after in self.steps()]
+
+    def steps(self) -> Iterator[tuple[set[str], set[str]]]:
         passing = {root.name for root in self.roots}
-        figures = []
         for number, constraint in enumerate(self.constraints, 1):
             kept = frozenset(self.constraints[:number])
-            before = len(passing)
+            before = set(passing)
             if constraint[0].startswith("root_"):
                 passing &= {
                     root.name for root in self.roots if self.has_root_traits(root, kept)
                 }
             else:
                 passing &= self.serving(kept, constraint[1])
-            figures.append((before, len(passing)))
-        return figures
+            yield before, set(passing)
 
     def alone(self, constraint: Constraint) -> int:
         kind, suffix, _, _ = constraint
@@ -274,7 +275,9 @@ class BruteForce:
         without = self.serving(self.all - {constraint})
         return len(without) - len(self.serving(self.all))
 
-    def largest(self, constraint: Constraint) -> tuple[int, int] | None:
+    def largest(
+        self, constraint: Constraint, among: set[str] | None = None
+    ) -> tuple[int, int] | None:
         _, suffix, most, name = constraint
         assert name is not None
         for amount in range(most - 1, 0, -1):
@@ -286,9 +289,11 @@ class BruteForce:
             )
             smaller = dataclasses.replace(self.request, groups=groups)
             other = BruteForce(self.forest, smaller)
-            serves = len(other.serving(other.all))
-            if serves:
-                return amount, serves
+            serving = other.serving(other.all)
+            if among is not None:
+                serving &= among
+            if serving:
+                return amount, len(serving)
         return None
 
     def changes(self, most: int) -> list[tuple[tuple[Constraint, ...], int]]:

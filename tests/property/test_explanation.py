@@ -161,10 +161,16 @@ def check_summary(
     said = sentence.summary(told)
     assert "other reasons" not in said
     assert sum(each.out for each in told.reasons) == told.hosts - told.serves, context
-    funnel = dict(zip(brute.constraints, brute.funnel(), strict=True))
+    funnel = dict(zip(brute.constraints, brute.steps(), strict=True))
     for reason in told.reasons:
         before, after = funnel[as_plain(reason.constraint)]
-        assert (reason.before, reason.out) == (before, before - after), (said, context)
+        out = before - after
+        assert (reason.before, reason.out) == (len(before), len(out)), (said, context)
+        if reason.is_plain and reason.constraint.kind == "unit":
+            largest = brute.largest(as_plain(reason.constraint), out)
+            would_do = f"{largest[0]} would do" if largest else None
+            assert reason.smaller == (largest and largest[0]), (said, context)
+            assert would_do is None or would_do in said, (said, context)
         of_several = reason.constraint.kind == "inventory" and reason.constraint.suffix
         if reason.is_plain and reason.constraint.kind in LACKING and not of_several:
             assert reason.out == len(lacking(brute, reason)), (said, context)
@@ -177,14 +183,8 @@ def check_summary(
     for reason in told.reasons:
         if reason.is_plain and reason.constraint.kind == "room":
             assert room_left(brute, reason) in said, (said, context)
-    for reason in told.reasons:
-        if reason.constraint.kind == "unit":
-            for amount in WOULD_DO.findall(said):
-                assert any(
-                    count_with(brute, {(suffix or "", name or ""): int(amount)}, set())
-                    for kind, suffix, _, name in brute.constraints
-                    if kind == "unit"
-                )
+    found = sorted(each.smaller for each in told.reasons if each.smaller)
+    assert sorted(map(int, WOULD_DO.findall(said))) == found, (said, context)
 
 
 NUMBERS = re.compile(r"(\w+) (-?[\d.]+)")

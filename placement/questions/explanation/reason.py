@@ -9,7 +9,8 @@ from placement.model.tree import Provider, Tree
 from placement.questions.explanation import survey
 from placement.questions.explanation.alike import Kind
 from placement.questions.explanation.constraint import Constraint, classes_so_far
-from placement.questions.explanation.survey import Survey
+from placement.questions.explanation.smaller import largest_for
+from placement.questions.explanation.survey import Deadline, Survey
 
 # A constraint, and the kinds of hosts before and after it.
 Step: TypeAlias = tuple[Constraint, Sequence[Kind], Sequence[Kind]]
@@ -24,7 +25,8 @@ class Reason:
     constraint names; otherwise they only lack it together with what comes before.
     ``inventory`` has the most room of all that is too small, ``in_all`` is the most
     that several providers of one host have free in all. ``limit`` is the field of an
-    inventory that refuses the amount, with its best value. ``pool`` has the class, and
+    inventory that refuses the amount, with its best value, and ``smaller`` the largest
+    amount with which one of these hosts serves. ``pool`` has the class, and
     would share it with these hosts if it had what it lacks. ``is_vain`` says that no
     provider at all is in what the constraint names.
     """
@@ -36,6 +38,7 @@ class Reason:
     inventory: InventoryUsage | None = None
     in_all: int = 0
     limit: tuple[str, int] | None = None
+    smaller: int | None = None
     pool: Provider | None = None
     is_vain: bool = False
 
@@ -45,14 +48,17 @@ class Reason:
         return self.inventory is not None and self.in_all > max(0, self.inventory.free)
 
 
-def reasons_of(asked: Survey, steps: Iterable[Step]) -> tuple[Reason, ...]:
+def reasons_of(
+    asked: Survey, steps: Iterable[Step], deadline: Deadline
+) -> tuple[Reason, ...]:
     """Return the reasons why hosts drop out, in the order of the funnel."""
-    return tuple(_reason(asked, *step) for step in steps if len(step[1]) > len(step[2]))
+    return tuple(
+        _reason(asked, step, deadline) for step in steps if len(step[1]) > len(step[2])
+    )
 
 
-def _reason(
-    asked: Survey, constraint: Constraint, before: Sequence[Kind], after: Sequence[Kind]
-) -> Reason:
+def _reason(asked: Survey, step: Step, deadline: Deadline) -> Reason:
+    constraint, before, after = step
     left = set(after)
     out = [kind for kind in before if kind not in left]
     lacks = _test(asked, constraint)
@@ -76,7 +82,11 @@ def _reason(
             inventories = [
                 each for tree in trees for each in _inventories(asked, tree, reason)
             ]
-            return dataclasses.replace(reason, limit=_limit(reason, inventories))
+            return dataclasses.replace(
+                reason,
+                limit=_limit(reason, inventories),
+                smaller=largest_for(asked, constraint, trees, deadline),
+            )
         case "inventory":
             return dataclasses.replace(reason, pool=_pool(asked, constraint, trees))
         case "in_tree" | "member_of" if lacks:

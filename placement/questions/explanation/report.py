@@ -108,8 +108,8 @@ class _Reporter:
     def report(self) -> Report:
         """Return everything, the most important first."""
         steps = list(self._funnel())
-        reasons = reasons_of(self._survey, steps)
         figures = tuple(self._complete(*step) for step in steps)
+        reasons = reasons_of(self._survey, steps, self._deadline)
         changes = near = None
         asked = tuple(
             Host(tree, self._nearness.unmet_of(tree))

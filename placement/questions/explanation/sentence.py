@@ -132,14 +132,14 @@ def _lack(constraint: Constraint, classes: Sequence[str], *, plural: bool) -> st
     return f"cannot serve {_groups(constraint)} from one subtree"
 
 
-def _remark(reason: Reason, report: Report) -> str:
+def _remark(reason: Reason) -> str:
     """Return what there is instead, in brackets, if that says anything new."""
     said: list[str] = []
     match reason.constraint.kind:
         case "room" if reason.inventory:
             said = _room(reason, reason.inventory)
         case "unit":
-            said = _units(reason, report)
+            said = _units(reason)
         case "inventory" if reason.pool:
             said = [_pool(reason, reason.pool)]
         case "in_tree" if reason.is_vain:
@@ -168,12 +168,9 @@ def _shares(inventory: InventoryUsage) -> str:
     )
 
 
-def _units(reason: Reason, report: Report) -> list[str]:
+def _units(reason: Reason) -> list[str]:
     limit = [f"{reason.limit[0]} {reason.limit[1]}"] if reason.limit else []
-    smaller = next(
-        each.smaller for each in report.figures if each.constraint == reason.constraint
-    )
-    return [*limit, f"{smaller.amount} would do"] if smaller else limit
+    return [*limit, f"{reason.smaller} would do"] if reason.smaller else limit
 
 
 def _pool(reason: Reason, pool: Provider) -> str:
@@ -233,7 +230,7 @@ def _predicate(reason: Reason, report: Report) -> str:
     constraints = [each.constraint for each in report.figures]
     classes = classes_so_far(constraints, reason.constraint)
     lack = _lack(reason.constraint, classes, plural=reason.out > 1)
-    return f"{lack}{_remark(reason, report)}"
+    return f"{lack}{_remark(reason)}"
 
 
 def _first_subject(reason: Reason, report: Report) -> str:

@@ -2,7 +2,14 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import TypeAlias
 
 from placement.model.inventory import InventoryUsage
@@ -47,6 +54,17 @@ def largest_smaller(
         trade = _Trade(asked, asked.relaxations.all, {})
         asked.smaller[target] = trade.nearest(target, deadline)
     return asked.smaller[target]
+
+
+def largest_for(
+    asked: Survey, constraint: Constraint, trees: Collection[Tree], deadline: Deadline
+) -> int | None:
+    """Return the largest smaller amount that one of some trees serves, if any does."""
+    if not largest_smaller(asked, constraint, deadline):
+        return None
+    trade = _Trade(asked, asked.relaxations.all, {})
+    found = trade.nearest(target_of(constraint), deadline, among=frozenset(trees))
+    return found.amount if found else None
 
 
 def target_of(constraint: Constraint) -> Target:
@@ -133,12 +151,16 @@ class _Trade:
         already: int = 0,
         *,
         larger: bool = False,
+        among: Collection[Tree] | None = None,
     ) -> Smaller | None:
         """Return the amount nearest to the requested one that more hosts serve.
 
         :param already: how many hosts are not enough
+        :param among: the only trees that matter; None means all
         """
         hopes = self._hopes(target, larger)
+        if among is not None:
+            hopes = {tree: each for tree, each in hopes.items() if tree in among}
         amounts: set[int] = set().union(*hopes.values())
         for amount in sorted(amounts, reverse=not larger):
             if deadline.has_come():
