@@ -84,6 +84,11 @@ def list_faults(connection: sa.Connection, tables: Iterable[sa.Table]) -> list[s
     ]
 
 
+def has_none(connection: sa.Connection, tables: Iterable[sa.Table]) -> bool:
+    """Return whether all of some tables are missing."""
+    return all(_probe(connection, table) is Fault.MISSING for table in tables)
+
+
 def execute(
     connection: sa.Connection,
     table: sa.Table,

@@ -129,6 +129,17 @@ def test_a_database_without_the_tables_of_this_service_is_a_warning(
     assert found[ROOTS] == found[CONSUMERS] == found[POLICY] == ("Success", "None")
 
 
+def test_a_database_of_openstack_placement_is_ready(
+    migrated: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with migrated.engine.begin() as connection:
+        models.OWN.drop_all(connection)
+    assert status.main(["upgrade", "check"]) == 0
+    found = results(capsys)
+    assert found.pop(OWN_TABLES) == ("Success", status.NO_OWN_TABLES)
+    assert set(found.values()) == {("Success", "None")}
+
+
 def test_long_details_are_wrapped_and_indented(
     migrated: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
