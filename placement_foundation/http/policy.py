@@ -25,8 +25,8 @@ PROJECT_SCOPE = ["project"]
 Seen: TypeAlias = dict[str, tuple[int, int, int] | None]
 
 
-# How often policy files are searched for, in seconds. It takes thirty times as long as
-# to look whether those that were found have changed, which each check does.
+# How often policy files are searched for, in seconds. It takes ten times as long as to
+# look whether there is a change where they are or would be, which each check does.
 SEARCH_EVERY = 1
 # How the checks that are always and never true are written.
 ALWAYS_OR_NEVER = ("@", "!")
@@ -90,8 +90,7 @@ def _is_of_roles(check: Any, rules: Mapping[str, Any]) -> bool:
 class Enforcer:
     """Decides by the rules. Policy files are read again when they change.
 
-    A file that is changed or removed counts at once, and so does a new one in a
-    directory that was there; any other new one within a second.
+    A file that is changed, removed or new counts at once.
     New rules replace the old ones when all of them have been read. As long as a file
     cannot be used, the old rules stay in force.
 
@@ -111,6 +110,7 @@ class Enforcer:
         self._clock = clock
         self._next_search = clock() + SEARCH_EVERY
         self._seen = _search(config)
+        self._vacant = _list_vacant(config)
         self._loaded = Rules(load(config, rules))
 
     def authorize(
@@ -125,9 +125,14 @@ class Enforcer:
 
     def _current(self) -> Rules:
         now = self._clock()
-        if now < self._next_search and _is_unchanged(self._seen):
+        if (
+            now < self._next_search
+            and _is_unchanged(self._seen)
+            and not _is_any_taken(self._vacant)
+        ):
             return self._loaded
         self._next_search = now + SEARCH_EVERY
+        self._vacant = _list_vacant(self._config)
         seen = _search(self._config)
         # A request that comes while another reads the files gets the old rules.
         if seen != self._seen and self._loading.acquire(blocking=False):
@@ -147,6 +152,33 @@ class Enforcer:
 def _is_unchanged(seen: Seen) -> bool:
     """Return whether the files are as they were, and none is new in a directory."""
     return all(_status(path) == status for path, status in seen.items())
+
+
+def _is_any_taken(vacant: Sequence[str]) -> bool:
+    """Return whether there is a file now where there was none."""
+    # A loop, and no status: most places stay vacant, and each request looks at all.
+    for path in vacant:  # noqa: SIM110
+        if os.access(path, os.F_OK):
+            return True
+    return False
+
+
+def _list_vacant(config: cfg.ConfigOpts) -> list[str]:
+    """Return the paths at which a new file would be found before any that there is."""
+    directories = [
+        *config.config_dirs,
+        *(os.path.dirname(file) for file in reversed(config.config_file)),
+        *(f"~/.{config.project}", "~", f"/etc/{config.project}", "/etc"),
+    ]
+    vacant: dict[str, None] = {}
+    for name in (config.oslo_policy.policy_file, *config.oslo_policy.policy_dirs):
+        for directory in directories:
+            place = os.path.abspath(os.path.expanduser(directory))
+            path = os.path.join(place, name)
+            if os.path.exists(path):
+                break
+            vacant[path] = None
+    return list(vacant)
 
 
 def _search(config: cfg.ConfigOpts) -> Seen:

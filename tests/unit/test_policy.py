@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from oslo_policy import policy as library
 
-from placement import errors, policy
+from placement import conf, errors, policy
 from placement_foundation import context
 from placement_foundation.http import policy as enforcement
 from placement_foundation.http.policy import Enforcer, authorize
@@ -220,13 +220,30 @@ def test_a_changed_file_counts_at_once(files: Files) -> None:
 
 
 @pytest.mark.parametrize("place", ["file", "directory"])
-def test_a_new_file_counts_within_a_second(files: Files, place: str) -> None:
+def test_a_new_file_counts_at_once(files: Files, place: str) -> None:
     new = files.file if place == "file" else files.directory / "10.yaml"
     decides = files.enforcer()
     assert not admits(decides, asking("first"), LIST)
     files.write(new, f'"{LIST}": "role:first"')
-    files.now += 1
     assert admits(decides, asking("first"), LIST)
+
+
+def test_a_new_file_counts_at_once_in_each_place_that_is_searched(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    given = tmp_path / "etc/placement.conf"
+    files.write(given, "")
+    config = settings.make_config({("oslo_policy", "policy_file"): "new-rules.yaml"})
+    config(["--config-file", str(given)], project=conf.PROJECT)
+    decides = policy.make_enforcer(config, lambda: files.now)
+    # The last one in which it is searched for first; each comes before the others.
+    for number, place in enumerate((".", ".placement", "etc")):
+        role = f"role{number}"
+        assert not admits(decides, asking(role), LIST)
+        path = tmp_path / place / "new-rules.yaml"
+        files.write(path, f'"{LIST}": "role:{role}"')
+        assert admits(decides, asking(role), LIST)
 
 
 def test_a_removed_file_stops_counting_at_once(files: Files) -> None:
