@@ -54,13 +54,61 @@ def _pattern(
     validator: Any, pattern: str, instance: object, schema: Json
 ) -> Iterator[jsonschema.ValidationError]:
     """Check a pattern whose ``$`` means the end, not the end or a last newline."""
-    strict = pattern.replace("$", r"\Z")
-    if isinstance(instance, str) and not re.search(strict, instance):
+    if isinstance(instance, str) and not _matches(pattern, instance):
         yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
+def _pattern_properties(
+    validator: Any, patterns: Mapping[str, Json], instance: object, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """Check the values whose keys match patterns of that kind."""
+    for key, value in instance.items() if isinstance(instance, dict) else ():
+        for pattern, rule in patterns.items():
+            if _matches(pattern, key):
+                yield from validator.descend(value, rule, key, pattern)
+
+
+def _additional_properties(
+    validator: Any, allowed: Json, instance: object, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """Check keys by patterns of that kind, where only those that match are allowed."""
+    if allowed is not False or "patternProperties" not in schema:
+        yield from OTHERS(validator, allowed, instance, schema)
+    elif isinstance(instance, dict):
+        patterns = schema["patternProperties"]
+        others = [
+            key
+            for key in instance
+            if key not in schema.get("properties", {})
+            and not any(_matches(pattern, key) for pattern in patterns)
+        ]
+        if others:
+            do = "does" if len(others) == 1 else "do"
+            yield jsonschema.ValidationError(
+                f"{_list(others)} {do} not match any of the regexes: {_list(patterns)}"
+            )
+
+
+def _list(texts: Iterable[str]) -> str:
+    return ", ".join(map(repr, sorted(texts)))
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return re.search(_to_the_end(pattern), text) is not None
+
+
+def _to_the_end(pattern: str) -> str:
+    return pattern.replace("$", r"\Z")
+
+
+OTHERS = jsonschema.Draft202012Validator.VALIDATORS["additionalProperties"]
 Validator = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator, {"pattern": _pattern}
+    jsonschema.Draft202012Validator,
+    {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+    },
 )
 
 
@@ -133,7 +181,12 @@ def _strict(document: Json, formats: Container[str]) -> Json:
         return document
     strict = {name: _strict(each, formats) for name, each in document.items()}
     if isinstance(strict.get("pattern"), str):
-        strict["pattern"] = strict["pattern"].replace("$", r"\Z")
+        strict["pattern"] = _to_the_end(strict["pattern"])
+    if "patternProperties" in strict:
+        patterns = strict["patternProperties"]
+        strict["patternProperties"] = {
+            _to_the_end(pattern): value for pattern, value in patterns.items()
+        }
     if isinstance(strict.get("format"), str) and strict["format"] not in formats:
         del strict["format"]
     return strict

@@ -1,5 +1,8 @@
 """How bodies become documents, and the errors for those that are wrong."""
 
+from typing import Any
+
+import jsonschema
 import pytest
 
 from placement import errors
@@ -31,3 +34,31 @@ def test_a_document_may_be_too_deep_to_be_shown(
     nested = f"{opening * depth}1{closing * depth}"
     with pytest.raises(errors.BadRequest, match="JSON"):
         schema.parse_json(f'{{"total": {nested}}}'.encode(), SCHEMA)
+
+
+KEYED = {
+    "type": "object",
+    "properties": {"x": {}},
+    "patternProperties": {"^[A-Z]+$": {"type": "integer"}, "^[0-9]+$": {}},
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{"a": 1}, {"b": 1, "a": 1}, {"A": 1, "x": 1, "7": 1, "a7": 1}, {"A": "text"}],
+)
+def test_faults_of_keys_are_told_as_by_the_library(document: dict[str, Any]) -> None:
+    [expected] = jsonschema.Draft202012Validator(KEYED).iter_errors(document)
+    fault = schema.Schema(KEYED).fault(document)
+    assert fault
+    assert fault.message == expected.message
+    assert fault.absolute_schema_path == expected.absolute_schema_path
+    assert fault.absolute_path == expected.absolute_path
+
+
+def test_a_key_does_not_match_if_a_line_feed_comes_after_it() -> None:
+    fault = schema.Schema(KEYED).fault({"A\n": 1})
+    assert fault
+    told = r"'A\n' does not match any of the regexes: '^[0-9]+$', '^[A-Z]+$'"
+    assert fault.message == told
