@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 
 from placement import errors
-from placement.microversion import BY_NAME, SERVICE, VERSIONS
+from placement.microversion import BY_NAME, MAXIMUM, SERVICE, VERSIONS
 from placement.operation import Call
 from placement.routes import ROUTES
 from placement_foundation.errors import AddressTooLong, BodyTooLarge
@@ -133,7 +133,10 @@ def describe(version: Version) -> Json:
                 name: {"description": sentence, "schema": TEXT}
                 for name, sentence in HEADERS.items()
             },
-            "schemas": {"Error": errors.describe(version)},
+            "schemas": {
+                "Error": errors.describe(version),
+                "NewestError": errors.describe(MAXIMUM),
+            },
             "securitySchemes": {
                 "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
             },
@@ -274,11 +277,13 @@ def _failures(
     path: str, row: Operation, handler: Handler, version: Version
 ) -> dict[str, Json]:
     by_status: dict[HTTPStatus, list[str]] = {}
+    shown = MAXIMUM if row.newest_by_default else version
+    schema = "NewestError" if row.newest_by_default else "Error"
     for kind, when in _causes(path, row, handler):
-        code = f" (`placement.{kind.code}`)" if version >= errors.CODES_SINCE else ""
+        code = f" (`placement.{kind.code}`)" if shown >= errors.CODES_SINCE else ""
         by_status.setdefault(kind.status, []).append(f"{when}{code}")
     failures = {
-        str(int(status)): _failure(status, causes)
+        str(int(status)): _failure(status, causes, schema)
         for status, causes in sorted(by_status.items())
     }
     if path not in OPEN:
@@ -287,7 +292,7 @@ def _failures(
     return failures
 
 
-def _failure(status: HTTPStatus, causes: list[str]) -> Json:
+def _failure(status: HTTPStatus, causes: list[str], schema: str) -> Json:
     headers = list(OF_EACH_ANSWER if status != 500 else OF_EACH_ANSWER[1:])
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers.append("retry-after")
@@ -295,7 +300,7 @@ def _failure(status: HTTPStatus, causes: list[str]) -> Json:
         "description": "\n".join(f"* {cause}" for cause in dict.fromkeys(causes)),
         "headers": _headers(headers),
         "content": {
-            JSON: {"schema": {"$ref": "#/components/schemas/Error"}},
+            JSON: {"schema": {"$ref": f"#/components/schemas/{schema}"}},
             # The same sentence in other formats.
             "text/plain": {"schema": TEXT},
             "text/html": {"schema": TEXT},

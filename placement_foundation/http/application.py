@@ -127,7 +127,8 @@ class Router:
 class _Place(NamedTuple):
     """What a path is for: the operations by method, and the parameters in it.
 
-    With ``newest``, a request that asks for no microversion gets the highest one.
+    With ``newest``, a request that asks for no microversion gets the highest one, and
+    any gets its errors.
     """
 
     methods: Mapping[str, Operation]
@@ -198,14 +199,16 @@ class Application:
 
         :param occupied: gets what releases the thread of a heavy request
         """
-        version = None
+        version = place = None
         try:
             place = self._find(request)
             version = self._negotiate(request, place)
             response = self._serve(request, version, place, occupied)
         except errors.ServiceError as error:
             self._tell_outage(error)
-            response = self._service.refuse(request, error, version)
+            response = self._service.refuse(
+                request, error, self._version_of_errors(version, place)
+            )
             if isinstance(error, errors.MethodNotAllowed) and error.allow:
                 response.headers["allow"] = error.allow
             if isinstance(error, errors.Unavailable):
@@ -220,6 +223,17 @@ class Application:
             )
         _add_headers(response, self._service.version_headers(version))
         return response
+
+    def _version_of_errors(
+        self, version: Version | None, place: _Place | None
+    ) -> Version | None:
+        """Return the microversion at which an error is shown, if one was agreed on.
+
+        It is always the newest one where that is the default.
+        """
+        if version is None or place is None or not place.newest:
+            return version
+        return self._service.negotiate({}, newest_by_default=True)
 
     def _tell_outage(self, error: errors.ServiceError) -> None:
         """Log that the database is unavailable: one line, now and then a traceback."""

@@ -143,7 +143,8 @@ class Operation:
     requests do, ``one_query`` is a function, as ``heavy`` may be.
 
     ``newest_by_default`` is for operations that no client from before microversions
-    uses: a request without one gets the newest. An operation that ``changes_nothing``
+    uses: a request without one gets the newest, and errors are those of the newest
+    whichever it asks for. An operation that ``changes_nothing``
     only reads, whatever its method. A ``static`` one depends on nothing that is stored:
     it is answered without a transaction, and its handler gets None as the connection.
 

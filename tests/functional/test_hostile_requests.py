@@ -56,6 +56,22 @@ def test_a_version_is_named_once(application: "WSGIApplication") -> None:
     assert "invalid version string: pony.horse; " in answer.json["errors"][0]["detail"]
 
 
+@pytest.mark.parametrize("version", ["1.0", "1.22", "1.23"])
+def test_errors_below_ledger_have_codes_at_each_version(
+    application: "WSGIApplication", version: str
+) -> None:
+    nowhere = "8d2ac8d2-4bc8-4d57-8d9b-3ea6a6f2b001"
+    codes = []
+    for path in (f"/ledger/v1/leases/{nowhere}", f"/resource_providers/{nowhere}"):
+        asked = f"placement {version}"
+        answer = ask(application, path=path, openstack_api_version=asked)
+        assert answer.status_int == 404
+        assert answer.headers["openstack-api-version"] == asked
+        codes.append(answer.json["errors"][0].get("code"))
+    undefined = "placement.undefined_code"
+    assert codes == [undefined, undefined if version == "1.23" else None]
+
+
 @pytest.mark.parametrize("name", ["accept", "content_type"])
 def test_a_header_of_tags(application: "WSGIApplication", name: str) -> None:
     header = {name: "text/<" + "<" * LONG}
