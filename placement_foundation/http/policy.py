@@ -1,6 +1,7 @@
 """Who may do what: the rules of a service, its defaults and operators' overrides."""
 
 import contextlib
+import logging
 import os
 import threading
 import time
@@ -284,11 +285,22 @@ def authorize(
     try:
         enforcer.authorize(rule, target, context)
     except policy.InvalidScope as exc:
+        _tell_refusal(rule, target, context)
         raise errors.Forbidden(rule) from exc
     except policy.PolicyNotAuthorized as exc:
+        _tell_refusal(rule, target, context)
         raise errors.Forbidden(
             f"Policy does not allow {rule} to be performed."
         ) from exc
+
+
+def _tell_refusal(
+    rule: str, target: Mapping[str, str | None], context: RequestContext
+) -> None:
+    """Log why a caller was refused: who it is, without the token."""
+    if LOG.isEnabledFor(logging.DEBUG):
+        credentials = dict(context.to_policy_values())
+        LOG.debug("policy refuses %s on %s to %s", rule, dict(target), credentials)
 
 
 def allows(enforcer: Enforcer, context: RequestContext, rule: str) -> bool:

@@ -1,5 +1,6 @@
 """Who may do what, by default and by what an operator writes."""
 
+import logging
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -105,6 +106,25 @@ def test_a_refusal_for_the_scope_is_the_rule_alone() -> None:
     with pytest.raises(errors.Forbidden) as refused:
         authorize(enforcer(), asking("admin", system_scope="all"), LIST)
     assert str(refused.value) == LIST
+
+
+@pytest.mark.parametrize("scope", [{"project_id": "own"}, {"system_scope": "all"}])
+def test_a_refusal_is_logged_with_the_credentials_but_not_the_token(
+    scope: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caller = asking("reader", auth_token="a secret", **scope)
+    for level in (logging.INFO, logging.DEBUG):
+        caplog.clear()
+        with caplog.at_level(level), pytest.raises(errors.Forbidden):
+            authorize(enforcer(), caller, USAGES, {"project_id": "other"})
+        refusals = [each for each in caplog.messages if "policy refuses" in each]
+        assert bool(refusals) == (level == logging.DEBUG)
+    [refusal] = refusals
+    [name] = scope
+    for part in (USAGES, "'project_id': 'other'", "['reader']", "'user_id': 'user'"):
+        assert part in refusal
+    assert f"{name!r}: {scope[name]!r}" in refusal
+    assert "a secret" not in caplog.text
 
 
 class Files:
