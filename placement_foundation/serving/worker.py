@@ -8,6 +8,7 @@ Connections that take too long are closed.
 import contextlib
 import logging
 import os
+import re
 import resource
 import select
 import socket
@@ -71,6 +72,9 @@ SETTINGS = {
 }
 
 
+NOT_ASCII = re.compile(rb"[\x80-\xff]")
+
+
 class RequestLineTooLong(utilities.BadRequest):  # type: ignore[misc]
     """The first line of a request is too long."""
 
@@ -101,6 +105,20 @@ class Request(parser.HTTPRequestParser):  # type: ignore[misc]
             # Do not ask the client for the rest.
             self.expect_continue = False
         return consumed
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Parse the header; leave it to the application what a method is.
+
+        Characters of an address that ought to be encoded are.
+        """
+        method, space, rest = header_plus.partition(b" ")
+        if method == method.upper() and rest.isascii():
+            super().parse_header(header_plus)
+            return
+        address, line_end, rest = rest.partition(b"\r\n")
+        address = NOT_ASCII.sub(lambda found: b"%%%02X" % ord(found[0]), address)
+        super().parse_header(method.upper() + space + address + line_end + rest)
+        self.command = method.decode("latin-1")
 
     def _received_header(self, data: bytes) -> int:
         """Keep data until the header is complete, so that it is parsed only once."""
@@ -177,8 +195,9 @@ class Task(task.WSGITask):  # type: ignore[misc]
             super().set_close_on_finish()
 
     def get_environment(self) -> dict[str, Any]:
-        """Return the environment for the application: path and length as sent."""
+        """Return the environment for the application: what it tells is as sent."""
         environment: dict[str, Any] = super().get_environment()
+        environment["REQUEST_METHOD"] = self.request.command
         environment["PATH_INFO"] = self.request.path
         if self.request.chunked:
             # The client did not say how long the body is; waitress has added it up.

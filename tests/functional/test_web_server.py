@@ -5,6 +5,7 @@ import ctypes
 import functools
 import http.client
 import itertools
+import json
 import os
 import platform
 import random
@@ -133,6 +134,42 @@ def test_a_header_cannot_pass_for_the_mount_of_the_service(port: int) -> None:
 def test_a_path_is_taken_as_it_is(port: int) -> None:
     answer = send(port, b"GET //traits HTTP/1.1\r\n" + IDENTITY + b"\r\n")
     assert status(answer) == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [(b"/resource_providers", 405), (b"/nowhere", 404)]
+)
+@pytest.mark.parametrize("method", [b"get", b"Get", b"pOST"])
+def test_a_method_in_lower_case_is_another_one(
+    port: int, method: bytes, path: bytes, expected: int
+) -> None:
+    answer = send(port, method + b" " + path + b" HTTP/1.1\r\n" + IDENTITY + b"\r\n")
+    assert status(answer) == expected
+    assert (b"\r\nAllow: GET, POST\r\n" in answer) == (expected == 405)
+    assert b"\r\nX-Openstack-Request-Id: req-" in answer
+
+
+def test_an_address_may_have_characters_that_are_not_encoded(port: int) -> None:
+    name = f"\N{SNOWMAN}{os.getpid()}"
+    body = f'{{"name": "{name}"}}'.encode()
+    length = f"Content-Length: {len(body)}\r\n\r\n".encode()
+    assert status(send(port, POST + length + body)) == 200
+    address = f"/resource_providers?name={name}".encode()
+    with connect(port) as client:
+        client.sendall(b"GET " + address + b" HTTP/1.0\r\n" + IDENTITY + b"\r\n")
+        answer = b"".join(iter(functools.partial(client.recv, 65536), b""))
+    assert status(answer) == 200
+    body = answer.partition(b"\r\n\r\n")[2]
+    [found] = json.loads(body)["resource_providers"]
+    assert found["name"] == name
+    nowhere = f"GET /resource_providers/{name} HTTP/1.1\r\n".encode() + IDENTITY
+    assert status(send(port, nowhere + b"\r\n")) == 404
+
+
+@pytest.mark.parametrize("line", ["g\N{SNOWMAN}t / HTTP/1.1", "get", "/ HTTP/1.1"])
+def test_a_line_that_is_no_request(port: int, line: str) -> None:
+    answer = send(port, line.encode() + b"\r\n" + IDENTITY + b"\r\n")
+    assert status(answer) == 400
 
 
 def test_a_host_is_not_needed_for_a_location(port: int) -> None:
