@@ -143,6 +143,8 @@ def _list_chores(
         end = functools.partial(leasing.run, connected)
         chores.append(Chore("ending leases", end, leasing.EVERY))
     if context.journal:
+        tell = functools.partial(tidying.tell_gaps, context.journal)
+        chores.append(Chore("telling gaps of the journal", tell, tidying.TELL_EVERY))
         tidy = functools.partial(tidying.tidy, context.journal)
         chores.append(Chore("tidying the journal", tidy, tidying.EVERY))
     return chores
@@ -170,7 +172,9 @@ def _context(config: cfg.ConfigOpts) -> Context:
 
 def _keep_journal(config: cfg.ConfigOpts, connected: Database) -> Keeper | None:
     days = config.ledger.keep_journal_days
-    if not days:
+    if days:
+        filing.resume(connected)
+    else:
         filing.abandon(connected)
 
     def most_waiting() -> int:

@@ -53,12 +53,19 @@ class Program(subprocess.Popen[str]):
 
 
 def start(
-    module: str, *arguments: str, home: Path, connection: str | None = None
+    module: str,
+    *arguments: str,
+    home: Path,
+    connection: str | None = None,
+    **variables: str,
 ) -> Program:
-    """Start a program in a process of its own."""
+    """Start a program in a process of its own.
+
+    :param variables: what its environment has besides
+    """
     return Program(
         [sys.executable, "-m", module, *arguments],
-        env=environment(home, connection),
+        env={**environment(home, connection), **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -16,7 +16,8 @@ import webob
 from placement import app
 from placement.db import models
 from placement.forest import cache
-from placement.objects.journal import filing, keeping, reading, tidying
+from placement.objects import clock
+from placement.objects.journal import filing, keeping, packing, reading, tidying
 from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client, new_uuid, wants
@@ -286,6 +287,28 @@ def test_a_journal_that_was_switched_off_is_another_one(
     assert follow(client, "oldest") == []
 
 
+def test_a_journal_begins_when_it_is_switched_on_again(
+    client: Client, database: Database, provider: str
+) -> None:
+    consumer = claim(client, provider)
+    off = settings.make_config({("ledger", "keep_journal_days"): 0})
+    without = Client(app.build(off, database))
+    moment = packing.render_time(clock.now())
+    without.claim(consumer, {provider: {"VCPU": 2}}, generation=1)
+    client, again = (
+        Client(app.build(settings.make_config(), database)) for _ in range(2)
+    )
+    begins = client.get("/ledger/v1/history")["begins"]
+    assert moment < begins
+    # It goes on, if the service merely starts again.
+    assert again.get("/ledger/v1/history")["begins"] == begins
+    past = f"/ledger/v1/history/allocations?consumer={consumer}&at="
+    refused = client.call("GET", f"{past}{moment}")
+    assert (refused.status, begins in refused.detail) == (400, True)
+    held = client.get(f"{past}{packing.render_time(clock.now())}")
+    assert held["allocations"] == {provider: {"resources": {"VCPU": 2}}}
+
+
 def test_what_was_not_recorded_is_a_gap(database: Database) -> None:
     client = Client(app.build(settings.make_config(), database))
     provider, cursor = client.make_provider(VCPU=10), now(client)
@@ -373,13 +396,13 @@ def test_another_service_is_a_gap(instances: Instances) -> None:
     one.clock.now += cache.LOOK_EVERY
     one.client.get(FREE)
     keeper = keeper_of(one)
-    tidying.tidy(keeper)
+    tidying.tell_gaps(keeper)
     found = follow(one.client, cursor, f"&type=traits&provider={hosts[1]}")
     assert [(each["type"], each["subject"]) for each in found] == [
         ("journal.gap", None)
     ]
     # Said once.
-    tidying.tidy(keeper)
+    tidying.tell_gaps(keeper)
     assert follow(one.client, found[0]["cursor"]) == []
     at = found[0]["time"].replace("Z", "")
     early = datetime.datetime.fromisoformat(at) - datetime.timedelta(seconds=1)

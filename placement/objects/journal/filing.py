@@ -33,6 +33,8 @@ T = TypeVar("T")
 TOKEN_BYTES = 6
 # How many rows of the inbox are filed in one transaction.
 BATCH = 200
+# When a journal begins in which nothing is recorded for the time being.
+NEVER = datetime.datetime(9999, 1, 1)
 
 _inbox = models.JOURNAL_INBOX.c
 _state = models.JOURNAL_STATE.c
@@ -251,5 +253,24 @@ def _abandon(connection: sa.Connection) -> None:
         life=_new_token(),
         expired=state.position,
         expired_token=state.token,
-        begins=clock.now(),
+        begins=NEVER,
     )
+
+
+def resume(database: Database) -> None:
+    """Let the journal begin now, if changes were not recorded until now."""
+    try:
+        if database.read(_is_abandoned):
+            database.write(_resume)
+    except errors.DatabaseUnavailable as exc:
+        LOG.warning("the journal does not begin again: %s", exc)
+
+
+def _is_abandoned(connection: sa.Connection) -> bool:
+    return is_usable(connection) and load_state(connection).begins == NEVER
+
+
+def _resume(connection: sa.Connection) -> None:
+    # Another process may have done it: what was recorded since then is there.
+    if load_state(connection, lock=True).begins == NEVER:
+        set_state(connection, begins=clock.now())

@@ -1,4 +1,4 @@
-"""Tidying the journal: gaps are said, the inbox is filed, old entries are removed."""
+"""Tidying the journal: gaps are told, the inbox is filed, old entries are removed."""
 
 import datetime
 import itertools
@@ -10,10 +10,17 @@ from placement.db import models
 from placement.objects import clock
 from placement.objects.journal import filing, packing, recording
 from placement.objects.journal.keeping import Keeper
+from placement_foundation.database import origin
+from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 
 # How often old entries are removed, by whichever process comes first, in seconds.
 EVERY = 60
+# How often it is recorded that something was not, in seconds: until then, it is known
+# to one process only.
+TELL_EVERY = 1
+# What makes such an entry.
+NOTICED = "noticed by the service"
 # After how many entries more the journal begins, and how many of those are removed in
 # one transaction: they are so few that hardly a request notices those that compute
 # beside it.
@@ -62,11 +69,19 @@ def tidy(keeper: Keeper) -> None:
     database = keeper.database
     if not database.read(filing.is_usable):
         return
-    if keeper.has_missed:
-        database.write(recording.note_gap)
     filing.file_all(database)
     if database.read(_is_due) and database.write(_take_turn):
         expire(database, keeper.days)
+
+
+def tell_gaps(keeper: Keeper) -> None:
+    """Record that there were changes that were not recorded, if there were.
+
+    :raises Exception: the database is in trouble
+    """
+    if keeper.has_missed and keeper.database.read(filing.is_usable):
+        noticed = origin.on(keeper.database, Origin(NOTICED))
+        noticed.write(recording.note_gap)
 
 
 def expire(database: Database, days: int) -> int:

@@ -1,0 +1,53 @@
+"""What another service writes is in the journal soon, whoever ends."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from placement import app
+from placement.db import models
+from placement_foundation.database.storage import Database
+from tests import programs, settings
+from tests.client import Client
+from tests.db.test_restart import children, status_of
+
+CHANGES = "/ledger/v1/changes"
+# Long enough for a machine with much to do, and too short for what a minute brings.
+SOON = 20
+OFTEN = 0.2
+
+
+def test_what_another_service_wrote_is_told_before_the_process_can_forget_it(
+    database: Database, tmp_path: Path
+) -> None:
+    client = Client(app.build(settings.make_config(), database))
+    client.make_provider(VCPU=8)
+    cursor = client.get(f"{CHANGES}?since=now")["cursor"]
+    with programs.start(
+        *("placement.cmd.api", "--port=0", "--workers=1"),
+        home=tmp_path,
+        connection=database.engine.url.render_as_string(hide_password=False),
+        OS_API__AUTH_STRATEGY="noauth2",
+    ) as service:
+        assert service.stdout
+        found = re.search(r"http://\S+/", service.stdout.readline())
+        assert found
+        assert status_of(f"{found[0]}resource_providers") == 200
+        provider = models.ResourceProvider
+        foreign = sa.update(provider).values(generation=provider.generation + 1)
+        with database.engine.begin() as connection:
+            connection.execute(foreign)
+        end = time.monotonic() + SOON
+        while not client.get(f"{CHANGES}?since={cursor}")["changes"]:
+            assert time.monotonic() < end
+            time.sleep(OFTEN)
+            assert status_of(f"{found[0]}resource_providers") == 200
+        for process in (service.pid, *children(service)):
+            os.kill(process, signal.SIGKILL)
+    after = Client(app.build(settings.make_config(), database))
+    gap, *_ = after.get(f"{CHANGES}?since={cursor}")["changes"]
+    assert (gap["type"], gap["request"]) == ("journal.gap", "noticed by the service")
