@@ -109,7 +109,8 @@ def refuse_unknown(names: Iterable[str], known: Iterable[str], complaint: str) -
 
 def complain(unknown: str, known: Iterable[str], complaint: str) -> str:
     """Return what to say of a name that is not known, with the nearest that is."""
-    nearest = difflib.get_close_matches(unknown, known, n=1)
+    # All names are in capitals.
+    nearest = difflib.get_close_matches(unknown.upper(), known, n=1)
     suggestion = f" Did you mean {nearest[0]}?" if nearest else ""
     return complaint.format(name=unknown) + suggestion
 

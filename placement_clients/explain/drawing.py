@@ -101,8 +101,12 @@ def _near(document: Json) -> Iterator[list[Text]]:
                 text_of(unmet["id"]),
                 text_of(_lack(unmet)),
             ]
-            for holder in unmet.get("holders", ()):
-                yield [text_of(""), text_of(""), text_of(_holder(holder), style="dim")]
+            yield from _holders(unmet)
+
+
+def _holders(unmet: Json) -> Iterator[list[Text]]:
+    for holder in unmet.get("holders", ()):
+        yield [text_of(""), text_of(""), text_of(_holder(holder), style="dim")]
 
 
 def _holder(holder: Json) -> str:
@@ -141,12 +145,13 @@ def _verdicts(host: Json, document: Json) -> Iterator[list[Text]]:
     texts = {each["id"]: each["text"] for each in document["constraints"]}
     for each in host["constraints"]:
         met = each["met"]
-        closest = "" if met or "closest" not in each else _lack(each["closest"])
+        closest = {} if met else each.get("closest", {})
         yield [
             text_of("met" if met else "UNMET", style="green" if met else "bold red"),
             text_of(texts[each["id"]]),
-            text_of(closest),
+            text_of(_lack(closest)),
         ]
+        yield from _holders(closest)
 
 
 def draw_capacity(console: Console, document: Json) -> None:

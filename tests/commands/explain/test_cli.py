@@ -87,6 +87,14 @@ def test_it_names_the_holders_of_what_is_not_free(desk: Desk) -> None:
     assert len(re.findall(r"\d+ held by [0-9a-f-]{36} \(project\)", out)) == 20
 
 
+def test_it_names_the_holders_of_a_host_that_is_asked_about(desk: Desk) -> None:
+    # Others serve, so no nearest hosts are listed.
+    status, out, _ = desk.run("resources=VCPU:9", "--host", "compute1", "--holders")
+    assert status == cli.SERVES
+    _, _, verdicts = out.partition("compute1 does not serve")
+    assert re.search(r"UNMET +9 VCPU .*\n +\d+ held by [0-9a-f-]{36}", verdicts)
+
+
 def test_it_counts_claims(desk: Desk) -> None:
     status, out, _ = desk.run("capacity", "resources=VCPU:4&required=CUSTOM_RETIRING")
     assert status == cli.SERVES
@@ -124,6 +132,7 @@ def test_programs_get_the_document(desk: Desk) -> None:
     ("arguments", "complaint"),
     [
         (["resources=VCPU:none"], "expected positive integer amount. Got: none."),
+        (["resources=vcpu:1"], "Did you mean VCPU?"),
         (["resources=VCPU:1&colour=green"], "does not match any of the regexes"),
         (["resources=VCPU:1", "--host", "nobody"], "uuid or name nobody found"),
         (["capacity", "required=CUSTOM_TRUSTED"], "at least one resources"),
