@@ -310,7 +310,10 @@ class TestDatabase:
         ("option", "chores"),
         [
             ("LEDGER__EXPIRE_LEASES", {"ending leases"}),
-            ("LEDGER__KEEP_JOURNAL_DAYS", {"tidying the journal"}),
+            (
+                "LEDGER__KEEP_JOURNAL_DAYS",
+                {"tidying the journal", "telling gaps of the journal"},
+            ),
             (
                 "PLACEMENT__KEEP_FOREST",
                 {"comparing the forest", "following the database"},
