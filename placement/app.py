@@ -69,6 +69,7 @@ SERVICE = Service(
     version_headers=_version_headers,
     refuse=refusal.as_wanted(errors.document),
     call=Call,
+    newest=microversion.MAXIMUM,
     release=_release(),
 )
 
@@ -143,8 +144,8 @@ def _list_chores(
         end = functools.partial(leasing.run, connected)
         chores.append(Chore("ending leases", end, leasing.EVERY))
     if context.journal:
-        tell = functools.partial(tidying.tell_gaps, context.journal)
-        chores.append(Chore("telling gaps of the journal", tell, tidying.TELL_EVERY))
+        record = functools.partial(tidying.record_gap, context.journal)
+        chores.append(Chore("recording gaps", record, tidying.LOOK_EVERY))
         tidy = functools.partial(tidying.tidy, context.journal)
         chores.append(Chore("tidying the journal", tidy, tidying.EVERY))
     return chores
@@ -172,10 +173,11 @@ def _context(config: cfg.ConfigOpts) -> Context:
 
 def _keep_journal(config: cfg.ConfigOpts, connected: Database) -> Keeper | None:
     days = config.ledger.keep_journal_days
-    if days:
-        filing.resume(connected)
-    else:
-        filing.abandon(connected)
+    try:
+        switch = filing.resume if days else filing.abandon
+        switch(connected)
+    except errors.DatabaseUnavailable as exc:
+        LOG.warning("the journal is not switched on or off: %s", exc)
 
     def most_waiting() -> int:
         # Half of the threads are left for all other requests.

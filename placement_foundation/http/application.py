@@ -82,11 +82,12 @@ class Service:
     """What differs between services in the steps of a request.
 
     ``negotiate`` returns the microversion that the headers of a request ask for, and
-    raises ``Malformed`` or ``NotSupported``; it takes ``newest_by_default`` if a row
-    sets it. ``version_headers`` returns the headers of an answer at a microversion, or
-    at None if none was agreed on. ``refuse`` renders an error for the caller, at the
-    same microversion. ``call`` is the class of what its handlers get. ``release`` tells
-    versions of the program apart, which may render the same in different ways.
+    raises ``Malformed`` or ``NotSupported``; if a row has ``newest_by_default``, it
+    takes that, and ``newest`` is the highest one. ``version_headers`` returns the
+    headers of an answer at a microversion, or at None if none was agreed on. ``refuse``
+    renders an error for the caller, at the same microversion. ``call`` is the class of
+    what its handlers get. ``release`` tells versions of the program apart, which may
+    render the same in different ways.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Service:
         [webob.Request, errors.ServiceError, Version | None], webob.Response
     ]
     call: type[Call[Any, Any]] = Call
+    newest: Version | None = None
     release: str = ""
 
 
@@ -233,7 +235,7 @@ class Application:
         """
         if version is None or place is None or not place.newest:
             return version
-        return self._service.negotiate({}, newest_by_default=True)
+        return self._service.newest
 
     def _tell_outage(self, error: errors.ServiceError) -> None:
         """Log that the database is unavailable: one line, now and then a traceback."""

@@ -133,10 +133,11 @@ class Enforcer:
         ):
             return self._loaded
         self._next_search = now + SEARCH_EVERY
-        self._vacant = _list_vacant(self._config)
-        seen = _search(self._config)
+        vacant, seen = _list_vacant(self._config), _search(self._config)
+        if seen == self._seen:
+            self._vacant = vacant
         # A request that comes while another reads the files gets the old rules.
-        if seen != self._seen and self._loading.acquire(blocking=False):
+        elif self._loading.acquire(blocking=False):
             try:
                 self._loaded = Rules(load(self._config, self._rules))
             except Exception as exc:
@@ -145,7 +146,7 @@ class Enforcer:
                     " ".join(str(exc).split()),
                 )
             finally:
-                self._seen = seen
+                self._vacant, self._seen = vacant, seen
                 self._loading.release()
         return self._loaded
 
@@ -285,16 +286,16 @@ def authorize(
     try:
         enforcer.authorize(rule, target, context)
     except policy.InvalidScope as exc:
-        _tell_refusal(rule, target, context)
+        _log_refusal(rule, target, context)
         raise errors.Forbidden(rule) from exc
     except policy.PolicyNotAuthorized as exc:
-        _tell_refusal(rule, target, context)
+        _log_refusal(rule, target, context)
         raise errors.Forbidden(
             f"Policy does not allow {rule} to be performed."
         ) from exc
 
 
-def _tell_refusal(
+def _log_refusal(
     rule: str, target: Mapping[str, str | None], context: RequestContext
 ) -> None:
     """Log why a caller was refused: who it is, without the token."""

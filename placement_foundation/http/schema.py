@@ -62,8 +62,8 @@ def _pattern_properties(
     validator: Any, patterns: Mapping[str, Json], instance: object, schema: Json
 ) -> Iterator[jsonschema.ValidationError]:
     """Check the values whose keys match patterns of that kind."""
-    for key, value in instance.items() if isinstance(instance, dict) else ():
-        for pattern, rule in patterns.items():
+    for pattern, rule in patterns.items():
+        for key, value in instance.items() if isinstance(instance, dict) else ():
             if _matches(pattern, key):
                 yield from validator.descend(value, rule, key, pattern)
 
@@ -84,19 +84,21 @@ def _additional_properties(
         ]
         if others:
             do = "does" if len(others) == 1 else "do"
+            keys, regexes = _quoted(others), _quoted(patterns)
             yield jsonschema.ValidationError(
-                f"{_list(others)} {do} not match any of the regexes: {_list(patterns)}"
+                f"{keys} {do} not match any of the regexes: {regexes}"
             )
 
 
-def _list(texts: Iterable[str]) -> str:
-    return ", ".join(map(repr, sorted(texts)))
+def _quoted(strings: Iterable[str]) -> str:
+    return ", ".join(map(repr, sorted(strings)))
 
 
-def _matches(pattern: str, text: str) -> bool:
-    return re.search(_to_the_end(pattern), text) is not None
+def _matches(pattern: str, string: str) -> bool:
+    return re.search(_to_the_end(pattern), string) is not None
 
 
+@functools.cache
 def _to_the_end(pattern: str) -> str:
     return pattern.replace("$", r"\Z")
 

@@ -8,7 +8,6 @@ Connections that take too long are closed.
 import contextlib
 import logging
 import os
-import re
 import resource
 import select
 import socket
@@ -72,7 +71,10 @@ SETTINGS = {
 }
 
 
-NOT_ASCII = re.compile(rb"[\x80-\xff]")
+# What an address may have instead of each byte, and up to which length: it takes the
+# time of all connections.
+ENCODED = [b"%c" % byte if byte < 0x80 else b"%%%02X" % byte for byte in range(256)]
+LONGEST_TO_ENCODE = 65_536
 
 
 class RequestLineTooLong(utilities.BadRequest):  # type: ignore[misc]
@@ -112,12 +114,17 @@ class Request(parser.HTTPRequestParser):  # type: ignore[misc]
         Characters of an address that ought to be encoded are.
         """
         method, space, rest = header_plus.partition(b" ")
-        if method == method.upper() and rest.isascii():
+        capitals = method.upper()
+        if method != capitals or not rest.isascii():
+            address, line_end, rest = rest.partition(b"\r\n")
+            if not address.isascii() and len(address) <= LONGEST_TO_ENCODE:
+                address = b"".join(map(ENCODED.__getitem__, address))
+            header_plus = capitals + space + address + line_end + rest
+        try:
             super().parse_header(header_plus)
-            return
-        address, line_end, rest = rest.partition(b"\r\n")
-        address = NOT_ASCII.sub(lambda found: b"%%%02X" % ord(found[0]), address)
-        super().parse_header(method.upper() + space + address + line_end + rest)
+        except ValueError as exc:
+            # Of the library that splits addresses.
+            raise parser.ParsingError("Bad URI") from exc
         self.command = method.decode("latin-1")
 
     def _received_header(self, data: bytes) -> int:
@@ -195,7 +202,7 @@ class Task(task.WSGITask):  # type: ignore[misc]
             super().set_close_on_finish()
 
     def get_environment(self) -> dict[str, Any]:
-        """Return the environment for the application: what it tells is as sent."""
+        """Return the environment for the application: method, path, length as sent."""
         environment: dict[str, Any] = super().get_environment()
         environment["REQUEST_METHOD"] = self.request.command
         environment["PATH_INFO"] = self.request.path

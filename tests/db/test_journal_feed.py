@@ -15,6 +15,7 @@ import webob
 
 from placement import app
 from placement.db import models
+from placement.db.own import content
 from placement.forest import cache
 from placement.objects import clock
 from placement.objects.journal import filing, keeping, packing, reading, tidying
@@ -309,6 +310,39 @@ def test_a_journal_begins_when_it_is_switched_on_again(
     assert held["allocations"] == {provider: {"resources": {"VCPU": 2}}}
 
 
+def test_a_journal_begins_when_it_is_switched_on_for_the_first_time(
+    client: Client, database: Database
+) -> None:
+    off = settings.make_config({("ledger", "keep_journal_days"): 0})
+    without = Client(app.build(off, database))
+    # As "db sync" does, and an import.
+    with database.engine.begin() as connection:
+        connection.execute(sa.delete(models.JOURNAL_STATE))
+        content.CONTENT.complete(connection)
+    provider = without.make_provider(VCPU=1)
+    before = packing.render_time(clock.now())
+    client = Client(app.build(settings.make_config(), database))
+    assert before < client.get("/ledger/v1/history")["begins"]
+    assert follow(client, "oldest", f"&provider={provider}") == []
+
+
+def test_a_journal_goes_on_after_another_process_was_without_one(
+    client: Client, database: Database, provider: str
+) -> None:
+    keeper = database.look(keeping.keeper_of)
+    assert keeper
+    # As a process does that starts without a journal.
+    filing.abandon(database)
+    before = packing.render_time(clock.now())
+    tidying.tidy(keeper)
+    after = packing.render_time(clock.now())
+    assert before < client.get("/ledger/v1/history")["begins"] < after
+    consumer = claim(client, provider)
+    now = packing.render_time(clock.now())
+    past = f"/ledger/v1/history/allocations?consumer={consumer}&at={now}"
+    assert client.call("GET", past).status == 200
+
+
 def test_what_was_not_recorded_is_a_gap(database: Database) -> None:
     client = Client(app.build(settings.make_config(), database))
     provider, cursor = client.make_provider(VCPU=10), now(client)
@@ -396,13 +430,13 @@ def test_another_service_is_a_gap(instances: Instances) -> None:
     one.clock.now += cache.LOOK_EVERY
     one.client.get(FREE)
     keeper = keeper_of(one)
-    tidying.tell_gaps(keeper)
+    tidying.record_gap(keeper)
     found = follow(one.client, cursor, f"&type=traits&provider={hosts[1]}")
     assert [(each["type"], each["subject"]) for each in found] == [
         ("journal.gap", None)
     ]
     # Said once.
-    tidying.tell_gaps(keeper)
+    tidying.record_gap(keeper)
     assert follow(one.client, found[0]["cursor"]) == []
     at = found[0]["time"].replace("Z", "")
     early = datetime.datetime.fromisoformat(at) - datetime.timedelta(seconds=1)

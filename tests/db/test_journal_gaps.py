@@ -1,8 +1,7 @@
-"""What another service writes is in the journal soon, whoever ends."""
+"""What another service writes is in the journal soon."""
 
-import os
+import itertools
 import re
-import signal
 import time
 from pathlib import Path
 
@@ -10,10 +9,11 @@ import sqlalchemy as sa
 
 from placement import app
 from placement.db import models
+from placement.objects.journal import keeping, tidying
 from placement_foundation.database.storage import Database
 from tests import programs, settings
 from tests.client import Client
-from tests.db.test_restart import children, status_of
+from tests.db.test_restart import status_of
 
 CHANGES = "/ledger/v1/changes"
 # Long enough for a machine with much to do, and too short for what a minute brings.
@@ -21,7 +21,7 @@ SOON = 20
 OFTEN = 0.2
 
 
-def test_what_another_service_wrote_is_told_before_the_process_can_forget_it(
+def test_what_another_service_wrote_is_a_gap_before_a_process_can_forget_it(
     database: Database, tmp_path: Path
 ) -> None:
     client = Client(app.build(settings.make_config(), database))
@@ -42,12 +42,24 @@ def test_what_another_service_wrote_is_told_before_the_process_can_forget_it(
         with database.engine.begin() as connection:
             connection.execute(foreign)
         end = time.monotonic() + SOON
-        while not client.get(f"{CHANGES}?since={cursor}")["changes"]:
+        while not (changes := client.get(f"{CHANGES}?since={cursor}")["changes"]):
             assert time.monotonic() < end
             time.sleep(OFTEN)
             assert status_of(f"{found[0]}resource_providers") == 200
-        for process in (service.pid, *children(service)):
-            os.kill(process, signal.SIGKILL)
-    after = Client(app.build(settings.make_config(), database))
-    gap, *_ = after.get(f"{CHANGES}?since={cursor}")["changes"]
+        service.terminate()
+    [gap] = changes
     assert (gap["type"], gap["request"]) == ("journal.gap", "noticed by the service")
+
+
+def test_many_gaps_are_one_a_minute(database: Database) -> None:
+    client = Client(app.build(settings.make_config(), database))
+    cursor = client.get(f"{CHANGES}?since=now")["cursor"]
+    keeper = database.look(keeping.keeper_of)
+    assert keeper
+    for second in range(3 * tidying.EVERY):
+        keeper.miss()
+        tidying.record_gap(keeper, itertools.repeat(second).__next__)
+    changes = client.get(f"{CHANGES}?since={cursor}")["changes"]
+    assert [each["type"] for each in changes] == ["journal.gap"] * 3
+    tidying.record_gap(keeper, itertools.repeat(3 * tidying.EVERY).__next__)
+    assert not keeper.has_missed

@@ -17,6 +17,7 @@ from oslo_db import exception as db_exc
 from placement import app, conf
 from placement.db import migration
 from placement.objects import standard_name
+from placement.objects.journal import filing
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.migration import MigrationError
@@ -312,7 +313,7 @@ class TestDatabase:
             ("LEDGER__EXPIRE_LEASES", {"ending leases"}),
             (
                 "LEDGER__KEEP_JOURNAL_DAYS",
-                {"tidying the journal", "telling gaps of the journal"},
+                {"tidying the journal", "recording gaps"},
             ),
             (
                 "PLACEMENT__KEEP_FOREST",
@@ -356,6 +357,7 @@ class TestDatabase:
         migration.SCHEMA.upgrade(empty)
         legacy.fill(empty)
         standard_name.synchronise(empty)
+        filing.resume(empty)
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
         ready.clear()
         application = start()

@@ -166,7 +166,18 @@ def test_an_address_may_have_characters_that_are_not_encoded(port: int) -> None:
     assert status(send(port, nowhere + b"\r\n")) == 404
 
 
-@pytest.mark.parametrize("line", ["g\N{SNOWMAN}t / HTTP/1.1", "get", "/ HTTP/1.1"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "g\N{SNOWMAN}t / HTTP/1.1",
+        "get",
+        "/ HTTP/1.1",
+        "GET http://[ HTTP/1.1",
+        # Encoding it would take too long.
+        "GET /" + "\N{SNOWMAN}" * worker.LONGEST_TO_ENCODE + " HTTP/1.1",
+    ],
+    ids=["method", "method alone", "no method", "address", "long"],
+)
 def test_a_line_that_is_no_request(port: int, line: str) -> None:
     answer = send(port, line.encode() + b"\r\n" + IDENTITY + b"\r\n")
     assert status(answer) == 400

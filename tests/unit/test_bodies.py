@@ -48,7 +48,9 @@ KEYED = {
     "document",
     [{"a": 1}, {"b": 1, "a": 1}, {"A": 1, "x": 1, "7": 1, "a7": 1}, {"A": "text"}],
 )
-def test_faults_of_keys_are_told_as_by_the_library(document: dict[str, Any]) -> None:
+def test_faults_of_keys_are_those_of_the_library(
+    document: dict[str, Any],
+) -> None:
     [expected] = jsonschema.Draft202012Validator(KEYED).iter_errors(document)
     fault = schema.Schema(KEYED).fault(document)
     assert fault

@@ -1,5 +1,6 @@
 """The rows that our own tables cannot be without."""
 
+import datetime
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +13,8 @@ from placement_foundation.database.migration import Content
 
 # The shards of the trees, and one more for the names.
 STAMPS = 257
+# When a journal begins in which nothing is recorded for the time being.
+NEVER = datetime.datetime(9999, 1, 1)
 
 
 def _list_missing_stamps(connection: sa.Connection) -> Sequence[Mapping[str, Any]]:
@@ -25,7 +28,10 @@ def _list_missing_stamps(connection: sa.Connection) -> Sequence[Mapping[str, Any
 
 
 def list_missing_state(connection: sa.Connection) -> Sequence[Mapping[str, Any]]:
-    """Return the row that begins another life of the journal, if it has no state."""
+    """Return the row for another life of the journal, if it has no state.
+
+    It does not begin before a process says that it records what changes.
+    """
     if connection.execute(sa.select(models.JOURNAL_STATE.c.id)).first():
         return []
     newest = sa.func.max(models.JOURNAL_ENTRIES.c.position)
@@ -38,7 +44,7 @@ def list_missing_state(connection: sa.Connection) -> Sequence[Mapping[str, Any]]
             "token": token,
             "expired": position,
             "expired_token": token,
-            "begins": utc_now(),
+            "begins": NEVER,
             "tidied": utc_now(),
         }
     ]

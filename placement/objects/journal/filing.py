@@ -16,9 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from oslo_log import log
 
-from placement import errors
 from placement.db import models
 from placement.db.own import content
 from placement.objects import clock, own_table
@@ -27,14 +25,11 @@ from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
 
-LOG = log.getLogger(__name__)
 T = TypeVar("T")
 
 TOKEN_BYTES = 6
 # How many rows of the inbox are filed in one transaction.
 BATCH = 200
-# When a journal begins in which nothing is recorded for the time being.
-NEVER = datetime.datetime(9999, 1, 1)
 
 _inbox = models.JOURNAL_INBOX.c
 _state = models.JOURNAL_STATE.c
@@ -101,7 +96,7 @@ def load_state(connection: sa.Connection, *, lock: bool = False) -> FilingState:
 
 def _begin(connection: sa.Connection) -> FilingState:
     """Begin another life of the journal, which has no state."""
-    row = dict(content.list_missing_state(connection)[0])
+    row = {**content.list_missing_state(connection)[0], "begins": clock.now()}
     connection.execute(sa.insert(models.JOURNAL_STATE), row)
     del row["id"]
     return FilingState(**row)
@@ -236,11 +231,10 @@ def abandon(database: Database) -> None:
 
     Otherwise a cursor would miss what is changed until the journal is switched on
     again.
+
+    :raises DatabaseUnavailable: the database cannot be written
     """
-    try:
-        database.write(_abandon)
-    except errors.DatabaseUnavailable as exc:
-        LOG.warning("the journal is not closed: %s", exc)
+    database.write(_abandon)
 
 
 def _abandon(connection: sa.Connection) -> None:
@@ -253,24 +247,24 @@ def _abandon(connection: sa.Connection) -> None:
         life=_new_token(),
         expired=state.position,
         expired_token=state.token,
-        begins=NEVER,
+        begins=content.NEVER,
     )
 
 
 def resume(database: Database) -> None:
-    """Let the journal begin now, if changes were not recorded until now."""
-    try:
-        if database.read(_is_abandoned):
-            database.write(_resume)
-    except errors.DatabaseUnavailable as exc:
-        LOG.warning("the journal does not begin again: %s", exc)
+    """Let the journal begin now, if nothing was recorded until now.
+
+    :raises DatabaseUnavailable: the database cannot be read, or cannot be written
+    """
+    if database.read(_is_abandoned):
+        database.write(_resume)
 
 
 def _is_abandoned(connection: sa.Connection) -> bool:
-    return is_usable(connection) and load_state(connection).begins == NEVER
+    return is_usable(connection) and load_state(connection).begins == content.NEVER
 
 
 def _resume(connection: sa.Connection) -> None:
     # Another process may have done it: what was recorded since then is there.
-    if load_state(connection, lock=True).begins == NEVER:
+    if load_state(connection, lock=True).begins == content.NEVER:
         set_state(connection, begins=clock.now())

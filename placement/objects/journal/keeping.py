@@ -29,6 +29,8 @@ class Keeper:
         self._lock = threading.Lock()
         self._recorded = 0
         self.missed = 0
+        # Before that, no gap is recorded but with a write. By the monotonic clock.
+        self.next_gap = -float("inf")
 
     @property
     def has_missed(self) -> bool:

@@ -1,8 +1,9 @@
-"""Tidying the journal: gaps are told, the inbox is filed, old entries are removed."""
+"""Tidying the journal: gaps are recorded, the inbox is filed, old entries go."""
 
 import datetime
 import itertools
 import time
+from collections.abc import Callable
 
 import sqlalchemy as sa
 
@@ -16,9 +17,9 @@ from placement_foundation.database.storage import Database
 
 # How often old entries are removed, by whichever process comes first, in seconds.
 EVERY = 60
-# How often it is recorded that something was not, in seconds: until then, it is known
-# to one process only.
-TELL_EVERY = 1
+# How often to look whether a gap is to be recorded, in seconds: until it is, only one
+# process knows of it.
+LOOK_EVERY = 1
 # What makes such an entry.
 NOTICED = "noticed by the service"
 # After how many entries more the journal begins, and how many of those are removed in
@@ -69,19 +70,30 @@ def tidy(keeper: Keeper) -> None:
     database = keeper.database
     if not database.read(filing.is_usable):
         return
+    # Another process may have been without a journal since this one began.
+    filing.resume(database)
     filing.file_all(database)
     if database.read(_is_due) and database.write(_take_turn):
         expire(database, keeper.days)
 
 
-def tell_gaps(keeper: Keeper) -> None:
+def record_gap(keeper: Keeper, clock: Callable[[], float] = time.monotonic) -> None:
     """Record that there were changes that were not recorded, if there were.
 
+    The first is recorded at once. As long as another service goes on writing, one a
+    minute is enough for readers to begin anew.
+
+    :param clock: returns the time, in seconds
     :raises Exception: the database is in trouble
     """
-    if keeper.has_missed and keeper.database.read(filing.is_usable):
+    if (
+        keeper.has_missed
+        and clock() >= keeper.next_gap
+        and keeper.database.read(filing.is_usable)
+    ):
         noticed = origin.on(keeper.database, Origin(NOTICED))
         noticed.write(recording.note_gap)
+        keeper.next_gap = clock() + EVERY
 
 
 def expire(database: Database, days: int) -> int:
