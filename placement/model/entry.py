@@ -190,12 +190,13 @@ def of_allocations(
 ) -> list[Entry]:
     """Return the entry for the allocations of a consumer; none if they are the same.
 
-    :param places: the name and the root of each provider, by UUID
+    :param places: the name and the root of each provider, by UUID; one that has no
+        root, in what another service has left, is not among them
     :param generation: that of the consumer; None if it is gone
     """
     if before == after:
         return []
-    mentioned = dict.fromkeys([*before, *after])
+    mentioned = [each for each in {**before, **after} if each in places]
     return [
         Entry(
             ALLOCATIONS_CHANGED,

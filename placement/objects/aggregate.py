@@ -9,7 +9,7 @@ from placement import errors
 from placement.db import models
 from placement.model import entry
 from placement.model.resource_provider import ResourceProvider
-from placement.objects import association, exact_match, resource_provider
+from placement.objects import association, exact_match, generation, resource_provider
 from placement_foundation.database import storage
 
 _LOCKED = sa.select(models.Aggregate.id, models.Aggregate.uuid)
@@ -61,7 +61,7 @@ def replace_all(
         change.removed,
     )
     resource_provider.record_change(connection, [provider], entries, bump=bump)
-    return provider.generation + bump
+    return generation.after(provider, bump)
 
 
 def ensure(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, int]:

@@ -23,6 +23,22 @@ class WithGeneration(Protocol):
         """The generation that it had."""
 
 
+def after(value: WithGeneration, bump: bool) -> int:
+    """Return the generation of a row after a change.
+
+    :param bump: whether the change increases it
+    """
+    # The column may be empty in what another service has left: see ``stored``.
+    return (value.generation or 0) + bump
+
+
+def stored(
+    row: type[models.Consumer | models.ResourceProvider],
+) -> sa.ColumnElement[int]:
+    """Return the generation in a row, 0 if there is none."""
+    return sa.func.coalesce(row.generation, 0)
+
+
 def bump(
     connection: sa.Connection,
     row: type[models.Consumer | models.ResourceProvider],
@@ -37,10 +53,10 @@ def bump(
     for chunk in storage.chunks(values):
         if len(chunk) == 1:
             [only] = chunk
-            found = {"row_id": only.id, "known": only.generation}
+            found = {"row_id": only.id, "known": after(only, False)}
             matched = direct.execute(connection, _update_one(row), [found])
         else:
-            known = [(value.id, value.generation) for value in chunk]
+            known = [(value.id, after(value, False)) for value in chunk]
             parameters = {"ids": [value.id for value in chunk], "known": known}
             matched = connection.execute(_update(row), parameters).rowcount
         if matched != len(chunk):
@@ -53,19 +69,19 @@ def _update_one(row: type[models.Consumer | models.ResourceProvider]) -> sa.Upda
     return (
         sa.update(row)
         .where(row.id == sa.bindparam("row_id"))
-        .where(row.generation == sa.bindparam("known"))
-        .values(generation=row.generation + 1)
+        .where(stored(row) == sa.bindparam("known"))
+        .values(generation=stored(row) + 1)
     )
 
 
 @functools.cache
 def _update(row: type[models.Consumer | models.ResourceProvider]) -> sa.Update:
     """Return the statement that changes rows with some ``ids``, if ``known``."""
-    both = sa.tuple_(row.id, row.generation)
+    both = sa.tuple_(row.id, stored(row))
     return (
         sa.update(row)
         # MariaDB uses the primary key for the first condition only.
         .where(row.id.in_(sa.bindparam("ids", expanding=True)))
         .where(both.in_(sa.bindparam("known", expanding=True)))
-        .values(generation=row.generation + 1)
+        .values(generation=stored(row) + 1)
     )

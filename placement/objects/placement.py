@@ -16,6 +16,7 @@ from placement.objects import (
     change_log,
     claim,
     consumer,
+    generation,
     lease,
 )
 from placement.objects.allocation import ClaimNames, Held
@@ -188,8 +189,8 @@ def _known_inventories(
     inventories: dict[Place, InventoryUsage] = {}
     for uuid, provider in known.providers.items():
         locked = held.providers.get(uuid)
-        before = (provider.id, provider.generation + held.bumped)
-        if locked is None or (locked.id, locked.generation) != before:
+        before = (provider.id, generation.after(provider, held.bumped))
+        if locked is None or (locked.id, generation.after(locked, False)) != before:
             return None
         inventories.update(
             ((uuid, name), each) for name, each in provider.inventories.items()

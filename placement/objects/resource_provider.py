@@ -123,7 +123,7 @@ _locked = (
 _LOCK_AND_BUMP = (
     sa.update(models.ResourceProvider)
     .where(models.ResourceProvider.id == _locked.c.id)
-    .values(generation=models.ResourceProvider.generation + 1)
+    .values(generation=generation.stored(models.ResourceProvider) + 1)
     .returning(*_FIELDS, models.ResourceProvider.updated_at)
 )
 _IDS = sa.select(models.ResourceProvider.id)
@@ -371,7 +371,7 @@ def check_generation(
     :param expected: the generation that the caller knows
     :raises ConcurrentUpdate: the generation has changed
     """
-    if provider.generation != expected:
+    if generation.after(provider, False) != expected:
         raise errors.ConcurrentUpdate(complaint)
 
 
@@ -396,7 +396,7 @@ def record_change(
         connection,
         [provider.root_id for provider in changed],
         entries,
-        {provider.uuid: provider.generation + bump for provider in changed},
+        {provider.uuid: generation.after(provider, bump) for provider in changed},
     )
     if bump:
         generation.bump(connection, models.ResourceProvider, changed, RACE)
@@ -416,4 +416,4 @@ def bump(
 
 
 def _next(provider: P) -> P:
-    return provider._replace(generation=provider.generation + 1)
+    return provider._replace(generation=generation.after(provider, True))

@@ -17,7 +17,7 @@ from placement.model.trait import (
     Trait,
     TraitFilters,
 )
-from placement.objects import association, exact_match, resource_provider
+from placement.objects import association, exact_match, generation, resource_provider
 from placement.objects.journal import recording
 from placement_foundation.database import storage
 
@@ -164,4 +164,4 @@ def replace_all(
         change.removed,
     )
     resource_provider.record_change(connection, [provider], entries, bump=bool(change))
-    return provider.generation + bool(change)
+    return generation.after(provider, bool(change))

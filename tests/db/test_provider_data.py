@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from placement.db import models
 from placement_foundation.database.storage import Database
 from tests import backends
-from tests.client import Client, new_uuid
+from tests.client import Client, new_uuid, wants
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -167,6 +167,77 @@ def test_a_provider_without_a_root_is_not_found(
     assert "parent provider UUID does not exist." in answer.detail
     body = {"name": "new", "parent_provider_uuid": hidden}
     assert client.call("POST", PROVIDERS, body).status == 400
+
+
+# The column may be empty, but no service leaves it so.
+@pytest.mark.damage
+def test_a_provider_without_a_generation_is_as_good_as_one_with_0(
+    client: Client, database: Database
+) -> None:
+    provider, other = client.make_provider(VCPU=8), client.make_provider(VCPU=8)
+    moving, path = new_uuid(), f"{PROVIDERS}/{provider}"
+    assert client.claim(moving, {provider: {"VCPU": 1}}).status == 204
+    fields = {"name": "renamed"}
+    inventory = {"resource_class": "DISK_GB", "total": 1}
+    traits = {"traits": ["HW_NUMA_ROOT"], "resource_provider_generation": 0}
+    claimed = wants({provider: {"VCPU": 1}})
+    two = {new_uuid(): wants({each: {"VCPU": 1}}) for each in (provider, other)}
+    moved = wants({other: {"VCPU": 1}}, generation=1)
+    placed = {
+        "query": f"resources=VCPU:1&in_tree={provider}",
+        "consumers": [new_uuid()],
+        **{name: claimed[name] for name in ("project_id", "user_id", "consumer_type")},
+    }
+    for method, where, body, version, status, generation in (
+        ("PUT", path, fields, "1.39", 200, None),
+        ("PUT", f"{path}/aggregates", [new_uuid()], "1.18", 200, None),
+        ("POST", f"{path}/inventories", inventory, "1.39", 201, 1),
+        ("PUT", f"{path}/traits", traits, "1.39", 200, 1),
+        ("PUT", f"/allocations/{new_uuid()}", claimed, "1.39", 204, 1),
+        ("POST", "/allocations", two, "1.39", 204, 1),
+        ("POST", "/ledger/v1/placements", placed, "1.39", 201, 1),
+        ("PUT", f"/allocations/{moving}", moved, "1.39", 204, None),
+    ):
+        execute(
+            database,
+            sa.update(models.ResourceProvider)
+            .where(models.ResourceProvider.uuid == provider)
+            .values(generation=None),
+        )
+        answer = client.call(method, where, body, version)
+        assert answer.status == status, (method, where, answer)
+        assert client.get(path)["generation"] == generation, (method, where)
+
+
+# As OpenStack Placement may leave it, until "db online_data_migrations" repairs it.
+@pytest.mark.damage
+@pytest.mark.parametrize("way", ["delete", "empty", "move"])
+def test_allocations_may_leave_a_provider_without_a_root(
+    way: str, client: Client, database: Database
+) -> None:
+    provider, other = client.make_provider(VCPU=8), client.make_provider(VCPU=8)
+    consumer = new_uuid()
+    claimed = {provider: {"VCPU": 1}, other: {"VCPU": 1}}
+    assert client.claim(consumer, claimed).status == 204
+    execute(
+        database,
+        sa.update(models.ResourceProvider)
+        .where(models.ResourceProvider.uuid == provider)
+        .values(root_provider_id=None),
+    )
+    path = f"/allocations/{consumer}"
+    if way == "delete":
+        answer = client.call("DELETE", path)
+    else:
+        amounts = {other: {"VCPU": 2}} if way == "move" else {}
+        answer = client.claim(consumer, amounts, generation=1)
+    assert answer.status == 204, answer
+    left = client.get(path)["allocations"]
+    assert set(left) == ({other} if way == "move" else set())
+    [entry] = client.get(f"/ledger/v1/history?consumer={consumer}&limit=1")["history"]
+    assert entry["type"] == "allocations.changed"
+    assert entry["names"] == {other: other}
+    assert entry["before"].keys() == {provider, other}
 
 
 def test_rows_without_times_are_as_good_as_others(
