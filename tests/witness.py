@@ -56,7 +56,8 @@ _TABLE = r"[\"`]?(\w+)[\"`]?"
 _WRITES = re.compile(rf"(?:INSERT INTO|DELETE FROM|UPDATE) {_TABLE}")
 # What changes with each write of a row, or only says which row it is.
 _ASIDE = {"id", "generation", "created_at", "updated_at"}
-_SET_ASIDE = rf"[`\"]?(?:{'|'.join(sorted(_ASIDE))})[`\"]? ?=[^,=]*"
+_VALUE = r"(?:coalesce\([^()]*\)|[^,=])*"
+_SET_ASIDE = rf"[`\"]?(?:{'|'.join(sorted(_ASIDE))})[`\"]? ?={_VALUE}"
 _ONLY_ASIDE = re.compile(rf"UPDATE {_TABLE} SET {_SET_ASIDE}(?:, {_SET_ASIDE})* WHERE")
 
 

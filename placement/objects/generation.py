@@ -36,7 +36,7 @@ def stored(
     row: type[models.Consumer | models.ResourceProvider],
 ) -> sa.ColumnElement[int]:
     """Return the generation in a row, 0 if there is none."""
-    return sa.func.coalesce(row.generation, 0)
+    return sa.func.coalesce(row.generation, sa.literal_column("0"))
 
 
 def bump(

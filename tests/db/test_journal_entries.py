@@ -15,6 +15,7 @@ from placement.model.lease import BATON
 from placement.objects import (
     clock,
     copying,
+    generation,
     leasing,
     online_migration,
     standard_name,
@@ -23,7 +24,7 @@ from placement.objects.journal import filing, packing, recording
 from placement.objects.soundness import checking
 from placement.routes import ROUTES
 from placement_foundation.database.storage import Database
-from tests import backends
+from tests import backends, witness
 from tests.client import Client, new_uuid, wants
 from tests.witness import Witness
 
@@ -652,3 +653,11 @@ def test_an_imported_copy_is_another_journal(scene: Scene, database: Database) -
     database.write(lambda connection: copying.write(connection, iter(lines)))
     gone = scene.client.call("GET", f"{CHANGES}?since={cursor}")
     assert (gone.status, gone.code) == (410, "placement.cursor_gone")
+
+
+@pytest.mark.parametrize("row", [models.Consumer, models.ResourceProvider])
+def test_the_witness_takes_a_new_generation_for_no_change(row: Any) -> None:
+    for statement in (generation._update_one(row), generation._update(row)):
+        assert witness._ONLY_ASIDE.match(str(statement))
+    renamed = sa.update(row).values(generation=row.generation + 1, uuid="another")
+    assert not witness._ONLY_ASIDE.match(str(renamed.where(row.id == 1)))
