@@ -85,6 +85,9 @@ def serving(application: "WSGIApplication") -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{server.effective_port}"
     finally:
+        # A thread that is still answering would wake the server through a pipe whose
+        # number is soon that of another file: a byte in a database made it useless.
+        server.trigger.pull_trigger = lambda thunk=None: None
         server.close()
         thread.join(5)
 

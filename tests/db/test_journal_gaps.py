@@ -35,7 +35,7 @@ def test_what_another_service_wrote_is_a_gap_before_a_process_can_forget_it(
     ) as service:
         assert service.stdout
         found = re.search(r"http://\S+/", service.stdout.readline())
-        assert found
+        assert found, service.communicate(timeout=SOON)
         assert status_of(f"{found[0]}resource_providers") == 200
         provider = models.ResourceProvider
         foreign = sa.update(provider).values(generation=provider.generation + 1)
