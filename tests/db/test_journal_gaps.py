@@ -17,7 +17,7 @@ from tests.db.test_restart import status_of
 
 CHANGES = "/ledger/v1/changes"
 # Long enough for a machine with much to do, and too short for what a minute brings.
-SOON = 20
+SOON = 25
 OFTEN = 0.2
 
 
