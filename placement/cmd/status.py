@@ -12,6 +12,7 @@ from placement import conf
 from placement.cmd import advice
 from placement.db import models
 from placement.objects import online_migration, own_table
+from placement.objects.own_table import Fault
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.serving import command, upgrade
@@ -73,13 +74,14 @@ class Checks(upgradecheck.UpgradeCommands):
         A database of OpenStack Placement has none, and nothing is wrong with it.
         """
         tables = models.OWN.sorted_tables
-        if self._connect().read(partial(own_table.has_none, tables=tables)):
+        faults = self._connect().read(partial(own_table.find_faults, tables=tables))
+        if list(faults.values()) == [Fault.MISSING] * len(tables):
             return Result(Code.SUCCESS, NO_OWN_TABLES)
-        faults = self._connect().read(partial(own_table.list_faults, tables=tables))
         if faults:
             return Result(
                 Code.WARNING,
-                f"{' '.join(faults)} The Placement API works without, but slower. "
+                f"{' '.join(own_table.sentences_of(faults))} "
+                "The Placement API works without, but slower. "
                 "The operator's guide says which rights the database user needs.",
             )
         return Result(Code.SUCCESS)

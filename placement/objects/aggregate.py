@@ -61,7 +61,7 @@ def replace_all(
         change.removed,
     )
     resource_provider.record_change(connection, [provider], entries, bump=bump)
-    return generation.after(provider, bump)
+    return generation.of(provider) + bump
 
 
 def ensure(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, int]:

@@ -23,19 +23,18 @@ class WithGeneration(Protocol):
         """The generation that it had."""
 
 
-def after(value: WithGeneration, bump: bool) -> int:
-    """Return the generation of a row after a change.
+def of(value: WithGeneration) -> int:
+    """Return the generation of a row as it was read.
 
-    :param bump: whether the change increases it
+    It is 0 if the row has none, as it may be in what another service has left.
     """
-    # The column may be empty in what another service has left: see ``stored``.
-    return (value.generation or 0) + bump
+    return value.generation or 0
 
 
 def stored(
     row: type[models.Consumer | models.ResourceProvider],
 ) -> sa.ColumnElement[int]:
-    """Return the generation in a row, 0 if there is none."""
+    """Return what ``of`` returns, for a statement."""
     return sa.func.coalesce(row.generation, sa.literal_column("0"))
 
 
@@ -53,10 +52,10 @@ def bump(
     for chunk in storage.chunks(values):
         if len(chunk) == 1:
             [only] = chunk
-            found = {"row_id": only.id, "known": after(only, False)}
+            found = {"row_id": only.id, "known": of(only)}
             matched = direct.execute(connection, _update_one(row), [found])
         else:
-            known = [(value.id, after(value, False)) for value in chunk]
+            known = [(value.id, of(value)) for value in chunk]
             parameters = {"ids": [value.id for value in chunk], "known": known}
             matched = connection.execute(_update(row), parameters).rowcount
         if matched != len(chunk):

@@ -76,17 +76,22 @@ def find_fault(connection: sa.Connection, table: sa.Table) -> Fault | None:
     return fault
 
 
+def find_faults(
+    connection: sa.Connection, tables: Iterable[sa.Table]
+) -> dict[str, Fault]:
+    """Return why tables cannot be used, or only for reading, by the name of each."""
+    faults = {table.name: _probe(connection, table) for table in tables}
+    return {name: fault for name, fault in faults.items() if fault}
+
+
 def list_faults(connection: sa.Connection, tables: Iterable[sa.Table]) -> list[str]:
     """Return a sentence for each table that cannot be used, or only for reading."""
-    faults = {table.name: _probe(connection, table) for table in tables}
-    return [
-        f"The table {name} {fault.value}." for name, fault in faults.items() if fault
-    ]
+    return sentences_of(find_faults(connection, tables))
 
 
-def has_none(connection: sa.Connection, tables: Iterable[sa.Table]) -> bool:
-    """Return whether all of some tables are missing."""
-    return all(_probe(connection, table) is Fault.MISSING for table in tables)
+def sentences_of(faults: Mapping[str, Fault]) -> list[str]:
+    """Return a sentence for each fault, which are given by the name of the table."""
+    return [f"The table {name} {fault.value}." for name, fault in faults.items()]
 
 
 def execute(

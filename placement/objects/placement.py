@@ -189,8 +189,8 @@ def _known_inventories(
     inventories: dict[Place, InventoryUsage] = {}
     for uuid, provider in known.providers.items():
         locked = held.providers.get(uuid)
-        before = (provider.id, generation.after(provider, held.bumped))
-        if locked is None or (locked.id, generation.after(locked, False)) != before:
+        before = (provider.id, generation.of(provider) + held.bumped)
+        if locked is None or (locked.id, generation.of(locked)) != before:
             return None
         inventories.update(
             ((uuid, name), each) for name, each in provider.inventories.items()

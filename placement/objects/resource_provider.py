@@ -371,7 +371,7 @@ def check_generation(
     :param expected: the generation that the caller knows
     :raises ConcurrentUpdate: the generation has changed
     """
-    if generation.after(provider, False) != expected:
+    if generation.of(provider) != expected:
         raise errors.ConcurrentUpdate(complaint)
 
 
@@ -396,7 +396,7 @@ def record_change(
         connection,
         [provider.root_id for provider in changed],
         entries,
-        {provider.uuid: generation.after(provider, bump) for provider in changed},
+        {provider.uuid: generation.of(provider) + bump for provider in changed},
     )
     if bump:
         generation.bump(connection, models.ResourceProvider, changed, RACE)
@@ -416,4 +416,4 @@ def bump(
 
 
 def _next(provider: P) -> P:
-    return provider._replace(generation=generation.after(provider, True))
+    return provider._replace(generation=generation.of(provider) + 1)

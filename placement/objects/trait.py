@@ -164,4 +164,4 @@ def replace_all(
         change.removed,
     )
     resource_provider.record_change(connection, [provider], entries, bump=bool(change))
-    return generation.after(provider, bool(change))
+    return generation.of(provider) + bool(change)

@@ -144,9 +144,9 @@ class Operation:
 
     ``newest_by_default`` is for operations that no client from before microversions
     uses: a request without one gets the newest, and errors are those of the newest
-    whichever it asks for. An operation that ``changes_nothing``
-    only reads, whatever its method. A ``static`` one depends on nothing that is stored:
-    it is answered without a transaction, and its handler gets None as the connection.
+    whichever it asks for. An operation that ``changes_nothing`` only reads, whatever
+    its method. A ``static`` one depends on nothing that is stored: it is answered
+    without a transaction, and its handler gets None as the connection.
 
     An operation with ``own_transactions`` gets None as the connection, too, and the
     ``database``: its handler begins transactions by itself, one after the other, for

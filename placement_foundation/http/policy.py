@@ -158,11 +158,8 @@ def _is_unchanged(seen: Seen) -> bool:
 
 def _is_any_taken(vacant: Sequence[str]) -> bool:
     """Return whether there is a file now where there was none."""
-    # A loop, and no status: most places stay vacant, and each request looks at all.
-    for path in vacant:  # noqa: SIM110
-        if os.access(path, os.F_OK):
-            return True
-    return False
+    # Each request looks at all, and to ask for the status of none takes twice as long.
+    return any(os.access(path, os.F_OK) for path in vacant)
 
 
 def _list_vacant(config: cfg.ConfigOpts) -> list[str]:

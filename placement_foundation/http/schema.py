@@ -62,10 +62,11 @@ def _pattern_properties(
     validator: Any, patterns: Mapping[str, Json], instance: object, schema: Json
 ) -> Iterator[jsonschema.ValidationError]:
     """Check the values whose keys match patterns of that kind."""
-    for pattern, rule in patterns.items():
-        for key, value in instance.items() if isinstance(instance, dict) else ():
-            if _matches(pattern, key):
-                yield from validator.descend(value, rule, key, pattern)
+    if isinstance(instance, dict):
+        for pattern, rule in patterns.items():
+            for key, value in instance.items():
+                if _matches(pattern, key):
+                    yield from validator.descend(value, rule, key, pattern)
 
 
 def _additional_properties(

@@ -1,8 +1,8 @@
 """What another service writes is in the journal soon."""
 
-import itertools
 import re
 import time
+from functools import partial
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -21,7 +21,7 @@ SOON = 25
 OFTEN = 0.2
 
 
-def test_what_another_service_wrote_is_a_gap_before_a_process_can_forget_it(
+def test_what_another_service_wrote_is_a_gap_soon(
     database: Database, tmp_path: Path
 ) -> None:
     client = Client(app.build(settings.make_config(), database))
@@ -58,8 +58,8 @@ def test_many_gaps_are_one_a_minute(database: Database) -> None:
     assert keeper
     for second in range(3 * tidying.EVERY):
         keeper.miss()
-        tidying.record_gap(keeper, itertools.repeat(second).__next__)
+        tidying.record_gap(keeper, partial(int, second))
     changes = client.get(f"{CHANGES}?since={cursor}")["changes"]
     assert [each["type"] for each in changes] == ["journal.gap"] * 3
-    tidying.record_gap(keeper, itertools.repeat(3 * tidying.EVERY).__next__)
+    tidying.record_gap(keeper, partial(int, 3 * tidying.EVERY))
     assert not keeper.has_missed

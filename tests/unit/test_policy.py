@@ -347,6 +347,28 @@ def test_others_are_served_while_a_changed_file_is_read(
     assert all(admitted)
 
 
+def test_a_new_file_is_not_overlooked_while_another_is_read(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.write(files.file, f'"{LIST}": "role:first"')
+    decides = files.enforcer()
+    load = enforcement.load
+
+    def load_slowly(*arguments: Any) -> library.Enforcer:
+        loaded = load(*arguments)
+        if not files.directory.exists():
+            files.write(files.directory / "10.yaml", f'"{LIST}": "role:third"')
+            with ThreadPoolExecutor(1) as other:
+                asked = other.submit(admits, decides, asking("first"), LIST)
+                assert asked.result(timeout=60)
+        return loaded
+
+    monkeypatch.setattr(enforcement, "load", load_slowly)
+    files.write(files.file, f'"{LIST}": "role:second"')
+    assert admits(decides, asking("second"), LIST)
+    assert admits(decides, asking("third"), LIST)
+
+
 def test_the_tools_get_an_enforcer_of_their_own() -> None:
     assert set(policy.get_enforcer().registered_rules) == {
         rule.name for rule in policy.list_rules()

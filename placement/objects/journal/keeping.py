@@ -29,7 +29,7 @@ class Keeper:
         self._lock = threading.Lock()
         self._recorded = 0
         self.missed = 0
-        # Before that, no gap is recorded but with a write. By the monotonic clock.
+        # When a gap may be recorded again without a write, by the monotonic clock.
         self.next_gap = -float("inf")
 
     @property

@@ -77,23 +77,23 @@ def tidy(keeper: Keeper) -> None:
         expire(database, keeper.days)
 
 
-def record_gap(keeper: Keeper, clock: Callable[[], float] = time.monotonic) -> None:
+def record_gap(keeper: Keeper, monotonic: Callable[[], float] = time.monotonic) -> None:
     """Record that there were changes that were not recorded, if there were.
 
     The first is recorded at once. As long as another service goes on writing, one a
     minute is enough for readers to begin anew.
 
-    :param clock: returns the time, in seconds
+    :param monotonic: returns the time, in seconds
     :raises Exception: the database is in trouble
     """
     if (
         keeper.has_missed
-        and clock() >= keeper.next_gap
+        and monotonic() >= keeper.next_gap
         and keeper.database.read(filing.is_usable)
     ):
         noticed = origin.on(keeper.database, Origin(NOTICED))
         noticed.write(recording.note_gap)
-        keeper.next_gap = clock() + EVERY
+        keeper.next_gap = monotonic() + EVERY
 
 
 def expire(database: Database, days: int) -> int:
