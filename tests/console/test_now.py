@@ -14,6 +14,11 @@ placement_request_duration_seconds_bucket{{operation="/a",le="0.01"}} {many}
 placement_request_duration_seconds_bucket{{operation="/a",le="+Inf"}} {many}
 """
 
+HAS_COUNTED = """least => {
+    const [, total] = /([\\d\\s]+) requests since/.exec(document.body.innerText);
+    return Number(total.replace(/\\s/g, "")) >= least;
+}"""
+
 
 def look(visit: Visit, url: str, tell: Any) -> Any:
     page = visit(url, "#/nowhere")
@@ -124,11 +129,12 @@ def test_graphs_outlive_a_reload_and_are_compared(visit: Visit, site: Site) -> N
     page = look(visit, site("flat"), tell)
     page.wait_for_selector(".plot")
     row = page.locator(".plot").first.locator(".keys > div").first
-    # Readings go on for more than an hour, a minute at a time.
-    page.clock.run_for(5_000)
+    # Readings go on for more than an hour, some minutes at a time.
     for _ in range(14):
-        page.clock.fast_forward(5 * 60_000)
-        page.clock.run_for(5_000)
+        with page.expect_response("**/metrics"):
+            page.clock.fast_forward(5 * 60_000)
+        # A reading belongs to the time at which the page has it.
+        page.wait_for_function(HAS_COUNTED, arg=1000 + 60 * len(taken))
     page.wait_for_selector(".keys .earlier")
     points = page.locator(".plot path").first.get_attribute("d")
     page.reload()
