@@ -41,10 +41,11 @@ interface Asked {
 }
 
 export async function ask(path: string, asked: Asked = {}): Promise<Response> {
+  const mine = token();
   const headers: Record<string, string> = {
     Accept: asked.accept ?? "application/json",
     "OpenStack-API-Version": VERSION,
-    "X-Auth-Token": token(),
+    "X-Auth-Token": mine,
   };
   if (asked.tag) headers["If-None-Match"] = asked.tag;
   if (asked.body !== undefined) headers["Content-Type"] = "application/json";
@@ -54,6 +55,8 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
     body: asked.body === undefined ? undefined : JSON.stringify(asked.body),
     signal: asked.signal ?? null,
   });
+  // Somebody else may have signed in: neither an answer nor a refusal is theirs.
+  if (token() !== mine) throw new Failure(path, "The session in which this was asked is over.", 401);
   if (response.status === 401) expire();
   if (!response.ok && !(asked.tag && response.status === 304)) {
     const failed = await failure(path, response);

@@ -159,7 +159,8 @@ def test_a_history_that_cannot_be_read_again_stays(
     assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 2}}).status == 204
     old = page.locator(".stale:has-text('This is how the history was at')")
     old.wait_for()
-    assert len(rows(page)) == 5
+    # Another reading may just have been on its way.
+    assert len(rows(page)) >= 5
     check(page)
     page.unroute("**/ledger/v1/history*")
     old.get_by_role("button", name="Try again").click()

@@ -35,7 +35,8 @@ def test_reading_shows_its_progress(visit: Visit, site: Site) -> None:
     page.goto(f"{site('flat')}/console/#/fleet")
     page.wait_for_selector("text=Reading providers")
     check(page)
-    page.wait_for_timeout(100)
+    while not waiting:
+        page.wait_for_timeout(50)
     waiting[0].continue_()
     page.wait_for_selector("canvas")
 
@@ -112,6 +113,15 @@ def guarded(server: IdentityServer, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+def expire_tokens(server: IdentityServer) -> None:
+    """End the sessions of all users."""
+    server.tokens = {
+        token: document
+        for token, document in server.tokens.items()
+        if document["user"]["id"] == identity.SERVICE_USER
+    }
+
+
 def sign_in(page: Any, user: str, password: str) -> None:
     page.get_by_label("User", exact=True).fill(user)
     page.get_by_label("Password").fill(password)
@@ -147,17 +157,36 @@ def test_a_token_that_expires_leads_to_the_sign_in_and_back(
     sign_in(page, "ann", PASSWORD["password"])
     page.wait_for_selector("canvas")
     page.get_by_label("Sort by").select_option("least")
-    server.tokens = {
-        token: document
-        for token, document in server.tokens.items()
-        if document["user"]["id"] == identity.SERVICE_USER
-    }
+    expire_tokens(server)
     page.witness.expects_failures = True
     page.get_by_role("button", name="Refresh").click()
     page.wait_for_selector("text=Sign in again to return")
     sign_in(page, "ann", PASSWORD["password"])
     page.wait_for_selector("canvas")
     assert page.get_by_label("Sort by").input_value() == "least"
+
+
+def test_what_an_earlier_session_asked_does_not_end_the_next(
+    visit: Visit, guarded: str, server: IdentityServer
+) -> None:
+    page = visit(guarded)
+    sign_in(page, "ann", PASSWORD["password"])
+    page.wait_for_selector("canvas")
+    waiting: list[Any] = []
+    page.route("**/ledger/v1/names", lambda route: waiting.append(route))
+    expire_tokens(server)
+    page.witness.expects_failures = True
+    page.get_by_role("button", name="Refresh").click()
+    page.wait_for_selector("text=Sign in again to return")
+    sign_in(page, "ann", PASSWORD["password"])
+    page.wait_for_selector("canvas")
+    with page.expect_response("**/ledger/v1/names") as answered:
+        waiting[0].continue_()
+    assert answered.value.status == 401
+    answered.value.finished()
+    page.get_by_role("button", name="Refresh").click()
+    stage.settled(page)
+    assert page.locator("canvas").count() == 1
 
 
 def test_a_token_is_enough(visit: Visit, guarded: str, server: IdentityServer) -> None:

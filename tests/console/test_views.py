@@ -301,9 +301,6 @@ def test_the_first_stop_of_the_keyboard_skips_the_navigation(
 
 def test_it_is_read_again_on_request(visit: Visit, site: Site) -> None:
     page = open_view(visit, site("flat"), "")
-    asked = len(page.witness.requests)
-    page.keyboard.press("r")
-    page.wait_for_timeout(50)
+    with page.expect_request("**/ledger/v1/fleet*"):
+        page.keyboard.press("r")
     stage.settled(page)
-    again = page.witness.requests[asked:]
-    assert any("/ledger/v1/fleet" in url for url in again)
