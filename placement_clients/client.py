@@ -103,6 +103,8 @@ Query = str | Mapping[str, str] | Iterable[tuple[str, str]]
 ATTEMPTS = 5
 # The longest pause before the second attempt; twice as long before each further one.
 PAUSE_SECONDS = 0.05
+# Some servers accept no first line of more than 4094 characters; a comma becomes three.
+LONGEST_PIECE = 2000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -433,10 +435,11 @@ class Client:
         self, names: Iterable[str] | None = None, *, version: str = "1.6"
     ) -> frozenset[str]:
         """Return the existing traits, all or those among given names."""
-        query = {} if names is None else {"name": f"in:{','.join(sorted(names))}"}
-        return record.parse_trait_names(
-            self.get("/traits", version=version, query=query)
-        )
+        found: frozenset[str] = frozenset()
+        for query in [{}] if names is None else map(_among, _joined(sorted(names))):
+            document = self.get("/traits", version=version, query=query)
+            found |= record.parse_trait_names(document)
+        return found
 
     def ensure_trait(self, name: str, *, version: str = "1.6") -> bool:
         """Create a custom trait if needed; return whether it was new.
@@ -667,6 +670,22 @@ def encode_query(query: Mapping[str, str] | Iterable[tuple[str, str]]) -> str:
     """Return a query string, percent-encoded, its parameters sorted by name."""
     pairs = query.items() if isinstance(query, Mapping) else query
     return urlencode(sorted(pairs), quote_via=quote, safe="")
+
+
+def _among(names: str) -> dict[str, str]:
+    return {"name": f"in:{names}"}
+
+
+def _joined(words: Iterable[str]) -> list[str]:
+    """Return words joined by commas, in pieces that are not too long for an address."""
+    pieces = [""]
+    for word in words:
+        longer = f"{pieces[-1]},{word}" if pieces[-1] else word
+        if pieces[-1] and len(longer) > LONGEST_PIECE:
+            pieces.append(word)
+        else:
+            pieces[-1] = longer
+    return pieces
 
 
 def _unanswered(exc: keystone.ClientException) -> PlacementError:

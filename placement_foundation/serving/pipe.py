@@ -15,5 +15,10 @@ def dropping_the_rest() -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        # Python would report it again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop()
+
+
+def drop() -> None:
+    """Drop what is printed from now on, and what could not be printed before."""
+    # Python would report that again when it exits.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

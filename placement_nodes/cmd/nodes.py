@@ -7,7 +7,7 @@ from typing import Any
 
 from placement_clients import access, output
 from placement_clients.access import Misconfigured
-from placement_foundation.serving import command, completion, program
+from placement_foundation.serving import command, completion, pipe, program
 from placement_nodes import app, conf, policy
 from placement_nodes.db import migration
 from placement_nodes.sync import listing
@@ -60,7 +60,8 @@ def list_nodes(asked: argparse.Namespace) -> int:
     except (Misconfigured, Unreadable) as exc:
         command.complain(PROGRAM.name, exc)
         return 1
-    output.show_table(listing.COLUMNS, listing.rows(nodes, wanted))
+    with pipe.dropping_the_rest():
+        output.show_table(listing.COLUMNS, listing.rows(nodes, wanted))
     return 0
 
 

@@ -18,7 +18,7 @@ from placement_foundation import option
 from placement_foundation.http import health
 from placement_foundation.observing import metrics
 from placement_foundation.observing.log import set_up_logging
-from placement_foundation.serving import command, completion, side
+from placement_foundation.serving import command, completion, pipe, side
 from placement_foundation.serving.terminal import visible
 from placement_nodes import conf, measure
 from placement_nodes.sync import memory
@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         with memory.opened(_state_file(config)) as providers:
             stop = _stopped_by_signals()
+            report = Report(config.sync.interval)
             agent = Agent(
                 nodes,
                 placement,
@@ -55,10 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 parallel=config.sync.parallel,
                 dry=asked.dry_run,
                 stopped=stop.is_set,
+                heard=report.heard,
             )
             if asked.once or asked.dry_run:
                 return _run_once(agent, asked.node)
-            report = Report(config.sync.interval)
             _publish(config, report)
             _run(agent, asked.node, config.sync.interval, stop, report)
             return 0
@@ -130,16 +131,34 @@ def _configure(asked: argparse.Namespace) -> cfg.ConfigOpts:
 def _way(
     config: cfg.ConfigOpts, group: str, url: str | None, token: str | None = None
 ) -> Access:
-    """Return the access to a service: to a given URL, or as configured."""
+    """Return the access to a service: to a given URL, or as configured.
+
+    :raises ValueError: there is a token, but it is not known where to send it
+    """
+    if token and not url:
+        url = config[group].endpoint_override
+        if not url:
+            raise ValueError(
+                f"--{group}-token needs --{group}-url, or endpoint_override in "
+                f"[{group}]"
+            )
     if url:
         return access.from_environment({}, url=url, token=token)
     return access.from_config(config, group, conf.SERVICES[group])
 
 
 def _print_line(text: str) -> None:
-    """Print a line at once. Threads that print do not mix their lines."""
+    """Print a line at once. Threads that print do not mix their lines.
+
+    If it cannot be printed, the work goes on all the same.
+    """
     with _printing:
-        print(visible(text), flush=True)
+        try:
+            with pipe.dropping_the_rest():
+                print(visible(text), flush=True)
+        except OSError as exc:
+            pipe.drop()
+            LOG.error("nothing can be printed any more: %s", exc)
 
 
 def _state_file(config: cfg.ConfigOpts) -> Path:
@@ -163,7 +182,7 @@ def _run_once(agent: Agent, node: str | None) -> int:
     except Unreadable as exc:
         LOG.error("nothing was done: %s", exc)
         return UNREADABLE
-    print(tally)
+    _print_line(str(tally))
     return SOME_FAILED if tally.failed else 0
 
 

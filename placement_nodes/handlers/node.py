@@ -45,7 +45,8 @@ def update_node(call: Call[Node, Settings]) -> Reply:
     """Apply a patch to a node.
 
     :raises BadRequest: the patch does not apply, or its result is not a valid node
-    :raises Conflict: another node has the name or the instance
+    :raises Conflict: another node has the name or the instance, or the node has another
+        instance
     """
     node = ledger.get_locked(call.connection, call.subject)
     before = wire.changeable(node)

@@ -144,9 +144,14 @@ def update(connection: sa.Connection, node: Node, changes: Mapping[str, Any]) ->
     """Change a node, which is locked.
 
     :param changes: the new values, keyed by column
-    :raises Conflict: another node has the name or the instance
+    :raises Conflict: another node has the name or the instance, or the node has another
+        instance
     """
     if changes:
+        if node.instance_uuid and changes.get("instance_uuid"):
+            raise errors.Conflict(
+                f"Node {node.uuid} is associated with instance {node.instance_uuid}."
+            )
         _check_unique(connection, changes, besides=node.id)
         change = sa.update(models.Node).where(models.Node.id == node.id)
         connection.execute(change.values(dict(changes)))

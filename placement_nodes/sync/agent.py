@@ -12,8 +12,8 @@ from oslo_log import log
 from placement_clients import errors
 from placement_clients.client import Client
 from placement_nodes.sync import plan
-from placement_nodes.sync.bare_metal import BareMetal
-from placement_nodes.sync.memory import Memory
+from placement_nodes.sync.bare_metal import BareMetal, Unreadable
+from placement_nodes.sync.memory import Memory, Unusable
 from placement_nodes.sync.plan import Wanted
 
 LOG = log.getLogger(__name__)
@@ -69,6 +69,7 @@ class Agent:
     :param parallel: how many nodes to work on at a time
     :param dry: write nothing, neither to Placement nor to the memory
     :param stopped: returns whether to stop after the current node
+    :param heard: is called with the name of a service that has answered
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Agent:
         parallel: int = 1,
         dry: bool = False,
         stopped: Callable[[], bool] = lambda: False,
+        heard: Callable[[str], object] = lambda service: None,
     ) -> None:
         self._nodes = nodes
         self._placement = placement
@@ -89,6 +91,10 @@ class Agent:
         self._parallel = parallel
         self._dry = dry
         self._stopped = stopped
+        self._heard = heard
+        # The nodes for which Placement did not answer: they come last in the next pass,
+        # so that they do not hold up the others.
+        self._unanswered: set[str] = set()
         # What a pass has done that several nodes need, and traits that it has seen.
         self._done: set[str] = set()
         self._traits: frozenset[str] = frozenset()
@@ -99,8 +105,8 @@ class Agent:
         :raises Unreadable: the nodes cannot be read; nothing was done
         """
         nodes = self._nodes.list_nodes()
-        present = {node.get("uuid") for node in nodes}
-        return self._pass(nodes, self._memory.providers - present)
+        self._heard("nodes")
+        return self._pass(nodes, self._memory.providers.difference(map(_uuid, nodes)))
 
     def synchronise_one(self, ident: str) -> Tally:
         """Copy one node to Placement, or remove its provider if the node is gone.
@@ -108,10 +114,16 @@ class Agent:
         :raises Unreadable: it cannot be read; nothing was done
         """
         node = self._nodes.find_node(ident)
+        self._heard("nodes")
+        uuid = _uuid({"uuid": ident})
+        if node is None and uuid in self._memory.providers:
+            # Ironic finds a node only in the spelling that it keeps.
+            nodes = self._nodes.list_nodes()
+            node = next((each for each in nodes if _uuid(each) == uuid), None)
         if node is not None:
             return self._pass([node], [])
-        if ident in self._memory.providers:
-            return self._pass([], [ident])
+        if uuid in self._memory.providers:
+            return self._pass([], [uuid])
         LOG.error("there is no node %s", ident)
         return Tally(failed={ident})
 
@@ -124,14 +136,27 @@ class Agent:
             # Remembered before they are created: a forgotten provider would never be
             # removed.
             self._memory.add(each.uuid for each in wanted)
-        self._work(
-            [
-                *((each.uuid, partial(self._synchronise, each)) for each in wanted),
-                *((uuid, partial(self._remove, uuid)) for uuid in sorted(gone)),
-            ],
-            tally,
-        )
+        tasks = [
+            *((each.uuid, partial(self._synchronise, each)) for each in wanted),
+            *((uuid, partial(self._remove, uuid)) for uuid in sorted(gone)),
+        ]
+        if tasks:
+            self._work(tasks, tally)
+        else:
+            self._ask_for_nothing()
         return tally
+
+    def _ask_for_nothing(self) -> None:
+        """Find out whether Placement answers, if no node makes it known."""
+        try:
+            self._placement.get("/", version="1.0")
+        except errors.Unavailable as exc:
+            LOG.error("Placement cannot be reached: %s", exc)
+        except errors.PlacementError as exc:
+            self._heard("placement")
+            LOG.error("Placement: %s", exc)
+        else:
+            self._heard("placement")
 
     def _work(
         self, tasks: Sequence[tuple[str, Callable[[Tally], None]]], tally: Tally
@@ -141,26 +166,54 @@ class Agent:
         It stops only if Placement does not answer at all.
         """
         silence = Silence()
+        tasks = sorted(tasks, key=lambda named: named[0] in self._unanswered)
+        self._unanswered = set()
+        untried: set[str] = set()
 
         def work(named: tuple[str, Callable[[Tally], None]]) -> None:
             uuid, task = named
             if self._stopped():
-                return
-            if silence.lasts:
+                untried.add(uuid)
+                tally.failed.add(uuid)
+            elif silence.lasts:
                 tally.unanswered.add(uuid)
                 tally.failed.add(uuid)
             else:
-                silence.note(_attempt(uuid, task, tally))
+                silence.note(self._attempt(uuid, task, tally))
 
         with futures.ThreadPoolExecutor(self._parallel) as threads:
             # Each result is asked for, so that no error is lost.
             for _ in threads.map(work, tasks):
                 pass
+        if untried:
+            LOG.warning("stopped: %s nodes wait for the next pass", len(untried))
         if silence.lasts:
             LOG.error(
                 "Placement does not answer: %s nodes wait for the next pass",
                 len(tally.unanswered),
             )
+
+    def _attempt(self, uuid: str, task: Callable[[Tally], None], tally: Tally) -> bool:
+        """Do a task, and return whether Placement answered."""
+        try:
+            task(tally)
+        except errors.Unavailable as exc:
+            self._unanswered.add(uuid)
+            tally.unanswered.add(uuid)
+            _blame(uuid, f"Placement cannot be reached: {exc}", tally)
+            return False
+        except errors.PlacementError as exc:
+            self._heard("placement")
+            _blame(uuid, str(exc), tally)
+        except (Unreadable, Unusable) as exc:
+            _blame(uuid, str(exc), tally)
+        except Exception:
+            # A fault of one node must not affect the others.
+            LOG.exception("%s: the agent failed", uuid)
+            tally.failed.add(uuid)
+        else:
+            self._heard("placement")
+        return True
 
     def _synchronise(self, wanted: Wanted, tally: Tally) -> None:
         faults = self._placement.retry_lost_races(partial(self._once, wanted, tally))
@@ -225,10 +278,10 @@ def _wanted(
         nothing of them can be allocated
     """
     for node in nodes:
-        uuid = str(node.get("uuid"))
+        uuid = _uuid(node)
         try:
             wanted = plan.wanted_of(node)
-        except (KeyError, TypeError) as exc:
+        except (KeyError, TypeError, ValueError) as exc:
             _blame(uuid, f"the node cannot be parsed: {exc!r}", tally)
             continue
         if wanted.resource_class is None:
@@ -238,21 +291,13 @@ def _wanted(
             yield wanted
 
 
-def _attempt(uuid: str, task: Callable[[Tally], None], tally: Tally) -> bool:
-    """Do a task, and return whether Placement answered."""
+def _uuid(node: Mapping[str, Any]) -> str:
+    """Return the UUID of a node, as text of any kind if it is none."""
+    uuid = node.get("uuid")
     try:
-        task(tally)
-    except errors.Unavailable as exc:
-        tally.unanswered.add(uuid)
-        _blame(uuid, f"Placement cannot be reached: {exc}", tally)
-        return False
-    except errors.PlacementError as exc:
-        _blame(uuid, str(exc), tally)
-    except Exception:
-        # A fault of one node must not affect the others.
-        LOG.exception("%s: the agent failed", uuid)
-        tally.failed.add(uuid)
-    return True
+        return plan.canonical_uuid(uuid)
+    except ValueError:
+        return str(uuid)
 
 
 def _blame(uuid: str, what: str, tally: Tally) -> None:

@@ -8,6 +8,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import UUID
 
 from placement_clients import errors
 from placement_clients.client import Client, Inventory
@@ -83,14 +84,23 @@ def wanted_of(node: Mapping[str, Any]) -> Wanted:
 
     :param node: as the bare metal API shows it
     :raises KeyError: a member is missing
+    :raises ValueError: it has no UUID
     """
     resource_class = node["resource_class"]
     return Wanted(
-        node["uuid"],
+        canonical_uuid(node["uuid"]),
         class_name(resource_class) if resource_class else None,
         0 if is_free(node) else 1,
         frozenset(node["traits"]),
     )
+
+
+def canonical_uuid(text: object) -> str:
+    """Return a UUID as Placement has it: Ironic keeps the spelling of its users.
+
+    :raises ValueError: it is not a UUID
+    """
+    return str(UUID(str(text)))
 
 
 def class_name(resource_class: str) -> str:
@@ -117,8 +127,7 @@ def find(
     :raises errors.PlacementError: it cannot be read
     """
     uuid = wanted.uuid
-    tree = placement.list_providers(in_tree=uuid)
-    name = next((each.name for each in tree if each.uuid == uuid), None)
+    name = _name_of(placement, uuid)
     if name is None:
         return Found(
             None, {}, frozenset(), _known_traits(placement, wanted.traits, known)
@@ -131,6 +140,12 @@ def find(
     # If the provider changed between the two, the older generation makes the write
     # fail.
     return Found(inventories.generation, inventories.by_class, traits, there, name)
+
+
+def _name_of(placement: Client, uuid: str) -> str | None:
+    """Return the name of a provider, None if there is none."""
+    tree = placement.list_providers(in_tree=uuid)
+    return next((each.name for each in tree if each.uuid == uuid), None)
 
 
 def _known_traits(
@@ -184,7 +199,10 @@ def _create(uuid: str) -> Step:
         try:
             return placement.create_provider(uuid, uuid=uuid).generation
         except errors.Conflict as exc:
-            # Another client has created it since the check, or so it seems.
+            if _name_of(placement, uuid) is None:
+                # Another provider has the name.
+                raise
+            # Another client has created it since the check.
             raise errors.Conflict(
                 exc.detail,
                 status=exc.status,

@@ -1,6 +1,5 @@
 """What the agent reports of its passes: metrics, and whether it is well."""
 
-import threading
 import time
 from collections.abc import Callable
 
@@ -8,12 +7,12 @@ from placement_foundation.observing import telemetry
 from placement_nodes import measure
 from placement_nodes.sync.agent import Tally
 
-# So many intervals may go by without a pass in which Placement answered.
+# So many intervals may go by without an answer.
 PATIENCE = 3
 
 
 class Report:
-    """The outcome of the last passes.
+    """The outcome of the last passes, and when each service answered.
 
     :param interval: seconds between two passes
     """
@@ -23,8 +22,11 @@ class Report:
     ) -> None:
         self._interval = interval
         self._clock = clock
-        self._lock = threading.Lock()
-        self._read = self._written = clock()
+        self._answered = dict.fromkeys(("nodes", "placement"), clock())
+
+    def heard(self, service: str) -> None:
+        """Note an answer: of ``nodes``, or of ``placement``."""
+        self._answered[service] = self._clock()
 
     def skipped(self) -> None:
         """Note a pass in which the nodes could not be read."""
@@ -32,10 +34,6 @@ class Report:
 
     def made(self, tally: Tally) -> None:
         """Note a pass."""
-        with self._lock:
-            self._read = self._clock()
-            if not tally.unanswered:
-                self._written = self._read
         outcome = "partial" if tally.failed else "complete"
         telemetry.record(measure.PASSES, outcome=outcome)
         for name in ("synchronised", "left_out", "failed", "unanswered"):
@@ -47,11 +45,12 @@ class Report:
 
     def reads_nodes(self) -> bool:
         """Return whether the nodes could be read a short time ago."""
-        return self._is_recent(self._read)
+        return self._is_recent("nodes")
 
     def reaches_placement(self) -> bool:
-        """Return whether Placement answered for all nodes a short time ago."""
-        return self._is_recent(self._written)
+        """Return whether Placement answered a short time ago."""
+        return self._is_recent("placement")
 
-    def _is_recent(self, moment: float) -> bool:
-        return self._clock() - moment <= PATIENCE * self._interval + 60
+    def _is_recent(self, service: str) -> bool:
+        silence = self._clock() - self._answered[service]
+        return silence <= PATIENCE * self._interval + 60

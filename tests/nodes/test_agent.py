@@ -404,6 +404,119 @@ def test_one_failing_node_does_not_hold_up_the_others(
     assert world.run().failed == set()
 
 
+def test_nodes_that_get_no_answer_do_not_hold_up_the_others_for_ever(
+    world: World, application: "WSGIApplication"
+) -> None:
+    uuids = [world.enrol(f"n{number}") for number in range(6)]
+    broken = set(uuids[:3])
+
+    def strike(environ: "WSGIEnvironment") -> str | None:
+        fails = line(environ).split("/")[2:3] and line(environ).split("/")[2] in broken
+        return "500 Internal Server Error" if fails else None
+
+    with (
+        serving(Trouble(application, strike)) as served,
+        memory.opened(world.state) as remembered,
+    ):
+        way = access.from_environment({}, url=served.url, token="admin")
+        agent = Agent(world.bare_metal(), Client(way), remembered, say=str)
+        assert agent.synchronise_all().unanswered == set(uuids)
+        tally = agent.synchronise_all()
+    assert (tally.synchronised, tally.unanswered) == (set(uuids) - broken, broken)
+
+
+def test_nodes_left_when_the_agent_is_stopped_have_failed(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    uuids = {world.enrol(f"n{number}") for number in range(3)}
+    said: list[str] = []
+    with memory.opened(world.state) as remembered:
+        agent = Agent(
+            world.bare_metal(),
+            world.placement,
+            remembered,
+            say=said.append,
+            stopped=lambda: bool(said),
+        )
+        tally = agent.synchronise_all()
+    assert len(tally.synchronised) == 1
+    assert tally.failed == uuids - tally.synchronised
+    assert "stopped: 2 nodes wait for the next pass" in caplog.text
+
+
+def test_it_is_known_which_service_has_answered(
+    world: World, application: "WSGIApplication"
+) -> None:
+    def heard(url: str) -> list[str]:
+        told: list[str] = []
+        with memory.opened(world.state) as remembered:
+            way = access.from_environment({}, url=url, token="admin")
+            placement = Client(way, pause=lambda seconds: None)
+            nodes = world.bare_metal()
+            Agent(nodes, placement, remembered, heard=told.append).synchronise_all()
+        return told
+
+    nobody = "http://127.0.0.1:9"
+    # Without nodes, Placement is asked all the same.
+    assert heard(world.service.url) == ["nodes", "placement"]
+    assert heard(nobody) == ["nodes"]
+    for number in range(2):
+        world.enrol(f"n{number}")
+    assert heard(nobody) == ["nodes"]
+    with serving(Trouble(application, lambda environ: "400 Bad Request")) as served:
+        assert heard(served.url) == ["nodes", "placement", "placement"]
+
+
+def test_a_node_that_may_be_gone_and_cannot_be_read_is_left(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    uuid = world.enrol("n1")
+    world.run()
+
+    class Unread(BareMetal):
+        def list_nodes(self) -> list[dict[str, Any]]:
+            return []
+
+        def find_node(self, ident: str) -> None:
+            raise Unreadable("the node service answered 503")
+
+    nodes = Unread(access.from_environment({}, url=world.nodes_service.url))
+    with memory.opened(world.state) as remembered:
+        tally = Agent(nodes, world.placement, remembered, say=str).synchronise_all()
+    assert tally.failed == {uuid}
+    assert world.placement.get_provider(uuid).uuid == uuid
+    assert "answered 503" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize("spell", [str.upper, lambda uuid: uuid.replace("-", "")])
+def test_a_node_with_its_uuid_in_another_spelling_is_copied(
+    world: World, spell: Callable[[str], str]
+) -> None:
+    uuid = world.enrol("n1", uuid="abcdef11-0000-4000-8000-00000000000a")
+
+    class Odd(BareMetal):
+        def list_nodes(self) -> list[dict[str, Any]]:
+            return [{**node, "uuid": spell(uuid)} for node in super().list_nodes()]
+
+        def find_node(self, ident: str) -> dict[str, Any] | None:
+            # As Ironic finds it.
+            nodes = self.list_nodes()
+            return next((each for each in nodes if each["uuid"] == ident), None)
+
+    odd = Odd(access.from_environment({}, url=world.nodes_service.url))
+    with memory.opened(world.state) as remembered:
+        agent = Agent(odd, world.placement, remembered, say=str)
+        assert agent.synchronise_all().synchronised == {uuid}
+        tally = agent.synchronise_all()
+        assert (tally.synchronised, tally.changed) == ({uuid}, set())
+        assert agent.synchronise_one(uuid).synchronised == {uuid}
+        assert world.inventories(uuid) == gold()
+        assert remembered.providers == {uuid}
+        world.nodes.call("DELETE", "/v1/nodes/n1")
+        assert agent.synchronise_one(spell(uuid)).removed == {uuid}
+
+
 def test_after_a_lost_race_the_node_is_tried_again(
     world: World, application: "WSGIApplication"
 ) -> None:
@@ -463,6 +576,8 @@ def test_a_name_that_another_provider_has_fails_that_node(world: World) -> None:
     world.placement.create_provider(uuid)
     tally = world.run()
     assert (tally.failed, tally.synchronised) == ({uuid}, {other})
+    # It was no race, which would have been run again.
+    assert world.writes().count("POST /resource_providers") == 2
 
 
 def test_changes_held_up_by_an_outage_of_placement_come_later(

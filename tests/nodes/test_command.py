@@ -1,7 +1,9 @@
 """``placement-nodes`` and ``placement-nodes-sync``, as an operator meets them."""
 
+import contextlib
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +23,7 @@ from placement_nodes.db import migration
 from placement_nodes.sync.agent import Tally
 from placement_nodes.sync.report import Report
 from tests import backends, programs
-from tests.nodes.world import GOLD, World
+from tests.nodes.world import GOLD, World, gold
 
 SERVE = "placement_nodes.cmd.nodes"
 SYNC = "placement_nodes.cmd.nodes_sync"
@@ -136,6 +139,55 @@ def test_nodes_are_copied_to_placement_by_a_command(world: World, home: Path) ->
     assert world.placement.list_providers() == []
 
 
+@pytest.mark.parametrize("reader", ["has gone", "has no room"])
+def test_the_work_goes_on_if_nothing_can_be_printed(
+    world: World, home: Path, reader: str
+) -> None:
+    uuids = [world.enrol(f"n{number}") for number in range(3)]
+    urls = ["--nodes-url", world.nodes_service.url]
+    urls += ["--placement-url", world.service.url, "--placement-token", "admin"]
+    with contextlib.ExitStack() as stack:
+        if reader == "has no room":
+            output: Any = stack.enter_context(Path("/dev/full").open("w"))
+        else:
+            end, output = os.pipe()
+            os.close(end)
+            stack.callback(os.close, output)
+        done = subprocess.run(
+            [sys.executable, "-m", SYNC, "--once", *urls],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            env=programs.environment(home),
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert all(world.inventories(uuid) == gold() for uuid in uuids)
+    # It is said once.
+    said = done.stderr.count("nothing can be printed any more")
+    assert said == (reader == "has no room")
+
+
+def test_a_list_may_be_read_in_part(world: World, home: Path) -> None:
+    world.enrol("n1")
+    url = world.nodes_service.url
+    arguments = [sys.executable, "-m", SERVE, "list", "--url", url, "--token", "admin"]
+    end, output = os.pipe()
+    os.close(end)
+    done = subprocess.run(
+        arguments,
+        stdout=output,
+        stderr=subprocess.PIPE,
+        env=programs.environment(home),
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(output)
+    assert done.stderr == ""
+
+
 class Slow(io.StringIO):
     """Output on which lines of threads mix, unless they take turns."""
 
@@ -179,6 +231,8 @@ def test_the_exit_code_tells_what_went_wrong(
     assert run(*nodes, *placement[:2]) == 1
     assert run("--nodes-url", nobody, *placement) == 3
     capsys.readouterr()
+    assert run(*nodes, *placement[2:]) == 2
+    assert "--placement-token needs --placement-url" in capsys.readouterr().err
     assert run(*nodes) == 2
     assert "[placement] auth_type is not set" in capsys.readouterr().err
     assert run("--config-file", str(home / "none.conf"), *nodes, *placement) == 2
@@ -211,6 +265,8 @@ def test_the_agent_is_configured_by_a_file(world: World, home: Path) -> None:
     assert run("--config-file", str(file)) == 0
     assert world.placement.get_provider(uuid).uuid == uuid
     assert json.loads((home / "mine").read_text())["providers"] == [uuid]
+    # A token is for the Placement of the file, unless it is told another one.
+    assert run("--config-file", str(file), "--placement-token", "nobody") == 1
 
 
 def test_the_agent_runs_until_it_is_stopped(world: World, home: Path) -> None:
@@ -293,10 +349,11 @@ def test_an_agent_that_no_placement_answers_is_not_ready() -> None:
     assert report.reaches_placement()
     now += 241
     assert not report.reads_nodes()
-    report.made(Tally(failed={"a"}, unanswered={"a"}))
+    report.heard("nodes")
     assert report.reads_nodes()
+    report.made(Tally(failed={"a"}, unanswered={"a"}))
     assert not report.reaches_placement()
-    report.made(Tally(synchronised={"a"}))
+    report.heard("placement")
     assert report.reaches_placement()
     report.skipped()
     assert report.reads_nodes()

@@ -1,5 +1,6 @@
 """Nodes: enrolled, shown, patched, removed; and documents that are open to all."""
 
+import copy
 import uuid
 from typing import Any
 
@@ -139,6 +140,34 @@ def test_unique_values_are_given_once(nodes: Caller) -> None:
         assert nodes.patch("n1", change).status == 200
 
 
+def test_a_node_in_use_is_not_given_to_another_instance(nodes: Caller) -> None:
+    uuid = nodes.enrol("n1", instance_uuid=OTHER)
+    take = {"op": "add", "path": "/instance_uuid", "value": UUID}
+    answer = nodes.patch("n1", take)
+    assert answer.status == 409
+    assert answer.fault == f"Node {uuid} is associated with instance {OTHER}."
+    assert nodes.patch("n1", {"op": "remove", "path": "/instance_uuid"}).status == 200
+    assert nodes.patch("n1", take).document["instance_uuid"] == UUID
+
+
+def test_a_patch_copies_the_node_once(
+    nodes: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes.enrol("n1", extra={"mark": 1})
+    copied: list[object] = []
+    original = copy.deepcopy
+
+    def counting(value: Any, *memo: Any) -> Any:
+        if isinstance(value, dict) and "extra" in value:
+            copied.append(value)
+        return original(value, *memo)
+
+    monkeypatch.setattr(copy, "deepcopy", counting)
+    test = {"op": "test", "path": "/extra/mark", "value": 1}
+    assert nodes.patch("n1", *[test] * 100).status == 200
+    assert len(copied) == 1
+
+
 def test_a_patch_changes_the_fields_it_names(nodes: Caller) -> None:
     nodes.enrol("n1", "CUSTOM_A", extra={"a": 1}, resource_class="gold")
     answer = nodes.patch(
@@ -245,6 +274,14 @@ def test_a_patch_cannot_make_a_node_too_large(nodes: Caller) -> None:
         answer = nodes.patch("n1", *deeper)
     assert (answer.status, "too deep" in answer.fault) == (400, True)
     assert nodes.patch("n1", deep).status == 400
+    nested = "/extra"
+    lower = []
+    for _ in range(900):
+        lower.append({"op": "add", "path": nested, "value": {"a": {}}})
+        nested += "/a"
+    for patch in (lower, [*lower, {"op": "copy", "from": "/extra", "path": "/extra"}]):
+        answer = nodes.patch("n1", *patch)
+        assert (answer.status, "too deep" in answer.fault) == (400, True)
     assert nodes.patch("n1", *[{"op": "remove", "path": "/extra"}] * 1001).status == 400
 
 

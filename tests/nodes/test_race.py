@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
+from tests.client import new_uuid
 from tests.nodes.caller import Caller
 from tests.threads import at_once
 
@@ -31,6 +32,20 @@ def test_concurrent_additions_stop_at_50_traits(nodes: Caller) -> None:
         }
         assert set(nodes.traits("n1")) == {*MANY[:before], *added}
         nodes.call("DELETE", "/v1/nodes/n1")
+
+
+def take(nodes: Caller, instance: str) -> int:
+    change = {"op": "add", "path": "/instance_uuid", "value": instance}
+    return nodes.patch("n1", change).status
+
+
+def test_one_of_several_instances_gets_a_node(nodes: Caller) -> None:
+    nodes.enrol("n1")
+    instances = [new_uuid() for _ in range(6)]
+    statuses = at_once([partial(take, nodes, each) for each in instances])
+    assert Counter(statuses) == {200: 1, 409: 5}
+    taken = nodes.get("/v1/nodes/n1")["instance_uuid"]
+    assert statuses[instances.index(taken)] == 200
 
 
 def test_adding_one_trait_twice_at_once_is_no_conflict(nodes: Caller) -> None:
