@@ -26,17 +26,20 @@ export function openstack(question: Question): string | null {
   const limit = rest.find(([key]) => key === "limit");
   if (rest.some(([key]) => key !== "limit")) return null;
   const said = ["openstack --os-placement-api-version 1.39 allocation candidate list"];
-  for (const { suffix, resources, required, memberOf } of groups) {
-    if (suffix) said.push(`--group ${suffix}`);
-    resources.filter(([name]) => name).forEach(([name, amount]) => said.push(`--resource ${name}=${amount}`));
+  const say = (option: string, value: string) => said.push(`--${option} ${quote(value)}`);
+  // What follows a group belongs to it: what has none comes first.
+  const ordered = [...groups].sort((a, b) => Math.sign(a.suffix.length) - Math.sign(b.suffix.length));
+  for (const { suffix, resources, required, memberOf } of ordered) {
+    if (suffix) say("group", suffix);
+    resources.filter(([name]) => name).forEach(([name, amount]) => say("resource", `${name}=${amount}`));
     for (const term of required) {
-      if (term.startsWith("!")) said.push(`--forbidden ${term.slice(1)}`);
-      else said.push(`--required ${term.replace(/^in:/, "")}`);
+      if (term.startsWith("!")) say("forbidden", term.slice(1));
+      else say("required", term.replace(/^in:/, ""));
     }
-    memberOf.forEach((term) => said.push(`--member-of ${term.replace(/^in:/, "")}`));
+    memberOf.forEach((term) => say("member-of", term.replace(/^in:/, "")));
   }
-  if (policy) said.push(`--group-policy ${policy}`);
-  if (limit) said.push(`--limit ${limit[1]}`);
+  if (policy) say("group-policy", policy);
+  if (limit) say("limit", limit[1]);
   return said.join(" ");
 }
 

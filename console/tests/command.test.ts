@@ -27,6 +27,33 @@ test("the command line client is asked for all groups", () => {
   );
 });
 
+test("what a link asks for is never code for a shell", () => {
+  for (const evil of ["$(date)", ";date", "a b", "`date`", "'$(date)'"]) {
+    const text = encodeURIComponent(evil).replaceAll("'", "%27");
+    const word = quote(evil);
+    const asked = {
+      [`resources=VCPU:${text}`]: `--resource ${quote(`VCPU=${evil}`)}`,
+      [`resources=${text}:1`]: `--resource ${quote(`${evil}=1`)}`,
+      [`required=${text}`]: `--required ${word}`,
+      [`required=!${text}`]: `--forbidden ${word}`,
+      [`required=in:${text}`]: `--required ${word}`,
+      [`member_of=${text}`]: `--member-of ${word}`,
+      [`member_of=in:${text}`]: `--member-of ${word}`,
+      [`group_policy=${text}`]: `--group-policy ${word}`,
+      [`limit=${text}`]: `--limit ${word}`,
+    };
+    assert.match(word, /^'/);
+    for (const [query, said] of Object.entries(asked)) {
+      assert.ok(openstack(parse(query))!.endsWith(`allocation candidate list ${said}`), query);
+    }
+  }
+});
+
+test("what belongs to no group is asked before the groups", () => {
+  const said = openstack(parse("resources2=PGPU:1&resources1=VCPU:1&resources=VCPU:2"))!;
+  assert.ok(said.endsWith(" --resource VCPU=2 --group 2 --resource PGPU=1 --group 1 --resource VCPU=1"), said);
+});
+
 test("what the command line client cannot ask is no command for it", () => {
   for (const more of ["in_tree=x", "member_of=!x", "root_required=HW_A", "same_subtree=1,2", "resources_net=PGPU:1", "other=1"]) {
     assert.equal(openstack(parse(`resources=VCPU:2&${more}`)), null, more);
