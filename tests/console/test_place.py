@@ -82,6 +82,60 @@ def test_no_room_is_said_and_nothing_is_written(
     assert client.call("GET", "/usages?project_id=web").document == {"usages": {}}
 
 
+def dry_run(page: Any) -> None:
+    page.get_by_role("button", name="Dry run").click()
+    page.get_by_role("button", name="Place 1 consumer").wait_for()
+
+
+def test_an_answer_that_is_lost_places_nothing_twice(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, _ = cloud
+    page = ask(visit, url, "resources=VCPU:2")
+    page.witness.expects_failures = True
+    fill(page, 1)
+    dry_run(page)
+    place = page.get_by_role("button", name="Place 1 consumer")
+
+    def lose(route: Any) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/ledger/v1/placements", lose)
+    place.click()
+    page.wait_for_selector(".failed:has-text('The service does not answer.')")
+    page.unroute("**/ledger/v1/placements")
+    place.click()
+    page.wait_for_selector("text=1 consumer placed")
+    used = client.get("/usages?project_id=web")["usages"]
+    assert used == {"INSTANCE": {"VCPU": 2, "consumer_count": 1}}
+
+
+def test_a_dry_run_of_other_wishes_is_not_offered(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, _, _ = cloud
+    page = ask(visit, url, "resources=VCPU:2")
+    fill(page, 1)
+    waiting: list[Any] = []
+
+    def hold(route: Any) -> None:
+        if waiting:
+            route.continue_()
+        else:
+            waiting.append(route)
+
+    page.route("**/ledger/v1/placements", hold)
+    page.get_by_role("button", name="Dry run").click()
+    while not waiting:
+        page.wait_for_timeout(50)
+    page.get_by_label("Project of the consumers").fill("shop")
+    waiting[0].continue_()
+    page.wait_for_selector("button:text('Dry run'):enabled")
+    assert page.get_by_role("button", name="Place 1 consumer").count() == 0
+    dry_run(page)
+
+
 def test_who_may_not_place_is_told_and_not_asked_again(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:

@@ -1,6 +1,6 @@
 // Place: put consumers on hosts that serve the question, or only say which these would be.
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { type Failure, get, wrap } from "../api.ts";
 import { idOf } from "../name.ts";
 import { address } from "../route.ts";
@@ -55,6 +55,8 @@ export function Place({ query }: { query: string }) {
     isSpread: false,
     lease: "",
   });
+  const latest = useRef(wanted);
+  latest.current = wanted;
   const [consumers, setConsumers] = useState<string[]>([]);
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -67,12 +69,16 @@ export function Place({ query }: { query: string }) {
   const send = async (isDry: boolean, whom: string[]) => {
     setBusy(true);
     setFailure(null);
+    // What would be placed is of use only for what is wanted still; what was placed always is.
+    const isLate = () => isDry && latest.current !== wanted;
     try {
       const body = render(query, wanted, whom, isDry);
-      setAnswer(await get<Answer>("ledger/v1/placements", { method: "POST", body }));
+      const found = await get<Answer>("ledger/v1/placements", { method: "POST", body });
+      if (!isLate()) setAnswer(found);
     } catch (error) {
-      setAnswer(null);
-      setFailure(wrap(error, "ledger/v1/placements"));
+      // They may have been placed though the answer was lost: the same ones can be sent again.
+      if (isDry) setAnswer(null);
+      if (!isLate()) setFailure(wrap(error, "ledger/v1/placements"));
     }
     setBusy(false);
   };
