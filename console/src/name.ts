@@ -23,11 +23,20 @@ export function nameOf(kind: Named, id: string): string {
   return names.value[kind].get(id) ?? "";
 }
 
-/** What is meant by a name, whatever its case; anything else stands for itself. */
+/** What is meant by a name, in any case if it is that of one thing; else the text itself. */
 export function idOf(kind: Named, text: string): string {
-  const wanted = text.trim().toLowerCase();
-  for (const [id, name] of names.value[kind]) if (name.toLowerCase() === wanted) return id;
-  return text.trim();
+  const wanted = text.trim();
+  const found = [...names.value[kind]].filter(([, name]) => name.toLowerCase() === wanted.toLowerCase());
+  const exact = found.filter(([, name]) => name === wanted);
+  const [only, ...others] = exact.length ? exact : found;
+  return only && !others.length ? only[0] : wanted;
+}
+
+/** Names that several things have: they stand for none of them. */
+export function shared(known: ReadonlyMap<string, string>): Set<string> {
+  const [once, twice] = [new Set<string>(), new Set<string>()];
+  for (const name of known.values()) (once.has(name) ? twice : once).add(name);
+  return twice;
 }
 
 const UUID = /([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})/gi;

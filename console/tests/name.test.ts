@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { arrange } from "../src/arrange.ts";
 import { parseFind } from "../src/find.ts";
 import { gather } from "../src/fleet.ts";
-import { forgetNames, idOf, keepNames, nameOf, split } from "../src/name.ts";
+import { forgetNames, idOf, keepNames, nameOf, names, shared, split } from "../src/name.ts";
 import { makeScale } from "../src/scale.ts";
 import { readProvider } from "../src/wire.ts";
 
@@ -19,6 +19,15 @@ test("a name stands for what it was given to", () => {
   assert.equal(nameOf("projects", "constructor"), "");
   assert.equal(idOf("aggregates", " rack 17 "), RACK);
   assert.equal(idOf("projects", "nobody "), "nobody");
+});
+
+test("a name that could be of several things stands for none of them", () => {
+  keepNames({ aggregates: {}, projects: { one: "Web", two: "web", three: "Shop", four: "Shop" } });
+  assert.equal(idOf("projects", "Web"), "one");
+  assert.equal(idOf("projects", "web"), "two");
+  assert.equal(idOf("projects", "WEB"), "WEB");
+  assert.equal(idOf("projects", " Shop "), "Shop");
+  assert.deepEqual([...shared(names.value.projects)], ["Shop"]);
 });
 
 test("a UUID in a sentence is found if it has a name", () => {

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Failure } from "../api.ts";
 import type { Sum } from "../fleet.ts";
-import { nameOf, names, split, type Named } from "../name.ts";
+import { nameOf, names, shared, split, type Named } from "../name.ts";
 import { address } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
@@ -59,11 +59,13 @@ export function Project({ id }: { id: string }) {
 /** What may be typed for an aggregate or a project. */
 export function Known({ id, kind, ids, tell }: { id: string; kind: Named; ids?: readonly string[]; tell?: (id: string) => string }) {
   const known = useSource(names)[kind];
+  const several = shared(known);
+  const value = (each: string) => (several.has(known.get(each) ?? "") ? each : (known.get(each) ?? each));
   return (
     <datalist id={id}>
       {(ids ?? [...known.keys()]).map((each) => (
-        <option key={each} value={known.get(each) ?? each}>
-          {[known.has(each) ? each : "", tell?.(each)].filter(Boolean).join(" · ")}
+        <option key={each} value={value(each)}>
+          {[value(each) === each ? known.get(each) : each, tell?.(each)].filter(Boolean).join(" · ")}
         </option>
       ))}
     </datalist>

@@ -257,7 +257,7 @@ function Search({ field }: { field: { current: HTMLInputElement | null } }) {
   const submit = (event: Event) => {
     event.preventDefault();
     if (!wanted) return;
-    const [project, aggregate] = [idOf("projects", wanted), idOf("aggregates", wanted)];
+    const [project, aggregate] = [idOf("projects", text), idOf("aggregates", text)];
     const exact = found.find(({ name }) => name.toLowerCase() === wanted) ?? (found.length === 1 ? found[0] : undefined);
     const isName = exact?.name.toLowerCase() !== wanted;
     if (isName && projects.has(project)) go(address("project", project));
