@@ -3,7 +3,7 @@
 
 import { Failure, get } from "./api.ts";
 import { Source } from "./source.ts";
-import { patchTrees, refresh, store } from "./store.ts";
+import { confirm, patchTrees, refresh, store } from "./store.ts";
 
 const WAIT_SECONDS = 20;
 const POLL_SECONDS = 30;
@@ -78,7 +78,7 @@ async function run(signal: AbortSignal): Promise<void> {
 /** Read everything again, unless somebody else has meanwhile. */
 async function poll(signal: AbortSignal): Promise<void> {
   const { fleet } = store.value;
-  live.change({ hasFeed: false });
+  live.change({ hasFeed: false, trouble: "" });
   await rest(POLL_SECONDS * 1000, signal);
   if (!signal.aborted && store.value.fleet === fleet && !document.hidden) await refresh();
 }
@@ -93,7 +93,7 @@ async function step(cursor: string, signal: AbortSignal): Promise<void> {
     live.change({ hasFeed: true, trouble: "", asOf: new Date() });
     if (page.changes.length) await take(page, signal);
     else {
-      store.change({ cursor: page.cursor });
+      confirm(page.cursor);
       // The service has enough readers that wait.
       if (Date.now() - begun < (wait * 1000) / 2) await rest(REST, signal);
     }
@@ -118,8 +118,10 @@ async function recover(error: unknown, signal: AbortSignal): Promise<void> {
   const status = error instanceof Failure ? error.status : 0;
   // No journal, or not for this user.
   if (status === 404 || status === 403) store.change({ cursor: null });
-  else if (status === 410) await refresh();
-  else {
+  else if (status === 410) {
+    await refresh();
+    if (store.value.failure) await rest(REST, signal);
+  } else {
     live.change({ trouble: error instanceof Error ? error.message : String(error) });
     await rest(REST, signal);
   }

@@ -85,10 +85,17 @@ function mark(roots: Iterable<string>, now: Date): ReadonlyMap<string, Date> {
   return new Map([...marks, ...[...roots].map((root): [string, Date] => [root, now])]);
 }
 
+/** Note up to where the fleet is right: that it could not be read again no longer matters. */
+export function confirm(cursor: string, changes: Partial<Store> = {}): void {
+  // A part that could not be read is still missing.
+  const failure = missing() ? store.value.failure : null;
+  store.change({ ...changes, cursor, failure });
+}
+
 /** Read some trees again, and go on from a cursor; without effect if the fleet is read meanwhile. */
 export async function patchTrees(roots: ReadonlySet<string>, cursor: string, signal: AbortSignal): Promise<void> {
   const { fleet, parts } = store.value;
-  if (!fleet || !roots.size) return store.change({ cursor });
+  if (!fleet || !roots.size) return confirm(cursor);
   const fields = [BASE, ...parts].join();
   const values = new Values();
   const read: Provider[] = [];
@@ -107,7 +114,7 @@ export async function patchTrees(roots: ReadonlySet<string>, cursor: string, sig
   tags = {};
   // Consumers may have changed places, and nothing else.
   const isOther = changed.size || parts.has("consumer_count") || parts.has("consumers");
-  store.change(isOther ? { fleet: next, cursor, changed: mark(changed, moment) } : { cursor });
+  confirm(cursor, isOther ? { fleet: next, changed: mark(changed, moment) } : {});
 }
 
 /** Forget marks that have become old. */

@@ -252,6 +252,61 @@ def test_a_refresh_that_fails_does_not_pass_for_a_fleet(
     page.wait_for_selector(".total:has-text('5 of 24')")
 
 
+def test_a_feed_that_goes_on_makes_a_failed_refresh_good(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/fleet")
+    page.witness.expects_failures = True
+    page.wait_for_selector("text=live, as of")
+    page.route("**/ledger/v1/fleet?repeats*", lambda route: route.abort())
+    page.get_by_role("button", name="Refresh").click()
+    page.wait_for_selector(".stale")
+    assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 5}}).status == 204
+    page.wait_for_selector(".total:has-text('5 of 24')")
+    page.wait_for_selector(".stale", state="detached")
+
+
+def test_a_service_that_knows_neither_feed_nor_fleet_is_left_alone(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, _, _ = cloud
+    page = visit(url, "#/nowhere")
+    page.witness.expects_failures = True
+    asked: list[str] = []
+
+    def fail(route: Any) -> None:
+        asked.append(route.request.url)
+        route.fulfill(status=410 if "changes" in route.request.url else 500)
+
+    page.goto(f"{url}/console/#/fleet?as=table")
+    page.wait_for_selector("[aria-label=Hosts] tbody tr")
+    page.get_by_role("button", name="Pause").click()
+    for path in ("changes", "fleet"):
+        page.route(f"**/ledger/v1/{path}?*", fail)
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_selector(".stale")
+    page.wait_for_timeout(2_000)
+    assert len(asked) <= 4
+
+
+def test_a_journal_that_is_off_after_trouble_is_no_trouble(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, _, _ = cloud
+    page = visit(url, "#/nowhere")
+    page.witness.expects_failures = True
+    answers = [500, 500]
+
+    def fail(route: Any) -> None:
+        route.fulfill(status=answers.pop() if answers else 404)
+
+    page.route("**/ledger/v1/changes*", fail)
+    page.goto(f"{url}/console/#/fleet")
+    page.wait_for_selector("text=not followed, as of")
+    page.wait_for_selector("text=read again every 30 seconds")
+
+
 @pytest.mark.parametrize("status", [410, 404, 500])
 def test_a_feed_that_fails_leaves_no_wrong_picture(
     visit: Visit, cloud: tuple[str, Client, list[str]], status: int
