@@ -182,14 +182,20 @@ export function patch(fleet: Fleet, roots: ReadonlySet<string>, read: readonly P
 /** Return the roots of trees that are new, or of which a provider was changed or used. */
 export function differing(before: Fleet, after: Fleet): Set<string> {
   const found = new Set<string>();
-  for (const { uuid, root, generation, usages } of after.providers.values()) {
-    const old = before.providers.get(uuid);
-    if (!old || old.generation !== generation || !isSame(old.usages, usages)) found.add(root);
+  for (const provider of after.providers.values()) {
+    const old = before.providers.get(provider.uuid);
+    if (!old || !isUnchanged(old, provider)) found.add(provider.root);
   }
   for (const { uuid, root } of before.providers.values()) {
     if (!after.providers.has(uuid)) found.add(root);
   }
   return found;
+}
+
+/** Whether nothing is different; the generation stays when a provider gets another name or parent. */
+function isUnchanged(before: Provider, after: Provider): boolean {
+  const isPlain = (["name", "parent", "root", "generation"] as const).every((field) => before[field] === after[field]);
+  return isPlain && isSame(before.usages, after.usages);
 }
 
 function isSame(before: Record<string, number>, after: Record<string, number>): boolean {

@@ -105,8 +105,8 @@ async function step(cursor: string, signal: AbortSignal): Promise<void> {
 async function take({ changes, cursor }: Page, signal: AbortSignal): Promise<void> {
   const begun = performance.now();
   const roots = new Set(changes.flatMap(({ root, roots = [] }) => (root ? [root, ...roots] : roots)));
-  const isGap = changes.some(({ type }) => type === "journal.gap");
-  if (isGap || roots.size > MANY) await refresh();
+  const isGlobal = changes.some(({ type }) => type === "journal.gap" || type === "resource_class.renamed");
+  if (isGlobal || roots.size > MANY) await refresh();
   else await patchTrees(roots, cursor, signal);
   if (signal.aborted) return;
   live.change({ seen: live.value.seen + changes.length });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { gather, listConsumers } from "../src/fleet.ts";
+import { differing, gather, listConsumers } from "../src/fleet.ts";
 import { readParts, readProvider, Values } from "../src/wire.ts";
 
 const inventory = (total: number, reserved = 0, ratio = 1) => ({
@@ -34,6 +34,15 @@ test("a consumer is one, wherever its allocations are", () => {
   assert.deepEqual([...only!.resources], [["DISK_GB", 5], ["VCPU", 1]]);
   assert.equal(only!.hosts.size, 1);
   assert.equal(only!.project, "p");
+});
+
+test("another name, parent or root is a difference", () => {
+  const change = (uuid: string, changes: object) =>
+    gather(CLOUD.map((each) => readProvider(each.uuid === uuid ? { ...each, ...changes } : each)));
+  assert.deepEqual([...differing(fleet, change("h2", {}))], []);
+  assert.deepEqual([...differing(fleet, change("h10", { name: "other" }))], ["h10"]);
+  assert.deepEqual([...differing(fleet, change("n", { parent_provider_uuid: "h10" }))], ["h2"]);
+  assert.deepEqual([...differing(fleet, change("n", { root_provider_uuid: "h10" }))], ["h10"]);
 });
 
 test("a value that was there before is known by its number", () => {

@@ -74,6 +74,35 @@ def test_new_and_deleted_hosts_come_and_go(
     page.wait_for_selector(".caption strong:text-is('3 hosts')")
 
 
+def test_other_names_and_parents_are_seen(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/fleet?as=table")
+    page.wait_for_selector("text=live, as of")
+    path = f"/resource_providers/{hosts[1]}"
+    assert client.call("PUT", path, {"name": "another"}).status == 200
+    page.wait_for_selector("tbody tr:has-text('another'):has-text('changed at')")
+    body = {"name": "another", "parent_provider_uuid": hosts[0]}
+    assert client.call("PUT", path, body).status == 200
+    page.wait_for_selector(".caption strong:text-is('2 hosts')")
+
+
+def test_another_name_of_a_class_is_seen(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, _ = cloud
+    assert client.call("PUT", "/resource_classes/CUSTOM_OLD").status == 201
+    client.make_provider(CUSTOM_OLD=5)
+    page = visit(url, "#/fleet")
+    page.wait_for_selector("text=live, as of")
+    page.wait_for_selector(".total:has-text('CUSTOM_OLD')")
+    body = {"name": "CUSTOM_NEW"}
+    renamed = client.call("PUT", "/resource_classes/CUSTOM_OLD", body, "1.6")
+    assert renamed.status == 200
+    page.wait_for_selector(".total:has-text('CUSTOM_NEW')")
+
+
 def test_the_keys_stay_with_their_host(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:
