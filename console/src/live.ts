@@ -22,8 +22,6 @@ export interface Live {
   trouble: string;
   /** Up to when all changes are known. */
   asOf: Date;
-  /** How many entries of the journal have been seen. */
-  seen: number;
 }
 
 export const live = new Source<Live>({
@@ -31,7 +29,6 @@ export const live = new Source<Live>({
   hasFeed: true,
   trouble: "",
   asOf: new Date(0),
-  seen: 0,
 });
 
 /** An entry of the journal, as far as the fleet needs it. */
@@ -109,7 +106,6 @@ async function take({ changes, cursor }: Page, signal: AbortSignal): Promise<voi
   if (isGlobal || roots.size > MANY) await refresh();
   else await patchTrees(roots, cursor, signal);
   if (signal.aborted) return;
-  live.change({ seen: live.value.seen + changes.length });
   // Where much changes, most of the time is the reader's.
   await rest(Math.max(SETTLE, 5 * (performance.now() - begun)), signal);
 }

@@ -17,6 +17,8 @@ export interface Store {
   parts: ReadonlySet<Part>;
   /** Where the feed of changes goes on after the fleet; null if there is none. */
   cursor: string | null;
+  /** How many times everything has been read. */
+  refreshes: number;
   /** When hosts were last seen to have changed, by UUID of the root. */
   changed: ReadonlyMap<string, Date>;
 }
@@ -25,7 +27,7 @@ export interface Store {
 const STEP = 1000;
 const FIRST_PICTURE = 5000;
 
-const EMPTY: Store = { fleet: null, reading: null, failure: null, parts: new Set(), cursor: null, changed: new Map() };
+const EMPTY: Store = { fleet: null, reading: null, failure: null, parts: new Set(), cursor: null, refreshes: 0, changed: new Map() };
 // How long a change is marked.
 const MARKED_SECONDS = 60;
 
@@ -69,8 +71,14 @@ export function refresh(): Promise<void> {
     }
     tags = next;
     const changed = before && fleet ? differing(before, fleet) : [];
-    const cursor = read ? read.cursor : store.value.cursor;
-    store.change({ fleet: fleet ?? { ...before!, moment }, cursor, parts, changed: mark(changed, moment) });
+    const { cursor, refreshes } = store.value;
+    store.change({
+      fleet: fleet ?? { ...before!, moment },
+      cursor: read ? read.cursor : cursor,
+      refreshes: refreshes + 1,
+      parts,
+      changed: mark(changed, moment),
+    });
   });
 }
 
@@ -236,4 +244,10 @@ export function useFleet(...parts: Part[]): Store & { ready: boolean } {
   }, [asked, state.reading === null]);
   const ready = state.fleet !== null && parts.every((part) => state.parts.has(part));
   return { ...state, ready };
+}
+
+/** Return what changes whenever the cloud may have: by the feed, or because everything was read again. */
+export function useTimes(): string {
+  const { refreshes, cursor } = useFleet();
+  return `${refreshes} ${cursor}`;
 }

@@ -88,5 +88,10 @@ export function short(uuid: string): string {
   return uuid.slice(0, 8);
 }
 
+/** A UUID as it is usually written, from its 32 digits. */
+export function dashed(digits: string): string {
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
 /** `host2` before `host10`. */
 export const natural = new Intl.Collator("en", { numeric: true }).compare;

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { age, amount, exact, natural, percent, usedOf } from "../src/unit.ts";
+import { age, amount, dashed, exact, natural, percent, usedOf } from "../src/unit.ts";
 
 const plain = (text: string) => text.replaceAll("\u202f", " ");
+
+test("a UUID has its dashes", () => {
+  assert.equal(dashed("6f3d3c1a90a24b4e8e0e0d4f6a1f7b01"), "6f3d3c1a-90a2-4b4e-8e0e-0d4f6a1f7b01");
+});
 
 test("amounts are in units that people use", () => {
   assert.equal(plain(amount("MEMORY_MB", 512)), "512 MiB");

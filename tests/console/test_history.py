@@ -90,6 +90,20 @@ def test_what_happens_is_shown_as_it_happens(
     assert len(rows(page)) == 2
 
 
+def test_a_refresh_shows_what_happened_in_a_pause(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/history?type=allocations")
+    assert len(rows(page)) == 1
+    page.wait_for_selector("text=live, as of")
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_selector("text=paused, as of")
+    assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 2}}).status == 204
+    page.get_by_role("button", name="Refresh").click()
+    page.wait_for_selector(f"{ROWS}:has-text('VCPU 0 \u2192 2')")
+
+
 def test_long_histories_come_in_pages(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:

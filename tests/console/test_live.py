@@ -122,6 +122,84 @@ def test_the_keys_stay_with_their_host(
     page.wait_for_selector(f".title:has-text('{last}')")
 
 
+def share(client: Client, host: str, pool: str) -> None:
+    """Let a pool share with a host, by an aggregate."""
+    aggregate = new_uuid()
+    for provider, kind, value in (
+        (pool, "traits", "MISC_SHARES_VIA_AGGREGATE"),
+        (pool, "aggregates", aggregate),
+        (host, "aggregates", aggregate),
+    ):
+        body = {
+            "resource_provider_generation": client.generation(provider),
+            kind: [value],
+        }
+        path = f"/resource_providers/{provider}/{kind}"
+        assert client.call("PUT", path, body).status == 200
+
+
+def test_a_host_is_followed_from_its_link_on(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    pool = client.make_provider(DISK_GB=1000)
+    share(client, hosts[1], pool)
+    page = visit(url, f"#/host/{hosts[1]}")
+    page.wait_for_selector("text=live, as of")
+    page.wait_for_selector(".sharing .stock-line:has-text('0\u202f%')")
+    assert client.claim(str(uuid.uuid4()), {pool: {"DISK_GB": 600}}).status == 204
+    page.wait_for_selector(".sharing .stock-line:has-text('60\u202f%')")
+    consumer = str(uuid.uuid4())
+    assert client.claim(consumer, {hosts[1]: {"VCPU": 5}}).status == 204
+    page.wait_for_selector(".stock-line:has-text('5 of 8')")
+    page.wait_for_selector(".history:has-text('VCPU 0 \u2192 5')")
+    # All UUIDs are known here, with or without their dashes.
+    for wanted, title in ((consumer, "Consumer"), (hosts[0], hosts[0])):
+        page.get_by_label("Find a host, project").fill(wanted.replace("-", ""))
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f".title:has-text('{title}')")
+
+
+def test_a_consumer_and_a_project_are_followed(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    consumer = str(uuid.uuid4())
+    held = {hosts[1]: {"VCPU": 5}}
+    assert client.claim(consumer, held, project="shop").status == 204
+    page = visit(url, "#/project/shop")
+    page.wait_for_selector("text=live, as of")
+    page.wait_for_selector("[aria-label^=Usage] :text-is('5')")
+    more = {hosts[0]: {"VCPU": 2}}
+    assert client.claim(str(uuid.uuid4()), more, project="shop").status == 204
+    page.wait_for_selector("[aria-label^=Usage] :text-is('7')")
+    page.goto(f"{url}/console/#/consumers/{consumer}")
+    page.wait_for_selector(".title:text-is('Consumer')")
+    assert client.call("DELETE", f"/allocations/{consumer}").status == 204
+    page.wait_for_selector("text=has nothing")
+
+
+def test_a_consumer_that_cannot_be_read_again_stays(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    consumer = str(uuid.uuid4())
+    held = {hosts[1]: {"VCPU": 5}}
+    assert client.claim(consumer, held, project="shop").status == 204
+    for path, asked in (
+        (f"consumers/{consumer}", "**/allocations/*"),
+        ("project/shop", "**/usages?*"),
+    ):
+        page = visit(url, f"#/{path}")
+        page.witness.expects_failures = True
+        page.wait_for_selector("text=live, as of")
+        page.wait_for_selector("td:has-text('5')")
+        page.route(asked, lambda route: route.fulfill(status=500))
+        assert client.claim(str(uuid.uuid4()), {hosts[0]: {"VCPU": 1}}).status == 204
+        page.wait_for_selector(".stale:has-text('could not be read again')")
+        assert page.locator("td:has-text('5')").count() > 0
+
+
 def test_a_pause_holds_the_picture(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:

@@ -6,13 +6,13 @@ import { add, listConsumers, type Consumer, type Fleet } from "../fleet.ts";
 import { nameOf, names } from "../name.ts";
 import { address, change, type Place } from "../route.ts";
 import { useSource } from "../source.ts";
-import { refresh, useFleet } from "../store.ts";
+import { refresh, useFleet, useTimes } from "../store.ts";
 import { age, count, natural, plural, short } from "../unit.ts";
 import { Export } from "./export.tsx";
 import { HistoryOf } from "./history.tsx";
 import { Until, useLeases } from "./lease.tsx";
 import { Amount, Copy, Failed, Field, Id, Length, Loading, Name, Project, Select, usePage } from "./part.tsx";
-import { useReading } from "./reading.tsx";
+import { Old, useReading } from "./reading.tsx";
 
 const GROUPS: [string, string][] = [
   ["project", "project"],
@@ -304,13 +304,13 @@ interface Allocated {
 
 function ConsumerView({ uuid }: { uuid: string }) {
   const path = `allocations/${encodeURIComponent(uuid)}`;
-  const { answer: found, failure, again } = useReading(path, (signal) => get<Allocated>(path, { signal }));
+  const { answer: found, moment, failure, again } = useReading(path, (signal) => get<Allocated>(path, { signal }), useTimes());
   const { fleet } = useFleet();
   useSource(names);
   const project = found?.project_id;
   const leases = useLeases((): Record<string, string> => (project ? { project_id: project } : {}), project ?? "", found).answer;
   const lease = leases?.found.find(({ consumer }) => consumer === uuid);
-  if (failure) return <Failed failure={failure} retry={again} />;
+  if (failure && !found) return <Failed failure={failure} retry={again} />;
   if (!found) return <Loading what="the consumer" />;
   const rows = Object.entries(found.allocations);
   if (!rows.length) return <NoConsumer uuid={uuid} again={again} />;
@@ -318,6 +318,7 @@ function ConsumerView({ uuid }: { uuid: string }) {
   rows.forEach(([, { resources }]) => add(total, resources));
   return (
     <>
+      {failure && <Old what="the consumer" moment={moment!} failure={failure} again={again} />}
       <h2 class="title">Consumer</h2>
       <dl class="facts">
         <dt>UUID</dt>

@@ -4,12 +4,11 @@ import { useMemo, useState } from "preact/hooks";
 import { get } from "../api.ts";
 import type { Sum } from "../fleet.ts";
 import { goBack, isOfConsumer, knownSince, tell, who, type Entry, type Level } from "../history.ts";
-import { live } from "../live.ts";
 import { idOf } from "../name.ts";
 import { address, change, type Place } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
-import { store, useFleet } from "../store.ts";
+import { store, useFleet, useTimes } from "../store.ts";
 import { amount, plural, short } from "../unit.ts";
 import { Export } from "./export.tsx";
 import { Failed, Field, Id, Loading, Name, Select } from "./part.tsx";
@@ -99,7 +98,7 @@ interface ListOf {
 /** Entries, the newest first, read again when something has changed. */
 export function HistoryList({ filters, size }: ListOf) {
   const [shown, setShown] = useState({ asked: "", pages: 1 });
-  const { seen } = useSource(live);
+  const times = useTimes();
   const asked = path(filters, size, "");
   const pages = shown.asked === asked ? shown.pages : 1;
   const read = async (signal: AbortSignal) => {
@@ -112,7 +111,7 @@ export function HistoryList({ filters, size }: ListOf) {
     }
     return { history, marker };
   };
-  const { answer: found, moment, failure, again } = useReading(asked, read, `${pages} ${seen}`);
+  const { answer: found, moment, failure, again } = useReading(asked, read, `${pages} ${times}`);
   if (failure?.status === 404) return <p class="state">{failure.detail}</p>;
   if (failure && (failure.rule || !found)) return <Failed failure={failure} retry={again} />;
   if (!found) return <Loading what="the history" />;

@@ -7,7 +7,7 @@ import { nameOf, names } from "../name.ts";
 import { address, recalled } from "../route.ts";
 import { age, amount, count, exact, natural, percent, plural, short, usedOf } from "../unit.ts";
 import { useSource } from "../source.ts";
-import { store } from "../store.ts";
+import { useFleet } from "../store.ts";
 import { readProvider } from "../wire.ts";
 import { Export } from "./export.tsx";
 import { HistoryOf } from "./history.tsx";
@@ -38,12 +38,15 @@ async function read(uuid: string, signal: AbortSignal): Promise<Shown> {
 const FIELDS = "inventories,usages,traits,aggregates,consumers,generation,parent";
 
 export function HostView({ uuid }: { uuid: string }) {
-  const [inside, setInside] = useState(uuid);
-  const { changed } = useSource(store);
+  const [roots, setRoots] = useState([uuid]);
+  const { changed } = useFleet();
   // The fleet is followed: what has changed is read again.
-  const seen = changed.get(inside)?.getTime();
+  const seen = roots.flatMap((root) => changed.get(root)?.getTime() ?? []).join();
   const { answer: shown, moment, failure, again } = useReading(`ledger/v1/fleet?in_tree=${uuid}`, (signal) => read(uuid, signal), seen);
-  useEffect(() => setInside(shown?.tree[0]?.root ?? uuid), [shown, uuid]);
+  useEffect(() => {
+    const near = shown ? [...shown.tree, ...shown.sharing] : [];
+    setRoots([...new Set([uuid, ...near.map((provider) => provider.root)])]);
+  }, [shown, uuid]);
   if (!shown) return failure ? <Failed failure={failure} retry={again} /> : <Loading what="the host" />;
   const root = shown.tree.find((provider) => provider.uuid === provider.root);
   if (!root) return <Unknown uuid={uuid} again={again} />;
@@ -66,7 +69,7 @@ function Unknown({ uuid, again }: { uuid: string; again: () => void }) {
       <button type="button" onClick={again}>
         Look again
       </button>{" "}
-      <a href={address("fleet")}>Go to the fleet</a>
+      <a href={address("consumers", uuid)}>Look among the consumers</a> <a href={address("fleet")}>Go to the fleet</a>
     </section>
   );
 }

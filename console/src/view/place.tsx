@@ -6,7 +6,7 @@ import { idOf } from "../name.ts";
 import { address } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
-import { amount, plural } from "../unit.ts";
+import { amount, dashed, plural } from "../unit.ts";
 import { Export } from "./export.tsx";
 import { Until } from "./lease.tsx";
 import { Failed, Field, Known, Name } from "./part.tsx";
@@ -178,7 +178,7 @@ function newUuid(): string {
   bytes[6] = (bytes[6]! & 0x0f) | 0x40;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
   const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  return dashed(hex);
 }
 
 function Outcome({ answer: { placements, unplaced, dry_run: isDry } }: { answer: Answer }) {

@@ -5,11 +5,12 @@ import { idOf, names } from "../name.ts";
 import { address, go, type Place } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
+import { useTimes } from "../store.ts";
 import { count } from "../unit.ts";
 import { Export } from "./export.tsx";
 import { HistoryOf } from "./history.tsx";
 import { Amount, Failed, Field, Known, Loading, Name } from "./part.tsx";
-import { useReading } from "./reading.tsx";
+import { Old, useReading } from "./reading.tsx";
 
 /** By consumer type: how many there are, and what they have of each class. */
 type Usages = Record<string, Record<string, number>>;
@@ -50,16 +51,19 @@ export function ProjectView({ place }: { place: Place }) {
 
 function Used({ project }: { project: string }) {
   const path = `usages?project_id=${encodeURIComponent(project)}`;
-  const { answer, failure, again } = useReading(path, (signal) => get<{ usages: Usages }>(path, { signal }));
-  if (failure) return <Failed failure={failure} retry={again} />;
+  const times = useTimes();
+  const { answer, moment, failure, again } = useReading(path, (signal) => get<{ usages: Usages }>(path, { signal }), times);
+  if (failure && (failure.rule || !answer)) return <Failed failure={failure} retry={again} />;
   if (!answer) return <Loading what="the usage of the project" />;
   const { usages } = answer;
   const types = Object.keys(usages).sort();
-  if (!types.length) return <p class="state">The project uses nothing.</p>;
+  const old = failure && <Old what="the usage of the project" moment={moment!} failure={failure} again={again} />;
+  if (!types.length) return old ?? <p class="state">The project uses nothing.</p>;
   const names = [...new Set(types.flatMap((type) => Object.keys(usages[type]!)))].filter((name) => name !== CONSUMERS);
   const numbers = (type: string) => [CONSUMERS, ...names].map((name) => usages[type]![name] ?? 0);
   return (
     <>
+    {old}
     <div class="wide" tabIndex={0} role="region" aria-label="Usage by consumer type">
       <table>
         <thead>

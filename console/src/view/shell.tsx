@@ -10,7 +10,7 @@ import { address, go, leftBehind, usePlace, type Place } from "../route.ts";
 import { begin, isOpen, session, signOut } from "../session.ts";
 import { useSource } from "../source.ts";
 import { forget, readNames, refresh, store, unmark } from "../store.ts";
-import { plural } from "../unit.ts";
+import { dashed, plural } from "../unit.ts";
 import { AskView } from "./ask.tsx";
 import { Boundary } from "./boundary.tsx";
 import { ConsumersView } from "./consumers.tsx";
@@ -257,6 +257,7 @@ function Search({ field }: { field: { current: HTMLInputElement | null } }) {
   const submit = (event: Event) => {
     event.preventDefault();
     if (!wanted) return;
+    const uuid = dashed(wanted.replaceAll("-", ""));
     const [project, aggregate] = [idOf("projects", text), idOf("aggregates", text)];
     const exact = found.find(({ name }) => name.toLowerCase() === wanted) ?? (found.length === 1 ? found[0] : undefined);
     const isName = exact?.name.toLowerCase() !== wanted;
@@ -264,7 +265,7 @@ function Search({ field }: { field: { current: HTMLInputElement | null } }) {
     else if (isName && aggregates.has(aggregate)) go(address("fleet", "", { find: `aggregate:${aggregate}` }));
     else if (exact) go(address("host", exact.uuid));
     // Only the UUIDs of providers are known; any other is a consumer's.
-    else if (UUID.test(wanted)) go(address(!fleet || fleet.providers.has(wanted) ? "host" : "consumers", wanted));
+    else if (UUID.test(wanted)) go(address(!fleet || fleet.isPartial || fleet.providers.has(uuid) ? "host" : "consumers", uuid));
     else go(address("fleet", "", { find: text.trim() }));
     setText("");
     field.current?.blur();
