@@ -1,6 +1,6 @@
 // Requests to the public APIs, always of the service that served the console.
 
-import { deny, expire, token } from "./session.ts";
+import { deny, expire, session, token } from "./session.ts";
 
 // The documents that this program parses are those of this microversion.
 const VERSION = "placement 1.39";
@@ -60,10 +60,18 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
   if (response.status === 401) expire();
   if (!response.ok && !(asked.tag && response.status === 304)) {
     const failed = await failure(path, response);
-    if (failed.rule) deny(failed.rule);
+    if (failed.rule && !isOfAnother(failed)) deny(failed.rule);
     throw failed;
   }
   return response;
+}
+
+/** The rule for what a project uses, which its members may see. */
+export const USAGES = "placement:usages";
+
+/** Whether only what another project uses was refused, which says nothing of the user's own. */
+function isOfAnother({ what, rule }: Failure): boolean {
+  return rule === USAGES && new URL(what, ROOT).searchParams.get("project_id") !== session.value.who?.project;
 }
 
 // How often a busy service is asked again, and how long at most it may want to be left alone.

@@ -243,6 +243,20 @@ def test_a_reader_is_told_which_rule_and_what_else_there_is(
     check(page)
 
 
+def test_what_another_project_uses_hides_nothing(
+    visit: Visit,
+    guarded: str,  # noqa: F811
+) -> None:
+    page = visit(guarded, "#/project/another")
+    page.witness.expects_failures = True
+    sign_in(page, "bob", "secret of bob")
+    page.wait_for_selector(".failed:has-text('placement:usages')")
+    for view in ("Fleet", "Ask", "History", "Names"):
+        page.wait_for_selector(f"nav a:text('{view}')", state="detached")
+    page.get_by_role("link", name="Project", exact=True).click()
+    page.wait_for_selector("text=The project uses nothing.")
+
+
 LONG = {
     "host": "x" * 200,
     "host in parts": "-".join(["a-rather-long-name"] * 10),

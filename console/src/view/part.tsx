@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Failure } from "../api.ts";
+import { USAGES, type Failure } from "../api.ts";
 import type { Sum } from "../fleet.ts";
 import { nameOf, names, shared, split, type Named } from "../name.ts";
 import { address } from "../route.ts";
@@ -155,8 +155,6 @@ function Denied({ failure }: { failure: Failure }) {
     </section>
   );
 }
-
-const USAGES = "placement:usages";
 
 /** Text with a button that copies it. */
 export function Copy({ text, label, shown = true }: { text: string; label: string; shown?: boolean }) {

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask } from "../api.ts";
+import { ask, USAGES } from "../api.ts";
 import { follow, live, setPaused, unfollow } from "../live.ts";
 import { idOf, names } from "../name.ts";
 import { goOn, stop } from "../poll.ts";
@@ -32,7 +32,7 @@ const VIEWS: [string, string, string, string][] = [
   ["health", "Health", "h", "placement:ledger:fleet"],
   ["history", "History", "i", HISTORY],
   ["consumers", "Consumers", "c", "placement:ledger:fleet"],
-  ["project", "Project", "p", "placement:usages"],
+  ["project", "Project", "p", USAGES],
   ["names", "Names", "n", "placement:traits:list"],
   ["now", "Now", "w", ""],
 ];
