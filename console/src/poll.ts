@@ -38,6 +38,7 @@ const NONE: Kept = { version: VERSION, points: [], slots: [], last: null, first:
 
 export const readings = new Source<Readings>({ ...NONE, failure: null });
 let timer = 0;
+let isReading = false;
 
 function kept(): Kept | null {
   try {
@@ -57,14 +58,19 @@ function keep(): void {
   }
 }
 
+/** Read once more, unless an earlier reading is under way: in another order they would make no sense. */
 async function take(): Promise<void> {
+  if (isReading) return;
+  isReading = true;
+  const at = Date.now();
   try {
     const text = await (await ask("metrics", { accept: "text/plain" })).text();
-    readings.change({ ...taken(readings.value, reduce({ at: Date.now(), samples: parse(text) })), failure: null });
+    readings.change({ ...taken(readings.value, reduce({ at, samples: parse(text) })), failure: null });
     keep();
   } catch (failure) {
     readings.change({ failure: failure as Failure });
   }
+  isReading = false;
 }
 
 /** Return what is kept once there is another reading. */
