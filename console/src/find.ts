@@ -115,12 +115,11 @@ class Parser {
   private term(text: string): Test {
     const end = text.indexOf(":");
     const kind = end > 0 ? text.slice(0, end).toLowerCase() : "name";
-    const make = TESTS[kind];
     // Names may have colons, too.
-    if (!make) return TESTS["name"]!(text.toLowerCase());
+    if (!Object.hasOwn(TESTS, kind)) return TESTS["name"]!(text.toLowerCase());
     const part = PARTS[kind];
     if (part) this.parts.add(part);
-    return make((end > 0 ? text.slice(end + 1) : text).toLowerCase());
+    return TESTS[kind]!((end > 0 ? text.slice(end + 1) : text).toLowerCase());
   }
 }
 
@@ -140,16 +139,21 @@ const KEY = "placement-searches";
 
 export function saved(): Record<string, string> {
   try {
-    return JSON.parse(localStorage.getItem(KEY) ?? "{}") as Record<string, string>;
+    return Object(JSON.parse(localStorage.getItem(KEY) ?? "{}")) as Record<string, string>;
   } catch {
     return {};
   }
 }
 
-/** Save a search; an empty one is removed. */
-export function save(name: string, text: string): void {
+/** Save a search; an empty one is removed. Return whether the browser had room for it. */
+export function save(name: string, text: string): boolean {
   const { [name]: _, ...others } = saved();
   const next = text ? { ...others, [name]: text } : others;
-  if (Object.keys(next).length) localStorage.setItem(KEY, JSON.stringify(next));
-  else localStorage.removeItem(KEY);
+  try {
+    if (Object.keys(next).length) localStorage.setItem(KEY, JSON.stringify(next));
+    else localStorage.removeItem(KEY);
+    return true;
+  } catch {
+    return false;
+  }
 }

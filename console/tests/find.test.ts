@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gather } from "../src/fleet.ts";
-import { parseFind } from "../src/find.ts";
+import { parseFind, save, saved } from "../src/find.ts";
 import { readProvider } from "../src/wire.ts";
 
 const VCPU = { total: 8, reserved: 0, allocation_ratio: 1, min_unit: 1, max_unit: 8, step_size: 1 };
@@ -43,6 +43,32 @@ test("what is not understood is said", () => {
   assert.match(parseFind("or one").fault, /missing before/);
   assert.match(parseFind("one )").fault, /not expected/);
   assert.match(parseFind('"one').fault, /quotation mark/);
+});
+
+test("what is before a colon may be part of a name", () => {
+  assert.deepEqual(find("constructor:x"), []);
+  assert.deepEqual(find("toString:x or one"), ["a1"]);
+});
+
+test("searches are saved as far as the browser lets them be", () => {
+  const kept = new Map<string, string>();
+  const storage = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, text: string) => void kept.set(key, text),
+    removeItem: (key: string) => void kept.delete(key),
+  };
+  Object.assign(globalThis, { localStorage: storage });
+  assert.ok(save("mine", "rack1"));
+  assert.deepEqual(saved(), { mine: "rack1" });
+  storage.setItem = () => {
+    throw new Error("full");
+  };
+  assert.ok(!save("other", "rack2"));
+  assert.deepEqual(saved(), { mine: "rack1" });
+  for (const text of ["null", "7", "{"]) {
+    kept.set("placement-searches", text);
+    assert.deepEqual(Object.keys(saved()), []);
+  }
 });
 
 test("only what is needed is read", () => {

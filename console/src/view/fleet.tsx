@@ -221,12 +221,13 @@ function Controls({ fleet, asked }: { fleet: Fleet; asked: Asked }) {
 /** The field that finds hosts, with the searches that were saved. */
 function Find({ text }: { text: string }) {
   const [known, setKnown] = useState(saved);
+  const [isFull, setFull] = useState(false);
   const { fault } = parseFind(text);
   const isSaved = Object.values(known).includes(text);
   const put = () => {
     const name = isSaved ? Object.keys(known).find((each) => known[each] === text) : prompt("Save this search as");
     if (!name) return;
-    save(name, isSaved ? "" : text);
+    setFull(!save(name, isSaved ? "" : text));
     setKnown(saved());
   };
   return (
@@ -256,7 +257,7 @@ function Find({ text }: { text: string }) {
         </button>
       )}
       <span id="find-fault" role="alert">
-        {fault && `Not understood: ${fault}.`}
+        {fault ? `Not understood: ${fault}.` : isFull && "Not saved: the browser has no room for it."}
       </span>
     </div>
   );
