@@ -1,12 +1,10 @@
 // Requests to the public APIs, always of the service that served the console.
 
+import { ROOT } from "./root.ts";
 import { deny, expire, session, token } from "./session.ts";
 
 // The documents that this program parses are those of this microversion.
 const VERSION = "placement 1.39";
-
-/** The root of the service, which may be beneath a prefix. */
-export const ROOT = new URL("..", document.baseURI);
 
 export class Failure extends Error {
   constructor(

@@ -2,6 +2,7 @@
 // reading everything again from time to time.
 
 import { Failure, get } from "./api.ts";
+import { keyOf } from "./root.ts";
 import { Source } from "./source.ts";
 import { confirm, patchTrees, refresh, store } from "./store.ts";
 
@@ -12,7 +13,7 @@ const MANY = 60;
 const SETTLE = 1_000;
 // How long the service is left alone after a failure, or if it does not let us wait.
 const REST = 5_000;
-const PAUSED = "placement-paused";
+const PAUSED = keyOf("paused");
 
 export interface Live {
   paused: boolean;

@@ -1,16 +1,17 @@
 // What `/metrics` reported over the last minutes, and as means over the last day. It is kept
 // in the browser: after a reload, the service's own counters tell what happened meanwhile.
 
-import { ask, ROOT, type Failure } from "./api.ts";
+import { ask, type Failure } from "./api.ts";
 import { parse, type Reading } from "./metrics.ts";
 import { evaluate, reduce } from "./panel.ts";
+import { keyOf } from "./root.ts";
 import { Source } from "./source.ts";
 
 export const EVERY_SECONDS = 5;
 const SHOWN = 10 * 60_000;
 const SLOT = 5 * 60_000;
 const SLOTS = 25 * 3_600_000;
-const KEY = `placement-readings ${ROOT.pathname}`;
+const KEY = keyOf("readings");
 // What is kept was computed by this version of the panels.
 const VERSION = 1;
 

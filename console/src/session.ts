@@ -1,10 +1,11 @@
 // Who is signed in: a token of the identity service, kept for this tab only.
 
 import { Failure, failure, send } from "./api.ts";
+import { keyOf } from "./root.ts";
 import { Source } from "./source.ts";
 
-const KEY = "placement-token";
-const WHO = "placement-who";
+const KEY = keyOf("token");
+const WHO = keyOf("who");
 const PATH = "console/session";
 
 /** How users sign in; `none` means that they need not. */

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,9 @@ from tests.console.test_views import check
 from tests.functional import identity
 from tests.functional.identity import IdentityServer
 from tests.functional.test_console import CONFIGURATION, PASSWORD
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 REQUEST_ID = "req-11111111-2222-3333-4444-555555555555"
 HOSTILE = [
@@ -95,6 +98,17 @@ def server() -> Iterator[IdentityServer]:
         yield server
 
 
+def twice(application: "WSGIApplication") -> "WSGIApplication":
+    """Serve an application, and beneath a prefix once more."""
+    below = stage.beneath(application)
+
+    def chosen(environment: "WSGIEnvironment", start_response: "StartResponse") -> Any:
+        is_below = environment["PATH_INFO"].startswith(f"{stage.PREFIX}/")
+        return (below if is_below else application)(environment, start_response)
+
+    return chosen
+
+
 @pytest.fixture
 def guarded(server: IdentityServer, tmp_path: Path) -> Iterator[str]:
     """Serve a cloud to users who have signed in."""
@@ -108,7 +122,7 @@ def guarded(server: IdentityServer, tmp_path: Path) -> Iterator[str]:
     config = conf.read([], [str(path)])
     with (
         stage.filled(tmp_path, lambda each: cloud.plant(each, cloud.flat(5))) as filled,
-        stage.serving(app.build(config, filled)) as url,
+        stage.serving(twice(app.build(config, filled))) as url,
     ):
         yield url
 
@@ -142,12 +156,24 @@ def test_the_sign_in_leads_on_to_the_linked_page(visit: Visit, guarded: str) -> 
     assert page.context.cookies() == []
     assert stage.run(page, "Object.keys(localStorage).length") == 0
     kept = stage.run(page, "Object.keys(sessionStorage).sort().join()")
-    assert kept == "placement-token,placement-who"
+    assert kept == "placement-token /,placement-who /"
     page.reload()
     page.wait_for_selector(".title:has-text('host3')")
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_selector("button:text('Sign in')")
     assert stage.run(page, "Object.keys(sessionStorage).length") == 0
+
+
+def test_a_token_goes_to_no_other_service_of_the_same_origin(
+    visit: Visit, guarded: str
+) -> None:
+    page = visit(guarded)
+    sign_in(page, "ann", PASSWORD["password"])
+    page.wait_for_selector("canvas")
+    page.goto(f"{guarded}{stage.PREFIX}/console/")
+    page.wait_for_selector("button:text('Sign in')")
+    page.goto(f"{guarded}/console/")
+    page.wait_for_selector("canvas")
 
 
 def test_a_token_that_expires_leads_to_the_sign_in_and_back(

@@ -1,10 +1,11 @@
 // Ask: which hosts serve a request, how many times it fits, and if none serves, why.
 
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { type Failure, get, ROOT, wrap } from "../api.ts";
+import { type Failure, get, wrap } from "../api.ts";
 import { curl, explain, openstack } from "../command.ts";
 import { given, imagine, sayGiven } from "../imagine.ts";
 import { fromFlavor, isEmpty, parse, parseTerm, render, termsOf, without, withTerms, type Question } from "../question.ts";
+import { ROOT } from "../root.ts";
 import { address, change, recall, type Place as Here } from "../route.ts";
 import { useFleet } from "../store.ts";
 import { amount, count, plural, short } from "../unit.ts";

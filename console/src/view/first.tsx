@@ -1,6 +1,6 @@
 // A fresh database: what to do first.
 
-import { ROOT } from "../api.ts";
+import { ROOT } from "../root.ts";
 import { session } from "../session.ts";
 import { refresh } from "../store.ts";
 import { Copy } from "./part.tsx";

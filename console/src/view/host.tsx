@@ -1,9 +1,10 @@
 // Host: its tree as nested boxes, the providers that share with it, and its consumers.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get, ROOT } from "../api.ts";
+import { get } from "../api.ts";
 import { add, capacity, SHARING, type Inventory, type Provider } from "../fleet.ts";
 import { nameOf, names } from "../name.ts";
+import { ROOT } from "../root.ts";
 import { address, recalled } from "../route.ts";
 import { age, amount, count, exact, natural, percent, plural, short, usedOf } from "../unit.ts";
 import { useSource } from "../source.ts";
