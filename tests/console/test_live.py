@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -198,6 +199,37 @@ def test_a_consumer_that_cannot_be_read_again_stays(
         assert client.claim(str(uuid.uuid4()), {hosts[0]: {"VCPU": 1}}).status == 204
         page.wait_for_selector(".stale:has-text('could not be read again')")
         assert page.locator("td:has-text('5')").count() > 0
+
+
+def test_how_often_a_question_fits_is_counted_again(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    counted = "**/ledger/v1/capacity*"
+    query = urlencode({"by": "question", "question": "resources=VCPU:8"})
+    page = visit(url, "#/nowhere")
+    page.witness.expects_failures = True
+    page.route(counted, lambda route: route.fulfill(status=500))
+    page.goto(f"{url}/console/#/fleet?as=table&{query}")
+    failed = page.locator(".failed")
+    failed.wait_for()
+    # Nothing is said of hosts for which nothing was counted.
+    assert page.locator("tbody tr").count() == 0
+    page.unroute(counted)
+    failed.get_by_role("button", name="Try again").click()
+    row = page.locator("tbody tr", has_text=hosts[1])
+    row.filter(has_text="fits 1 time").wait_for()
+    page.wait_for_selector("text=live, as of")
+    assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 1}}).status == 204
+    row.filter(has_text="does not fit").wait_for()
+    page.route(counted, lambda route: route.fulfill(status=500))
+    assert client.claim(str(uuid.uuid4()), {hosts[2]: {"VCPU": 1}}).status == 204
+    page.wait_for_selector(".stale:has-text('This is how the count was at')")
+    assert page.locator("tbody tr").count() == 3
+    page.unroute(counted)
+    page.locator(".stale button").click()
+    last = page.locator("tbody tr", has_text=hosts[2])
+    last.filter(has_text="does not fit").wait_for()
 
 
 def test_a_pause_holds_the_picture(

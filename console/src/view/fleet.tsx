@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get, wrap, type Failure } from "../api.ts";
+import { get } from "../api.ts";
 import { arrange, type Block } from "../arrange.ts";
 import type { Listing } from "../export.ts";
 import { parseFind, save, saved } from "../find.ts";
@@ -19,6 +19,7 @@ import { FirstSteps } from "./first.tsx";
 import { Legend } from "./legend.tsx";
 import { FleetMap } from "./map.tsx";
 import { Amount, Bar, Failed, Field, Known, Loading, Name, Select, usePage } from "./part.tsx";
+import { Old, useReading, type Reading } from "./reading.tsx";
 
 const COLOURS: [Kind, string][] = [
   ["used", "used"],
@@ -84,15 +85,21 @@ export function FleetView({ place }: { place: Place }) {
   const before = useFleet(...parts(read(place, null)));
   const { fleet, failure, reading, ready, changed } = before;
   const asked = useMemo(() => read(place, fleet), [place, fleet]);
-  const fits = useFits(asked.kind === "question" ? asked.question : "");
+  const question = asked.kind === "question" ? asked.question : "";
+  const { answer: fits, ...counting } = useFits(question, fleet);
   if (failure && !ready) return <Failed failure={failure} retry={refresh} />;
   if (!fleet) return <Loading what="providers" read={reading} />;
   if (!fleet.hosts.length) return <FirstSteps />;
+  let waiting = null;
+  if (question && !fits && counting.failure) waiting = <Failed failure={counting.failure} retry={counting.again} />;
+  else if (!ready || (question && !fits)) waiting = <Loading what={WHAT[asked.kind] ?? "traits and consumers"} read={reading} />;
   return (
     <>
       <Totals fleet={fleet} asked={asked} />
-      {fits.failure && <Failed failure={fits.failure} />}
-      {fits.complete === false && (
+      {fits && counting.failure && (
+        <Old what="the count" moment={counting.moment!} failure={counting.failure} again={counting.again} />
+      )}
+      {fits?.complete === false && (
         <p class="stale" role="status">
           <strong>Counting took too long and was stopped.</strong> What is shown is certain, but hosts may fit it more often, and hosts
           shown as not fitting may not have been looked at.
@@ -102,8 +109,8 @@ export function FleetView({ place }: { place: Place }) {
         fleet={fleet}
         asked={asked}
         changed={changed}
-        fits={fits.counts}
-        waiting={ready && !fits.asking ? null : <Loading what={WHAT[asked.kind] ?? "traits and consumers"} read={reading} />}
+        fits={fits?.counts}
+        waiting={waiting}
       />
     </>
   );
@@ -112,26 +119,33 @@ export function FleetView({ place }: { place: Place }) {
 // The most seconds that the service may count.
 const LONGEST = 30;
 
+// How long the service is left alone before a fleet that goes on changing is counted again.
+const REST = 5_000;
+
 interface Fits {
-  question: string;
-  counts?: Map<string, number>;
-  complete?: boolean;
-  failure?: Failure;
+  counts: Map<string, number>;
+  complete: boolean;
+  /** The moment of the fleet that was counted, and how many times another had been. */
+  of: Date;
+  times: number;
 }
 
-/** How many times a question fits, by host. */
-function useFits(question: string): Fits & { asking: boolean } {
-  const [answer, setAnswer] = useState<Fits>({ question: "" });
+/** How many times a question fits, by host; counted again when the fleet has changed. */
+function useFits(question: string, fleet: Fleet | null): Reading<Fits> {
+  const [times, setTimes] = useState(0);
+  const path = `ledger/v1/capacity?${question}&most_hosts=1000000&seconds=${LONGEST}`;
+  const count = async (signal: AbortSignal) => {
+    const { hosts, complete } = await get<Capacity>(path, { signal });
+    return { counts: new Map(hosts.map(({ uuid, count }) => [uuid, count])), complete, of: fleet!.moment, times };
+  };
+  const reading = useReading(path, question && fleet && !fleet.isPartial ? count : null, times);
+  const { answer, failure } = reading;
+  const isOld = answer !== null && answer.of < fleet!.moment && (answer.times === times || failure !== null);
   useEffect(() => {
-    const control = new AbortController();
-    if (!question) return () => {};
-    get<Capacity>(`ledger/v1/capacity?${question}&most_hosts=1000000&seconds=${LONGEST}`, { signal: control.signal })
-      .then(({ hosts, complete }) => setAnswer({ question, complete, counts: new Map(hosts.map(({ uuid, count }) => [uuid, count])) }))
-      .catch((error) => control.signal.aborted || setAnswer({ question, failure: wrap(error, "ledger/v1/capacity") }));
-    return () => control.abort();
-  }, [question]);
-  if (!question) return { question, asking: false };
-  return answer.question === question ? { ...answer, asking: false } : { question, asking: true };
+    const timer = isOld ? setTimeout(() => setTimes(times + 1), REST) : 0;
+    return () => clearTimeout(timer);
+  }, [isOld, failure]);
+  return reading;
 }
 
 function Totals({ fleet, asked }: { fleet: Fleet; asked: Asked }) {
