@@ -1,9 +1,10 @@
 // The fleet follows what changes: by the feed of changes, or where there is none, by
 // reading everything again from time to time.
 
+import { useEffect, useState } from "preact/hooks";
 import { Failure, get } from "./api.ts";
 import { keyOf } from "./root.ts";
-import { Source } from "./source.ts";
+import { Source, useSource } from "./source.ts";
 import { confirm, patchTrees, refresh, store } from "./store.ts";
 
 const WAIT_SECONDS = 20;
@@ -13,6 +14,7 @@ const MANY = 60;
 const SETTLE = 1_000;
 // How long the service is left alone after a failure, or if it does not let us wait.
 const REST = 5_000;
+const MINUTE = 60_000;
 const PAUSED = keyOf("paused");
 
 export interface Live {
@@ -132,4 +134,16 @@ function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Return what changes every minute, for what the feed does not tell, and whenever everything was read again. */
+export function useMinutes(): string {
+  const { refreshes } = useSource(store);
+  const [minutes, setMinutes] = useState(0);
+  useEffect(() => {
+    const pass = () => document.hidden || live.value.paused || setMinutes((before) => before + 1);
+    const timer = setInterval(pass, MINUTE);
+    return () => clearInterval(timer);
+  }, []);
+  return `${refreshes} ${minutes}`;
 }

@@ -210,13 +210,25 @@ def test_names_that_cannot_be_read_again_stay(visit: Visit, site: Site) -> None:
     page.wait_for_selector("tbody tr")
     page.route("**/traits", lambda route: route.fulfill(status=500))
     page.clock.fast_forward(61_000)
-    page.get_by_role("button", name="Refresh").click()
     old = page.locator(".stale:has-text('This is how the list of names was at')")
     old.wait_for()
     assert page.locator("tbody tr").count() > 0
     page.unroute("**/traits")
     old.get_by_role("button", name="Try again").click()
     old.wait_for(state="detached")
+
+
+def test_a_refresh_reads_new_names_at_once(visit: Visit, tmp_path: Path) -> None:
+    with stage.filled(tmp_path, lambda each: None) as filled:
+        application = stage.build(filled)
+        client = Client(application)
+        client.make_provider(VCPU=8)
+        with stage.serving(application) as url:
+            page = visit(url, "#/names?show=all&find=CUSTOM")
+            page.wait_for_selector("text=No trait matches.")
+            assert client.call("PUT", "/traits/CUSTOM_FRESH").status == 201
+            page.get_by_role("button", name="Refresh").click()
+            page.wait_for_selector("td:has-text('CUSTOM_FRESH')")
 
 
 def test_a_reader_is_told_which_rule_and_what_else_there_is(

@@ -223,6 +223,21 @@ def test_what_health_could_not_read_is_said_and_what_it_knew_stays(
     assert page.locator("h2:has-text('Leases about to end')").count() == 1
 
 
+def test_health_is_looked_after_while_nothing_else_happens(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    assert client.claim(CONSUMER, {hosts[0]: {"VCPU": 3}}, project="web").status == 204
+    page = visit(url, "#/nowhere")
+    page.clock.install()
+    page.goto(f"{url}/console/#/health")
+    page.wait_for_selector("p:has-text('leases about to end')")
+    path = f"/ledger/v1/leases/{CONSUMER}"
+    assert client.call("PUT", path, {"seconds": 1800}).status == 200
+    page.clock.fast_forward(61_000)
+    page.wait_for_selector("h2:has-text('Leases about to end')")
+
+
 def test_drift_from_what_was_declared_is_found(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:

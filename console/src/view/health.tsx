@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, get } from "../api.ts";
 import { audited, drifting, ending, examine, type Audit, type Concern, type Declared } from "../health.ts";
+import { useMinutes } from "../live.ts";
 import { isKnown, parse, total } from "../metrics.ts";
 import { names } from "../name.ts";
 import { address } from "../route.ts";
@@ -41,7 +42,7 @@ const TREES = "placement_forest_trees";
 const CORRECTIONS = "placement_forest_corrections_total";
 
 /** That the service does not keep the providers in memory, or found them to be out of date. */
-function Memory({ hosts }: { hosts: number }) {
+function Memory({ hosts, times }: { hosts: number; times: string }) {
   const [said, setSaid] = useState("");
   useEffect(() => {
     const control = new AbortController();
@@ -54,12 +55,12 @@ function Memory({ hosts }: { hosts: number }) {
         ? `${plural(corrected, "time")}, changes were found in the database that this service did not record: another one writes to it`
         : "no process has needed them yet, or the configuration does not let them be kept";
       if (isEmpty && hosts) setSaid(`The providers are not kept in memory: ${why}.`);
-      else if (corrected) setSaid(`The providers in memory were out of date: ${why}.`);
+      else setSaid(corrected ? `The providers in memory were out of date: ${why}.` : "");
     };
     // Without metrics, nothing is known of it.
     read().catch(() => {});
     return () => control.abort();
-  }, [hosts]);
+  }, [hosts, times]);
   if (!said) return null;
   return (
     <section>
@@ -71,7 +72,7 @@ function Memory({ hosts }: { hosts: number }) {
 
 export function HealthView() {
   const { fleet, failure, reading, ready } = useFleet("traits");
-  const minute = Math.floor((fleet?.moment.getTime() ?? 0) / 60_000);
+  const minute = useMinutes();
   const soon = useLeases(() => ({ before: new Date(Date.now() + HOUR).toISOString() }), "that end soon", minute);
   const drift = useAnswer<{ declared: Declared[] }>("ledger/v1/declared?drift=true", "placement:ledger:declared", minute);
   const last = useAnswer<{ audits: Audit[] }>("ledger/v1/audits", "placement:ledger:audits:list", minute);
@@ -102,7 +103,7 @@ export function HealthView() {
       {some.map((concern) => (
         <Found key={concern.id} concern={concern} />
       ))}
-      <Memory hosts={fleet!.hosts.length} />
+      <Memory hosts={fleet!.hosts.length} times={minute} />
       {none.length > 0 && <p class="dim">Looked for and not found: {none.map(({ title }) => title.toLowerCase()).join(", ")}.</p>}
       {audits && <Audits audits={audits} />}
     </>

@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { get } from "../api.ts";
 import type { Fleet } from "../fleet.ts";
+import { useMinutes } from "../live.ts";
 import { address, change, type Place } from "../route.ts";
 import { refresh, useFleet } from "../store.ts";
 import { count, plural } from "../unit.ts";
@@ -36,8 +37,7 @@ async function read(signal: AbortSignal): Promise<Known> {
 
 export function NamesView({ place: { query } }: { place: Place }) {
   const state = useFleet("traits");
-  const minute = Math.floor((state.fleet?.moment.getTime() ?? 0) / 60_000);
-  const { answer: known, moment, failure, again } = useReading("traits", state.fleet && read, minute);
+  const { answer: known, moment, failure, again } = useReading("traits", state.fleet && read, useMinutes());
   if (failure && !known) return <Failed failure={failure} retry={again} />;
   if (state.failure && !state.ready) return <Failed failure={state.failure} retry={refresh} />;
   if (!known || !state.ready) return <Loading what="traits" read={state.reading} />;
