@@ -41,6 +41,8 @@ export interface Sum {
   reserved: number;
   capacity: number;
   used: number;
+  /** What is left of each provider: what one uses too much is not missing on another. */
+  free: number;
 }
 
 /** A root with its tree. Its sums are in columns for all hosts, at its place. */
@@ -66,6 +68,7 @@ interface Column {
   reserved: Float64Array;
   capacity: Float64Array;
   used: Float64Array;
+  free: Float64Array;
   /** Which hosts have the class. */
   has: Uint8Array;
 }
@@ -80,11 +83,13 @@ class Columns {
     for (const name in inventories) {
       const column = this.column(name);
       const inventory = inventories[name]!;
+      const [most, taken] = [capacity(inventory), usages[name] ?? 0];
       column.has[place] = 1;
       column.total[place]! += inventory.total;
       column.reserved[place]! += inventory.reserved;
-      column.capacity[place]! += capacity(inventory);
-      column.used[place]! += usages[name] ?? 0;
+      column.capacity[place]! += most;
+      column.used[place]! += taken;
+      column.free[place]! += Math.max(0, most - taken);
     }
   }
 
@@ -92,7 +97,7 @@ class Columns {
     let column = this.byClass.get(name);
     if (!column) {
       const make = () => new Float64Array(this.size);
-      column = { total: make(), reserved: make(), capacity: make(), used: make(), has: new Uint8Array(this.size) };
+      column = { total: make(), reserved: make(), capacity: make(), used: make(), free: make(), has: new Uint8Array(this.size) };
       this.byClass.set(name, column);
     }
     return column;
@@ -109,9 +114,9 @@ export class Sums {
   get(name: string): Sum | undefined {
     const column = this.columns.byClass.get(name);
     if (!column?.has[this.place]) return undefined;
-    const { total, reserved, capacity, used } = column;
+    const { total, reserved, capacity, used, free } = column;
     const at = this.place;
-    return { total: total[at]!, reserved: reserved[at]!, capacity: capacity[at]!, used: used[at]! };
+    return { total: total[at]!, reserved: reserved[at]!, capacity: capacity[at]!, used: used[at]!, free: free[at]! };
   }
 
   *[Symbol.iterator](): Iterator<[string, Sum]> {
@@ -140,10 +145,6 @@ export function capacity(inventory: Inventory): number {
   return Math.floor((inventory.total - inventory.reserved) * inventory.allocation_ratio);
 }
 
-export function free(sum: Sum): number {
-  return Math.max(0, sum.capacity - sum.used);
-}
-
 export function gather(listed: readonly Provider[], moment = new Date(), isPartial = false): Fleet {
   const providers = new Map<string, Provider>();
   const places = new Map<string, number>();
@@ -163,10 +164,10 @@ export function gather(listed: readonly Provider[], moment = new Date(), isParti
   for (const host of hosts) host.root = providers.get(host.root.root) ?? host.root;
   const classes: [string, number][] = [];
   const totals = new Map<string, Sum>();
-  for (const [name, { total, reserved, capacity, used, has }] of columns.byClass) {
+  for (const [name, { total, reserved, capacity, used, free, has }] of columns.byClass) {
     const all = (numbers: Float64Array | Uint8Array) => (numbers as Float64Array).reduce((sum, each) => sum + each, 0);
     classes.push([name, all(has)]);
-    totals.set(name, { total: all(total), reserved: all(reserved), capacity: all(capacity), used: all(used) });
+    totals.set(name, { total: all(total), reserved: all(reserved), capacity: all(capacity), used: all(used), free: all(free) });
   }
   classes.sort((a, b) => b[1] - a[1] || familiar(a[0]) - familiar(b[0]) || natural(a[0], b[0]));
   return { hosts: inOrder(hosts), providers, classes, totals, moment, isPartial };

@@ -72,9 +72,9 @@ const over: Look = (host) => {
 
 const disabled: Look = (host) => {
   if (!host.root.traits.includes(DISABLED)) return null;
-  const free = [...host.sums].filter(([, sum]) => sum.used < sum.capacity);
-  const part = Math.max(0, ...free.map(([, sum]) => (sum.capacity - sum.used) / sum.capacity));
-  const said = free.map(([name, sum]) => `${amount(name, sum.capacity - sum.used)} ${name}`);
+  const free = [...host.sums].filter(([, sum]) => sum.free > 0);
+  const part = Math.max(0, ...free.map(([, sum]) => sum.free / sum.capacity));
+  const said = free.map(([name, sum]) => `${amount(name, sum.free)} ${name}`);
   return said.length ? { weight: part, text: `${said.join(", ")} free` } : null;
 };
 
@@ -82,8 +82,8 @@ const stranded: Look = (host) => {
   const memory = host.sums.get(MEMORY);
   const processors = PROCESSORS.map((name) => host.sums.get(name)).filter((sum) => sum && sum.capacity > 0);
   if (!memory || memory.capacity <= 0 || !processors.length) return null;
-  const isFull = processors.every((sum) => sum!.capacity - sum!.used <= LITTLE * sum!.capacity);
-  const free = memory.capacity - memory.used;
+  const isFull = processors.every((sum) => sum!.free <= LITTLE * sum!.capacity);
+  const { free } = memory;
   if (!isFull || free < MUCH * memory.capacity) return null;
   return { weight: free, text: `${amount(MEMORY, free)} free, ${percent(free, memory.capacity)} of its memory` };
 };

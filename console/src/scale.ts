@@ -1,6 +1,6 @@
 // What the colour of a host means: a number for each host, in bins that the legend counts.
 
-import { free, has, isIn, type Host, type Sum } from "./fleet.ts";
+import { has, isIn, type Host, type Sum } from "./fleet.ts";
 import { nameOf } from "./name.ts";
 import { amount, count, isBinary, percent, plural, short, usedOf } from "./unit.ts";
 
@@ -95,7 +95,7 @@ function makeAmount(hosts: readonly Host[], { kind, of, fits }: Choice): Scale {
     if (kind === "consumers") return host.root.treeConsumers;
     if (kind === "question") return fits?.get(host.root.uuid) ?? 0;
     const sum = host.sums.get(of);
-    return sum ? free(sum) : null;
+    return sum?.free ?? null;
   };
   const most = hosts.reduce((most, host) => Math.max(most, valueOf(host) ?? 0), 0);
   const step = kind === "free" && isBinary(of) ? 2 ** Math.ceil(Math.log2(Math.max(1, most / PARTS))) : niceStep(most);

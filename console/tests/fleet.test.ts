@@ -20,12 +20,23 @@ const fleet = gather(CLOUD.map((each) => readProvider(each)));
 test("a host is a root with all that is beneath it", () => {
   assert.deepEqual(fleet.hosts.map(({ root }) => root.name), ["host2", "host10"]);
   assert.deepEqual(fleet.hosts[0]!.providers.map(({ uuid }) => uuid), ["h2", "n"]);
-  assert.deepEqual(fleet.hosts[0]!.sums.get("VCPU"), { total: 4, reserved: 0, capacity: 4, used: 1 });
+  assert.deepEqual(fleet.hosts[0]!.sums.get("VCPU"), { total: 4, reserved: 0, capacity: 4, used: 1, free: 3 });
 });
 
 test("capacity is what is not reserved, times the ratio", () => {
   assert.equal(fleet.hosts[1]!.sums.get("VCPU")!.capacity, 20);
   assert.deepEqual(fleet.classes, [["VCPU", 2], ["DISK_GB", 1]]);
+});
+
+test("what one provider uses too much is not missing on another", () => {
+  const [root, ...nodes] = [
+    { uuid: "r", name: "r" },
+    { uuid: "x", name: "x", root_provider_uuid: "r", inventories: { PCPU: inventory(1) }, usages: { PCPU: 8 } },
+    { uuid: "y", name: "y", root_provider_uuid: "r", inventories: { PCPU: inventory(8) } },
+  ].map((each) => readProvider(each));
+  const { hosts, totals } = gather([root!, ...nodes]);
+  assert.equal(hosts[0]!.sums.get("PCPU")!.free, 8);
+  assert.equal(totals.get("PCPU")!.free, 8);
 });
 
 test("a consumer is one, wherever its allocations are", () => {

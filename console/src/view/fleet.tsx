@@ -6,7 +6,7 @@ import { get } from "../api.ts";
 import { arrange, type Block } from "../arrange.ts";
 import type { Listing } from "../export.ts";
 import { parseFind, save, saved } from "../find.ts";
-import { free, type Fleet, type Host, type Sum } from "../fleet.ts";
+import type { Fleet, Host, Sum } from "../fleet.ts";
 import { idOf, names } from "../name.ts";
 import { address, change, go, type Place } from "../route.ts";
 import { KINDS, makeScale, type Kind, type Scale } from "../scale.ts";
@@ -475,7 +475,7 @@ function Row({ host, scale, names, block, at }: RowOf) {
         const sum = host.sums.get(name);
         return (
           <td key={name} class="number">
-            {sum ? <Amount name={name} value={free(sum)} /> : "–"}
+            {sum ? <Amount name={name} value={sum.free} /> : "–"}
           </td>
         );
       })}
