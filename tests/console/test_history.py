@@ -104,6 +104,21 @@ def test_a_refresh_shows_what_happened_in_a_pause(
     page.wait_for_selector(f"{ROWS}:has-text('VCPU 0 \u2192 2')")
 
 
+def test_a_link_means_the_same_time_everywhere(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, _, _ = cloud
+    page = visit(url, "#/history", timezone_id="Europe/Berlin")
+    page.get_by_label("From", exact=True).fill("2026-01-28T10:00")
+    page.wait_for_url("**/#/history?from=*")
+    fragment = page.url.partition("/console/")[2]
+    assert page.get_by_label("From", exact=True).input_value() == "2026-01-28T10:00"
+    with page.expect_request("**/history?from=2026-01-28T09%3A00%3A00.000Z*"):
+        page.reload()
+    page = visit(url, fragment, timezone_id="America/New_York")
+    assert page.get_by_label("From", exact=True).input_value() == "2026-01-28T04:00"
+
+
 def test_long_histories_come_in_pages(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:

@@ -41,13 +41,15 @@ const TYPES: [string, string][] = [
 export function HistoryView({ place: { query } }: { place: Place }) {
   const about = query.get("about") ?? "";
   const of = query.get("of") ?? "";
-  const [type, from, to] = ["type", "from", "to"].map((name) => query.get(name) ?? "") as [string, string, string];
+  const type = query.get("type") ?? "";
+  // Links from before have times of the reader's clock.
+  const [from, to] = ["from", "to"].map((name) => utc(query.get(name) ?? "")) as [string, string];
   const [days, name] = [query.get("days") ?? "7", query.get("class") ?? ""];
   const filters = {
     ...(about && of ? { [about]: of } : {}),
     ...(type ? { type } : {}),
-    ...(from ? { from: utc(from) } : {}),
-    ...(to ? { to: utc(to) } : {}),
+    ...(from ? { from } : {}),
+    ...(to ? { to } : {}),
   };
   return (
     <>
@@ -61,10 +63,10 @@ export function HistoryView({ place: { query } }: { place: Place }) {
         )}
         <Select label="What" value={type} options={TYPES} choose={(next) => change({ type: next })} />
         <Field label="From">
-          <input type="datetime-local" value={from} onChange={(event) => change({ from: event.currentTarget.value })} />
+          <input type="datetime-local" value={local(from)} onChange={(event) => change({ from: utc(event.currentTarget.value) })} />
         </Field>
         <Field label="Until">
-          <input type="datetime-local" value={to} onChange={(event) => change({ to: event.currentTarget.value })} />
+          <input type="datetime-local" value={local(to)} onChange={(event) => change({ to: utc(event.currentTarget.value) })} />
         </Field>
       </form>
       {about && !of ? <p class="state">Of which one? Its UUID or id is needed.</p> : <HistoryList filters={filters} size={50} />}
@@ -72,7 +74,14 @@ export function HistoryView({ place: { query } }: { place: Place }) {
   );
 }
 
-/** A time of the reader's clock, as the service expects it. */
+/** A time as the field for it has it, by the reader's clock; empty if it is none. */
+function local(utc: string): string {
+  const time = new Date(utc);
+  if (Number.isNaN(time.getTime())) return "";
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** A time of the reader's clock, as the service expects it, and readers elsewhere. */
 function utc(local: string): string {
   const time = new Date(local);
   return Number.isNaN(time.getTime()) ? local : time.toISOString();
