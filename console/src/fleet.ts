@@ -180,7 +180,7 @@ export function patch(fleet: Fleet, roots: ReadonlySet<string>, read: readonly P
   return gather([...kept, ...read], moment);
 }
 
-/** Return the roots of trees that are new, or of which a provider was changed or used. */
+/** Return the roots of trees that are new, or of which a provider was changed, used or taken away. */
 export function differing(before: Fleet, after: Fleet): Set<string> {
   const found = new Set<string>();
   for (const provider of after.providers.values()) {
@@ -188,7 +188,7 @@ export function differing(before: Fleet, after: Fleet): Set<string> {
     if (!old || !isUnchanged(old, provider)) found.add(provider.root);
   }
   for (const { uuid, root } of before.providers.values()) {
-    if (!after.providers.has(uuid)) found.add(root);
+    if (after.providers.get(uuid)?.root !== root) found.add(root);
   }
   return found;
 }

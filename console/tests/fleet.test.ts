@@ -53,7 +53,7 @@ test("another name, parent or root is a difference", () => {
   assert.deepEqual([...differing(fleet, change("h2", {}))], []);
   assert.deepEqual([...differing(fleet, change("h10", { name: "other" }))], ["h10"]);
   assert.deepEqual([...differing(fleet, change("n", { parent_provider_uuid: "h10" }))], ["h2"]);
-  assert.deepEqual([...differing(fleet, change("n", { root_provider_uuid: "h10" }))], ["h10"]);
+  assert.deepEqual([...differing(fleet, change("n", { root_provider_uuid: "h10" }))], ["h10", "h2"]);
 });
 
 test("a value that was there before is known by its number", () => {

@@ -89,6 +89,19 @@ def test_other_names_and_parents_are_seen(
     page.wait_for_selector(".caption strong:text-is('2 hosts')")
 
 
+def test_the_page_of_a_host_that_moves_shows_its_new_tree(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, f"#/host/{hosts[1]}")
+    page.wait_for_selector("text=live, as of")
+    page.wait_for_selector(f".title:has-text('{hosts[1]}')")
+    body = {"name": hosts[1], "parent_provider_uuid": hosts[0]}
+    moved = client.call("PUT", f"/resource_providers/{hosts[1]}", body)
+    assert moved.status == 200
+    page.wait_for_selector(f".title:has-text('{hosts[0]}')")
+
+
 def test_another_name_of_a_class_is_seen(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:
