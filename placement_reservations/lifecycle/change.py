@@ -78,13 +78,17 @@ class Update:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Target:
-    """A lease as it is to be: ``changed`` are the reservations that get new slots."""
+    """A lease as it is to be: ``changed`` are the reservations that get new slots.
+
+    It ``owes`` something if earlier changes, which failed, left debts.
+    """
 
     lease: Lease
     name: str
     interval: Interval
     before_end: datetime.datetime | None
     changed: tuple[Reservation, ...]
+    owes: bool = False
 
 
 def update(world: World, lease_id: str, wanted: Update) -> None:
@@ -124,9 +128,10 @@ def _prepare(
 ) -> tuple[Claim, Target, list[plan.Step]]:
     known = hosts.lock_hosts(connection)
     lease = leases.get(connection, lease_id)
-    target = _aim(world, lease, wanted)
-    document = {"was": lease.status}
     subject = leases.subject(lease_id)
+    owes = bool(debts.list_by_subject(connection, subject))
+    target = dataclasses.replace(_aim(world, lease, wanted), owes=owes)
+    document = {"was": lease.status}
     claim = execution.begin(connection, world, subject, OPERATION, document)
     updating = state.Lease.UPDATING
     if not leases.move(connection, lease_id, updating, state.sources(updating)):
@@ -293,7 +298,9 @@ def _complete(connection: sa.Connection, target: Target) -> None:
         allocations.keep_wanted(connection, each.id)
         leases.set_wish(connection, each.id, each.wish)
     _move_events(connection, target)
-    debts.delete(connection, leases.subject(lease.id))
+    if not target.owes:
+        # Otherwise all are paid later: those of this change again, which is harmless.
+        debts.delete(connection, leases.subject(lease.id))
     leases.move(connection, lease.id, lease.status, [state.Lease.UPDATING])
 
 

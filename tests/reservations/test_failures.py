@@ -309,6 +309,35 @@ def test_a_change_is_made_or_was_never_there(cloud: Cloud, fault: str) -> None:
             return
 
 
+def test_a_change_leaves_the_repairs_after_another_one_to_be_done(cloud: Cloud) -> None:
+    lease = cloud.order(8, start=TODAY, hours=10)
+    cloud.run_due()
+    (reservation,) = cloud.lease(lease).reservations
+    more = Update(wishes={reservation.id: WishChange({"amount": 10})})
+
+    def fail_from_now_on(call: str) -> None:
+        if call.startswith("PUT") and call.endswith("/inventories"):
+            cloud.wire.before = cloud.wire.after = be_down
+            be_down(call)
+
+    def be_down(call: str) -> None:
+        raise Answered(500)
+
+    cloud.wire.after = fail_from_now_on
+    with pytest.raises(errors.Unavailable):
+        change.update(cloud.world, lease, more)
+    # This one needs nothing of Placement.
+    change.update(cloud.world, lease, Update(end=TODAY + 12 * HOUR))
+    cloud.wire.before = cloud.wire.after = lambda call: None
+    assert len(cloud.inventories()[reservation.resource_class]) == 2
+    recover(cloud)
+    cloud.assert_consistent()
+    assert cloud.world.database.read(debts.list_subjects) == []
+    termination.delete(cloud.world, lease)
+    assert cloud.classes() == set()
+    assert cloud.inventories() == {}
+
+
 @BREAKS
 def test_a_host_is_added_or_was_never_there(cloud: Cloud, fault: str) -> None:
     cloud.make_host("compute-3")
