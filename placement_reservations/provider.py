@@ -9,6 +9,8 @@ from placement_reservations.capacity import Size
 VERSION = "1.29"
 
 
+# The most that is counted of each: what the tables can store.
+LARGEST = 0x7FFFFFFF
 # The classes of which a slot has an amount, in the order of ``Size``.
 SIZES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
@@ -59,7 +61,8 @@ def _allocatable(inventory: Inventory | None, use_ratio: bool) -> int:
         return 0
     ratio = inventory.allocation_ratio
     counted = ratio if use_ratio else min(1.0, ratio)
-    return max(0, int((inventory.total - inventory.reserved) * counted))
+    amount = (inventory.total - inventory.reserved) * counted
+    return int(max(0, min(amount, LARGEST)))
 
 
 def find(placement: Client, host: str) -> Provider | None:

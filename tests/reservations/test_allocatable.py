@@ -55,6 +55,24 @@ def test_overcommitment_counts_only_if_wanted(
     assert found.size.vcpus == vcpus
 
 
+@pytest.mark.parametrize("ratio", [999_999.0, 1e38])
+def test_a_ratio_that_leaves_no_limit_counts_as_the_largest_amount(
+    cloud: Cloud, ratio: float
+) -> None:
+    compute = cloud.world.compute
+    assert isinstance(compute, PlacementCompute)
+    overcommitted = dataclasses.replace(compute, use_ratio=True)
+    cloud.world = dataclasses.replace(cloud.world, compute=overcommitted)
+    cloud.make_host("compute-3")
+    for name in ("compute-1", "compute-3"):
+        cloud.change_inventory(name, "MEMORY_MB", reserved=0, allocation_ratio=ratio)
+    cloud.register("compute-3")
+    health.watch(cloud.world)
+    for name in ("compute-1", "compute-3"):
+        assert cloud.host(name).size == Size(8, 2**31 - 1, 100)
+    assert len(cloud.slots(cloud.order(16))) == 16
+
+
 @pytest.mark.parametrize("wanted", [False, True])
 def test_an_option_says_whether_it_is_wanted(cloud: Cloud, wanted: bool) -> None:
     config = make_config({("reservations", "use_allocation_ratio"): wanted})
