@@ -30,10 +30,17 @@ class Loop:
         now = self._world.clock.now()
         if now - self._watched >= self._world.rules.watch:
             self._watched = now
-            health.watch(self._world)
+            self._watch()
         run_due(self._world)
         retry_ends(self._world)
         telemetry.record(measure.OVERDUE_EVENTS, len(_list_due(self._world)))
+
+    def _watch(self) -> None:
+        try:
+            health.watch(self._world)
+        except Exception:
+            # Leases start and end all the same.
+            LOG.exception("hosts are not checked until the next watch")
 
     def run(self, seconds: float, stop: threading.Event) -> None:
         """Take turns, some seconds apart, until it is stopped."""

@@ -23,6 +23,7 @@ from placement_reservations.lifecycle import change, health, registration, termi
 from placement_reservations.lifecycle.change import Update, WishChange
 from placement_reservations.lifecycle.turn import Loop
 from placement_reservations.store import debt as debts
+from placement_reservations.world import World
 from tests.reservations.cloud import DAY, HOUR, TODAY, Answered, Cloud, Killed
 
 EVERY_CALL = bool(os.environ.get("PLACEMENT_TEST_EVERY_CALL"))
@@ -420,6 +421,22 @@ def test_the_loop_goes_on_after_a_turn_that_failed(
     Loop(cloud.world).run(0, stop)
     assert len(turns) == 2
     # This bug is wanted.
+    caplog.clear()
+
+
+def test_leases_start_though_the_watch_fails(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    lease = cloud.order(3)
+
+    def watch(world: World) -> None:
+        raise RuntimeError("this is a bug")
+
+    monkeypatch.setattr(health, "watch", watch)
+    cloud.turn(advance=DAY)
+    assert cloud.status(lease) == "ACTIVE"
+    # This bug is wanted.
+    assert "hosts are not checked" in caplog.text
     caplog.clear()
 
 
