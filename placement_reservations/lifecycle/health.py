@@ -64,8 +64,7 @@ def heal(connection: sa.Connection, world: World) -> None:
     now = world.clock.now()
     concerned = {
         each.id: (lease, each)
-        for lease in leases.list_leases(connection)
-        if lease.interval.end > now
+        for lease in leases.list_unended(connection, now)
         for each in lease.reservations
         if each.status != state.Reservation.DELETED
     }

@@ -103,8 +103,8 @@ def _list_promises(connection: sa.Connection) -> list[Promise]:
     busy = claims.list_subjects(connection)
     active = {
         each.id: lease.id
-        for lease in leases.list_leases(connection)
-        if lease.status == state.Lease.ACTIVE and leases.subject(lease.id) not in busy
+        for lease in leases.list_by_status(connection, state.Lease.ACTIVE)
+        if leases.subject(lease.id) not in busy
         for each in lease.reservations
         if each.status == state.Reservation.ACTIVE
     }

@@ -123,6 +123,19 @@ def list_leases(
     return _load(connection, query)
 
 
+def list_by_status(connection: sa.Connection, status: state.Lease) -> list[Lease]:
+    """Return the leases in a state, oldest first."""
+    return _load(
+        connection, sa.select(models.Lease).where(models.Lease.status == status)
+    )
+
+
+def list_unended(connection: sa.Connection, now: datetime.datetime) -> list[Lease]:
+    """Return the leases whose end is still to come, oldest first."""
+    query = sa.select(models.Lease).where(models.Lease.end_date > now)
+    return _load(connection, query)
+
+
 def get(connection: sa.Connection, lease_id: str) -> Lease:
     """Return a lease.
 
@@ -141,9 +154,10 @@ def find(connection: sa.Connection, lease_id: str) -> Lease | None:
 
 
 def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Lease]:
+    # Not the ids themselves: a statement takes a limited number of parameters.
+    ids = query.with_only_columns(models.Lease.id)
     query = query.order_by(models.Lease.created_at, models.Lease.id)
     rows = connection.execute(query).all()
-    ids = [row.id for row in rows]
     reservations = _by_lease(_reservations(connection, ids))
     events = _by_lease(_events(connection, ids))
     return [
@@ -173,7 +187,7 @@ def _by_lease(parts: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def _reservations(
-    connection: sa.Connection, lease_ids: Sequence[str]
+    connection: sa.Connection, lease_ids: sa.Select[str]
 ) -> list[Reservation]:
     what = models.InstanceReservation
     query = (
@@ -212,7 +226,7 @@ def _reservations(
     ]
 
 
-def _events(connection: sa.Connection, lease_ids: Sequence[str]) -> list[Event]:
+def _events(connection: sa.Connection, lease_ids: sa.Select[str]) -> list[Event]:
     query = (
         sa.select(models.Event)
         .where(models.Event.lease_id.in_(lease_ids))
