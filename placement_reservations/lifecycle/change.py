@@ -114,7 +114,13 @@ def update(world: World, lease_id: str, wanted: Update) -> None:
         LOG.warning("lease %s is not changed: %s", lease_id, exc)
         undo(world, claim)
         raise execution.unavailable(exc) from exc
-    execution.write(world, claim, lambda connection: _complete(connection, target))
+
+    def complete(connection: sa.Connection) -> None:
+        # The watch locks them, too: it sees all of the lease as it was, or as it is.
+        hosts.lock_hosts(connection)
+        _complete(connection, target)
+
+    execution.write(world, claim, complete)
 
 
 def _rename(connection: sa.Connection, lease_id: str, name: str | None) -> None:

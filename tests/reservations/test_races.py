@@ -1,14 +1,25 @@
 """Several processes that use one database at once."""
 
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import PIPE, Popen
+from typing import Any
 
 import pytest
 
 from placement_foundation import errors
-from placement_reservations.lifecycle import change, health, registration, termination
+from placement_reservations.capacity import Holding
+from placement_reservations.lifecycle import (
+    change,
+    execution,
+    health,
+    registration,
+    termination,
+)
 from placement_reservations.lifecycle.change import Update, WishChange
+from placement_reservations.store import allocation as allocations
 from placement_reservations.store import flavor as flavors
 from tests import programs
 from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud
@@ -154,6 +165,48 @@ def test_no_slot_is_promised_on_a_host_that_is_being_removed(cloud: Cloud) -> No
     assert ordered == [False, True]
     assert list(cloud.children()) == ["blazar_compute-2"]
     cloud.assert_consistent()
+
+
+def test_a_change_is_not_completed_while_the_watch_moves_leases(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = cloud.order(2)
+    (reservation,) = cloud.lease(lease).reservations
+    cloud.give("compute-1", VCPU=1, MEMORY_MB=8192, DISK_GB=100)
+    look = health._displaced
+    looking, changed = threading.Event(), threading.Event()
+
+    def look_for_long(*arguments: Any) -> Any:
+        looking.set()
+        changed.wait(1)
+        return look(*arguments)
+
+    monkeypatch.setattr(health, "_displaced", look_for_long)
+    with ThreadPoolExecutor() as pool:
+
+        def run(*_: object) -> None:
+            pool.submit(health.watch, cloud.world)
+            assert looking.wait(30)
+
+        monkeypatch.setattr(execution, "run", run)
+        wishes = {reservation.id: WishChange({"vcpus": 4})}
+        longer = Update(end=TODAY + 2 * DAY, wishes=wishes)
+        change.update(cloud.world, lease, longer)
+        changed.set()
+    monkeypatch.undo()
+
+    def assert_promised(host_id: int) -> None:
+        known = cloud.lease(lease)
+        size = known.reservations[0].wish.size
+        assert (known.interval.end, size.vcpus) == (TODAY + 2 * DAY, 4)
+        assert cloud.world.database.read(allocations.list_all) == [
+            Holding(host_id, reservation.id, known.interval, size, 2)
+        ]
+
+    assert_promised(1)
+    # The next one finds that there is no room.
+    health.watch(cloud.world)
+    assert_promised(2)
 
 
 def test_a_process_that_was_thought_dead_stops(cloud: Cloud) -> None:
