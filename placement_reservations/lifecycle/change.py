@@ -80,11 +80,12 @@ class Update:
 class Target:
     """A lease as it is to be: ``changed`` are the reservations that get new slots.
 
-    It ``owes`` something if earlier changes, which failed, left debts.
+    It keeps its name if there is no other one. It ``owes`` something if earlier
+    changes, which failed, left debts.
     """
 
     lease: Lease
-    name: str
+    name: str | None
     interval: Interval
     before_end: datetime.datetime | None
     changed: tuple[Reservation, ...]
@@ -176,8 +177,7 @@ def _aim(world: World, lease: Lease, wanted: Update) -> Target:
     for unknown in set(wanted.wishes) - {each.id for each in lease.reservations}:
         raise errors.BadRequest(f"Lease {lease.id} has no reservation {unknown!r}.")
     before_end = notice.aim(world, lease, interval, wanted.before_end)
-    name = lease.name if wanted.name is None else wanted.name
-    return Target(lease, name, interval, before_end, tuple(changed))
+    return Target(lease, wanted.name, interval, before_end, tuple(changed))
 
 
 def _aim_interval(world: World, lease: Lease, wanted: Update) -> Interval:
@@ -298,7 +298,8 @@ def _want(
 
 def _complete(connection: sa.Connection, target: Target) -> None:
     lease = target.lease
-    leases.rename(connection, lease.id, target.name)
+    if target.name is not None:
+        leases.rename(connection, lease.id, target.name)
     leases.set_interval(connection, lease.id, target.interval)
     for each in target.changed:
         allocations.keep_wanted(connection, each.id)

@@ -167,6 +167,21 @@ def test_no_slot_is_promised_on_a_host_that_is_being_removed(cloud: Cloud) -> No
     cloud.assert_consistent()
 
 
+def test_a_lease_that_is_changed_meanwhile_keeps_its_new_name(cloud: Cloud) -> None:
+    lease = cloud.order(3)
+    cloud.run_due(advance=DAY)
+    (reservation,) = cloud.lease(lease).reservations
+
+    def rename(call: str) -> None:
+        change.update(cloud.world, lease, Update("renamed"))
+
+    cloud.wire.before = rename
+    wishes = {reservation.id: WishChange({"amount": 4})}
+    change.update(cloud.world, lease, Update(wishes=wishes))
+    assert len(cloud.slots(lease)) == 4
+    assert cloud.lease(lease).name == "renamed"
+
+
 def test_a_change_is_not_completed_while_the_watch_moves_leases(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
