@@ -46,4 +46,6 @@ def aim(
         return event.time
     if event.time == by_default(world, lease.interval):
         return by_default(world, interval)
-    return max(interval.start, event.time + (interval.end - lease.interval.end))
+    # At most the length of the lease: what is farther away may not be a time.
+    ahead = min(lease.interval.end - event.time, interval.end - interval.start)
+    return interval.end - ahead

@@ -72,10 +72,13 @@ class Room:
         Between two of them nothing changes.
         """
         times = {window.start}
+        ahead = self.cleaning + self.duration - STEP
         for held in self.holdings:
             times.add(held.interval.end + self.cleaning)
-            # Up to here the lease is over before this promise begins.
-            times.add(held.interval.start - self.cleaning - self.duration + STEP)
+            # Before it, the lease is over when this promise begins. There may be no
+            # such time: a lease may last longer than there have been years.
+            if held.interval.start - window.start >= ahead:
+                times.add(held.interval.start - ahead)
         return sorted(time for time in times if window.start <= time <= window.end)
 
 

@@ -270,3 +270,10 @@ def test_a_refusal_says_what_is_missing_and_when_it_would_fit(
     properties = '["==", "$gpu", "True"]'
     with pytest.raises(errors.Conflict, match=r"Host 2 does not meet \$gpu == True"):
         cloud.order(1, size=WHOLE, start=TODAY + DAY, properties=properties)
+
+
+def test_a_refusal_of_a_lease_for_thousands_of_years(cloud: Cloud) -> None:
+    cloud.order(2, size=WHOLE, start=TODAY + DAY, hours=2)
+    years = 6900 * 365 * 24
+    with pytest.raises(errors.Conflict, match=r"It would fit from 2030-03-05 14:00\."):
+        cloud.order(1, size=WHOLE, start=TODAY, hours=years)

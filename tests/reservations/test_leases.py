@@ -416,6 +416,11 @@ def test_the_event_before_the_end(cloud: Cloud) -> None:
     # It moves with the end.
     change.update(cloud.world, short, Update(end=interval.end + 3 * HOUR))
     assert time(short) == interval.end + 150 * MINUTE
+    # However far that is, it stays within the lease.
+    change.update(cloud.world, short, Update(end=datetime.datetime(9000, 1, 1)))
+    change.update(cloud.world, short, Update(before_end=interval.start))
+    change.update(cloud.world, short, Update(end=interval.end))
+    assert time(short) == interval.start
 
 
 def test_servers_that_stay_hold_up_the_end(cloud: Cloud) -> None:
