@@ -1,5 +1,6 @@
 """Hosts whose capacity can be reserved: how they are added and removed."""
 
+import contextlib
 import uuid
 from collections.abc import Mapping
 
@@ -11,6 +12,7 @@ from placement_foundation import errors
 from placement_reservations import plan, provider, requirement
 from placement_reservations.lifecycle import execution, settlement
 from placement_reservations.store import allocation as allocations
+from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
@@ -29,6 +31,7 @@ def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
     """Make the capacity of a host reservable.
 
     :raises NotFound: there is no such host
+    :raises BadRequest: the database cannot store a capability
     :raises Conflict: it has been added already, or has servers or a reservation
         provider
     :raises Unavailable: Placement or the compute service failed; nothing is left behind
@@ -38,8 +41,14 @@ def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
     created = Debt(hosts.subject(name), None, name, new_uuid)
     claim = world.database.write(lambda connection: _begin(connection, world, created))
     steps = plan.addition(name, new_uuid)
+
+    def complete(connection: sa.Connection) -> None:
+        hosts.insert(connection, details, capabilities)
+        debts.delete(connection, claim.subject)
+
     try:
         execution.run(world, claim, steps)
+        execution.write(world, claim, complete)
     except Conflict as exc:
         undo_addition(world, claim)
         raise errors.Conflict(
@@ -51,12 +60,13 @@ def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
     except (*execution.FAILURES, execution.StillInUse) as exc:
         undo_addition(world, claim)
         raise execution.unavailable(exc) from exc
-
-    def complete(connection: sa.Connection) -> None:
-        hosts.insert(connection, details, capabilities)
-        debts.delete(connection, claim.subject)
-
-    execution.write(world, claim, complete)
+    except claims.Lost:
+        raise
+    except Exception:
+        # The tables did not take it. If they did after all, the claim is gone.
+        with contextlib.suppress(claims.Lost):
+            undo_addition(world, claim)
+        raise
     return world.database.read(lambda connection: hosts.get_by_name(connection, name))
 
 

@@ -23,6 +23,7 @@ from placement_reservations.lifecycle import change, health, registration, termi
 from placement_reservations.lifecycle.change import Update, WishChange
 from placement_reservations.lifecycle.turn import Loop
 from placement_reservations.store import debt as debts
+from placement_reservations.store import host as hosts
 from placement_reservations.world import World
 from tests.reservations.cloud import DAY, HOUR, TODAY, Answered, Cloud, Killed
 
@@ -374,6 +375,25 @@ def test_a_host_is_removed_or_still_there(cloud: Cloud, fault: str) -> None:
         else:
             assert cloud.host("compute-2").reservable
     assert removed
+
+
+def test_a_host_that_cannot_be_stored_is_left_as_it_was(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud.make_host("compute-3")
+
+    def refuse(*_: object) -> None:
+        raise errors.BadRequest("The database cannot store a value of this request.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hosts, "insert", refuse)
+        with pytest.raises(errors.BadRequest):
+            cloud.register("compute-3", gpu="a\0b")
+    assert "blazar_compute-3" not in cloud.children()
+    assert "compute-3" not in cloud.pool()
+    # It need not wait until the claim has expired.
+    cloud.register("compute-3", gpu="ab")
+    assert "compute-3" in cloud.pool()
 
 
 def test_a_lease_with_a_bug_does_not_hold_up_the_others(
