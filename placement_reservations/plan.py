@@ -114,9 +114,13 @@ class JoinPool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeavePool:
-    """Admit ordinary instances to a host again."""
+    """Admit ordinary instances to a host again.
+
+    Given a UUID, only if the host has no reservation provider but that one.
+    """
 
     host: str
+    uuid: str | None = None
 
 
 Step: TypeAlias = (
@@ -200,4 +204,4 @@ def addition(host: str, provider_uuid: str) -> list[Step]:
 
 def subtraction(host: str, provider_uuid: str | None = None) -> list[Step]:
     """Return the steps that turn a host into an ordinary one again."""
-    return [LeavePool(host), DeleteProvider(host, provider_uuid)]
+    return [LeavePool(host, provider_uuid), DeleteProvider(host, provider_uuid)]

@@ -71,6 +71,12 @@ def find(placement: Client, host: str) -> Provider | None:
     return next(iter(found), None)
 
 
+def is_another(placement: Client, host: str, uuid: str | None) -> bool:
+    """Return whether a host has a reservation provider, but not that with the UUID."""
+    found = find(placement, host) if uuid else None
+    return found is not None and found.uuid != uuid
+
+
 def create(placement: Client, host: str, uuid: str | None = None) -> Provider:
     """Create the reservation provider of a host.
 

@@ -154,8 +154,9 @@ def _perform(world: World, step: plan.Step) -> None:
             provider.delete(placement, host, known)
         case plan.JoinPool(host):
             compute.join_pool(host)
-        case plan.LeavePool(host):
-            compute.leave_pool(host)
+        case plan.LeavePool(host, known):
+            if not provider.is_another(placement, host, known):
+                compute.leave_pool(host)
 
 
 def _create_class(world: World, name: str) -> None:

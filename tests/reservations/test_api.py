@@ -483,6 +483,11 @@ def test_hosts_that_cannot_be_added(visitor: Visitor, cloud: Cloud) -> None:
     # It did not belong to the service.
     assert "blazar_compute-3" in cloud.children()
     assert "compute-3" not in cloud.pool()
+    # Nor does the place in the pool of a host that another service keeps.
+    cloud.world.compute.join_pool("compute-3")
+    answer = visitor.call("POST", "/v1/os-hosts", {"name": "compute-3"})
+    assert answer.status == 409
+    assert "compute-3" in cloud.pool()
 
 
 def test_capabilities_that_are_refused(visitor: Visitor) -> None:
