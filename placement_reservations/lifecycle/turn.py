@@ -28,7 +28,8 @@ class Loop:
         """Do all the work that is due now."""
         recovery.recover(self._world)
         now = self._world.clock.now()
-        if now - self._watched >= self._world.rules.watch:
+        # A clock that was set back does not stop it.
+        if not now - self._world.rules.watch < self._watched <= now:
             self._watched = now
             self._watch()
         run_due(self._world)

@@ -123,3 +123,15 @@ def test_hosts_are_checked_from_time_to_time(cloud: Cloud) -> None:
         loop.turn()
         cloud.clock.advance(datetime.timedelta(seconds=30))
     assert len([call for call in looks if call.endswith("name=compute-1")]) == 2
+
+
+def test_hosts_are_checked_though_the_clock_is_set_back(cloud: Cloud) -> None:
+    loop = Loop(cloud.world)
+    loop.turn()
+    cloud.clock.advance(-DAY)
+    set_traits(cloud, "compute-1", DISABLED)
+    loop.turn()
+    assert not cloud.host("compute-1").reservable
+    cloud.wire.calls.clear()
+    loop.turn()
+    assert cloud.wire.calls == []
