@@ -15,8 +15,10 @@ from placement_reservations.lifecycle import execution, inspection
 from placement_reservations.lifecycle.selection import Selection
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
+from placement_reservations.store import debt as debts
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
+from placement_reservations.store.debt import Debt
 from placement_reservations.store.host import Details
 from placement_reservations.store.lease import Lease, Reservation
 from placement_reservations.world import World
@@ -56,6 +58,10 @@ def _put_right(
         ):
             LOG.warning("host %s is now %s", host.name, details)
             hosts.update(connection, host.id, details)
+            if details.available and not host.reservable:
+                # It may have been made anew, outside of the pool.
+                again = Debt(hosts.subject(host.name), None, host.name)
+                debts.insert(connection, [again])
     heal(connection, world)
 
 

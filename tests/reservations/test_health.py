@@ -4,6 +4,7 @@ import datetime
 
 from placement_reservations.capacity import Size
 from placement_reservations.lifecycle.turn import Loop
+from placement_reservations.store import debt as debts
 from placement_reservations.store.lease import Lease
 from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud
 
@@ -76,6 +77,21 @@ def test_a_host_that_is_gone_has_failed(cloud: Cloud) -> None:
     cloud.turn(advance=DAY)
     assert cloud.status(lease) == "ACTIVE"
     assert cloud.slots(lease) == [2] * 3
+
+
+def test_a_host_that_is_made_anew_is_in_the_pool_again(cloud: Cloud) -> None:
+    for uuid in (cloud.children()["blazar_compute-1"], cloud.hosts["compute-1"]):
+        path = f"/resource_providers/{uuid}"
+        assert cloud.placement.call("DELETE", path).status == 204
+    cloud.turn()
+    assert not cloud.host("compute-1").reservable
+    cloud.make_host("compute-1")
+    cloud.turn()
+    assert cloud.host("compute-1").reservable
+    cloud.run_due()
+    assert cloud.pool() == {"compute-1", "compute-2"}
+    assert "blazar_compute-1" in cloud.children()
+    assert cloud.world.database.read(debts.list_subjects) == []
 
 
 def test_a_host_that_shrinks_keeps_what_is_most_important(cloud: Cloud) -> None:
