@@ -103,6 +103,9 @@ def _begin(connection: sa.Connection, world: World, lease_id: str) -> Claim:
         connection, lease_id, deleting, state.sources(deleting, stable=False)
     ):
         raise errors.Conflict(f"Lease {lease_id} is {lease.status}.")
+    for each in lease.reservations:
+        # Slots for a change that will never be completed.
+        allocations.delete(connection, each.id, wanted=True)
     return claim
 
 

@@ -515,3 +515,24 @@ def test_a_lease_that_was_not_ended_is_deleted_all_the_same(cloud: Cloud) -> Non
     termination.delete(cloud.world, lease)
     assert cloud.classes() == set()
     assert cloud.inventories() == {}
+
+
+def test_a_deletion_ends_a_change_that_was_interrupted(cloud: Cloud) -> None:
+    lease = cloud.order(4, start=TODAY, hours=100)
+    cloud.run_due()
+    (reservation,) = cloud.lease(lease).reservations
+    more = Update(wishes={reservation.id: WishChange({"amount": 10})})
+    with pytest.raises(Killed), broken(cloud, "killed before a call", 1, stays=True):
+        change.update(cloud.world, lease, more)
+    cloud.clock.advance(LONG)
+    with pytest.raises(errors.Unavailable), cloud.wire.cut():
+        termination.delete(cloud.world, lease)
+    assert cloud.status(lease) == "ERROR"
+    # What the change wanted is free again.
+    other = cloud.order(12, start=TODAY + HOUR)
+    change.update(cloud.world, lease, Update(end=TODAY + 101 * HOUR))
+    assert len(cloud.slots(lease)) == 4
+    for each in (lease, other):
+        termination.delete(cloud.world, each)
+    cloud.assert_consistent()
+    assert cloud.inventories() == {}
