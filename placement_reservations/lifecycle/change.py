@@ -304,6 +304,12 @@ def _complete(connection: sa.Connection, target: Target) -> None:
     for each in target.changed:
         allocations.keep_wanted(connection, each.id)
         leases.set_wish(connection, each.id, each.wish)
+        if each.missing_resources and not _is_fixed(each):
+            # All its slots were chosen anew.
+            cured = dataclasses.replace(each, missing_resources=False)
+            leases.set_condition(connection, cured)
+    if not lease.has_started:
+        leases.clear_trouble(connection, lease.id)
     _move_events(connection, target)
     if not target.owes:
         # Otherwise all are paid later: those of this change again, which is harmless.

@@ -3,6 +3,8 @@
 import datetime
 
 from placement_reservations.capacity import Size
+from placement_reservations.lifecycle import change
+from placement_reservations.lifecycle.change import Update, WishChange
 from placement_reservations.lifecycle.turn import Loop
 from placement_reservations.store import debt as debts
 from placement_reservations.store.lease import Lease
@@ -66,6 +68,22 @@ def test_a_lease_without_other_room_waits_for_it(cloud: Cloud) -> None:
     cloud.turn()
     assert condition(cloud.lease(lease)) == (False, False, True)
     assert sorted(cloud.slots(lease)) == [1] * 8 + [3]
+
+
+def test_a_change_to_what_there_is_room_for_makes_a_lease_whole(cloud: Cloud) -> None:
+    lease = cloud.order(12)
+    (reservation,) = cloud.lease(lease).reservations
+    cloud.give("compute-2", VCPU=2, MEMORY_MB=8192, DISK_GB=100)
+    cloud.turn()
+    assert condition(cloud.lease(lease)) == (True, True, False)
+    # This does not help.
+    change.update(cloud.world, lease, Update(before_end=TODAY + DAY))
+    assert condition(cloud.lease(lease)) == (True, True, False)
+    less = Update(wishes={reservation.id: WishChange({"amount": 9})})
+    change.update(cloud.world, lease, less)
+    assert condition(cloud.lease(lease)) == (False, False, False)
+    cloud.turn()
+    assert condition(cloud.lease(lease)) == (False, False, False)
 
 
 def test_a_host_that_is_gone_has_failed(cloud: Cloud) -> None:
