@@ -216,6 +216,21 @@ def list_offers(
     ]
 
 
+def _has_room(
+    capacity: Size, holdings: Sequence[Holding], cleaning: datetime.timedelta
+) -> bool:
+    """Return whether a host can keep all its holdings."""
+    if not holdings:
+        return True
+    whole = Interval(
+        min(holding.interval.start for holding in holdings),
+        max(holding.interval.end for holding in holdings),
+    )
+    peak = peak_use(holdings, whole, cleaning)
+    pairs = zip(peak.amounts(), capacity.amounts(), strict=True)
+    return all(used <= total for used, total in pairs)
+
+
 def count_displaced(
     capacity: Size,
     holdings: Sequence[Holding],
@@ -225,6 +240,8 @@ def count_displaced(
 
     :param holdings: the promised slots of the host, the most important first
     """
+    if _has_room(capacity, holdings, cleaning):
+        return {}
     kept: list[Holding] = []
     displaced: Counter[str] = Counter()
     for holding in holdings:

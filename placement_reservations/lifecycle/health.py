@@ -102,16 +102,13 @@ def _displaced(
         pending = concerned[holding.reservation_id][1].status == "pending"
         return pending, holding.interval.start
 
-    held = [
-        each
-        for each in allocations.list_all(connection)
-        if each.reservation_id in concerned
-    ]
+    held: dict[int, list[Holding]] = {}
+    for each in allocations.list_all(connection):
+        if each.reservation_id in concerned:
+            held.setdefault(each.host_id, []).append(each)
     lacking: dict[str, dict[int, int]] = {}
     for host in hosts.list_hosts(connection):
-        there = sorted(
-            (each for each in held if each.host_id == host.id), key=importance
-        )
+        there = sorted(held.get(host.id, ()), key=importance)
         displaced = capacity.count_displaced(
             host.size if host.reservable else Size(), there, world.rules.cleaning
         )
