@@ -1,6 +1,7 @@
 """Settings for gunicorn: ``gunicorn --config gunicorn.conf.py``."""
 
 import multiprocessing
+import os
 
 wsgi_app = "placement.wsgi.api:application"
 bind = ["0.0.0.0:8778"]
@@ -8,7 +9,8 @@ bind = ["0.0.0.0:8778"]
 # Each process connects to the database by itself. A process that replaces another one
 # starts without it: everything to be loaded is loaded before the processes are forked.
 preload_app = True
-workers = multiprocessing.cpu_count()
+# A container may have fewer processors than the machine, and does not know.
+workers = int(os.environ.get("WEB_CONCURRENCY") or multiprocessing.cpu_count())
 # Clients that send or read slowly keep no thread waiting.
 worker_class = "placement_foundation.serving.worker.Worker"
 threads = 8

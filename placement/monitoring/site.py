@@ -34,13 +34,8 @@ def health_pages(database: Database) -> "dict[str, WSGIApplication]":
     return health.pages(
         {
             "database": database.answers,
-            "schema": lambda: database.look(migration.SCHEMA.is_newest),
-            "names": lambda: (
-                not (
-                    database.look(standard_name.list_missing_traits)
-                    or database.look(standard_name.list_missing_resource_classes)
-                )
-            ),
+            "schema": lambda: database.look(migration.SCHEMA.check_newest),
+            "names": lambda: database.look(standard_name.check_complete),
         },
         lesser={"own_tables": lambda: _has_own_tables(database)},
     )

@@ -19,6 +19,14 @@ from placement_foundation.database.storage import Database
 LOG = log.getLogger(__name__)
 
 
+# How many names a message has at most.
+MOST_NAMED = 10
+
+
+class Incomplete(Exception):
+    """The database lacks standard names. The message says which."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Added:
     """The names that a database lacked."""
@@ -59,6 +67,21 @@ def list_missing_resource_classes(connection: sa.Connection) -> list[str]:
     """Return the standard resource classes that the database lacks, by id."""
     known = set(connection.scalars(sa.select(models.ResourceClass.name)))
     return [name for name in os_resource_classes.STANDARDS if name not in known]
+
+
+def check_complete(connection: sa.Connection) -> None:
+    """Check that the database has all standard traits and resource classes.
+
+    :raises Incomplete: it lacks some
+    """
+    missing = [
+        *list_missing_traits(connection),
+        *list_missing_resource_classes(connection),
+    ]
+    if missing:
+        some = ", ".join(missing[:MOST_NAMED])
+        more = ", ..." if len(missing) > MOST_NAMED else ""
+        raise Incomplete(f"{len(missing)} standard names are missing: {some}{more}")
 
 
 def add_missing_traits(connection: sa.Connection) -> list[str]:

@@ -112,12 +112,18 @@ class History:
         with database.engine.connect() as connection:
             return self._recorded(connection)
 
-    def is_newest(self, connection: sa.Connection) -> bool:
-        """Return whether the newest revision is the one recorded.
+    def check_newest(self, connection: sa.Connection) -> None:
+        """Check that the newest revision is the one recorded.
 
+        :raises MigrationError: it is another one, or there are several
         :raises Exception: there is no record
         """
-        return self._read(connection) == [self.head]
+        recorded = self._read(connection)
+        if recorded != [self.head]:
+            raise MigrationError(
+                f"the database has revision {', '.join(recorded) or 'none'}, and this "
+                f"release needs {self.head}"
+            )
 
     def upgrade(
         self,

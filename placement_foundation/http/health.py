@@ -28,8 +28,9 @@ PATIENCE = 2
 
 OK, FAILED, UNKNOWN, WARNING = "ok", "failed", "unknown", "warning"
 
-# The checks by name, in order. A check that raises has failed.
-Checks = Mapping[str, Callable[[], bool]]
+# The checks by name, in order. A check that raises has failed, for the reason that is
+# logged; one that returns False has logged it.
+Checks = Mapping[str, Callable[[], object]]
 
 
 class Health:
@@ -77,9 +78,9 @@ class Health:
         return {**results, slow: WARNING if slow in self._lesser else FAILED}
 
 
-def _word(name: str, check: Callable[[], bool]) -> str:
+def _word(name: str, check: Callable[[], object]) -> str:
     try:
-        return OK if check() else FAILED
+        return FAILED if check() is False else OK
     except Exception as exc:
         LOG.warning("not ready: %s: %s", name, trouble.describe(exc))
         return FAILED

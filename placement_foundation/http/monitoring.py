@@ -24,7 +24,7 @@ def health_pages(database: Database, schema: History) -> "dict[str, WSGIApplicat
     return health.pages(
         {
             "database": database.answers,
-            "schema": lambda: database.look(schema.is_newest),
+            "schema": lambda: database.look(schema.check_newest),
         }
     )
 

@@ -42,11 +42,20 @@ def settle() -> None:
     This affects the whole interpreter, so the program calls it, not the application: a
     process that imports the application may do other things as well.
     """
-    gc.collect()
-    gc.freeze()
+    freeze()
     gc.set_threshold(*COLLECT_AFTER)
     sys.setswitchinterval(SWITCH_SECONDS)
     _keep_memory()
+
+
+def freeze() -> None:
+    """Let the garbage collector examine nothing any more of all that exists now.
+
+    Before a server forks, this keeps its processes from touching, and so copying, the
+    memory that they share.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _keep_memory() -> None:

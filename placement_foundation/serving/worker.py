@@ -560,6 +560,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         # gunicorn makes it before it forks.
         if Worker._loads is None:
             Worker._loads = Loads()
+            interpreter.freeze()
         self._load = Worker._loads.add(self)
 
     @classmethod

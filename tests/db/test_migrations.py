@@ -162,8 +162,11 @@ def test_more_than_one_revision_is_no_revision(empty: Database) -> None:
         connection.execute(
             sa.text("INSERT INTO alembic_version (version_num) VALUES ('feed')")
         )
-    with empty.engine.connect() as connection:
-        assert not migration.SCHEMA.is_newest(connection)
+    with (
+        empty.engine.connect() as connection,
+        pytest.raises(MigrationError, match="and this release needs a082b8bb98d0"),
+    ):
+        migration.SCHEMA.check_newest(connection)
     for use in (migration.SCHEMA.version, migration.SCHEMA.upgrade):
         with pytest.raises(MigrationError, match="more than one revision"):
             use(empty)

@@ -77,7 +77,9 @@ def test_a_result_is_kept_for_the_probes_that_come_next() -> None:
     assert calls == [0.0, 1.0, 2.5]
 
 
-def test_a_database_at_another_revision_is_not_ready(database: Database) -> None:
+def test_a_database_at_another_revision_is_not_ready(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
     with database.engine.begin() as connection:
         text = "UPDATE alembic_version SET version_num = '{}'"
         connection.execute(sa.text(text.format("cow")))
@@ -91,9 +93,16 @@ def test_a_database_at_another_revision_is_not_ready(database: Database) -> None
     assert response.text == (
         "database: ok\nschema: failed\nnames: unknown\nown_tables: unknown\n"
     )
+    [said] = [each for each in caplog.messages if "not ready" in each]
+    assert said == (
+        "not ready: schema: the database has revision cow, and this release needs "
+        f"{migration.SCHEMA.head}"
+    )
 
 
-def test_a_database_that_lacks_a_name_is_not_ready(database: Database) -> None:
+def test_a_database_that_lacks_a_name_is_not_ready(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
     trait = models.Trait.name == "HW_CPU_X86_VMX"
     with database.engine.begin() as connection:
         connection.execute(sa.delete(models.Trait).where(trait))
@@ -105,6 +114,8 @@ def test_a_database_that_lacks_a_name_is_not_ready(database: Database) -> None:
     assert response.text == (
         "database: ok\nschema: ok\nnames: failed\nown_tables: unknown\n"
     )
+    missing = "names: 1 standard names are missing: HW_CPU_X86_VMX"
+    assert f"not ready: {missing}" in caplog.messages
 
 
 def test_nothing_leaks_of_a_database_that_is_away(

@@ -1007,6 +1007,18 @@ def test_what_the_environment_sets_of_memory_stays(
     assert set_by_settling() == [arenas, mmap]
 
 
+def test_what_is_loaded_before_the_fork_is_frozen_there_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(base.Worker, "__init__", lambda _: None)
+    monkeypatch.setattr(interpreter, "freeze", lambda: done.append("freeze"))
+    monkeypatch.setattr(worker.Worker, "_loads", None)
+    for _ in range(2):
+        worker.Worker()
+    assert done == ["freeze"]
+
+
 def test_a_process_settles_when_it_has_its_application(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import configparser
 import json
+import multiprocessing
 import re
 import runpy
 import types
@@ -12,6 +13,7 @@ import yaml
 from gunicorn import util
 
 from placement import measure as placement_measure
+from placement.db import models
 from placement.monitoring import fleet
 from placement.objects import total
 from placement_foundation.observing import metrics, telemetry
@@ -38,7 +40,26 @@ def test_gunicorn_knows_the_settings() -> None:
     settings = runpy.run_path(str(DEPLOY / "gunicorn.conf.py"))
     ours = {name for name in settings if not name.startswith("__")}
     # Older releases have no control socket, and ignore what they do not know.
-    assert ours - {"multiprocessing", "control_socket_disable"} <= set(known)
+    assert ours - {"multiprocessing", "os", "control_socket_disable"} <= set(known)
+
+
+def test_a_container_has_as_many_processes_as_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = DEPLOY / "gunicorn.conf.py"
+    monkeypatch.delenv("WEB_CONCURRENCY", raising=False)
+    assert runpy.run_path(str(path))["workers"] == multiprocessing.cpu_count()
+    monkeypatch.setenv("WEB_CONCURRENCY", "77")
+    assert runpy.run_path(str(path))["workers"] == 77
+    manifest = (DEPLOY / "kubernetes" / "placement.yaml").read_text()
+    assert 'name: WEB_CONCURRENCY, value: "2"' in manifest
+
+
+def test_no_unit_promises_to_load_new_options_while_it_runs() -> None:
+    # What is loaded before processes are forked stays.
+    assert runpy.run_path(str(DEPLOY / "gunicorn.conf.py"))["preload_app"] is True
+    for unit in DEPLOY.glob("*.service"):
+        assert "ExecReload" not in unit.read_text()
 
 
 def test_gunicorn_runs_our_own_workers() -> None:
@@ -114,6 +135,13 @@ def test_the_files_are_installed() -> None:
     parser = configparser.ConfigParser()
     parser.read(DEPLOY.parent / "setup.cfg")
     assert "deploy/*" in parser["options.data_files"]["share/placement"]
+
+
+def test_the_guide_says_which_rights_each_of_our_tables_needs() -> None:
+    guide = (DEPLOY.parent / "docs" / "operators-guide.rst").read_text()
+    _, _, rest = guide.partition("Which rights the account needs:")
+    rights, _, _ = rest.partition("So an account")
+    assert [name for name in models.OWN.tables if f"``{name}``" not in rights] == []
 
 
 def test_each_target_is_documented() -> None:
