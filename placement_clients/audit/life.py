@@ -134,7 +134,9 @@ class Source:
 
         As long as the owner is not known, it might.
         """
-        if self.moment and claim.owner.created and claim.owner.created >= self.moment:
+        created = claim.owner.created
+        # Placement says when in whole seconds: it may be any moment of that second.
+        if self.moment and created and created >= self.moment.replace(microsecond=0):
             return False
         if not (self.types and claim.owner.is_known):
             return True

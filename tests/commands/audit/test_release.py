@@ -40,6 +40,7 @@ def test_orphans_are_released_and_restored_as_they_were(desk: Desk) -> None:
     del old["consumer_type"]
     path = f"/allocations/{orphans[3]}"
     assert desk.client.call("PUT", path, old, version="1.36").status == 204
+    desk.age(orphans[3], 2)
     desk.lives(desk.claim({host: {"VCPU": 1}}))
     before = desk.everything()
     status, out, err = desk.release(*ANY_AGE)

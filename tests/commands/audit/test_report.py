@@ -1,15 +1,19 @@
 """What ``placement-audit`` finds, with a file of those that live."""
 
 import csv
+import datetime
 import io
 import json
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from placement_clients.audit import cli, drawing
+from placement_clients.audit.alive import AliveFile
+from placement_clients.audit.life import Claim, Owner
 from tests.client import new_uuid
 from tests.commands.audit.desk import Desk
 
@@ -168,6 +172,16 @@ def test_a_claim_made_after_the_file_was_written_is_not_judged(own_desk: Desk) -
     assert "claims that no source knows about: 1" in out
     own_desk.age(new, 2)
     assert len(own_desk.findings()) == 2
+
+
+@pytest.mark.parametrize(("second", "is_judged"), [(9, True), (10, False)])
+def test_a_claim_of_the_second_of_the_file_is_not_judged(
+    second: int, is_judged: bool
+) -> None:
+    file = AliveFile(Path("alive.ndjson"))
+    file.moment = datetime.datetime(2026, 11, 22, 10, 0, 10, 9000, datetime.UTC)
+    owner = Owner("blue", created_at=f"2026-11-22T10:00:{second:02}Z")
+    assert file.knows(Claim(new_uuid(), (), owner)) == is_judged
 
 
 @pytest.mark.parametrize(
