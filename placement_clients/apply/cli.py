@@ -240,7 +240,7 @@ class _Applier:
             advance(len(portion))
         if self.asked.prune and not dry_run:
             everything = self._post(known, dry_run=False, whole=True)
-            done += everything[len(known) :]
+            done = [*map(_join, done, everything), *everything[len(done) :]]
         return done
 
     def _post(self, trees: Sequence[Json], *, dry_run: bool, whole: bool) -> list[Json]:
@@ -322,6 +322,25 @@ def _console(stream: object) -> Console:
         highlight=False,
         width=None if on_terminal else PIPE_WIDTH,
     )
+
+
+def _join(first: Json, second: Json) -> Json:
+    """Return what two requests, one after the other, have made of a tree."""
+    if _have_failed([first]):
+        # It was left as it was, so the second one says everything.
+        return second
+    counts = first
+    if first["result"] == "unchanged" or _have_failed([second]):
+        counts = second
+    mended = {change["path"] for change in second["changes"]}
+    drift = [each for each in first["drift"] if each["path"] not in mended]
+    return {
+        **second,
+        "result": counts["result"],
+        "changes": [*first["changes"], *second["changes"]],
+        # The first one has forgotten what it left.
+        "drift": drift + [each for each in second["drift"] if each not in drift],
+    }
 
 
 def _have_failed(trees: Sequence[Json]) -> bool:

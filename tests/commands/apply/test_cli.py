@@ -130,6 +130,72 @@ def test_what_is_pruned_is_shown(desk: Desk, client: Client) -> None:
     assert fleet(client).keys() == {"compute-1", "compute-1_gpu0"}
 
 
+def test_a_child_that_is_pruned_is_shown(desk: Desk, client: Client) -> None:
+    desk.declare(FLEET, "--yes")
+    text = re.sub("  children:(\n  .*)+", "", FLEET)
+    assert "compute-{n}_gpu0" not in text
+    planned = desk.declare(text, "plan", "--prune")[1]
+    status, out, _ = desk.declare(text, "--yes", "--prune")
+    assert status == cli.NOTHING
+    assert "    - compute-1_gpu0\n" in out
+    for printed in (planned, out):
+        assert "it stays" not in printed
+    assert out.endswith("Hosts: 2 changed.\n")
+    assert fleet(client).keys() == {"compute-1", "compute-2"}
+
+
+def test_an_empty_child_that_is_pruned_is_a_change(desk: Desk, client: Client) -> None:
+    desk.declare("[{name: a, children: [{name: b}]}, {name: c}]", "--yes")
+    status, out, _ = desk.declare("[{name: a}, {name: c}]", *("--yes", "--prune"))
+    assert (status, out) == (
+        cli.NOTHING,
+        "~ a\n    - b\nHosts: 1 changed, 1 unchanged.\n",
+    )
+    assert fleet(client).keys() == {"a", "c"}
+
+
+def test_what_is_left_to_others_is_shown_when_pruning(
+    desk: Desk, client: Client
+) -> None:
+    host = "name: a, inventories: {DISK_GB: 5}"
+    desk.declare(f"[{{{host}, children: [{{name: b}}]}}]", "--yes")
+    uuid = fleet(client)["a"]["uuid"]
+    body = {
+        "resource_provider_generation": client.generation(uuid),
+        "inventories": {"DISK_GB": {"total": 6}},
+    }
+    path = f"/resource_providers/{uuid}/inventories"
+    assert client.call("PUT", path, body).status == 200
+    out = desk.declare("[{name: a}]", "--yes", "--prune")[1]
+    left = "    ? a/inventories/DISK_GB was declared 5, is 6: it stays\n"
+    assert out == f"~ a\n    - b\n{left}Hosts: 1 changed.\n"
+
+
+def test_what_is_refused_when_it_comes_to_pruning_is_an_error(
+    desk: Desk, client: Client, application: "WSGIApplication"
+) -> None:
+    def grow() -> None:
+        uuid = fleet(client)["a"]["uuid"]
+        body = {
+            "resource_provider_generation": client.generation(uuid),
+            "inventories": {"VCPU": {"total": 8}},
+        }
+        path = f"/resource_providers/{uuid}/inventories"
+        assert client.call("PUT", path, body).status == 200
+        assert client.claim(new_uuid(), {uuid: {"VCPU": 8}}).status == 204
+
+    network = Between(application, lambda *line: "a" in fleet(client), grow)
+    with serving(network) as served:
+        reached = Desk(served.url, desk.file, desk._capsys)
+        text = "[{name: a, inventories: {VCPU: 4}}]"
+        status, out, _ = reached.declare(text, "--yes", "--prune")
+    reason = "8 VCPU of a are in use: a capacity of 4 is too small."
+    assert (status, out) == (
+        cli.ERROR,
+        f"! a: {reason}\n    + a: VCPU 4\nHosts: 1 refused.\n",
+    )
+
+
 def test_a_host_that_is_in_use_is_not_pruned(desk: Desk, client: Client) -> None:
     desk.declare(FLEET, "--yes")
     before = fleet(client)
