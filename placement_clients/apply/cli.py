@@ -190,7 +190,8 @@ class _Applier:
     placement: Client
     declared: Declaration
     asked: argparse.Namespace
-    is_ordinary: bool = False
+    # Whether there is /ledger/v1; None as long as that is not known.
+    has_ledger: bool | None = None
     # What becomes of the names of aggregates and projects, by path.
     names: dict[str, Json] = dataclasses.field(default_factory=dict)
 
@@ -244,7 +245,7 @@ class _Applier:
         return done
 
     def _post(self, trees: Sequence[Json], *, dry_run: bool, whole: bool) -> list[Json]:
-        if self.is_ordinary:
+        if self.has_ledger is False:
             return self._post_ordinary(trees, dry_run=dry_run)
         members = {
             "owner": self.asked.owner or OWNER,
@@ -256,12 +257,16 @@ class _Applier:
         body = self.declared.body(trees, **members)
         try:
             answer = self._ask(body)
-            self.names |= {each["path"]: each for each in answer.get("names", ())}
-            done: list[Json] = answer["trees"]
-            return done
         except NotFound:
+            if self.has_ledger:
+                # A proxy, say, has no way to the service for a moment.
+                raise
             self._become_ordinary()
             return self._post_ordinary(trees, dry_run=dry_run)
+        self.has_ledger = True
+        self.names |= {each["path"]: each for each in answer.get("names", ())}
+        done: list[Json] = answer["trees"]
+        return done
 
     def _ask(self, body: Json) -> Json:
         """Return the answer; a busy service is asked again: twice does no harm."""
@@ -289,7 +294,7 @@ class _Applier:
                 "what is no longer in a file stays as it is, and names are not kept",
             ],
         )
-        self.is_ordinary = True
+        self.has_ledger = False
 
     def _post_ordinary(self, trees: Sequence[Json], *, dry_run: bool) -> list[Json]:
         if not dry_run:

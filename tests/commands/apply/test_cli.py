@@ -21,7 +21,9 @@ from tests.property import declaring
 from tests.serving import Between, Served, serving, without_ledger
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from collections.abc import Iterable
+
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 PROGRAM = Path(sys.executable).with_name("placement-apply")
 RACK = "5c1f0000-0000-4000-8000-000000000017"
@@ -317,6 +319,41 @@ def test_an_old_placement_gets_ordinary_calls(
         assert "does not know what was declared" in desk.run("drift")[2]
         exported = desk.run("export", "--all")[1]
         assert "compute-2_gpu0" in exported
+
+
+def later_answers(
+    application: "WSGIApplication", answered: int, status: str
+) -> "WSGIApplication":
+    """Return a service that answers some requests to apply, and then otherwise."""
+    left = [answered]
+
+    def service(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> "Iterable[bytes]":
+        if environ["PATH_INFO"] == "/ledger/v1/apply":
+            left[0] -= 1
+            if left[0] < 0:
+                start_response(status, [("Content-Type", "application/json")])
+                return [b'{"errors": [{"detail": "not now"}]}']
+        return application(environ, start_response)
+
+    return service
+
+
+def test_a_ledger_that_has_answered_is_there(
+    desk: Desk,
+    client: Client,
+    application: "WSGIApplication",
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cli, "PORTION", 1)
+    with serving(later_answers(application, 1, "404 Not Found")) as served:
+        reached = Desk(served.url, desk.file, desk._capsys)
+        status, _, err = reached.declare("[{name: a}, {name: b}]", "--yes")
+    assert status == cli.ERROR
+    assert err == "placement-apply: Placement refuses this: not now (HTTP 404)\n"
+    assert set(served.lines) == {"POST /ledger/v1/apply"}
+    assert fleet(client).keys() == {"a"}
 
 
 @pytest.mark.parametrize("kind", ["inventories", "traits", "aggregates"])
