@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -112,7 +112,7 @@ def plan(placement: Client, declared: Declaration, asked: argparse.Namespace) ->
     """Show what applying files would change."""
     applier = _Applier(placement, declared, asked)
     trees = applier.send(dry_run=True)
-    applier.show(trees, drawing.PLANNED)
+    applier.show(drawing.PLANNED)
     if _have_failed(trees):
         return ERROR
     return SOMETHING if applier.differ(trees) else NOTHING
@@ -125,7 +125,7 @@ def apply(placement: Client, declared: Declaration, asked: argparse.Namespace) -
     applier = _Applier(placement, declared, asked)
     if not asked.yes:
         planned = applier.send(dry_run=True)
-        applier.show(planned, drawing.PLANNED, as_json=False)
+        applier.show(drawing.PLANNED, as_json=False)
         if not applier.differ(planned):
             # What is declared is remembered, even if nothing differs.
             return ERROR if _have_failed(planned) else _done(applier)
@@ -135,8 +135,14 @@ def apply(placement: Client, declared: Declaration, asked: argparse.Namespace) -
 
 
 def _done(applier: "_Applier") -> int:
-    trees = applier.send(dry_run=False)
-    applier.show(trees, drawing.DONE)
+    try:
+        trees = applier.send(dry_run=False)
+    except BaseException:
+        # Whatever ends it, what is done is done.
+        if applier.done:
+            applier.show(drawing.DONE)
+        raise
+    applier.show(drawing.DONE)
     return ERROR if _have_failed(trees) else NOTHING
 
 
@@ -192,21 +198,21 @@ class _Applier:
     asked: argparse.Namespace
     # Whether there is /ledger/v1; None as long as that is not known.
     has_ledger: bool | None = None
+    # What becomes of each tree, as far as it has been sent.
+    done: list[Json] = dataclasses.field(default_factory=list)
     # What becomes of the names of aggregates and projects, by path.
     names: dict[str, Json] = dataclasses.field(default_factory=dict)
 
-    def show(
-        self, trees: Sequence[Json], words: Mapping[str, str], *, as_json: bool = True
-    ) -> None:
+    def show(self, words: Mapping[str, str], *, as_json: bool = True) -> None:
         """Show what becomes of trees and names."""
         names = list(self.names.values())
         if self.asked.json and as_json:
-            show_json({"trees": trees, "names": names})
+            show_json({"trees": self.done, "names": names})
             return
         console = _console(sys.stdout)
-        drawing.draw_trees(console, trees)
+        drawing.draw_trees(console, self.done)
         drawing.draw_names(console, names)
-        drawing.draw_summary(console, trees, words)
+        drawing.draw_summary(console, self.done, words)
 
     def differ(self, trees: Sequence[Json]) -> bool:
         """Return whether anything is not as it is to be."""
@@ -215,36 +221,39 @@ class _Applier:
 
     def send(self, *, dry_run: bool) -> list[Json]:
         """Send all trees, and return what becomes of each."""
-        self.names = {}
+        self.done, self.names = [], {}
         if dry_run:
-            return self._in_portions(dry_run=True)
+            self._send_portions(dry_run=True)
+            return self.done
         with _progress() as progress:
             task = progress.add_task("applying", total=len(self.declared.trees))
-            return self._in_portions(
-                dry_run=False, advance=partial(progress.advance, task)
-            )
+            self._send_portions(dry_run=False, advance=partial(progress.advance, task))
+        return self.done
 
-    def _in_portions(
+    def _send_portions(
         self, *, dry_run: bool, advance: Callable[[float], None] = lambda count: None
-    ) -> list[Json]:
+    ) -> None:
         known = self.declared.trees
         size = PORTION
         if self.asked.prune and dry_run:
             # Only a complete declaration says what is no longer declared.
             size = max(len(known), 1)
-        done = []
         # A file without trees may still have names.
         for start in range(0, max(len(known), 1), size):
             portion = known[start : start + size]
             whole = self.asked.prune and dry_run
-            done += self._post(portion, dry_run=dry_run, whole=whole)
+            # One by one: what ends it does not hide what was done before.
+            for tree in self._post(portion, dry_run=dry_run, whole=whole):
+                self.done.append(tree)
             advance(len(portion))
         if self.asked.prune and not dry_run:
-            everything = self._post(known, dry_run=False, whole=True)
-            done = [*map(_join, done, everything), *everything[len(done) :]]
-        return done
+            everything = list(self._post(known, dry_run=False, whole=True))
+            pruned = everything[len(known) :]
+            self.done = [*map(_join, self.done, everything), *pruned]
 
-    def _post(self, trees: Sequence[Json], *, dry_run: bool, whole: bool) -> list[Json]:
+    def _post(
+        self, trees: Sequence[Json], *, dry_run: bool, whole: bool
+    ) -> Iterable[Json]:
         if self.has_ledger is False:
             return self._post_ordinary(trees, dry_run=dry_run)
         members = {
@@ -296,15 +305,12 @@ class _Applier:
         )
         self.has_ledger = False
 
-    def _post_ordinary(self, trees: Sequence[Json], *, dry_run: bool) -> list[Json]:
+    def _post_ordinary(self, trees: Sequence[Json], *, dry_run: bool) -> Iterable[Json]:
         if not dry_run:
             ordinary.ensure_names(
                 self.placement, self.declared.traits, self.declared.resource_classes
             )
-        answer: list[Json] = ordinary.apply(self.placement, trees, dry_run=dry_run)[
-            "trees"
-        ]
-        return answer
+        return ordinary.apply(self.placement, trees, dry_run=dry_run)
 
 
 def _progress() -> Progress:

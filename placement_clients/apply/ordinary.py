@@ -35,10 +35,10 @@ class Wanted:
     aggregates: frozenset[str]
 
 
-def apply(placement: Client, trees: Iterable[Json], *, dry_run: bool) -> Json:
-    """Apply trees, or plan it, and return what the ledger API would answer."""
-    results = [_apply_tree(placement, tree, dry_run=dry_run) for tree in trees]
-    return {"trees": results}
+def apply(placement: Client, trees: Iterable[Json], *, dry_run: bool) -> Iterator[Json]:
+    """Apply trees, or plan it, and yield what the ledger API would answer of each."""
+    for tree in trees:
+        yield _apply_tree(placement, tree, dry_run=dry_run)
 
 
 def ensure_names(

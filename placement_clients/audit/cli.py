@@ -113,9 +113,12 @@ def _report(
     what = f"{orphans} orphan{'s' if orphans > 1 else ''}{older_than}"
     if not (asked.yes or agrees(f"Release {what}?")):
         raise Unusable("nothing was released")
-    left = _release(Releaser(placement, work, asked.older_than[1]), found, asked)
-    if asked.format != "table":
-        show(found, work.counts)
+    try:
+        left = _release(Releaser(placement, work, asked.older_than[1]), found, asked)
+    finally:
+        # Whatever ends it, what is released is released.
+        if asked.format != "table":
+            show(found, work.counts)
     others = sum(count_kinds(found).values()) - orphans
     return FOUND if left or others else NOTHING
 

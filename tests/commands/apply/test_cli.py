@@ -321,20 +321,18 @@ def test_an_old_placement_gets_ordinary_calls(
         assert "compute-2_gpu0" in exported
 
 
-def later_answers(
-    application: "WSGIApplication", answered: int, status: str
-) -> "WSGIApplication":
-    """Return a service that answers some requests to apply, and then otherwise."""
-    left = [answered]
+def answering_once(application: "WSGIApplication", status: str) -> "WSGIApplication":
+    """Return a service that answers one request to apply, and later ones otherwise."""
+    answered: list[bool] = []
 
     def service(
         environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> "Iterable[bytes]":
         if environ["PATH_INFO"] == "/ledger/v1/apply":
-            left[0] -= 1
-            if left[0] < 0:
+            if answered:
                 start_response(status, [("Content-Type", "application/json")])
                 return [b'{"errors": [{"detail": "not now"}]}']
+            answered.append(True)
         return application(environ, start_response)
 
     return service
@@ -347,7 +345,7 @@ def test_a_ledger_that_has_answered_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cli, "PORTION", 1)
-    with serving(later_answers(application, 1, "404 Not Found")) as served:
+    with serving(answering_once(application, "404 Not Found")) as served:
         reached = Desk(served.url, desk.file, desk._capsys)
         status, _, err = reached.declare("[{name: a}, {name: b}]", "--yes")
     assert status == cli.ERROR
@@ -643,3 +641,41 @@ def test_large_files_are_sent_in_portions(
     text = "- {name: 'h{n}', range: {n: 1..8}}"
     assert "Hosts: 8 created." in desk.declare(text, "--yes")[1]
     assert service.lines.count("POST /ledger/v1/apply") == 3
+
+
+def test_what_was_done_before_an_error_is_shown(
+    desk: Desk, application: "WSGIApplication", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "PORTION", 2)
+    printed = []
+    for options in ([], ["--json"]):
+        with serving(answering_once(application, "500 Broken")) as served:
+            reached = Desk(served.url, desk.file, desk._capsys)
+            text = "- {name: 'h{n}', range: {n: 1..3}}"
+            status, out, err = reached.declare(text, "--yes", *options)
+        assert status == cli.ERROR
+        assert "not now (HTTP 500)" in err
+        printed.append(out)
+    assert "+ h2\n" in printed[0]
+    assert printed[0].endswith("Hosts: 2 created.\n")
+    told = {each["name"]: each["result"] for each in json.loads(printed[1])["trees"]}
+    assert told == {"h1": "unchanged", "h2": "unchanged"}
+
+
+def test_what_ordinary_calls_have_done_before_an_error_is_shown(
+    desk: Desk, application: "WSGIApplication"
+) -> None:
+    def service(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> "Iterable[bytes]":
+        if "name=b" in environ["QUERY_STRING"]:
+            start_response("500 Broken", [("Content-Type", "application/json")])
+            return [b'{"errors": [{"detail": "not now"}]}']
+        return without_ledger(application)(environ, start_response)
+
+    with serving(service) as served:
+        reached = Desk(served.url, desk.file, desk._capsys)
+        status, out, err = reached.declare("[{name: a}, {name: b}]", "--yes")
+    assert status == cli.ERROR
+    assert "not now (HTTP 500)" in err
+    assert out == "+ a\n    + a: a\nHosts: 1 created.\n"

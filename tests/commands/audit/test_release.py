@@ -336,24 +336,32 @@ def test_a_person_is_asked(own_desk: Desk, reply: bytes, status: int) -> None:
     assert own_desk.allocations(alive)["allocations"]
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
 def test_a_client_is_told_of_a_claim_it_cannot_release(
-    application: "WSGIApplication", own_desk: Desk
+    application: "WSGIApplication", own_desk: Desk, options: tuple[str, ...]
 ) -> None:
     host = own_desk.host("compute-1", VCPU=8)
-    orphan = own_desk.claim({host: {"VCPU": 1}})
+    released, orphan = sorted(own_desk.claim({host: {"VCPU": 1}}) for _ in range(2))
     own_desk.lives(new_uuid())
 
     def outage(
         environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> "Iterable[bytes]":
-        if environ["REQUEST_METHOD"] == "PUT":
+        line = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        if line == ("PUT", f"/allocations/{orphan}"):
             start_response("503 Busy", [("Content-Type", "application/json")])
             return [b'{"errors": [{"status": 503, "detail": "no time"}]}']
         return application(environ, start_response)
 
     with serving(outage) as served:
         own_desk.url = served.url
-        status, _, err = own_desk.release(*ANY_AGE)
+        status, out, err = own_desk.release(*ANY_AGE, *options)
     assert status == cli.ERROR
     assert "no time" in err
+    if options:
+        found = json.loads(out)["findings"]
+        results = {each["consumer"]: each.get("result") for each in found}
+        assert (results[released], results[orphan]) == ("released", None)
+    else:
+        assert f"{released}: released\n" in out
     assert Client(application).get(f"/allocations/{orphan}")["allocations"]
