@@ -24,14 +24,23 @@ class Unusable(Exception):
     """The command cannot be carried out as it was given. The message says why."""
 
 
-def run(program: str, work: Callable[[], int]) -> int:
-    """Run a command and return its exit status, whatever ends it early."""
+def run(
+    program: str, work: Callable[[], int], *, ends_with_reader: bool = False
+) -> int:
+    """Run a command and return its exit status, whatever ends it early.
+
+    :param ends_with_reader: whether nothing is left to do, and nothing wrong, when the
+        reader of standard output has left
+    """
     status = 0
     try:
-        with pipe.dropping_the_rest():
+        with pipe.dropping_the_rest(ends_with_reader=ends_with_reader):
             status = work()
     except (PlacementError, Misconfigured) as exc:
         complain(program, [describe(exc)])
+        return NO_ANSWER
+    except pipe.Unwritable as exc:
+        complain(program, [str(exc)])
         return NO_ANSWER
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -108,4 +117,8 @@ def complain(program: str, lines: Iterable[str]) -> None:
     for line in lines:
         # A sentence of the service may have several lines.
         shown = "\n".join(visible(part) for part in line.split("\n"))
-        print(f"{program}: {shown}", file=sys.stderr)
+        try:
+            print(f"{program}: {shown}", file=sys.stderr)
+        except OSError:
+            # Nobody reads it, which does not end the work.
+            pipe.drop(sys.stderr)

@@ -39,7 +39,7 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
-    return run(PROGRAM, partial(_run, arguments))
+    return run(PROGRAM, partial(_run, arguments), ends_with_reader=True)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -157,7 +157,6 @@ def _print_line(text: str) -> None:
             with pipe.dropping_the_rest():
                 print(visible(text), flush=True)
         except OSError as exc:
-            pipe.drop()
             LOG.error("nothing can be printed any more: %s", exc)
 
 

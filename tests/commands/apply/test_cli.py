@@ -4,6 +4,7 @@ import io
 import json
 import random
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -221,6 +222,16 @@ def test_a_plan_is_coloured_on_a_terminal(desk: Desk) -> None:
     assert status == cli.SOMETHING
     for colour, line in ((31, "- compute-1"), (33, "~ compute-2"), (32, "+ compute-3")):
         assert f"\x1b[{colour}m{line}" in printed
+
+
+def test_a_plan_has_its_status_without_a_reader(desk: Desk) -> None:
+    desk.file.write_text(FLEET)
+    arguments = ["plan", str(desk.file), "--url", desk.url, "--token", "admin"]
+    program = [str(PROGRAM), *arguments]
+    with subprocess.Popen(program, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.close()
+    assert process.returncode == cli.SOMETHING
 
 
 def test_a_conflict_names_the_other_owner(desk: Desk) -> None:

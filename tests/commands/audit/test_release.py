@@ -292,6 +292,24 @@ def test_what_a_killed_release_has_released_is_restored(
     assert own_desk.everything() == there
 
 
+def test_a_release_goes_on_without_a_reader(own_desk: Desk) -> None:
+    host = own_desk.host("compute-1", VCPU=8)
+    orphans = [own_desk.claim({host: {"VCPU": 1}}) for _ in range(2)]
+    own_desk.lives(new_uuid())
+    program = [
+        *(str(PROGRAM), "--alive", str(own_desk.alive), "--release", "--yes"),
+        *(*ANY_AGE, "--undo-file", str(own_desk.undo)),
+        *("--url", own_desk.url, "--token", "admin"),
+    ]
+    with subprocess.Popen(program, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.close()
+    # Somebody lives without a claim.
+    assert process.returncode == cli.FOUND
+    assert [own_desk.allocations(each)["allocations"] for each in orphans] == [{}, {}]
+    assert len(own_desk.undo.read_text().splitlines()) == 3
+
+
 def test_a_line_that_was_not_written_to_its_end_is_of_no_release(
     own_desk: Desk,
 ) -> None:

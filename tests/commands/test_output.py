@@ -1,0 +1,61 @@
+"""Commands whose reader leaves, or whose disk is full."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+PROGRAM = """
+import sys
+from placement_clients import output
+
+def work():
+    for _ in range(9):
+        print("x" * 5000, flush=True)
+    output.complain("program", ["done"])
+    return 7
+
+sys.exit(output.run("program", work, ends_with_reader=sys.argv[1:] == ["feed"]))
+"""
+FULL = Path("/dev/full")
+NO_ANSWER = 3
+
+
+def run(
+    *arguments: str, output: int | IO[str], errors: int = subprocess.PIPE
+) -> tuple[int, str]:
+    """Return the exit status and the errors of a program whose reader leaves."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        stdout=output,
+        stderr=errors,
+        text=True,
+    ) as process:
+        if process.stdout:
+            process.stdout.close()
+        told = process.stderr.read() if process.stderr else ""
+    return process.returncode, told
+
+
+def test_work_goes_on_without_a_reader() -> None:
+    assert run(output=subprocess.PIPE) == (7, "program: done\n")
+
+
+def test_work_goes_on_without_a_reader_of_errors() -> None:
+    assert run(output=subprocess.PIPE, errors=subprocess.STDOUT) == (7, "")
+
+
+def test_a_feed_ends_with_its_reader() -> None:
+    assert run("feed", output=subprocess.PIPE) == (0, "")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has a disk that is full")
+def test_a_full_disk_is_one_line() -> None:
+    with FULL.open("w") as full:
+        assert run(output=full) == (
+            NO_ANSWER,
+            "program: standard output: No space left on device\n",
+        )
+        assert run(output=full, errors=subprocess.STDOUT) == (NO_ANSWER, "")
