@@ -1,5 +1,6 @@
 """Output for people: tables, error messages, and the exit status."""
 
+import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -32,6 +33,10 @@ def run(
     :param ends_with_reader: whether nothing is left to do, and nothing wrong, when the
         reader of standard output has left
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Names may have characters that a terminal does not.
+            stream.reconfigure(errors="backslashreplace")
     status = 0
     try:
         with pipe.dropping_the_rest(ends_with_reader=ends_with_reader):

@@ -1,5 +1,6 @@
-"""Commands whose reader leaves, or whose disk is full."""
+"""Commands whose reader leaves, whose disk is full, or whose terminal is old."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -59,3 +60,31 @@ def test_a_full_disk_is_one_line() -> None:
             "program: standard output: No space left on device\n",
         )
         assert run(output=full, errors=subprocess.STDOUT) == (NO_ANSWER, "")
+
+
+def test_a_terminal_without_a_character_gets_its_number() -> None:
+    words = """
+import sys
+from placement_clients import output
+
+def work():
+    print("Größe ☃")
+    output.show_table(["NAME"], [["Größe ☃"]])
+    output.complain("program", ["Größe ☃"])
+    return 7
+
+sys.exit(output.run("program", work))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", words],
+        env=os.environ | {"PYTHONIOENCODING": "ascii:strict"},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    shown = r"Gr\xf6\xdfe \u2603"
+    assert (done.returncode, done.stdout, done.stderr) == (
+        7,
+        f"{shown}\nNAME\n{shown}\n",
+        f"program: {shown}\n",
+    )
