@@ -12,7 +12,7 @@ from rich.text import Text
 
 from placement_clients.client import Json, Misconfigured, PlacementError
 from placement_clients.console_script import NO_ANSWER
-from placement_foundation.serving import pipe
+from placement_foundation.serving import pipe, terminal
 from placement_foundation.serving.terminal import visible
 
 # Wide enough to keep every line in a pipe unfolded.
@@ -94,14 +94,12 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def agrees(question: str) -> bool:
-    """Ask a person; what is printed to a pipe is not mixed with the question.
+    """Ask a person.
 
     :raises Unusable: standard input is not a terminal
     """
     check_can_ask()
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return terminal.agrees(question)
 
 
 def check_can_ask() -> None:

@@ -1,5 +1,6 @@
 """A terminal with a person at it."""
 
+import io
 import os
 import pty
 import subprocess
@@ -7,6 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 WIDTH = 160
+
+
+class Person(io.StringIO):
+    """Standard input of this process, at which a person has typed something."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def run(

@@ -11,6 +11,7 @@ from placement.objects.soundness import checking
 from placement.objects.soundness.checking import BrokenRule
 from placement_foundation.database import engine
 from placement_foundation.database.storage import Database
+from placement_foundation.serving import terminal
 from placement_foundation.serving.terminal import visible
 
 CATEGORY = "check"
@@ -64,7 +65,7 @@ def _look(database: Database, most: int | None) -> Sequence[BrokenRule]:
 def _agrees() -> bool:
     if not sys.stdin.isatty():
         raise ValueError("there is no terminal to confirm on: add --yes")
-    return input("Mend what can be mended? [y/N] ").strip().lower() in ("y", "yes")
+    return terminal.agrees("Mend what can be mended?")
 
 
 def _print(found: Sequence[BrokenRule], as_json: bool) -> None:

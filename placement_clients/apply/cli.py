@@ -209,7 +209,8 @@ class _Applier:
         if self.asked.json and as_json:
             show_json({"trees": self.done, "names": names})
             return
-        console = _console(sys.stdout)
+        # Standard output is for the document alone.
+        console = _console(sys.stderr if self.asked.json else sys.stdout)
         drawing.draw_trees(console, self.done)
         drawing.draw_names(console, names)
         drawing.draw_summary(console, self.done, words)

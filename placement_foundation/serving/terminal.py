@@ -1,4 +1,6 @@
-"""What a terminal shows of names, which may have any characters."""
+"""What a terminal shows of names, which may have any characters, and a person there."""
+
+import sys
 
 # On a terminal, these are commands. 0x7f is DEL.
 CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0))}
@@ -7,3 +9,10 @@ CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 
 def visible(text: str) -> str:
     """Return a string for a terminal: control characters become visible escapes."""
     return text.translate(CONTROLS)
+
+
+def agrees(question: str) -> bool:
+    """Ask a person; what is printed to a pipe is not mixed with the question."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

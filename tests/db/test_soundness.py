@@ -661,3 +661,17 @@ def test_nothing_is_mended_before_a_person_has_agreed(
         assert told == status
         assert "Mend what can be mended? [y/N]" in printed
     assert not found(cloud)
+
+
+@pytest.mark.skipif(backends.KIND != "sqlite", reason="of the command, not of SQL")
+@pytest.mark.usefixtures("managed")
+def test_a_document_is_not_mixed_with_the_question(
+    cloud: Database, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with unguarded(cloud) as connection:
+        add_consumer(connection)
+    monkeypatch.setattr(sys, "stdin", terminal.Person("y\n"))
+    assert manage.main(["check", "--json", "--repair"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)[0]["rule"] == "consumer-allocations"
+    assert printed.err.startswith("Mend what can be mended? [y/N] ")

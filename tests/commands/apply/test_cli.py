@@ -291,6 +291,17 @@ def test_a_person_is_asked(
     assert bool(re.search(r"applying .*2/2", printed)) == (status == 0)
 
 
+def test_a_document_is_not_mixed_with_the_plan(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", terminal.Person("y\n"))
+    status, out, err = desk.declare(FLEET, "--json")
+    assert status == cli.NOTHING
+    assert [each["result"] for each in json.loads(out)["trees"]] == ["created"] * 2
+    assert err.startswith("+ compute-1\n")
+    assert err.endswith("Hosts: 2 to create.\nApply this? [y/N] ")
+
+
 def test_an_old_placement_gets_ordinary_calls(
     application: "WSGIApplication",
     client: Client,
