@@ -21,6 +21,8 @@ from placement_clients.client import (
 )
 
 CUSTOM = "CUSTOM_"
+# The traits and the resource classes that there are.
+Names = tuple[frozenset[str], frozenset[str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,8 +39,10 @@ class Wanted:
 
 def apply(placement: Client, trees: Iterable[Json], *, dry_run: bool) -> Iterator[Json]:
     """Apply trees, or plan it, and yield what the ledger API would answer of each."""
+    classes = placement.get("/resource_classes", version="1.2")["resource_classes"]
+    known = placement.list_traits(), frozenset(each["name"] for each in classes)
     for tree in trees:
-        yield _apply_tree(placement, tree, dry_run=dry_run)
+        yield _apply_tree(placement, tree, known, dry_run=dry_run)
 
 
 def ensure_names(
@@ -53,7 +57,7 @@ def ensure_names(
             placement.ensure_resource_class(name)
 
 
-def _apply_tree(placement: Client, tree: Json, *, dry_run: bool) -> Json:
+def _apply_tree(placement: Client, tree: Json, names: Names, *, dry_run: bool) -> Json:
     changes: list[Json] = []
     result: dict[str, Any] = {
         "name": tree["name"],
@@ -64,33 +68,43 @@ def _apply_tree(placement: Client, tree: Json, *, dry_run: bool) -> Json:
         "reason": None,
     }
     try:
-        known: Provider | None = None
-        for wanted in _walk(tree, None):
-            known = _find(placement, wanted)
+        parts = list(_walk(tree, None))
+        _check_names(parts, *names)
+        found = [_find(placement, wanted) for wanted in parts]
+        for wanted, known in zip(parts, found, strict=True):
             changes += list(_compare(placement, wanted, known))
-            if wanted.parent is None:
-                result["result"] = "changed" if known else "created"
-            if not dry_run:
+        result["result"] = "changed" if found[0] else "created"
+        # Whatever can be foreseen has been found out: nothing is half done.
+        if not dry_run:
+            for wanted, known in zip(parts, found, strict=True):
                 _write(placement, wanted, known)
-    except (Conflict, BadRequest, NotFound, _Elsewhere) as exc:
-        reason = (
-            exc.reason
-            if isinstance(exc, Conflict | BadRequest | NotFound)
-            else str(exc)
-        )
+    except (Conflict, BadRequest, NotFound, _Impossible) as exc:
+        reason = str(exc) if isinstance(exc, _Impossible) else exc.reason
         return {**result, "result": "refused", "reason": reason}
     if not changes:
         result["result"] = "unchanged"
     return result
 
 
-class _Elsewhere(Exception):
-    """A provider is not where it is declared."""
+class _Impossible(Exception):
+    """A tree cannot be as it is declared. The message says why."""
 
-    @property
-    def reason(self) -> str:
-        """Where it is."""
-        return str(self)
+
+def _check_names(
+    parts: Iterable[Wanted], traits: frozenset[str], classes: frozenset[str]
+) -> None:
+    """Check that standard traits and resource classes exist.
+
+    :raises _Impossible: one does not
+    """
+    for wanted in parts:
+        for what, names, known in (
+            ("trait", wanted.traits, traits),
+            ("resource class", wanted.inventories.keys(), classes),
+        ):
+            for name in sorted(names - known):
+                if not name.startswith(CUSTOM):
+                    raise _Impossible(f"No such {what}: {name}.")
 
 
 def _walk(tree: Json, parent: str | None) -> Iterator[Wanted]:
@@ -120,7 +134,7 @@ def _inventory(record: Json) -> Inventory | None:
 def _find(placement: Client, wanted: Wanted) -> Provider | None:
     """Return the provider, if it exists.
 
-    :raises _Elsewhere: it has another parent or name than declared
+    :raises _Impossible: it has another parent or name than declared
     """
     if wanted.uuid:
         found = placement.list_providers(uuid=wanted.uuid)
@@ -133,7 +147,7 @@ def _find(placement: Client, wanted: Wanted) -> Provider | None:
     if known.parent_uuid:
         parent = placement.get_provider(known.parent_uuid).name
     if (known.name, parent) != (wanted.name, wanted.parent):
-        raise _Elsewhere(
+        raise _Impossible(
             f"{wanted.name} is {known.name} below {parent or 'nothing'} there; only a "
             "service with /ledger/v1 renames and moves providers."
         )

@@ -343,6 +343,39 @@ def test_an_old_placement_gets_ordinary_calls(
         assert "compute-2_gpu0" in exported
 
 
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        ("traits: [HW_NOPE]", "No such trait: HW_NOPE."),
+        ("inventories: {NOPE: 1}", "No such resource class: NOPE."),
+        ("children: [{name: c, traits: [HW_NOPE]}]", "No such trait: HW_NOPE."),
+        ("children: [{name: there}]", "there is there below nothing there; only"),
+    ],
+)
+def test_ordinary_calls_refuse_a_tree_before_any_of_it_is_written(
+    application: "WSGIApplication",
+    client: Client,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    part: str,
+    reason: str,
+) -> None:
+    with serving(without_ledger(application)) as served:
+        desk = Desk(served.url, tmp_path / "fleet.yaml", capsys)
+        desk.declare("- {name: there}", "--yes")
+        before = fleet(client)
+        children = "" if "children" in part else ", children: [{name: b}]"
+        text = f"[{{name: a, {part}{children}}}, {{name: d, traits: [HW_CPU_X86_AVX]}}]"
+        status, planned, _ = desk.declare(text, "plan")
+        assert status == cli.ERROR
+        assert f"! a: {reason}" in planned
+        assert fleet(client) == before
+        status, out, _ = desk.declare(text, "--yes")
+        assert status == cli.ERROR
+        assert f"! a: {reason}" in out
+        assert fleet(client).keys() == {"there", "d"}
+
+
 def answering_once(application: "WSGIApplication", status: str) -> "WSGIApplication":
     """Return a service that answers one request to apply, and later ones otherwise."""
     answered: list[bool] = []
