@@ -72,6 +72,9 @@ def compose(text: str, file: str) -> list[yaml.Node]:
         loader = _Loader(text)
         return list(_documents(loader))
     except yaml.reader.ReaderError as exc:
+        if exc.encoding != "unicode":
+            # The parser in C counts bytes: these have a character for each.
+            text = text.encode().decode("latin-1")
         place = Place(file, text.count("\n", 0, exc.position) + 1)
         raise Fault(place, f"not YAML: the character {exc.character:#x}") from exc
     except yaml.MarkedYAMLError as exc:

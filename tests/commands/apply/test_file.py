@@ -26,6 +26,7 @@ BAD = [
     ("trees: *nowhere", 1, "", "not YAML"),
     ('{"trees": [}', 1, "", "not YAML"),
     ("trees: \x01", 1, "", "not YAML"),
+    ("# é\n" * 50 + "trees: \x01" + "\n" * 50, 51, "", "not YAML"),
     ("just words", 1, "", "this must be a mapping, not a string"),
     ("42", 1, "", "this must be a mapping, not an integer"),
     ("true", 1, "", "this must be a mapping, not true or false"),
