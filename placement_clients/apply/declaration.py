@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,8 @@ from placement_clients.apply.fault import Fault, Place
 from placement_clients.apply.reading import MOST_IN_RANGE, Document, Text, Tree
 from placement_clients.client import Json
 
+# Of all files together, with their ranges spelled out: 2 GB of memory.
+MOST_PROVIDERS = 2_000_000
 LONGEST_NAME = 200
 LONGEST_WORD = 255
 WORD = re.compile(r"[A-Z0-9_]+")
@@ -76,6 +79,7 @@ def _combine(documents: Iterable[Document]) -> Declaration:
     for given in projects.values():
         if not 0 < len(given) <= LONGEST_WORD:
             raise Fault(given.place, f"an id has 1 to {LONGEST_WORD} characters")
+    _check_size(tree for document in documents for tree in document.trees)
     checker = _Checker(aggregates)
     trees = [
         checker.render(tree)
@@ -109,11 +113,30 @@ def _words(texts: Iterable[Text]) -> list[str]:
     return [str(word) for word in words]
 
 
+def _check_size(trees: Iterable[Tree]) -> None:
+    """Check that trees do not stand for too many providers.
+
+    :raises Fault: they do
+    """
+    count = 0
+    for tree in trees:
+        count += _count(tree)
+        if count > MOST_PROVIDERS:
+            raise Fault(
+                tree.place,
+                f"with this, there are more than {MOST_PROVIDERS} providers",
+            )
+
+
+def _count(tree: Tree) -> int:
+    """Return how many providers a tree stands for, with its children."""
+    each = 1 + sum(_count(child) for child in tree.children)
+    return each * math.prod(len(values) for values in tree.ranges.values())
+
+
 def _spell_out(tree: Tree, variables: Mapping[str, str]) -> Iterator[Tree]:
     """Yield the trees that a tree with ranges stands for."""
-    count = 1
-    for values in tree.ranges.values():
-        count *= len(values)
+    count = math.prod(len(values) for values in tree.ranges.values())
     if count > MOST_IN_RANGE:
         raise Fault(tree.place, f"this stands for more than {MOST_IN_RANGE} trees")
     for name in tree.ranges:

@@ -229,6 +229,21 @@ BAD = [
         "[0].children[0].range.n",
         "the variable n is in use already",
     ),
+    (
+        "- name: a{n}\n  range: {n: 1..20000}\n  children:\n  - name: b{n}{m}\n"
+        "    range: {m: 1..20000}",
+        1,
+        "[0]",
+        "with this, there are more than 2000000 providers",
+    ),
+    (
+        "\n".join(
+            f"- {{name: 'a{{n}}-{k}', range: {{n: 1..99999}}}}" for k in range(21)
+        ),
+        21,
+        "[20]",
+        "with this, there are more than 2000000 providers",
+    ),
     ("pattern: {name: a}", 1, "pattern", "a pattern needs a `range`"),
     ("- name: a\n---\n- name: a", 3, "document 2[0].name", "the name a occurs twice"),
     ("- name: ~", 1, "[0].name", "this must be a string, not nothing"),
