@@ -706,8 +706,13 @@ def _unanswered(exc: keystone.ClientException) -> PlacementError:
 
 
 def _innermost(exc: BaseException) -> str:
-    """Return the message of the original exception, from the operating system."""
+    """Return the message of the original exception, from the operating system.
+
+    An earlier failure of ours, whose handler made the request, is not its origin.
+    """
     while cause := exc.__cause__ or exc.__context__:
+        if isinstance(cause, PlacementError):
+            break
         exc = cause
     text = str(exc)
     return text if text.isprintable() else repr(exc)

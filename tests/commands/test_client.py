@@ -480,6 +480,19 @@ def test_no_server_answers() -> None:
     assert str(caught.value) == said
 
 
+def test_an_earlier_failure_is_not_why_no_server_answers() -> None:
+    def ask_twice(placement: Client) -> None:
+        try:
+            raise client.NotFound("not here")
+        except client.NotFound:
+            placement.list_traits([])
+
+    with serving(answering("200 OK")) as gone:
+        pass
+    with pytest.raises(client.Unavailable, match="Connection refused"):
+        ask_twice(caller(gone))
+
+
 def test_the_server_may_not_understand_http() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"http://127.0.0.1:{server.getsockname()[1]}"
