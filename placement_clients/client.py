@@ -49,6 +49,7 @@ from placement_clients.errors import (
     Unauthorized,
     Unavailable,
     kind_of,
+    origin_of,
 )
 from placement_clients.record import (
     Aggregates,
@@ -706,16 +707,10 @@ def _unanswered(exc: keystone.ClientException) -> PlacementError:
 
 
 def _innermost(exc: BaseException) -> str:
-    """Return the message of the original exception, from the operating system.
-
-    An earlier failure of ours, whose handler made the request, is not its origin.
-    """
-    while cause := exc.__cause__ or exc.__context__:
-        if isinstance(cause, PlacementError):
-            break
-        exc = cause
-    text = str(exc)
-    return text if text.isprintable() else repr(exc)
+    """Return the message of the original exception, from the operating system."""
+    origin = origin_of(exc)
+    text = str(origin)
+    return text if text.isprintable() else repr(origin)
 
 
 def _read(response: Any) -> Answer:

@@ -1,5 +1,6 @@
 """The errors of Placement, or of reaching it: one exception for each kind."""
 
+import socket
 from http import HTTPStatus
 from typing import Any
 
@@ -27,6 +28,12 @@ def may_pass(status: int | None) -> bool:
     :param status: of the answer, None if there was none
     """
     return status in PASSING or (status or 0) >= 500
+
+
+# What the operating system says if there is no connection, and answers by which a
+# service says that it has done nothing.
+NOT_CONNECTED = (ConnectionRefusedError, socket.gaierror)
+NOTHING_DONE = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class PlacementError(Exception):
@@ -120,6 +127,16 @@ class Conflict(PlacementError):
 class Unavailable(PlacementError):
     """Placement could not be reached, or could not answer: no connection, or 5xx."""
 
+    @property
+    def may_have_succeeded(self) -> bool:
+        """Whether the request may have been carried out, and only its answer lost.
+
+        Without a connection nothing was sent; 429 and 503 say that nothing was done.
+        """
+        if self.status is None:
+            return not isinstance(origin_of(self), NOT_CONNECTED)
+        return self.status not in NOTHING_DONE
+
 
 class Timeout(Unavailable):
     """There was no answer in time. The request may have succeeded all the same.
@@ -146,3 +163,15 @@ def kind_of(status: int) -> type[PlacementError]:
     """Return the exception for the status of an answer."""
     default = Unavailable if status >= HTTPStatus.INTERNAL_SERVER_ERROR else None
     return KINDS.get(status, default or PlacementError)
+
+
+def origin_of(exc: BaseException) -> BaseException:
+    """Return the exception from which one came.
+
+    An earlier failure of ours, whose handler made the request, is not its origin.
+    """
+    while cause := exc.__cause__ or exc.__context__:
+        if isinstance(cause, PlacementError):
+            break
+        exc = cause
+    return exc

@@ -1,5 +1,6 @@
 """Choosing a host for a server, and claiming the resources that the server needs."""
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable
 
@@ -10,6 +11,8 @@ from placement_clients.client import (
     Client,
     Conflict,
     Json,
+    PlacementError,
+    Unavailable,
 )
 from placement_clients.request import explanation
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
@@ -73,6 +76,8 @@ def boot(
         them
     :raises ServerTaken: the server has allocations already
     :raises BadInput: the request is wrong, see ``find``
+    :raises Unavailable: there is no answer. What may have been claimed all the same
+        has been given back, unless that had no answer either
     """
     candidates = find(placement, request)
     if held := placement.get_allocations(server.uuid).by_provider:
@@ -140,4 +145,10 @@ def _claim(placement: Client, server: Server, candidate: Candidate) -> bool:
         if "that does not exist" not in exc.detail:
             raise
         return False
+    except Unavailable as exc:
+        if exc.may_have_succeeded:
+            # The error that led here says more than one about this.
+            with contextlib.suppress(PlacementError):
+                placement.delete_allocations(server.uuid)
+        raise
     return True

@@ -12,7 +12,7 @@ from placement_clients.client import (
     Client,
     Json,
     PlacementError,
-    Timeout,
+    Unavailable,
 )
 from placement_clients.option import placement_of, way
 from placement_clients.output import complain, run, show_json, show_table
@@ -147,9 +147,11 @@ def boot_servers(asked: argparse.Namespace) -> int:
         placed = gang.place(placement, servers, wanted, wished)
     except NoValidHost as exc:
         return _no_valid_host(asked, exc, _documents(servers))
-    except Timeout as exc:
+    except Unavailable as exc:
+        if not exc.may_have_succeeded:
+            raise
         uuids = ", ".join(server.uuid for server in servers)
-        raise Timeout(
+        raise Unavailable(
             f"{exc.reason}; {_plural(len(servers), 'server')} {uuids} may have been "
             "booted all the same",
             status=exc.status,

@@ -20,6 +20,7 @@ from placement_clients.client import (
     Json,
     NotFound,
     PlacementError,
+    Unavailable,
 )
 from placement_clients.request import boot, explanation, wish
 from placement_clients.request.boot import Server
@@ -66,6 +67,8 @@ def place(
     :raises ServerTaken: one holds something already: the only one, or one that belongs
         to another project or user
     :raises BadInput: the request is wrong; or the service cannot do what is wished
+    :raises Unavailable: there is no answer, and some or all may have been booted if it
+        ``may_have_succeeded``
     """
     if request.problems:
         raise BadInput(request.problems)
@@ -198,12 +201,23 @@ def _list_existing(placement: Client, servers: Iterable[Server]) -> Iterator[Pla
 
 
 def _undo(placement: Client, placed: Iterable[Placed]) -> None:
-    """Give back what servers got."""
+    """Give back what servers got.
+
+    :raises Unavailable: one of them keeps it
+    """
+    failure: PlacementError | None = None
     for each in placed:
         if not each.existed:
-            # The error that led here says more than one about this.
-            with contextlib.suppress(PlacementError):
+            try:
                 placement.delete_allocations(each.server)
+            except NotFound:
+                continue
+            except PlacementError as exc:
+                failure = exc
+    if failure:
+        raise Unavailable(
+            f"what servers got could not be given back: {failure}"
+        ) from failure
 
 
 class _Weigher:

@@ -3,18 +3,24 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from placement_clients.request import cli
+from tests import proxy
 from tests.client import new_uuid
 from tests.commands.request.cloud import Cloud
-from tests.serving import Served, serving
+from tests.serving import Between, Served, serving, without_ledger
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
 PROGRAM = Path(sys.executable).with_name("placement-request")
 # As the command line of OpenStack prints them.
@@ -572,13 +578,21 @@ def test_a_token_that_no_header_can_carry(desk: Desk, service: Served) -> None:
     assert "a header cannot be sent" in complaints
 
 
-def test_a_claim_without_an_answer(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    ("answer", "is_told"),
+    [
+        ("504 Gateway Timeout", True),
+        ("502 Bad Gateway", True),
+        ("503 Service Unavailable", False),
+    ],
+)
+def test_a_claim_without_an_answer(desk: Desk, answer: str, is_told: bool) -> None:
     def application(environ: Any, start_response: Any) -> list[bytes]:
         claimed = environ["REQUEST_METHOD"] == "PUT"
         if environ["PATH_INFO"].startswith("/ledger"):
             start_response("404 Not Found", [])
             return [b"{}"]
-        start_response("504 Gateway Timeout" if claimed else "200 OK", [])
+        start_response(answer if claimed else "200 OK", [])
         if environ["PATH_INFO"] != "/allocation_candidates":
             return [b'{"allocations": {}}']
         found: Any = {"allocations": {"a": {"resources": {}}}, "mappings": {}}
@@ -593,7 +607,42 @@ def test_a_claim_without_an_answer(desk: Desk) -> None:
             "boot", *desk.wanted(), *who, "--url", served.url
         )
     assert (status, output) == (3, "")
-    assert f"server {server} may have been booted all the same" in complaints
+    told = f"server {server} may have been booted all the same"
+    assert (told in complaints) == is_told
+
+
+def test_what_was_not_sent_was_not_booted(desk: Desk) -> None:
+    who = ["--count", "2", "--project", "blue", "--user", "ann"]
+    way = ["--url", "http://127.0.0.1:9"]
+    status, _, complaints = desk.run("boot", *desk.wanted(), *who, *way)
+    assert status == 3
+    assert complaints.endswith("Connection refused\n")
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_the_connection_breaks_before_the_answer_to_a_claim(
+    desk: Desk, small_cloud: Cloud, application: "WSGIApplication", is_old: bool
+) -> None:
+    claims = "/allocations/" if is_old else "/ledger/v1/placements"
+    service = Between(
+        without_ledger(application) if is_old else application,
+        lambda method, path: method in ("PUT", "POST") and path.startswith(claims),
+        lambda: network.hang_up(),
+        before=False,
+    )
+    who = ["--count", "2", "--project", "blue", "--user", "ann"]
+    with serving(service) as served:
+        port = urlsplit(served.url).port or 0
+        with proxy.before(("127.0.0.1", port)) as network:
+            way = ["--url", f"http://127.0.0.1:{network.port}", "--token", "admin"]
+            arguments = ["--flavor", desk.flavor(), *who, *way]
+            status, output, complaints = desk.run("boot", *arguments)
+    assert (status, output) == (3, "")
+    told = re.search("; servers (.+), (.+) may have been booted", complaints)
+    assert told
+    # One by one, what may have been claimed is given back.
+    held = [small_cloud.placement.get_allocations(each) for each in told.groups()]
+    assert [bool(each.by_provider) for each in held] == [not is_old] * 2
 
 
 @pytest.mark.parametrize(

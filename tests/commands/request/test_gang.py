@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from placement_clients import client
-from placement_clients.client import Client
+from placement_clients.client import Client, Unavailable
 from placement_clients.request import gang
 from placement_clients.request.boot import Server
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
@@ -18,7 +18,7 @@ from placement_clients.request.wish import Preference, Wish
 from tests.client import new_uuid
 from tests.commands.request import cloud
 from tests.commands.request.cloud import Cloud, flavor_m, image_of
-from tests.serving import Served, serving
+from tests.serving import Served, serving, without_ledger
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -128,6 +128,24 @@ def test_room_for_some_is_room_for_none(small_cloud: Cloud) -> None:
     for server in some:
         assert not small_cloud.placement.get_allocations(server.uuid).by_provider
     assert len(place(small_cloud, servers(32))) == 32
+
+
+def test_what_cannot_be_given_back_is_told(
+    application: "WSGIApplication", small_cloud: Cloud
+) -> None:
+    def keeping(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] == "DELETE":
+            start_response("503 Service Unavailable", [])
+            return [b"later"]
+        return without_ledger(application)(environ, start_response)
+
+    with serving(keeping) as served:
+        placement = client.from_environment(url=served.url, token="admin")
+        with pytest.raises(Unavailable, match="given back: later") as caught:
+            place(Cloud(placement, small_cloud.uuids), servers(5), spread="host")
+    assert caught.value.may_have_succeeded
 
 
 def test_hosts_are_preferred(small_cloud: Cloud) -> None:
