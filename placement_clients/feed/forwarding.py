@@ -21,6 +21,9 @@ VERSION = "latest"
 # How long the service waits for news, and the longest pause of ours, in seconds.
 WAIT = 25
 LONGEST_PAUSE = 60.0
+# How long to rest after an answer without news that the service did not wait for: all
+# of its places to wait are taken.
+REST = 1.0, 2.0
 # The token, the password or the roles are wrong.
 NOT_ALLOWED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
@@ -103,6 +106,7 @@ class Forwarder:
         """
         cursor = self._kept.load() or self._begin(once)
         while True:
+            began = time.monotonic()
             try:
                 page = self._read(cursor, 0 if once else WAIT, once)
             except Gone:
@@ -121,6 +125,9 @@ class Forwarder:
             self._publish()
             if once and not page["more"]:
                 return
+            is_idle = not (once or page["changes"] or page["more"])
+            if is_idle and time.monotonic() - began < REST[0]:
+                self._sleep(random.uniform(*REST))
 
     def _begin(self, once: bool) -> str:
         """Return a cursor without changes, which is kept before anything is read."""

@@ -158,6 +158,19 @@ def test_a_receiver_that_is_away_is_tried_again_when_it_says(
     assert "placement_feed_retries_total 3" in metrics.read_text()
 
 
+def test_it_rests_where_the_service_has_no_place_to_wait(
+    placement: Placement, receiver: Receiver, tmp_path: Path
+) -> None:
+    pages = [{"changes": [], "cursor": "7", "more": False}] * 3
+    placement.get = lambda *_, **__: pages.pop()  # type: ignore[method-assign]
+    State(tmp_path / "state").save("7")
+    forward, pauses = forwarder(placement, receiver, tmp_path / "state")
+    with pytest.raises(IndexError):
+        forward.run()
+    assert len(pauses) == 3
+    assert all(1 <= each <= 2 for each in pauses)
+
+
 def test_a_refused_change_stops_it_unless_it_is_to_be_skipped(
     placement: Placement,
     provider: tuple[Client, str],
