@@ -21,6 +21,8 @@ VERSION = "latest"
 # How long the service waits for news, and the longest pause of ours, in seconds.
 WAIT = 25
 LONGEST_PAUSE = 60.0
+# The longest pause that a target can ask for.
+DAY = 86400.0
 # How long to rest after an answer without news that the service did not wait for: all
 # of its places to wait are taken.
 REST = 1.0, 2.0
@@ -208,7 +210,7 @@ class Forwarder:
         self._publish()
         longest = min(LONGEST_PAUSE, 0.5 * 2 ** min(attempt, 10))
         growing = random.uniform(longest / 2, longest)
-        self._sleep(growing if wanted is None else wanted)
+        self._sleep(max(growing, min(wanted or 0, DAY)))
 
     def _publish(self) -> None:
         if self._wishes.metrics:

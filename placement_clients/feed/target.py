@@ -151,5 +151,5 @@ def parse_pause(text: str | None, now: float) -> float | None:
         return float(text)
     try:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - now)
-    except ValueError:
+    except (OverflowError, ValueError):
         return None

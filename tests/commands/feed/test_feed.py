@@ -158,6 +158,23 @@ def test_a_receiver_that_is_away_is_tried_again_when_it_says(
     assert "placement_feed_retries_total 3" in metrics.read_text()
 
 
+def test_a_pause_is_neither_none_nor_longer_than_a_day(
+    placement: Placement,
+    provider: tuple[Client, str],
+    receiver: Receiver,
+    tmp_path: Path,
+) -> None:
+    forward, pauses = forwarder(placement, receiver, tmp_path / "state")
+    forward.run(once=True)
+    claim(provider)
+    never = "Fri, 31 Dec 9999 23:59:59 GMT"
+    wanted = ["0", "Thu, 01 Jan 1970 00:00:00 GMT", never, "9" * 400]
+    receiver.answers = [(503, {"retry-after": each}) for each in wanted]
+    forward.run(once=True)
+    assert 0.5 <= pauses[0] <= 1 <= pauses[1] <= 2
+    assert pauses[2:] == [86400, 86400]
+
+
 def test_it_rests_where_the_service_has_no_place_to_wait(
     placement: Placement, receiver: Receiver, tmp_path: Path
 ) -> None:
@@ -442,6 +459,7 @@ def test_killed_at_any_step_it_misses_nothing_and_repeats_one_change_at_most(
         ("Thu, 01 Jan 1970 00:01:00 GMT", 30),
         ("Thu, 01 Jan 1970 00:00:01 GMT", 0),
         ("soon", None),
+        ("Fri, 31 Dec 2027 23:59:59 +999999999999999999", None),
     ],
 )
 def test_a_pause_is_seconds_or_a_date(text: str | None, seconds: float | None) -> None:
