@@ -136,6 +136,11 @@ class Client:
         other._headers = {"X-OpenStack-Request-ID": request_id} if request_id else {}
         return other
 
+    @property
+    def answer_seconds(self) -> float:
+        """For how many seconds an answer is waited for."""
+        return self._way.answer_seconds
+
     def get_endpoint(self) -> str:
         """Return the URL of Placement: a given one, or that of the catalogue.
 

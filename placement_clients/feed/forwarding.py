@@ -18,8 +18,8 @@ from placement_clients.output import describe
 
 PATH = "/ledger/v1/changes"
 VERSION = "latest"
-# How long the service waits for news, and the longest pause of ours, in seconds.
-WAIT = 25
+# How long the service waits for news, and a pause of ours lasts, at most, in seconds.
+LONGEST_WAIT = 25
 LONGEST_PAUSE = 60.0
 # The longest pause that a target can ask for.
 DAY = 86400.0
@@ -95,6 +95,8 @@ class Forwarder:
         self._wishes = wishes
         self._complain = complain
         self._sleep = sleep
+        # An answer that is given up would pass for a failure.
+        self._wait = min(LONGEST_WAIT, int(placement.answer_seconds / 2))
         self.counts = Counts()
 
     def run(self, *, once: bool = False) -> None:
@@ -110,7 +112,7 @@ class Forwarder:
         while True:
             began = time.monotonic()
             try:
-                page = self._read(cursor, 0 if once else WAIT, once)
+                page = self._read(cursor, 0 if once else self._wait, once)
             except Gone:
                 if not self._wishes.resync:
                     raise

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from placement_clients import access
 from placement_clients.client import Client as Placement
 from placement_clients.errors import Forbidden, PlacementError, Unauthorized
 from placement_clients.feed import cli, signature, target
@@ -156,6 +157,28 @@ def test_a_receiver_that_is_away_is_tried_again_when_it_says(
     assert pauses[1] < pauses[2] <= 4
     assert [each["subject"] for each in receiver.events] == [consumer]
     assert "placement_feed_retries_total 3" in metrics.read_text()
+
+
+@pytest.mark.parametrize(("seconds", "wait"), [(60, 25), (25, 12), (1, 0)])
+def test_the_service_waits_for_less_time_than_the_answer_may_take(
+    service: Served, receiver: Receiver, tmp_path: Path, seconds: float, wait: int
+) -> None:
+    way = access.from_environment(
+        {}, url=service.url, token="admin", answer_seconds=seconds
+    )
+    placement = Placement(way)
+    forward, _ = forwarder(placement, receiver, tmp_path / "state")
+    forward.run(once=True)
+    queries = []
+
+    def get(*_: Any, **more: Any) -> Any:
+        queries.append(more["query"])
+        raise LetIn
+
+    placement.get = get  # type: ignore[method-assign]
+    with pytest.raises(LetIn):
+        forward.run()
+    assert queries[0].endswith(f"&wait={wait}")
 
 
 def test_a_pause_is_neither_none_nor_longer_than_a_day(
