@@ -216,4 +216,5 @@ class Forwarder:
 
     def _publish(self) -> None:
         if self._wishes.metrics:
-            state.write(self._wishes.metrics, self.counts.render())
+            # The textfile collector runs as another user.
+            state.write(self._wishes.metrics, self.counts.render(), is_public=True)

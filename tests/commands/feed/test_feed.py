@@ -503,6 +503,20 @@ def test_a_target_that_does_not_answer_is_away() -> None:
         nobody.deliver(change)
 
 
+def test_others_may_read_the_counts_but_not_the_cursor(
+    placement: Placement, receiver: Receiver, tmp_path: Path
+) -> None:
+    kept, metrics = tmp_path / "state", tmp_path / "feed.prom"
+    forward, _ = forwarder(placement, receiver, kept, metrics=metrics)
+    mask = os.umask(0o027)
+    try:
+        forward.run(once=True)
+    finally:
+        os.umask(mask)
+    modes = [path.stat().st_mode & 0o777 for path in (kept, metrics)]
+    assert modes == [0o600, 0o640]
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}"])
 def test_a_file_with_something_else_is_not_a_state(
     tmp_path: Path, content: str
