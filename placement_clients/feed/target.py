@@ -4,9 +4,11 @@ import email.utils
 import functools
 import http.client
 import json
+import re
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from http import HTTPStatus
@@ -18,6 +20,8 @@ from placement_clients.feed import signature
 EVENT = "application/cloudevents+json"
 EVENT_TYPE = "org.openstack.placement."
 SECONDS = 30
+# What an address may consist of; anything else is percent-encoded.
+ADDRESS = re.compile("[!-~]+")
 
 
 class Away(Exception):
@@ -71,6 +75,7 @@ class Webhook:
     :param source: returns where the changes come from; called for the first of them,
         when Placement has answered
     :param key: signs them, if there is one
+    :raises ValueError: nothing can be posted to the address
     """
 
     def __init__(
@@ -80,8 +85,7 @@ class Webhook:
         key: bytes | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise ValueError(f"{url} is not an address that begins with http")
+        _check(url)
         self._url = url
         self._source = functools.cache(source)
         self._key = key
@@ -125,6 +129,30 @@ class Webhook:
             pause = answer.headers.get("retry-after")
             return Away(said, parse_pause(pause, self._clock()))
         return Refused(said)
+
+
+def _check(url: str) -> None:
+    """Check that a change can be posted to an address.
+
+    :raises ValueError: it cannot; the address is not shown, as it may have a password
+    """
+    if problem := _problem(url):
+        raise ValueError(f"the address of the webhook {problem}")
+
+
+def _problem(url: str) -> str | None:
+    if not url.startswith(("http://", "https://")):
+        return "does not begin with http:// or https://"
+    if not ADDRESS.fullmatch(url):
+        return "has characters that must be percent-encoded"
+    try:
+        parts = urllib.parse.urlsplit(url)
+        names_port = parts.port != 0
+    except ValueError:
+        return "has no valid host or port"
+    if "@" in parts.netloc:
+        return "may not have a user or a password"
+    return None if parts.hostname and names_port else "has no valid host or port"
 
 
 def event_of(change: Json, source: str) -> Json:

@@ -517,6 +517,26 @@ def test_others_may_read_the_counts_but_not_the_cursor(
     assert modes == [0o600, 0o640]
 
 
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("https://billing:secret@there/changes", "may not have a user or a password"),
+        ("ftp://billing:secret@there/changes", "does not begin with http:// or"),
+        ("http://billing:secret @there/changes", "must be percent-encoded"),
+        ("http://billing:secret/@there/changes", "has no valid host or port"),
+        ("http://there/all changes", "must be percent-encoded"),
+        ("http://there/änderungen", "must be percent-encoded"),
+        ("http:///changes", "has no valid host or port"),
+        ("http://there:0/changes", "has no valid host or port"),
+        ("there/changes", "does not begin with http:// or https://"),
+    ],
+)
+def test_an_address_that_nothing_can_be_posted_to(url: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint) as caught:
+        target.Webhook(url, lambda: "here")
+    assert "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}"])
 def test_a_file_with_something_else_is_not_a_state(
     tmp_path: Path, content: str
