@@ -112,6 +112,22 @@ def parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
     return wary
 
 
+def parser_with(**members: type) -> Callable[[Json], Json]:
+    """Return a parser of objects that have at least these members, of these types.
+
+    That is enough of a document of the ledger API to know that it is one.
+    """
+
+    @parser
+    def parse(document: Json) -> Json:
+        for name, kind in members.items():
+            if not isinstance(document[name], kind):
+                raise TypeError(name)
+        return document
+
+    return parse
+
+
 @parser
 def parse_provider(document: Json) -> Provider:
     """Return a resource provider."""

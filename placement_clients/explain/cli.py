@@ -8,6 +8,7 @@ from functools import partial
 from typing import NoReturn
 from urllib.parse import quote
 
+from placement_clients import record
 from placement_clients.client import BadRequest, Client, Json, NotFound
 from placement_clients.explain import drawing, history
 from placement_clients.option import parser_of, placement_of
@@ -18,6 +19,15 @@ from placement_foundation.serving.terminal import visible
 PROGRAM = "placement-explain"
 SERVES, NONE_SERVES, BAD_QUERY = range(3)
 VERSION = "latest"
+# The documents of the ledger API that are asked for.
+PARSERS: Mapping[str, Callable[[Json], Json]] = {
+    "explanation": record.parser_with(
+        summary=str, serves=int, hosts=int, complete=bool, constraints=list
+    ),
+    "capacity": record.parser_with(total=int, exact=bool, hosts=list),
+    "fleet": record.parser_with(providers=list),
+    "history": record.parser_with(history=list),
+}
 
 USAGE = """\
 placement-explain QUERY [--host NAME] [--holders] [options]
@@ -134,7 +144,8 @@ COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {
 def _get(placement: Client, name: str, query: str) -> Json:
     with progress.shown(PROGRAM) as report:
         report.begin("waiting for Placement")
-        return placement.get(f"/ledger/v1/{name}", version=VERSION, query=query)
+        document = placement.get(f"/ledger/v1/{name}", version=VERSION, query=query)
+    return PARSERS[name](document)
 
 
 def _divide(what: Sequence[str], refuse: Callable[[str], NoReturn]) -> tuple[str, str]:

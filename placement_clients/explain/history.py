@@ -6,7 +6,6 @@ from typing import Any
 
 from placement_clients.client import Client, Json, encode_query
 
-VERSION = "latest"
 LIMIT = 1000
 GAP = "journal.gap"
 
@@ -20,11 +19,8 @@ def filters_of(placement: Client, what: str) -> list[str]:
     if _is_uuid(what):
         listed.append({"uuid": what})
     for filters in listed:
-        found = placement.get(
-            "/resource_providers", version=VERSION, query=encode_query(filters)
-        )
-        for provider in found["resource_providers"]:
-            return [encode_query({"provider": provider["uuid"]})]
+        for provider in placement.list_providers(**filters):
+            return [encode_query({"provider": provider.uuid})]
     # A provider that was deleted is not listed, but has a history.
     kinds = ("provider", "consumer") if _is_uuid(what) else ("consumer",)
     return [encode_query({kind: what}) for kind in kinds]

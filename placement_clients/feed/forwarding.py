@@ -9,7 +9,14 @@ from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 
-from placement_clients.client import Client, Json, PlacementError, encode_query
+from placement_clients import record
+from placement_clients.client import (
+    Client,
+    Json,
+    PlacementError,
+    Unavailable,
+    encode_query,
+)
 from placement_clients.errors import may_pass
 from placement_clients.feed import state
 from placement_clients.feed.state import State
@@ -26,6 +33,10 @@ DAY = 86400.0
 # How long to rest after an answer without news that the service did not wait for: all
 # of its places to wait are taken.
 REST = 1.0, 2.0
+PARSE_PAGE = record.parser_with(changes=list, cursor=str, more=bool)
+PARSE_CHANGE = record.parser_with(
+    id=str, type=str, time=str, subject=object, cursor=str
+)
 # The token, the password or the roles are wrong.
 NOT_ALLOWED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
@@ -173,11 +184,12 @@ class Forwarder:
         attempt = 0
         while True:
             try:
-                return self._placement.get(PATH, version=VERSION, query=query)
+                document = self._placement.get(PATH, version=VERSION, query=query)
+                return _parse_page(document)
             except PlacementError as exc:
                 if exc.status == HTTPStatus.GONE:
                     raise Gone(exc.reason) from exc
-                if exc.status == HTTPStatus.NOT_FOUND or not may_pass(exc.status):
+                if exc.status == HTTPStatus.NOT_FOUND or not _may_pass(exc):
                     raise
                 if once and exc.status in NOT_ALLOWED:
                     raise
@@ -218,3 +230,18 @@ class Forwarder:
         if self._wishes.metrics:
             # The textfile collector runs as another user.
             state.write(self._wishes.metrics, self.counts.render(), is_public=True)
+
+
+def _parse_page(document: Json) -> Json:
+    page = PARSE_PAGE(document)
+    for change in page["changes"]:
+        PARSE_CHANGE(change)
+    return page
+
+
+def _may_pass(exc: PlacementError) -> bool:
+    """Return whether the page may come another time.
+
+    So it may after a page of a proxy, even if that is a success.
+    """
+    return isinstance(exc, Unavailable) or may_pass(exc.status)

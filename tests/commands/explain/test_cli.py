@@ -195,6 +195,26 @@ def test_who_cannot_answer_does_not_refuse(
     assert "Placement could not be reached: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("body", [b"{}", b"[]", b'{"serves": 0, "history": null}'])
+@pytest.mark.parametrize(
+    "arguments", [[SERVED], ["capacity", SERVED], ["fleet"], ["history", "compute1"]]
+)
+def test_an_answer_that_is_not_from_placement_is_none(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], body: bytes
+) -> None:
+    def elsewhere(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> "Iterable[bytes]":
+        start_response("200 OK", [])
+        if environment["PATH_INFO"] == "/resource_providers":
+            return [b'{"resource_providers": []}']
+        return [body]
+
+    with serving(elsewhere) as served:
+        assert cli.main([*arguments, "--url", served.url]) == NO_ANSWER
+    assert "the answer is not from Placement" in capsys.readouterr().err
+
+
 def on_terminal(url: str, **environment: str) -> str:
     """Return what the program prints on a terminal of 100 columns."""
     arguments: list[str | Path] = [PROGRAM, picture.QUERY, "--url", url]

@@ -16,11 +16,11 @@ import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from placement_clients import access
+from placement_clients import access, client
 from placement_clients.client import Client as Placement
 from placement_clients.errors import Forbidden, PlacementError, Unauthorized
 from placement_clients.feed import cli, signature, target
@@ -28,7 +28,12 @@ from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Away, Refused
 from tests.client import Client, new_uuid, wants
-from tests.serving import Served
+from tests.serving import Served, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 KILLS = 10
@@ -179,6 +184,44 @@ def test_the_service_waits_for_less_time_than_the_answer_may_take(
     with pytest.raises(LetIn):
         forward.run()
     assert queries[0].endswith(f"&wait={wait}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>",
+        b"",
+        b"{}",
+        b"[]",
+        b'{"changes": [{}], "cursor": "1", "more": false}',
+    ],
+)
+def test_a_page_that_is_not_from_placement_is_asked_for_again(
+    application: "WSGIApplication",
+    provider: tuple[Client, str],
+    receiver: Receiver,
+    tmp_path: Path,
+    body: bytes,
+) -> None:
+    strange = [body] * 2
+
+    def behind_a_proxy(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> "Iterable[bytes]":
+        if not strange:
+            return application(environ, start_response)
+        start_response("200 OK", [])
+        return [strange.pop()]
+
+    with serving(behind_a_proxy) as served:
+        placement = client.from_environment(url=served.url, token="admin")
+        forward, pauses = forwarder(placement, receiver, tmp_path / "state")
+        forward.run(once=True)
+        assert (len(pauses), strange) == (2, [])
+        consumer = claim(provider)
+        strange.append(body)
+        forward.run(once=True)
+    assert [each["subject"] for each in receiver.events] == [consumer]
 
 
 def test_a_pause_is_neither_none_nor_longer_than_a_day(
