@@ -153,7 +153,8 @@ def _divide(what: Sequence[str], refuse: Callable[[str], NoReturn]) -> tuple[str
     command, *queries = what if what[0] in COMMANDS else ("explain", *what)
     if len(queries) > 1:
         refuse(f"only one query is possible: {' '.join(queries[1:])}")
-    if not queries and command != "fleet":
+    # An empty one, as of a shell's unset variable, would mean any provider.
+    if not any(queries) and command != "fleet":
         refuse("a query is needed")
     return command, "".join(queries)
 

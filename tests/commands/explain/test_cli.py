@@ -147,7 +147,9 @@ def test_a_bad_query_is_reported(
     assert complaint in err
 
 
-@pytest.mark.parametrize("arguments", [["capacity"], ["a=1", "b=2"], []])
+@pytest.mark.parametrize(
+    "arguments", [["capacity"], ["a=1", "b=2"], [], ["history", ""]]
+)
 def test_a_bad_command_is_reported(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
