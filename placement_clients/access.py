@@ -115,7 +115,8 @@ def from_environment(
 ) -> Access:
     """Return the access that the ``OS_*`` variables of a terminal describe.
 
-    They are those of the ``openstack`` command line. A given URL is used instead of
+    They are those of the ``openstack`` command line, but for ``OS_CLOUD``: no
+    ``clouds.yaml`` is read, as that needs openstacksdk. A given URL is used instead of
     theirs, and a given token is sent as it is, without asking Keystone for another.
 
     :raises Misconfigured: something that is needed is missing
@@ -165,5 +166,5 @@ def _auth_type(given: Mapping[str, str], url: str | None) -> str:
         return "admin_token" if "OS_TOKEN" in given else "none"
     raise Misconfigured(
         "the URL of Placement is not known: give it, or set the OS_* variables "
-        "of the openstack command line"
+        "of the openstack command line, but for OS_CLOUD: clouds.yaml is not read"
     )

@@ -36,7 +36,8 @@ def way() -> argparse.ArgumentParser:
     group = parser.add_argument_group(
         "where Placement is",
         "Without any of these, the OS_* variables of the openstack command line say "
-        "how to reach it: OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and so on.",
+        "how to reach it: OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and so on. "
+        "clouds.yaml (OS_CLOUD) is not read.",
     )
     group.add_argument("--url", help="URL of Placement, such as http://127.0.0.1:8778")
     group.add_argument(

@@ -377,6 +377,7 @@ def test_a_token_from_the_environment(service: Served) -> None:
     [
         ({}, "the URL of Placement is not known"),
         ({"OS_TOKEN": "admin"}, "the URL of Placement is not known"),
+        ({"OS_CLOUD": "mine"}, "but for OS_CLOUD: clouds.yaml is not read"),
         ({"OS_AUTH_TYPE": "admin_token", "OS_TOKEN": "a"}, "no URL of Placement"),
         ({"OS_AUTH_TYPE": "riddle", "OS_ENDPOINT": "http://a"}, "riddle"),
         ({"OS_AUTH_TYPE": "password"}, "auth_url"),
