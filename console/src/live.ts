@@ -106,8 +106,10 @@ async function take({ changes, cursor }: Page, signal: AbortSignal): Promise<voi
   const begun = performance.now();
   const roots = new Set(changes.flatMap(({ root, roots = [] }) => (root ? [root, ...roots] : roots)));
   const isGlobal = changes.some(({ type }) => type === "journal.gap" || type === "resource_class.renamed");
-  if (isGlobal || roots.size > MANY) await refresh();
-  else await patchTrees(roots, cursor, signal);
+  if (isGlobal || roots.size > MANY) {
+    await refresh();
+    if (store.value.failure) await rest(REST, signal);
+  } else await patchTrees(roots, cursor, signal);
   if (signal.aborted) return;
   // Where much changes, most of the time is the reader's.
   await rest(Math.max(SETTLE, 5 * (performance.now() - begun)), signal);
@@ -136,14 +138,14 @@ function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Return what changes every minute, for what the feed does not tell, and whenever everything was read again. */
+/** Return what changes every minute, for what the feed does not tell, and whenever a person has everything read again. */
 export function useMinutes(): string {
-  const { refreshes } = useSource(store);
+  const { wishes } = useSource(store);
   const [minutes, setMinutes] = useState(0);
   useEffect(() => {
     const pass = () => document.hidden || live.value.paused || setMinutes((before) => before + 1);
     const timer = setInterval(pass, MINUTE);
     return () => clearInterval(timer);
   }, []);
-  return `${refreshes} ${minutes}`;
+  return `${wishes} ${minutes}`;
 }

@@ -1,13 +1,15 @@
 // What `/metrics` reported over the last minutes, and as means over the last day. It is kept
 // in the browser: after a reload, the service's own counters tell what happened meanwhile.
 
-import { ask, type Failure } from "./api.ts";
+import { ask, wrap, type Failure } from "./api.ts";
 import { parse, type Reading } from "./metrics.ts";
 import { evaluate, reduce } from "./panel.ts";
 import { keyOf } from "./root.ts";
 import { Source } from "./source.ts";
 
 export const EVERY_SECONDS = 5;
+// How long one reading may take: the next one waits for it.
+const LONGEST_SECONDS = 30;
 const SHOWN = 10 * 60_000;
 const SLOT = 5 * 60_000;
 const SLOTS = 25 * 3_600_000;
@@ -63,13 +65,13 @@ function keep(): void {
 async function take(): Promise<void> {
   if (isReading) return;
   isReading = true;
-  const at = Date.now();
   try {
-    const text = await (await ask("metrics", { accept: "text/plain" })).text();
-    readings.change({ ...taken(readings.value, reduce({ at, samples: parse(text) })), failure: null });
+    const signal = AbortSignal.timeout(LONGEST_SECONDS * 1000);
+    const text = await (await ask("metrics", { accept: "text/plain", signal })).text();
+    readings.change({ ...taken(readings.value, reduce({ at: Date.now(), samples: parse(text) })), failure: null });
     keep();
   } catch (failure) {
-    readings.change({ failure: failure as Failure });
+    readings.change({ failure: wrap(failure, "metrics") });
   }
   isReading = false;
 }

@@ -17,8 +17,9 @@ export interface Store {
   parts: ReadonlySet<Part>;
   /** Where the feed of changes goes on after the fleet; null if there is none. */
   cursor: string | null;
-  /** How many times everything has been read. */
+  /** How many times everything has been read, and how many times a person wanted that. */
   refreshes: number;
+  wishes: number;
   /** When hosts were last seen to have changed, by UUID of the root. */
   changed: ReadonlyMap<string, Date>;
 }
@@ -27,7 +28,7 @@ export interface Store {
 const STEP = 1000;
 const FIRST_PICTURE = 5000;
 
-const EMPTY: Store = { fleet: null, reading: null, failure: null, parts: new Set(), cursor: null, refreshes: 0, changed: new Map() };
+const EMPTY: Store = { fleet: null, reading: null, failure: null, parts: new Set(), cursor: null, refreshes: 0, wishes: 0, changed: new Map() };
 // How long a change is marked.
 const MARKED_SECONDS = 60;
 
@@ -80,6 +81,12 @@ export function refresh(): Promise<void> {
       changed: mark(changed, moment),
     });
   });
+}
+
+/** Read everything again because a person wants it. */
+export function readAgain(): void {
+  store.change({ wishes: store.value.wishes + 1 });
+  void refresh();
 }
 
 function copy({ providers }: Fleet, moment: Date): Fleet {

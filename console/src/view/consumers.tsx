@@ -308,9 +308,10 @@ function ConsumerView({ uuid }: { uuid: string }) {
   const { fleet } = useFleet();
   useSource(names);
   const project = found?.project_id;
-  const leases = useLeases((): Record<string, string> => (project ? { project_id: project } : {}), project ?? "", found).answer;
+  const filters = project ? { project_id: project } : null;
+  const leases = useLeases(filters && (() => filters), project ?? "", found?.consumer_generation).answer;
   const lease = leases?.found.find(({ consumer }) => consumer === uuid);
-  if (failure && !found) return <Failed failure={failure} retry={again} />;
+  if (failure && (failure.rule || !found)) return <Failed failure={failure} retry={again} />;
   if (!found) return <Loading what="the consumer" />;
   const rows = Object.entries(found.allocations);
   if (!rows.length) return <NoConsumer uuid={uuid} again={again} />;

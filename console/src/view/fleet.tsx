@@ -7,6 +7,7 @@ import { arrange, type Block } from "../arrange.ts";
 import type { Listing } from "../export.ts";
 import { parseFind, save, saved } from "../find.ts";
 import type { Fleet, Host, Sum } from "../fleet.ts";
+import { live } from "../live.ts";
 import { idOf, names } from "../name.ts";
 import { address, change, go, type Place } from "../route.ts";
 import { KINDS, makeScale, type Kind, type Scale } from "../scale.ts";
@@ -125,9 +126,10 @@ const REST = 5_000;
 interface Fits {
   counts: Map<string, number>;
   complete: boolean;
-  /** The moment of the fleet that was counted, and how many times another had been. */
-  of: Date;
+  /** The fleet that was counted, how many times another had been, and how long it took. */
+  of: Fleet["providers"];
   times: number;
+  took: number;
 }
 
 /** How many times a question fits, by host; counted again when the fleet has changed. */
@@ -135,15 +137,21 @@ function useFits(question: string, fleet: Fleet | null): Reading<Fits> {
   const [times, setTimes] = useState(0);
   const path = `ledger/v1/capacity?${question}&most_hosts=1000000&seconds=${LONGEST}`;
   const count = async (signal: AbortSignal) => {
+    const begun = performance.now();
     const { hosts, complete } = await get<Capacity>(path, { signal });
-    return { counts: new Map(hosts.map(({ uuid, count }) => [uuid, count])), complete, of: fleet!.moment, times };
+    const counts = new Map(hosts.map(({ uuid, count }) => [uuid, count]));
+    return { counts, complete, of: fleet!.providers, times, took: performance.now() - begun };
   };
   const reading = useReading(path, question && fleet && !fleet.isPartial ? count : null, times);
   const { answer, failure } = reading;
-  const isOld = answer !== null && answer.of < fleet!.moment && (answer.times === times || failure !== null);
+  const isRefused = failure !== null && failure.status >= 400 && failure.status < 500;
+  const isOld = answer !== null && answer.of !== fleet!.providers && !isRefused && (answer.times === times || failure !== null);
   useEffect(() => {
-    const timer = isOld ? setTimeout(() => setTimes(times + 1), REST) : 0;
-    return () => clearTimeout(timer);
+    if (!isOld) return;
+    const pass = () => document.hidden || live.value.paused || setTimes(times + 1);
+    // Most of the time of the service is left to others.
+    const timer = setInterval(pass, Math.max(REST, 5 * answer.took));
+    return () => clearInterval(timer);
   }, [isOld, failure]);
   return reading;
 }

@@ -6,9 +6,10 @@ import { useSource } from "../source.ts";
 import { useReading, type Reading } from "./reading.tsx";
 
 /** Read leases; there are none for those who may not see them. */
-export function useLeases(filters: () => Record<string, string>, question: string, times: unknown): Reading<Leases> {
+export function useLeases(filters: (() => Record<string, string>) | null, question: string, times: unknown): Reading<Leases> {
   const isDenied = useSource(session).denied.has(RULE);
-  return useReading(`ledger/v1/leases ${question}`, isDenied ? null : (signal) => readLeases(filters(), signal), times);
+  const read = isDenied || !filters ? null : (signal: AbortSignal) => readLeases(filters(), signal);
+  return useReading(`ledger/v1/leases ${question}`, read, times);
 }
 
 export function Until({ time }: { time: string }) {

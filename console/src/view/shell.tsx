@@ -9,7 +9,7 @@ import { goOn, stop } from "../poll.ts";
 import { address, go, leftBehind, usePlace, type Place } from "../route.ts";
 import { begin, isOpen, session, signOut } from "../session.ts";
 import { useSource } from "../source.ts";
-import { forget, readNames, refresh, store, unmark } from "../store.ts";
+import { forget, readAgain, readNames, store, unmark } from "../store.ts";
 import { dashed, plural } from "../unit.ts";
 import { AskView } from "./ask.tsx";
 import { Boundary } from "./boundary.tsx";
@@ -167,7 +167,7 @@ function Header({ place }: { place: Place }) {
       const view = VIEWS.find(([, , key]) => key === event.key);
       if (event.key === "/") search.current?.focus();
       else if (event.key === "?") help.current?.showModal();
-      else if (event.key === "r") void refresh();
+      else if (event.key === "r") readAgain();
       else if (view) go(address(view[0]));
       else return;
       event.preventDefault();
@@ -207,8 +207,7 @@ function Header({ place }: { place: Place }) {
 function Stale() {
   const { fleet, failure, reading } = useSource(store);
   if (!fleet || !failure) return null;
-  const again = () => void refresh();
-  return <Old what="the fleet" moment={fleet.moment} failure={failure} again={again} disabled={reading !== null} />;
+  return <Old what="the fleet" moment={fleet.moment} failure={failure} again={readAgain} disabled={reading !== null} />;
 }
 
 /** When the fleet that is shown was read, and buttons to follow it or not, and to read it again. */
@@ -234,7 +233,7 @@ function Moment() {
       <button type="button" class="small" aria-pressed={paused} onClick={() => setPaused(!paused)}>
         Pause
       </button>
-      <button type="button" class="small" onClick={() => void refresh()} disabled={reading !== null}>
+      <button type="button" class="small" onClick={readAgain} disabled={reading !== null}>
         Refresh
       </button>
     </span>
