@@ -116,7 +116,8 @@ def complain(program: str, lines: Iterable[str]) -> None:
 
     They come after what was printed before, even if both go to one place.
     """
-    sys.stdout.flush()
+    if sys.stdout:
+        sys.stdout.flush()
     for line in lines:
         # A sentence of the service may have several lines.
         shown = "\n".join(visible(part) for part in line.split("\n"))

@@ -92,6 +92,17 @@ def free_ports(count: int) -> list[int]:
     return sorted(found)
 
 
+@contextmanager
+def without_reader() -> Iterator[int]:
+    """Give a pipe that nobody reads."""
+    end, pipe = os.pipe()
+    os.close(end)
+    try:
+        yield pipe
+    finally:
+        os.close(pipe)
+
+
 def read_until(lines: Iterable[str], *words: str) -> str:
     """Read lines until one has all of these words, and return that one."""
     for line in lines:

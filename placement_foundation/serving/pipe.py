@@ -18,6 +18,11 @@ def dropping_the_rest(*, ends_with_reader: bool = False) -> Iterator[None]:
     :param ends_with_reader: whether the body ends then
     :raises Unwritable: something else is wrong with standard output
     """
+    if sys.stdout is None:
+        # It was closed before the program began.
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            yield
+        return
     output = _Output(sys.stdout, ends_with_reader)
     with (
         contextlib.suppress(BrokenPipeError),

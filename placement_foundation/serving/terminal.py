@@ -13,6 +13,8 @@ def visible(text: str) -> str:
 
 def agrees(question: str) -> bool:
     """Ask a person; what is printed to a pipe is not mixed with the question."""
+    # What the question is about comes first.
+    sys.stdout.flush()
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -57,11 +57,11 @@ def list_nodes(asked: argparse.Namespace) -> int:
     try:
         way = access.from_environment(url=asked.url, token=asked.token)
         nodes = BareMetal(way, listing.COLUMNS).list_nodes()
-    except (Misconfigured, Unreadable) as exc:
+        with pipe.dropping_the_rest():
+            output.show_table(listing.COLUMNS, listing.rows(nodes, wanted))
+    except (Misconfigured, Unreadable, pipe.Unwritable) as exc:
         command.complain(PROGRAM.name, exc)
         return 1
-    with pipe.dropping_the_rest():
-        output.show_table(listing.COLUMNS, listing.rows(nodes, wanted))
     return 0
 
 

@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--placement-token",
         metavar="TOKEN",
-        help="token to send to Placement ([placement])",
+        help="token to send to the Placement at that URL ([placement])",
     )
     parser.add_argument(
         "--config-file",
@@ -133,15 +133,10 @@ def _way(
 ) -> Access:
     """Return the access to a service: to a given URL, or as configured.
 
-    :raises ValueError: there is a token, but it is not known where to send it
+    :raises ValueError: there is a token, but not where to send it
     """
     if token and not url:
-        url = config[group].endpoint_override
-        if not url:
-            raise ValueError(
-                f"--{group}-token needs --{group}-url, or endpoint_override in "
-                f"[{group}]"
-            )
+        raise ValueError(f"--{group}-token needs --{group}-url")
     if url:
         return access.from_environment({}, url=url, token=token)
     return access.from_config(config, group, conf.SERVICES[group])

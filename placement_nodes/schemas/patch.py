@@ -82,8 +82,8 @@ BODY = ByVersion(
 def apply(document: dict[str, Json], operations: Sequence[dict[str, Any]]) -> Json:
     """Return a document with a patch applied.
 
-    :raises BadRequest: the patch does not apply, or makes the document too large to
-        store
+    :raises BadRequest: the patch does not apply, copies too much, or nests it too
+        deeply
     """
     # Once, and not for each operation: others wait for the lock of the node.
     document = copy.deepcopy(document)
@@ -107,6 +107,9 @@ def _size_of_copy(document: Json, operation: Mapping[str, Any]) -> int:
     :raises BadRequest: it is nested too deeply there
     """
     value = jsonpointer.resolve_pointer(document, operation.get("from", ""), None)
+    if isinstance(value, jsonpointer.EndOfList):
+        # Nothing is there: the operation fails.
+        value = None
     for _ in operation["path"].split("/", DEEPEST)[2:]:
         value = [value]
     return check_size({"": value})
@@ -119,6 +122,6 @@ def _check_copied(characters: int) -> None:
     """
     if characters > MOST_CHARACTERS:
         raise errors.BadRequest(
-            "The node is too large: the patch copies more than "
+            "The patch is too large: it copies more than "
             f"{MOST_CHARACTERS} characters of JSON."
         )

@@ -43,6 +43,10 @@ class Tally:
         )
 
 
+# Works on a node, and returns whether it has asked Placement.
+Task = Callable[[Tally], bool]
+
+
 class Silence:
     """Whether Placement has not answered for several nodes in a row."""
 
@@ -115,7 +119,7 @@ class Agent:
         """
         node = self._nodes.find_node(ident)
         self._heard("nodes")
-        uuid = _uuid({"uuid": ident})
+        uuid = plan.spelled(ident)
         if node is None and uuid in self._memory.providers:
             # Ironic finds a node only in the spelling that it keeps.
             nodes = self._nodes.list_nodes()
@@ -158,19 +162,17 @@ class Agent:
         else:
             self._heard("placement")
 
-    def _work(
-        self, tasks: Sequence[tuple[str, Callable[[Tally], None]]], tally: Tally
-    ) -> None:
+    def _work(self, tasks: Sequence[tuple[str, Task]], tally: Tally) -> None:
         """Do tasks, some at a time; a failure of one does not stop the others.
 
         It stops only if Placement does not answer at all.
         """
         silence = Silence()
         tasks = sorted(tasks, key=lambda named: named[0] in self._unanswered)
-        self._unanswered = set()
+        self._unanswered &= {uuid for uuid, _ in tasks}
         untried: set[str] = set()
 
-        def work(named: tuple[str, Callable[[Tally], None]]) -> None:
+        def work(named: tuple[str, Task]) -> None:
             uuid, task = named
             if self._stopped():
                 untried.add(uuid)
@@ -179,7 +181,9 @@ class Agent:
                 tally.unanswered.add(uuid)
                 tally.failed.add(uuid)
             else:
-                silence.note(self._attempt(uuid, task, tally))
+                answered = self._attempt(uuid, task, tally)
+                if answered is not None:
+                    silence.note(answered)
 
         with futures.ThreadPoolExecutor(self._parallel) as threads:
             # Each result is asked for, so that no error is lost.
@@ -193,34 +197,39 @@ class Agent:
                 len(tally.unanswered),
             )
 
-    def _attempt(self, uuid: str, task: Callable[[Tally], None], tally: Tally) -> bool:
-        """Do a task, and return whether Placement answered."""
+    def _attempt(self, uuid: str, task: Task, tally: Tally) -> bool | None:
+        """Do a task, and return whether Placement answered; None if it is not known."""
         try:
-            task(tally)
+            is_asked = task(tally)
         except errors.Unavailable as exc:
             self._unanswered.add(uuid)
             tally.unanswered.add(uuid)
             _blame(uuid, f"Placement cannot be reached: {exc}", tally)
             return False
         except errors.PlacementError as exc:
-            self._heard("placement")
+            is_asked = True
             _blame(uuid, str(exc), tally)
         except (Unreadable, Unusable) as exc:
+            is_asked = False
             _blame(uuid, str(exc), tally)
         except Exception:
             # A fault of one node must not affect the others.
+            is_asked = False
             LOG.exception("%s: the agent failed", uuid)
             tally.failed.add(uuid)
-        else:
-            self._heard("placement")
+        if not is_asked:
+            return None
+        self._heard("placement")
+        self._unanswered.discard(uuid)
         return True
 
-    def _synchronise(self, wanted: Wanted, tally: Tally) -> None:
+    def _synchronise(self, wanted: Wanted, tally: Tally) -> bool:
         faults = self._placement.retry_lost_races(partial(self._once, wanted, tally))
         for fault in faults:
             _blame(wanted.uuid, fault, tally)
         if not faults and wanted.uuid not in tally.left_out:
             tally.synchronised.add(wanted.uuid)
+        return True
 
     def _once(self, wanted: Wanted, tally: Tally) -> list[str]:
         """Compare a node with its provider, make the changes, and report faults.
@@ -254,19 +263,20 @@ class Agent:
                     self._done.add(step.text)
         return faults
 
-    def _remove(self, uuid: str, tally: Tally) -> None:
+    def _remove(self, uuid: str, tally: Tally) -> bool:
         if self._nodes.find_node(uuid) is not None:
             # It has been enrolled since the list was read.
-            return
+            return False
         self._say(f"{uuid}: the node is gone, delete the provider")
         if self._dry:
-            return
+            return False
         try:
             self._placement.delete_provider(uuid)
         except errors.NotFound:
             LOG.debug("the provider %s is gone already", uuid)
         self._memory.forget(uuid)
         tally.removed.add(uuid)
+        return True
 
 
 def _wanted(
@@ -292,12 +302,8 @@ def _wanted(
 
 
 def _uuid(node: Mapping[str, Any]) -> str:
-    """Return the UUID of a node, as text of any kind if it is none."""
-    uuid = node.get("uuid")
-    try:
-        return plan.canonical_uuid(uuid)
-    except ValueError:
-        return str(uuid)
+    """Return the UUID of a node, or what is in its place."""
+    return plan.spelled(str(node.get("uuid")))
 
 
 def _blame(uuid: str, what: str, tally: Tally) -> None:

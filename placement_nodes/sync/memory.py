@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from placement_nodes.sync import plan
+
 VERSION = 1
 
 
@@ -70,7 +72,8 @@ def _read(path: Path) -> frozenset[str]:
         document = json.loads(path.read_text())
         if document["version"] != VERSION:
             raise Unusable(f"{path} was written by a newer agent")
-        return frozenset(document["providers"])
+        # Earlier releases kept the spelling of Ironic.
+        return frozenset(map(plan.spelled, document["providers"]))
     except FileNotFoundError:
         return frozenset()
     except (OSError, ValueError) as exc:

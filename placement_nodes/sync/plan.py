@@ -103,6 +103,14 @@ def canonical_uuid(text: object) -> str:
     return str(UUID(str(text)))
 
 
+def spelled(text: str) -> str:
+    """Return a UUID as Placement has it, and anything else as it is."""
+    try:
+        return canonical_uuid(text)
+    except ValueError:
+        return text
+
+
 def class_name(resource_class: str) -> str:
     """Return the name of a node's resource class in Placement."""
     return CUSTOM_PREFIX + re.sub("[^0-9A-Za-z]+", "_", resource_class).upper()

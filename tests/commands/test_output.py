@@ -1,12 +1,15 @@
 """Commands whose reader leaves, whose disk is full, or whose terminal is old."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import IO
 
 import pytest
+
+from tests import programs
 
 PROGRAM = """
 import sys
@@ -27,29 +30,38 @@ NO_ANSWER = 3
 def run(
     *arguments: str, output: int | IO[str], errors: int = subprocess.PIPE
 ) -> tuple[int, str]:
-    """Return the exit status and the errors of a program whose reader leaves."""
-    with subprocess.Popen(
+    """Return the exit status and the errors of a program."""
+    done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments],
         stdout=output,
         stderr=errors,
         text=True,
-    ) as process:
-        if process.stdout:
-            process.stdout.close()
-        told = process.stderr.read() if process.stderr else ""
-    return process.returncode, told
+        check=False,
+    )
+    return done.returncode, done.stderr or ""
 
 
 def test_work_goes_on_without_a_reader() -> None:
-    assert run(output=subprocess.PIPE) == (7, "program: done\n")
+    with programs.without_reader() as pipe:
+        assert run(output=pipe) == (7, "program: done\n")
 
 
 def test_work_goes_on_without_a_reader_of_errors() -> None:
-    assert run(output=subprocess.PIPE, errors=subprocess.STDOUT) == (7, "")
+    with programs.without_reader() as pipe:
+        assert run(output=pipe, errors=subprocess.STDOUT) == (7, "")
 
 
 def test_a_feed_ends_with_its_reader() -> None:
-    assert run("feed", output=subprocess.PIPE) == (0, "")
+    with programs.without_reader() as pipe:
+        assert run("feed", output=pipe) == (0, "")
+
+
+def test_work_goes_on_if_standard_output_was_closed_before(tmp_path: Path) -> None:
+    closed = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(PROGRAM)} >&-"
+    done = subprocess.run(
+        ["/bin/sh", "-c", closed], stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (7, "program: done\n")
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has a disk that is full")

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import os
 import re
 import subprocess
 import sys
@@ -150,9 +149,7 @@ def test_the_work_goes_on_if_nothing_can_be_printed(
         if reader == "has no room":
             output: Any = stack.enter_context(Path("/dev/full").open("w"))
         else:
-            end, output = os.pipe()
-            os.close(end)
-            stack.callback(os.close, output)
+            output = stack.enter_context(programs.without_reader())
         done = subprocess.run(
             [sys.executable, "-m", SYNC, "--once", *urls],
             stdout=output,
@@ -173,19 +170,31 @@ def test_a_list_may_be_read_in_part(world: World, home: Path) -> None:
     world.enrol("n1")
     url = world.nodes_service.url
     arguments = [sys.executable, "-m", SERVE, "list", "--url", url, "--token", "admin"]
-    end, output = os.pipe()
-    os.close(end)
-    done = subprocess.run(
-        arguments,
-        stdout=output,
-        stderr=subprocess.PIPE,
-        env=programs.environment(home),
-        text=True,
-        timeout=60,
-        check=False,
+    with programs.without_reader() as output:
+        done = subprocess.run(
+            arguments,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            env=programs.environment(home),
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            arguments,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=programs.environment(home),
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "placement-nodes: standard output: No space left on device\n"
     )
-    os.close(output)
-    assert done.stderr == ""
 
 
 class Slow(io.StringIO):
@@ -265,8 +274,6 @@ def test_the_agent_is_configured_by_a_file(world: World, home: Path) -> None:
     assert run("--config-file", str(file)) == 0
     assert world.placement.get_provider(uuid).uuid == uuid
     assert json.loads((home / "mine").read_text())["providers"] == [uuid]
-    # A token is for the Placement of the file, unless it is told another one.
-    assert run("--config-file", str(file), "--placement-token", "nobody") == 1
 
 
 def test_the_agent_runs_until_it_is_stopped(world: World, home: Path) -> None:

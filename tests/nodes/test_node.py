@@ -263,7 +263,13 @@ def test_a_patch_cannot_make_a_node_too_large(nodes: Caller) -> None:
         {"op": "copy", "from": "/extra", "path": f"/extra/{name}"} for name in "bc"
     ]
     answer = nodes.patch("n1", *double * 20)
+    assert (answer.status, "The patch is too large" in answer.fault) == (400, True)
+    large = {"op": "add", "path": "/extra/b", "value": "x" * (1 << 20)}
+    answer = nodes.patch("n1", large)
     assert (answer.status, "The node is too large" in answer.fault) == (400, True)
+    nodes.change("n1", extra={"a": [1]})
+    end = {"op": "copy", "from": "/extra/a/-", "path": "/extra/b"}
+    assert nodes.patch("n1", end).status == 400
     deep = {"op": "move", "from": "/extra", "path": "/properties/a"}
     deeper: list[dict[str, Any]] = [
         {"op": "add", "path": "/extra", "value": {}},

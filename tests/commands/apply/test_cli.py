@@ -16,7 +16,7 @@ from placement.objects import note
 from placement_clients.apply import cli
 from placement_foundation.database.storage import Database
 from placement_foundation.errors import DatabaseUnavailable
-from tests import terminal
+from tests import programs, terminal
 from tests.client import Client, new_uuid
 from tests.property import declaring
 from tests.serving import Between, Served, serving, without_ledger
@@ -228,10 +228,9 @@ def test_a_plan_has_its_status_without_a_reader(desk: Desk) -> None:
     desk.file.write_text(FLEET)
     arguments = ["plan", str(desk.file), "--url", desk.url, "--token", "admin"]
     program = [str(PROGRAM), *arguments]
-    with subprocess.Popen(program, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        process.stdout.close()
-    assert process.returncode == cli.SOMETHING
+    with programs.without_reader() as pipe:
+        done = subprocess.run(program, stdout=pipe, check=False)
+    assert done.returncode == cli.SOMETHING
 
 
 def test_a_conflict_names_the_other_owner(desk: Desk) -> None:

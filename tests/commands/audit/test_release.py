@@ -13,7 +13,7 @@ import pytest
 
 from placement_clients.audit import cli
 from placement_foundation.database.storage import Database
-from tests import terminal
+from tests import programs, terminal
 from tests.client import Client, new_uuid, wants
 from tests.commands.audit.desk import Desk
 from tests.serving import Between, serving, without_ledger
@@ -301,11 +301,10 @@ def test_a_release_goes_on_without_a_reader(own_desk: Desk) -> None:
         *(*ANY_AGE, "--undo-file", str(own_desk.undo)),
         *("--url", own_desk.url, "--token", "admin"),
     ]
-    with subprocess.Popen(program, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        process.stdout.close()
+    with programs.without_reader() as pipe:
+        done = subprocess.run(program, stdout=pipe, check=False)
     # Somebody lives without a claim.
-    assert process.returncode == cli.FOUND
+    assert done.returncode == cli.FOUND
     assert [own_desk.allocations(each)["allocations"] for each in orphans] == [{}, {}]
     assert len(own_desk.undo.read_text().splitlines()) == 3
 
