@@ -8,6 +8,7 @@ CONCURRENT_UPDATE = "placement.concurrent_update"
 INVENTORY_IN_USE = "placement.inventory.inuse"
 PROVIDER_IN_USE = "placement.resource_provider.inuse"
 CANNOT_DELETE_PARENT = "placement.resource_provider.cannot_delete_parent"
+DATABASE_UNAVAILABLE = "placement.database_unavailable"
 DUPLICATE_NAME = "placement.duplicate_name"
 TABLE_UNUSABLE = "placement.table_unusable"
 
@@ -31,7 +32,7 @@ def may_pass(status: int | None) -> bool:
 
 
 # What the operating system says if there is no connection, and answers by which a
-# service says that it has done nothing.
+# service says that it has done nothing. Only if its database went away, it may have.
 NOT_CONNECTED = (ConnectionRefusedError, socket.gaierror)
 NOTHING_DONE = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
@@ -131,11 +132,12 @@ class Unavailable(PlacementError):
     def may_have_succeeded(self) -> bool:
         """Whether the request may have been carried out, and only its answer lost.
 
-        Without a connection nothing was sent; 429 and 503 say that nothing was done.
+        It is false only where that is certain: a refused connection, an unknown host
+        name, 429, or a 503 for another reason than the database.
         """
         if self.status is None:
             return not isinstance(origin_of(self), NOT_CONNECTED)
-        return self.status not in NOTHING_DONE
+        return self.status not in NOTHING_DONE or self.code == DATABASE_UNAVAILABLE
 
 
 class Timeout(Unavailable):

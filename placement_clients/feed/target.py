@@ -144,7 +144,10 @@ def _problem(url: str) -> str | None:
     if not url.startswith(("http://", "https://")):
         return "does not begin with http:// or https://"
     if not ADDRESS.fullmatch(url):
-        return "has characters that must be percent-encoded"
+        return (
+            "has characters that must be percent-encoded, or written in the form "
+            "xn-- in the name of a host"
+        )
     try:
         parts = urllib.parse.urlsplit(url)
         names_port = parts.port != 0

@@ -76,8 +76,8 @@ def boot(
         them
     :raises ServerTaken: the server has allocations already
     :raises BadInput: the request is wrong, see ``find``
-    :raises Unavailable: there is no answer. What may have been claimed all the same
-        has been given back, unless that had no answer either
+    :raises Unavailable: there is no answer. It has been tried to give back what may
+        have been claimed all the same
     """
     candidates = find(placement, request)
     if held := placement.get_allocations(server.uuid).by_provider:

@@ -5,7 +5,6 @@ other, the servers are booted one after the other; if one of them finds no host,
 the others got is given back.
 """
 
-import contextlib
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -68,7 +67,7 @@ def place(
         to another project or user
     :raises BadInput: the request is wrong; or the service cannot do what is wished
     :raises Unavailable: there is no answer, and some or all may have been booted if it
-        ``may_have_succeeded``
+        ``may_have_succeeded``; or some keep what they got
     """
     if request.problems:
         raise BadInput(request.problems)
@@ -151,8 +150,7 @@ def _one_by_one(
     """Boot one server after the other; if there is no room for one, undo it all."""
     _check_possible(wanted)
     placed: list[Placed] = []
-    with contextlib.ExitStack() as undoing:
-        undoing.callback(_undo, placement, placed)
+    try:
         if len(servers) > 1:
             placed += _list_existing(placement, servers)
         existing = {each.server for each in placed}
@@ -165,7 +163,11 @@ def _one_by_one(
             candidate = booted.candidate
             claimed = candidate.allocations, candidate.mappings
             placed.append(Placed(server.uuid, booted.host, False, *claimed))
-        undoing.pop_all()
+    except BaseException as exc:
+        kept = _undo(placement, placed)
+        if kept and isinstance(exc, Exception):
+            raise Unavailable(f"{exc}; {kept}") from exc
+        raise
     order = [server.uuid for server in servers]
     return sorted(placed, key=lambda each: order.index(each.server))
 
@@ -200,12 +202,9 @@ def _list_existing(placement: Client, servers: Iterable[Server]) -> Iterator[Pla
         yield Placed(server.uuid, host, True, allocations, {})
 
 
-def _undo(placement: Client, placed: Iterable[Placed]) -> None:
-    """Give back what servers got.
-
-    :raises Unavailable: one of them keeps it
-    """
-    failure: PlacementError | None = None
+def _undo(placement: Client, placed: Iterable[Placed]) -> str:
+    """Give back what servers got; return what could not be given back, and why."""
+    kept, why = [], ""
     for each in placed:
         if not each.existed:
             try:
@@ -213,11 +212,11 @@ def _undo(placement: Client, placed: Iterable[Placed]) -> None:
             except NotFound:
                 continue
             except PlacementError as exc:
-                failure = exc
-    if failure:
-        raise Unavailable(
-            f"what servers got could not be given back: {failure}"
-        ) from failure
+                kept.append(each.server)
+                why = str(exc)
+    if not kept:
+        return ""
+    return f"what servers {', '.join(kept)} got could not be given back: {why}"
 
 
 class _Weigher:

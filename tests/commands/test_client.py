@@ -494,6 +494,25 @@ def test_an_earlier_failure_is_not_why_no_server_answers() -> None:
         ask_twice(caller(gone))
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "may_have"),
+    [
+        (429, "", False),
+        (500, "", True),
+        (502, "", True),
+        (503, "", False),
+        (503, "placement.busy", False),
+        # The connection to the database may have been lost while it committed.
+        (503, "placement.database_unavailable", True),
+    ],
+)
+def test_what_may_have_been_done_without_an_answer(
+    status: int, code: str, may_have: bool
+) -> None:
+    error = client.Unavailable("later", status=status, code=code)
+    assert error.may_have_succeeded == may_have
+
+
 def test_the_server_may_not_understand_http() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"http://127.0.0.1:{server.getsockname()[1]}"
