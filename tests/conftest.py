@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from placement import app
@@ -18,6 +19,11 @@ from tests.serving import Served, serving
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
+
+
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -198,9 +198,10 @@ def test_a_change_is_not_completed_while_the_watch_moves_leases(
 
     monkeypatch.setattr(health, "_displaced", look_for_long)
     with ThreadPoolExecutor() as pool:
+        watching = []
 
         def run(*_: object) -> None:
-            pool.submit(health.watch, cloud.world)
+            watching.append(pool.submit(health.watch, cloud.world))
             assert looking.wait(30)
 
         monkeypatch.setattr(execution, "run", run)
@@ -208,6 +209,7 @@ def test_a_change_is_not_completed_while_the_watch_moves_leases(
         longer = Update(end=TODAY + 2 * DAY, wishes=wishes)
         change.update(cloud.world, lease, longer)
         changed.set()
+        watching[0].result()
     monkeypatch.undo()
 
     def assert_promised(host_id: int) -> None:
