@@ -1,6 +1,7 @@
 // The names that operators gave to aggregates and projects.
 
 import { Source } from "./source.ts";
+import { isUuid } from "./unit.ts";
 
 export type Named = "aggregates" | "projects";
 
@@ -23,11 +24,10 @@ export function nameOf(kind: Named, id: string): string {
   return names.value[kind].get(id) ?? "";
 }
 
-const UUID_ALONE = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
-
 /** What is meant by a name, in any case if it is that of one thing; else the text itself. */
 export function idOf(kind: Named, text: string): string {
-  const wanted = UUID_ALONE.test(text.trim()) ? text.trim().toLowerCase() : text.trim();
+  const said = text.trim();
+  const wanted = isUuid(said) ? said.toLowerCase() : said;
   const found = [...names.value[kind]].filter(([, name]) => name.toLowerCase() === wanted.toLowerCase());
   const exact = found.filter(([, name]) => name === wanted);
   const [only, ...others] = exact.length ? exact : found;

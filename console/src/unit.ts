@@ -88,6 +88,11 @@ export function short(uuid: string): string {
   return uuid.slice(0, 8);
 }
 
+/** Whether a text is a UUID, with its dashes or without. */
+export function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(text);
+}
+
 /** A UUID as it is usually written, from its 32 digits. */
 export function dashed(digits: string): string {
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");

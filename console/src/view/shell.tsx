@@ -10,7 +10,7 @@ import { address, go, leftBehind, usePlace, type Place } from "../route.ts";
 import { begin, isOpen, session, signOut } from "../session.ts";
 import { useSource } from "../source.ts";
 import { forget, readAgain, readNames, store, unmark } from "../store.ts";
-import { dashed, plural } from "../unit.ts";
+import { dashed, isUuid, plural } from "../unit.ts";
 import { AskView } from "./ask.tsx";
 import { Boundary } from "./boundary.tsx";
 import { ConsumersView } from "./consumers.tsx";
@@ -240,7 +240,6 @@ function Moment() {
   );
 }
 
-const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
 const MOST = 12;
 
 function Search({ field }: { field: { current: HTMLInputElement | null } }) {
@@ -264,7 +263,7 @@ function Search({ field }: { field: { current: HTMLInputElement | null } }) {
     else if (isName && aggregates.has(aggregate)) go(address("fleet", "", { find: `aggregate:${aggregate}` }));
     else if (exact) go(address("host", exact.uuid));
     // Only the UUIDs of providers are known; any other is a consumer's.
-    else if (UUID.test(wanted)) go(address(!fleet || fleet.isPartial || fleet.providers.has(uuid) ? "host" : "consumers", uuid));
+    else if (isUuid(wanted)) go(address(!fleet || fleet.isPartial || fleet.providers.has(uuid) ? "host" : "consumers", uuid));
     else go(address("fleet", "", { find: text.trim() }));
     setText("");
     field.current?.blur();
