@@ -226,9 +226,7 @@ def _has_room(
         min(holding.interval.start for holding in holdings),
         max(holding.interval.end for holding in holdings),
     )
-    peak = peak_use(holdings, whole, cleaning)
-    pairs = zip(peak.amounts(), capacity.amounts(), strict=True)
-    return all(used <= total for used, total in pairs)
+    return not list_short(capacity, holdings, whole, Size(), cleaning)
 
 
 def count_displaced(

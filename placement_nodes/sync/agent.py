@@ -156,11 +156,10 @@ class Agent:
             self._placement.get("/", version="1.0")
         except errors.Unavailable as exc:
             LOG.error("Placement cannot be reached: %s", exc)
+            return
         except errors.PlacementError as exc:
-            self._heard("placement")
             LOG.error("Placement: %s", exc)
-        else:
-            self._heard("placement")
+        self._heard("placement")
 
     def _work(self, tasks: Sequence[tuple[str, Task]], tally: Tally) -> None:
         """Do tasks, some at a time; a failure of one does not stop the others.
