@@ -137,7 +137,6 @@ def prepare(application: "WSGIApplication") -> None:
 
 @settings(
     max_examples=150,
-    deadline=None,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
         HealthCheck.too_slow,

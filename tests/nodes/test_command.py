@@ -150,51 +150,24 @@ def test_the_work_goes_on_if_nothing_can_be_printed(
             output: Any = stack.enter_context(Path("/dev/full").open("w"))
         else:
             output = stack.enter_context(programs.without_reader())
-        done = subprocess.run(
-            [sys.executable, "-m", SYNC, "--once", *urls],
-            stdout=output,
-            stderr=subprocess.PIPE,
-            env=programs.environment(home),
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+        code, told = programs.run_into(output, SYNC, "--once", *urls, home=home)
+    assert (code, "Traceback" in told) == (0, False)
     assert all(world.inventories(uuid) == gold() for uuid in uuids)
     # It is said once.
-    said = done.stderr.count("nothing can be printed any more")
+    said = told.count("nothing can be printed any more")
     assert said == (reader == "has no room")
 
 
 def test_a_list_may_be_read_in_part(world: World, home: Path) -> None:
     world.enrol("n1")
-    url = world.nodes_service.url
-    arguments = [sys.executable, "-m", SERVE, "list", "--url", url, "--token", "admin"]
+    arguments = ["list", "--url", world.nodes_service.url, "--token", "admin"]
     with programs.without_reader() as output:
-        done = subprocess.run(
-            arguments,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            env=programs.environment(home),
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (0, "")
+        assert programs.run_into(output, SERVE, *arguments, home=home) == (0, "")
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            arguments,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            env=programs.environment(home),
-            text=True,
-            timeout=60,
-            check=False,
+        assert programs.run_into(full, SERVE, *arguments, home=home) == (
+            1,
+            "placement-nodes: standard output: No space left on device\n",
         )
-    assert done.returncode == 1
-    assert done.stderr == (
-        "placement-nodes: standard output: No space left on device\n"
-    )
 
 
 class Slow(io.StringIO):

@@ -12,7 +12,7 @@ from tests import schemas
 from tests.property.test_any_request import CONSUMER, JUNK, NUMBERS, TEXTS, WORDS
 
 SCHEMAS = schemas.every()
-FEW = settings(max_examples=30, deadline=None, suppress_health_check=[*HealthCheck])
+FEW = settings(max_examples=30, suppress_health_check=[*HealthCheck])
 
 
 def documents(schema: Any, clean: bool) -> st.SearchStrategy[Any]:

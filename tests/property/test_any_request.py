@@ -265,7 +265,6 @@ def prepare(application: "WSGIApplication") -> None:
 
 @settings(
     max_examples=300,
-    deadline=None,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
         HealthCheck.too_slow,

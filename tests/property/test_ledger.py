@@ -351,7 +351,6 @@ def test_the_service_keeps_the_same_ledger_as_the_model(
         settings=hypothesis.settings(
             max_examples=15,
             stateful_step_count=25,
-            deadline=None,
             suppress_health_check=list(hypothesis.HealthCheck),
         ),
     )

@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement import errors
@@ -48,7 +48,6 @@ def told(consumer: Consumer, used: dict[str, dict[str, int]], view: View) -> Any
     return wire.render_consumer(shares, view)
 
 
-@settings(deadline=None)
 @given(
     consumer=consumers, used=amounts, version=versions.filter(lambda v: v >= (1, 12))
 )
@@ -69,7 +68,6 @@ def test_an_answer_is_a_valid_request(
     assert claim.consumer.type == (consumer.type if version >= (1, 38) else None)
 
 
-@settings(deadline=None)
 @given(
     consumer=consumers, used=amounts, version=versions.filter(lambda v: v >= (1, 13))
 )
@@ -85,7 +83,6 @@ def test_answers_make_a_valid_request_for_several(
     assert claim.amounts == used
 
 
-@settings(deadline=None)
 @given(used=amounts)
 def test_before_1_12_answers_and_requests_differ(
     used: dict[str, dict[str, int]],
@@ -106,7 +103,6 @@ def test_an_unknown_consumer_has_an_empty_document(version: Version) -> None:
     assert wire.render_consumer([], View(version)) == {"allocations": {}}
 
 
-@settings(deadline=None)
 @given(key=st.text(string.hexdigits + "-\n ", min_size=35, max_size=37))
 def test_a_consumer_is_36_characters_of_a_uuid(key: str) -> None:
     document: dict[str, Any] = {

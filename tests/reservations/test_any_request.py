@@ -117,7 +117,6 @@ def requests(draw: st.DrawFn) -> webob.Request:
 
 @settings(
     max_examples=EXAMPLES,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 @given(asked=st.lists(requests(), min_size=1, max_size=3))

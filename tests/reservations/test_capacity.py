@@ -63,7 +63,7 @@ def is_beside(one: Interval, other: Interval, cleaning: datetime.timedelta) -> b
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(HOSTS, st.lists(HOLDINGS, max_size=5), INTERVALS, SIZES, CLEANINGS)
 def test_free_slots_are_those_that_fit_at_every_moment(
     host: Size,
@@ -102,7 +102,7 @@ def test_an_overlap_is_one_moment_in_common(
         assert holding.overlaps(interval, cleaning) == met
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.integers(0, 3), max_size=4), st.integers(1, 6), AFFINITIES)
 def test_a_choice_is_found_exactly_if_there_is_one(
     counts: list[int], amount: int, affinity: bool | None
@@ -161,7 +161,6 @@ def test_hosts_in_use_come_first() -> None:
     assert offers == [Offer(2, 1), Offer(1, 2), Offer(3, 2)]
 
 
-@settings(deadline=None)
 @given(HOSTS, st.lists(HOLDINGS, max_size=5), CLEANINGS)
 def test_what_a_host_keeps_fits_and_one_slot_more_does_not(
     host: Size, holdings: list[Holding], cleaning: datetime.timedelta

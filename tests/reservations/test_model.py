@@ -224,7 +224,6 @@ def test_leases_over_time(cloud: Cloud, cleaning: datetime.timedelta) -> None:
         settings=hypothesis.settings(
             max_examples=60 if THOROUGH else 2,
             stateful_step_count=20 if THOROUGH else 8,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
         ),
     )

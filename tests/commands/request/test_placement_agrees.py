@@ -83,7 +83,7 @@ def knowing(application: "WSGIApplication") -> Client:
     return client
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(flavors, images, st.booleans(), st.none() | st.integers(1, 2000))
 def test_placement_parses_the_groups_that_were_meant(
     flavor: Flavor, image: Image | None, volume_backed: bool, limit: int | None
@@ -108,7 +108,6 @@ def test_placement_parses_the_groups_that_were_meant(
 
 @settings(
     max_examples=100,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(flavor=flavors, image=images, added=rules)
