@@ -13,9 +13,13 @@ export interface Choice {
   of: string;
   /** How many times the current question fits, by host. */
   fits?: ReadonlyMap<string, number> | undefined;
+  /** The bins that a reader has chosen, by ``id``. */
+  chosen: readonly string[];
 }
 
 export interface Bin {
+  /** What its hosts have, in an address: it means the same whatever the hosts become. */
+  id: string;
   label: string;
   /** How strong its colour is, from 0 to 1; null for hosts to which it does not apply. */
   shade: number | null;
@@ -35,6 +39,8 @@ export interface Scale {
 }
 
 const PARTS = 10;
+/** How many bins there may be if a reader has chosen some when amounts were smaller. */
+const MOST = 4 * PARTS;
 
 export function makeScale(hosts: readonly Host[], choice: Choice): Scale {
   switch (choice.kind) {
@@ -59,10 +65,11 @@ function makeShare(kind: "used" | "reserved", name: string): Scale {
     return sum[kind] > 0 ? Infinity : null;
   };
   const bins = Array.from({ length: PARTS }, (_, n): Bin => ({
+    id: String(n),
     label: `${n * PARTS}–${(n + 1) * PARTS}\u202f%`,
     shade: (n + 0.5) / PARTS,
   }));
-  bins.push({ label: `over 100\u202f%`, shade: 1, over: true });
+  bins.push({ id: String(PARTS), label: `over 100\u202f%`, shade: 1, over: true });
   const missing = (host: Host) => {
     const sum = host.sums.get(name);
     return sum ? usedOf(name, sum.used, sum.capacity, sum.total) : `no ${name}`;
@@ -82,7 +89,7 @@ function makeShare(kind: "used" | "reserved", name: string): Scale {
 }
 
 function makeYesNo(title: string, test: (host: Host) => boolean): Scale {
-  const bins = [{ label: "no", shade: 0 }, { label: "yes", shade: 1 }];
+  const bins = ["no", "yes"].map((label, n): Bin => ({ id: String(n), label, shade: n }));
   return finish(title, bins, "", (host) => Number(test(host)), {
     binOf: (value) => value,
     shadeOf: (value) => value,
@@ -90,7 +97,7 @@ function makeYesNo(title: string, test: (host: Host) => boolean): Scale {
   });
 }
 
-function makeAmount(hosts: readonly Host[], { kind, of, fits }: Choice): Scale {
+function makeAmount(hosts: readonly Host[], { kind, of, fits, chosen }: Choice): Scale {
   const valueOf = (host: Host) => {
     if (kind === "consumers") return host.root.treeConsumers;
     if (kind === "question") return fits?.get(host.root.uuid) ?? 0;
@@ -98,24 +105,37 @@ function makeAmount(hosts: readonly Host[], { kind, of, fits }: Choice): Scale {
     return sum?.free ?? null;
   };
   const most = hosts.reduce((most, host) => Math.max(most, valueOf(host) ?? 0), 0);
-  const step = kind === "free" && isBinary(of) ? 2 ** Math.ceil(Math.log2(Math.max(1, most / PARTS))) : niceStep(most);
+  const usual = kind === "free" && isBinary(of) ? 2 ** Math.ceil(Math.log2(Math.max(1, most / PARTS))) : niceStep(most);
+  const { step, last } = rangesOf(chosen) ?? { step: usual, last: 0 };
+  const end = Math.min(Math.max(most, last), MOST * step);
   const write = (value: number) => (kind === "free" ? amount(of, value) : count(value));
-  const bins: Bin[] = [{ label: "0", shade: 0 }];
-  for (let from = 0; from < most; from += step) {
+  const bins: Bin[] = [{ id: "0", label: "0", shade: 0 }];
+  for (let from = 0; from < end; from += step) {
     const label = step === 1 ? write(from + 1) : `up to ${write(from + step)}`;
-    bins.push({ label, shade: Math.min(1, (from + step) / most) });
+    bins.push({ id: `${from}-${from + step}`, label, shade: Math.min(1, (from + step) / most) });
   }
+  if (most > end) bins.push({ id: "more", label: `more than ${write(end)}`, shade: 1 });
   const titles = { consumers: "consumers", question: "times the question fits" };
   const title = kind in titles ? titles[kind as keyof typeof titles] : `${of} free`;
   const told = { consumers: "consumer", question: "time" };
   return finish(title, bins, `no ${of}`, valueOf, {
-    binOf: (value) => Math.ceil(value / step),
+    binOf: (value) => Math.ceil(Math.min(value / step, MOST + 1)),
     shadeOf: (value) => (most ? value / most : 0),
     tell: (value) => {
       if (kind === "question") return value ? `fits ${plural(value, told.question)}` : "does not fit";
       return kind === "consumers" ? plural(value, told.consumers) : `${write(value)} free`;
     },
   });
+}
+
+/** How wide the ranges among the chosen bins are, and where they end; null if there are none. */
+function rangesOf(chosen: readonly string[]): { step: number; last: number } | null {
+  const ranges = chosen.flatMap((id) => {
+    const [, from, to] = /^(\d{1,15})-(\d{1,15})$/.exec(id)?.map(Number) ?? [];
+    return from === undefined || to === undefined || to <= from || from % (to - from) ? [] : [{ step: to - from, last: to }];
+  });
+  const step = ranges[0]?.step;
+  return step ? { step, last: Math.max(...ranges.filter((each) => each.step === step).map(({ last }) => last)) } : null;
 }
 
 function niceStep(most: number): number {
@@ -148,7 +168,7 @@ function finish(
   };
   return {
     title,
-    bins: missing ? [...bins, { label: missing, shade: null }] : bins,
+    bins: missing ? [...bins, { id: "none", label: missing, shade: null }] : bins,
     valueOf,
     binOf: (host) => or(host, of.binOf, last),
     shadeOf: (host) => or<number | null>(host, of.shadeOf, null),

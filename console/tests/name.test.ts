@@ -58,7 +58,7 @@ test("hosts are found by names of aggregates and projects", () => {
 
 test("aggregates are apart, however they are called", () => {
   keepNames({ aggregates: { [RACK]: "rack", [OTHER]: "rack" }, projects: {} });
-  const scale = makeScale(hosts, { kind: "aggregate", of: RACK });
+  const scale = makeScale(hosts, { kind: "aggregate", of: RACK, chosen: [] });
   assert.equal(scale.title, "is in rack");
   const blocks = arrange(hosts, { group: "aggregate", sort: "name" }, scale);
   assert.deepEqual(blocks.map(({ id, label }) => [id, label]).sort(), [[RACK, "rack"], [OTHER, "rack"]].sort());

@@ -288,6 +288,33 @@ def test_the_keys_lead_everywhere(visit: Visit, site: Site) -> None:
     page.wait_for_selector(".title > bdi:text-is('host4')")
 
 
+def test_single_keys_can_be_turned_off(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("flat"), "#/names")
+    page.get_by_role("button", name="Help").click()
+    choice = page.get_by_label("Use the keys of a single character")
+    assert choice.is_checked()
+    choice.uncheck()
+    assert "move from host to host" in page.locator("dialog").inner_text()
+    assert "read the fleet again" not in page.locator("dialog").inner_text()
+    check(page)
+    page.keyboard.press("Escape")
+    page.reload()
+    page.wait_for_selector("h1:has-text('Names')", state="attached")
+    for key in "c/?":
+        page.keyboard.press(key)
+    page.keyboard.press("Tab")
+    assert page.locator("dialog").is_hidden()
+    assert page.url.endswith("#/names")
+    assert "( / )" not in str(
+        page.get_by_role("searchbox").first.get_attribute("placeholder")
+    )
+    page.get_by_role("button", name="Help").click()
+    page.get_by_label("Use the keys of a single character").check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    page.wait_for_selector("h1:has-text('Consumers')", state="attached")
+
+
 def test_the_first_stop_of_the_keyboard_skips_the_navigation(
     visit: Visit, site: Site
 ) -> None:

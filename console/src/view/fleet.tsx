@@ -52,7 +52,7 @@ interface Asked {
   group: string;
   sort: string;
   find: string;
-  bins: number[];
+  bins: string[];
   table: boolean;
   question: string;
 }
@@ -66,7 +66,7 @@ function read({ query }: Place, fleet: Fleet | null): Asked {
     group: query.get("group") ?? "none",
     sort: query.get("sort") ?? "name",
     find: query.get("find") ?? "",
-    bins: (query.get("bins") ?? "").split(",").filter(Boolean).map(Number),
+    bins: (query.get("bins") ?? "").split(",").filter(Boolean),
     table: query.get("as") === "table",
     question: query.get("question") ?? "",
   };
@@ -351,12 +351,14 @@ function Picture({ fleet, asked, fits, changed, waiting }: Pictured) {
   const { kind, of, group, sort, find, bins, table } = asked;
   const known = useSource(names);
   const named = useMemo(() => (find ? fleet.hosts.filter(parseFind(find).test) : fleet.hosts), [fleet, find, known]);
-  const scale = useMemo(() => makeScale(fleet.hosts, { kind, of, fits }), [fleet, kind, of, fits, known]);
-  const chosen = bins.join();
-  const hosts = useMemo(
-    () => (chosen ? named.filter((host) => bins.includes(scale.binOf(host))) : named),
-    [named, scale, chosen],
+  const scale = useMemo(
+    () => makeScale(fleet.hosts, { kind, of, fits, chosen: bins }),
+    [fleet, kind, of, fits, known, bins.join()],
   );
+  const hosts = useMemo(() => {
+    const chosen = new Set(scale.bins.flatMap(({ id }, bin) => (bins.includes(id) ? [bin] : [])));
+    return chosen.size ? named.filter((host) => chosen.has(scale.binOf(host))) : named;
+  }, [named, scale]);
   const blocks = useMemo(() => arrange(hosts, { group, sort }, scale), [hosts, group, sort, scale, known]);
   const all = hosts.length === fleet.hosts.length;
   const shown = all ? plural(hosts.length, "host") : `${count(hosts.length)} of ${plural(fleet.hosts.length, "host")}`;

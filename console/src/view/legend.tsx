@@ -9,7 +9,8 @@ import { count, plural } from "../unit.ts";
 interface Shown {
   scale: Scale;
   hosts: readonly Host[];
-  chosen: readonly number[];
+  /** The ids of bins. */
+  chosen: readonly string[];
 }
 
 export function Legend({ scale, hosts, chosen }: Shown) {
@@ -19,22 +20,22 @@ export function Legend({ scale, hosts, chosen }: Shown) {
     return numbers;
   }, [scale, hosts]);
   const most = Math.max(1, ...numbers);
-  const toggle = (bin: number) => {
-    const next = chosen.includes(bin) ? chosen.filter((each) => each !== bin) : [...chosen, bin].sort((a, b) => a - b);
+  const toggle = (id: string) => {
+    const next = scale.bins.map((bin) => bin.id).filter((each) => chosen.includes(each) !== (each === id));
     change({ bins: next.join() || null });
   };
   return (
     <section class="legend" aria-label={`Hosts by ${scale.title}`}>
       <ol>
-        {scale.bins.map(({ label, shade, over }, bin) =>
-          (shade === null || over) && !numbers[bin] && !chosen.includes(bin) ? null : (
-            <li key={label}>
+        {scale.bins.map(({ id, label, shade, over }, bin) =>
+          (shade === null || over) && !numbers[bin] && !chosen.includes(id) ? null : (
+            <li key={id}>
               <button
                 type="button"
-                aria-pressed={chosen.includes(bin)}
-                disabled={!numbers[bin] && !chosen.includes(bin)}
+                aria-pressed={chosen.includes(id)}
+                disabled={!numbers[bin] && !chosen.includes(id)}
                 title={`${plural(numbers[bin]!, "host")}: ${scale.title} ${label}`}
-                onClick={() => toggle(bin)}
+                onClick={() => toggle(id)}
               >
                 <span class="column" aria-hidden="true">
                   <span style={{ height: `${numbers[bin] ? Math.max(4, (100 * numbers[bin]!) / most) : 0}%` }} />

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, USAGES } from "../api.ts";
+import { keys, turnKeys } from "../keys.ts";
 import { follow, live, setPaused, unfollow } from "../live.ts";
 import { idOf, names } from "../name.ts";
 import { goOn, stop } from "../poll.ts";
@@ -160,7 +161,9 @@ function Header({ place }: { place: Place }) {
   const search = useRef<HTMLInputElement>(null);
   const help = useRef<HTMLDialogElement>(null);
   const { door } = useSource(session);
+  const { areOn } = useSource(keys);
   useEffect(() => {
+    if (!areOn) return;
     const press = (event: KeyboardEvent) => {
       const typing = (event.target as Element).closest("input, select, textarea, dialog");
       if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -174,7 +177,7 @@ function Header({ place }: { place: Place }) {
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
-  }, []);
+  }, [areOn]);
   const current = place.view === "host" ? "fleet" : place.view;
   const views = useViews();
   return (
@@ -245,6 +248,7 @@ const MOST = 12;
 function Search({ field }: { field: { current: HTMLInputElement | null } }) {
   const { fleet } = useSource(store);
   const { aggregates, projects } = useSource(names);
+  const { areOn } = useSource(keys);
   const [text, setText] = useState("");
   const wanted = text.trim().toLowerCase();
   const found =
@@ -273,7 +277,7 @@ function Search({ field }: { field: { current: HTMLInputElement | null } }) {
       <input
         ref={field}
         type="search"
-        placeholder="Host, project, aggregate, any UUID ( / )"
+        placeholder={`Host, project, aggregate, any UUID${areOn ? " ( / )" : ""}`}
         aria-label="Find a host, project or aggregate by name, or anything by UUID"
         list="found"
         value={text}
@@ -291,28 +295,35 @@ function Search({ field }: { field: { current: HTMLInputElement | null } }) {
   );
 }
 
-const KEYS: [string, string][] = [
+const SINGLE_KEYS: [string, string][] = [
   ["/", "search"],
   ...VIEWS.map(([, label, key]): [string, string] => [key, label]),
   ["r", "read the fleet again"],
+  ["?", "this help"],
+];
+const KEYS: [string, string][] = [
   ["← ↑ → ↓", "move from host to host on the map"],
   ["Enter", "open the host"],
   ["Esc", "leave the map's cell, or this help"],
-  ["?", "this help"],
 ];
 
 function Help({ close }: { close: () => void }) {
+  const { areOn } = useSource(keys);
   return (
     <>
       <h2 id="help-title">Keys</h2>
       <dl class="facts">
-        {KEYS.map(([key, what]) => [
+        {[...(areOn ? SINGLE_KEYS : []), ...KEYS].map(([key, what]) => [
           <dt key={key}>
             <kbd>{key}</kbd>
           </dt>,
           <dd key={`${key} does`}>{what}</dd>,
         ])}
       </dl>
+      <label class="check">
+        <input type="checkbox" checked={areOn} onChange={(event) => turnKeys(event.currentTarget.checked)} />
+        Use the keys of a single character
+      </label>
       <p>
         On the fleet, each cell is a host, filled from below according to the chosen colouring, which does not apply
         to crossed cells. The histogram above is a filter: choose any of its columns.
