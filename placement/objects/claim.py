@@ -11,12 +11,16 @@ from placement.model.inventory import FIELDS, Inventory, InventoryUsage
 from placement.objects.inventory import USED
 from placement.objects.resource_provider import KnownProvider
 from placement_foundation.database import direct, storage
+from placement_foundation.database.trouble import LostRaceError
 
 _stored = models.Inventory
 _INVENTORIES = (
     sa.select(
         _stored.resource_provider_id,
         _stored.resource_class_id,
+        sa.select(models.ResourceClass.name)
+        .where(models.ResourceClass.id == _stored.resource_class_id)
+        .scalar_subquery(),
         USED,
         *[getattr(_stored, name) for name in FIELDS],
     )
@@ -36,6 +40,8 @@ def load_inventories(
     """Return the inventories that providers have of some resource classes.
 
     :param class_ids: ids of the classes, keyed by name
+    :raises LostRaceError: an id is that of another class by now; the transaction
+        begins again
     """
     uuids = {provider.id: provider.uuid for provider in providers}
     names = {class_id: name for name, class_id in class_ids.items()}
@@ -43,8 +49,10 @@ def load_inventories(
     for chunk in storage.chunks(uuids):
         parameters = {"providers": chunk, "classes": list(names)}
         rows = direct.fetch_all(connection, _INVENTORIES, parameters)
-        for provider_id, class_id, amount, *fields in rows:
-            place = uuids[provider_id], names[class_id]
+        for provider_id, class_id, name, amount, *fields in rows:
+            if name != names[class_id]:
+                raise LostRaceError(f"the class {names[class_id]} is now {name}")
+            place = uuids[provider_id], name
             inventories[place] = InventoryUsage.of(Inventory(*fields), int(amount))
     return inventories
 

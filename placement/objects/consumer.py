@@ -37,14 +37,8 @@ class Record:
     owner: Ownership
 
 
-# What is read of consumers under a lock.
-_LOCKED = sa.select(
-    models.Consumer.id,
-    models.Consumer.uuid,
-    models.Consumer.generation,
-    models.Consumer.project_id,
-    models.Consumer.user_id,
-    models.Consumer.consumer_type_id,
+# The names of the owner: the fields of ``Ownership``.
+_OWNER = (
     sa.select(models.Project.external_id)
     .where(models.Project.id == models.Consumer.project_id)
     .scalar_subquery(),
@@ -54,6 +48,19 @@ _LOCKED = sa.select(
     sa.select(models.ConsumerType.name)
     .where(models.ConsumerType.id == models.Consumer.consumer_type_id)
     .scalar_subquery(),
+)
+# What is read of consumers under a lock.
+_LOCKED = sa.select(
+    models.Consumer.id,
+    models.Consumer.uuid,
+    models.Consumer.generation,
+    models.Consumer.project_id,
+    models.Consumer.user_id,
+    models.Consumer.consumer_type_id,
+    *_OWNER,
+)
+_OWNERS = sa.select(models.Consumer.uuid, *_OWNER).where(
+    models.Consumer.id.in_(sa.bindparam("ids", expanding=True))
 )
 
 _INSERT = sa.insert(models.Consumer).inline()
@@ -73,7 +80,20 @@ def lock(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Record]
         )
         for uuid, (row_id, _, number, *fields) in rows.items()
     }
+    # On PostgreSQL, one that was given to a new project, user or type while we waited
+    # has an owner that did not exist when the statement began. A new one sees it.
+    missed = [each.id for each in records.values() if _lacks_name(each)]
+    for chunk in storage.chunks(sorted(missed)):
+        for uuid, *owner in connection.execute(_OWNERS, {"ids": chunk}):
+            records[uuid] = dataclasses.replace(records[uuid], owner=Ownership(*owner))
     return {text: records[text] for text in uuids if text in records}
+
+
+def _lacks_name(record: Record) -> bool:
+    owner, ids = record.owner, record.attributes
+    return None in (owner.project_id, owner.user_id) or (
+        owner.consumer_type is None
+    ) != (ids.consumer_type_id is None)
 
 
 def owner_after(wanted: WantedConsumer, record: Record | None) -> Ownership:

@@ -18,6 +18,7 @@ from placement.objects import (
 )
 from placement.objects.allocation import ClaimNames, Held
 from placement.objects.resource_provider import Locked
+from placement_foundation.database.trouble import LostRaceError
 
 
 def reshape(
@@ -54,7 +55,7 @@ def reshape(
     _check_providers(shapes, held)
     consumer.check_generations(consumers, held.consumers)
     allocation.check_providers(claims, held)
-    _check_classes(connection, shapes, claims)
+    _check_classes(connection, shapes, claims, names)
     try:
         allocation.check_attempts(attempts)
         _reshape(connection, shapes, claims, names, held)
@@ -77,10 +78,16 @@ def _check_providers(shapes: Mapping[str, Shape], held: Held) -> None:
 
 
 def _check_classes(
-    connection: sa.Connection, shapes: Mapping[str, Shape], claims: Collection[Claim]
+    connection: sa.Connection,
+    shapes: Mapping[str, Shape],
+    claims: Collection[Claim],
+    known: ClaimNames,
 ) -> None:
     names = [name for shape in shapes.values() for name in shape.class_names]
-    resource_class.lock_ids_by_name(connection, [*names, *class_names(claims)])
+    ids = resource_class.lock_ids_by_name(connection, [*names, *class_names(claims)])
+    # What was looked up before there were locks.
+    if not known.class_ids.items() <= ids.items():
+        raise LostRaceError("a resource class has another id by now")
 
 
 def _reshape(

@@ -13,6 +13,7 @@ from placement.model.resource_class import FIRST_CUSTOM_ID, UNKNOWN_CLASS, Resou
 from placement.model.trait import CUSTOM_PREFIX
 from placement.objects import exact_match
 from placement.objects.journal import recording
+from placement_foundation.database.trouble import LostRaceError
 
 CLASSES = sa.select(
     models.ResourceClass.id,
@@ -48,20 +49,20 @@ def lock_ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[st
     """Return the ids of resource classes, locked against deletion until this commits.
 
     :raises NotFound: there is no such class; it names the first one that is unknown
+    :raises LostRaceError: one was deleted meanwhile; the transaction begins again
     """
     ids = ids_by_name(connection, names)
     custom = {name: key for name, key in ids.items() if key >= FIRST_CUSTOM_ID}
     if custom:
         query = (
-            sa.select(models.ResourceClass.id)
+            sa.select(models.ResourceClass.name)
             .where(models.ResourceClass.id.in_(custom.values()))
             .order_by(models.ResourceClass.id)
             .with_for_update(read=True, key_share=True)
         )
-        kept = set(connection.execute(query).scalars())
-        for name, class_id in custom.items():
-            if class_id not in kept:
-                raise errors.NotFound(UNKNOWN_CLASS.format(name=name))
+        # One may have been deleted since, and its id given to another.
+        if not custom.keys() <= set(connection.execute(query).scalars()):
+            raise LostRaceError("a resource class has gone")
     return ids
 
 

@@ -1,14 +1,16 @@
 """Concurrent writers of allocations: a claim that fits does not conflict."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.objects import allocation
+from placement.model.entry import Ownership
+from placement.objects import allocation, consumer, resource_class
 from placement.schemas import allocation as wire
 from placement_foundation.database.storage import Database
 from tests.backends import KIND
@@ -396,3 +398,105 @@ def test_claims_and_reshapers_that_cross_never_fail_otherwise_than_by_generation
             assert answer.status == 204 or (
                 "resource provider generation conflict" in answer.detail
             )
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST", "reshaper"])
+def test_a_claim_is_not_written_for_a_class_that_got_the_id_of_another(
+    client: Client, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    assert client.call("PUT", "/resource_classes/CUSTOM_A").status == 201
+    provider = client.make_provider(CUSTOM_A=4)
+    hold = allocation.hold
+    held: list[Any] = []
+
+    def hold_later(connection: sa.Connection, *args: Any, **options: Any) -> Any:
+        # What others may do while the locks are waited for. It is taken back with the
+        # attempt that it misleads.
+        if not held:
+            row = models.ResourceClass
+            renaming = sa.update(row).where(row.name == "CUSTOM_A")
+            connection.execute(renaming.values(name="CUSTOM_B"))
+            connection.execute(sa.insert(row).values(name="CUSTOM_A"))
+        held.append(args)
+        return hold(connection, *args, **options)
+
+    monkeypatch.setattr(allocation, "hold", hold_later)
+    uuid = new_uuid()
+    claims = {uuid: wants({provider: {"CUSTOM_A": 1}})}
+    if method == "PUT":
+        answer = client.call("PUT", f"/allocations/{uuid}", claims[uuid])
+    elif method == "POST":
+        answer = client.call("POST", "/allocations", claims)
+    else:
+        shape = {
+            "resource_provider_generation": 1,
+            "inventories": {"CUSTOM_A": {"total": 4}},
+        }
+        body = {"inventories": {provider: shape}, "allocations": claims}
+        answer = client.call("POST", "/reshaper", body)
+    assert answer.status == 204
+    assert len(held) == 2
+    assert client.usages(provider) == {"CUSTOM_A": 1}
+
+
+def test_inventories_are_not_written_for_a_class_that_got_the_id_of_another(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert client.call("PUT", "/resource_classes/CUSTOM_A").status == 201
+    provider = new_uuid()
+    ids_by_name = resource_class.ids_by_name
+    asked: list[Any] = []
+
+    def ids_before(connection: sa.Connection, names: Any) -> dict[str, int]:
+        ids = ids_by_name(connection, names)
+        if not asked:
+            row = models.ResourceClass
+            renaming = sa.update(row).where(row.name == "CUSTOM_A")
+            connection.execute(renaming.values(name="CUSTOM_B"))
+        asked.append(names)
+        return ids
+
+    monkeypatch.setattr(resource_class, "ids_by_name", ids_before)
+    client.make_provider_again(provider, CUSTOM_A=4)
+    assert len(asked) == 2
+    assert client.usages(provider) == {"CUSTOM_A": 0}
+
+
+def test_a_consumer_that_gets_a_new_owner_while_its_lock_is_waited_for_has_it(
+    client: Client, database: Database
+) -> None:
+    provider = client.make_provider(VCPU=4)
+    uuid = new_uuid()
+    assert client.claim(uuid, {provider: {"VCPU": 1}}).status == 204
+    is_changed, may_commit = threading.Event(), threading.Event()
+
+    def change(connection: sa.Connection) -> None:
+        [record] = consumer.lock(connection, [uuid]).values()
+        row = models.Consumer
+        owners = (
+            (row.project_id, models.Project.__table__, "external_id"),
+            (row.user_id, models.User.__table__, "external_id"),
+            (row.consumer_type_id, models.ConsumerType.__table__, "name"),
+        )
+        for column, table, name in owners:
+            connection.execute(sa.insert(table).values({name: "NEW"}))
+            made = sa.select(table.c.id).where(table.c[name] == "NEW")
+            connection.execute(
+                sa.update(row)
+                .where(row.id == record.id)
+                .values({column: made.scalar_subquery()})
+            )
+        is_changed.set()
+        may_commit.wait(30)
+
+    def read(connection: sa.Connection) -> Ownership:
+        return consumer.lock(connection, [uuid])[uuid].owner
+
+    with ThreadPoolExecutor(1) as pool:
+        changed = pool.submit(database.write, change)
+        assert is_changed.wait(30)
+        # By then the other one waits; if it does not yet, it sees all.
+        threading.Timer(0.5, may_commit.set).start()
+        owner = database.write(read)
+        changed.result()
+    assert owner == Ownership("NEW", "NEW", "NEW")
