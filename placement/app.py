@@ -119,12 +119,13 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     )
     standard_name.synchronise(connected)
     chores = _list_chores(config, connected, context)
-    application = _assemble(config, connected, enforcer, context, chores)
     if context.forest_cache:
         LOG.info("reading all resource providers, to keep them in memory")
         began = time.monotonic()
         cache.warm_up(connected, context.forest_cache)
         LOG.info("read them in %.1f s", time.monotonic() - began)
+    # The chores wait for a fork from now on, which may follow only a long time later.
+    application = _assemble(config, connected, enforcer, context, chores)
     # Servers may fork from here on.
     connected.rest()
     return application

@@ -4,6 +4,8 @@ import gc
 import logging
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,14 @@ from oslo_db import exception as db_exc
 
 from placement import app, conf
 from placement.db import migration
+from placement.forest import cache
 from placement.objects import standard_name
 from placement.objects.journal import filing
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.migration import MigrationError
 from placement_foundation.database.storage import Database
+from placement_foundation.serving import background
 from placement_foundation.serving.background import Chore
 from tests import programs
 from tests.db import legacy
@@ -306,6 +310,21 @@ class TestDatabase:
         assert [pool_of(database).checkedin() for database in opened] == [0]
         assert ask(application, "/traits").status_code == 200
         assert [pool_of(database).checkedin() for database in opened] == [1]
+
+    def test_chores_leave_a_long_start_alone(
+        self, empty: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        migration.SCHEMA.upgrade(empty)
+        running: list[str] = []
+
+        def load_long(database: Database, kept: cache.ForestCache) -> None:
+            time.sleep(0.5)
+            running.extend(each.name for each in threading.enumerate())
+
+        monkeypatch.setattr(background, "ALONE_SECONDS", 0.1)
+        monkeypatch.setattr(cache, "warm_up", load_long)
+        start()
+        assert "following the database" not in running
 
     @pytest.mark.parametrize(
         ("option", "chores"),
