@@ -191,6 +191,10 @@ def _parse_same_subtree(value: str) -> frozenset[str]:
 def _parse_groups(pairs: Pairs, query_format: QueryFormat) -> dict[str, Group]:
     groups: dict[str, Group] = {}
     parsed = set()
+    # Found once: a query may have tens of thousands of names.
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
     parameter = re.compile(f"({'|'.join(SUFFIXED)}){query_format.suffix}")
     for name, value in pairs:
         match = parameter.fullmatch(name)
@@ -203,17 +207,16 @@ def _parse_groups(pairs: Pairs, query_format: QueryFormat) -> dict[str, Group]:
         elif kind == "in_tree":
             group = replace(group, in_tree=query.parse_in_tree(value))
         elif name not in parsed:
-            group = _with_all(group, kind, name, pairs, query_format.grammar)
+            group = _with_all(group, kind, name, values[name], query_format.grammar)
         parsed.add(name)
         groups[suffix] = group
     return groups
 
 
 def _with_all(
-    group: Group, kind: str, name: str, pairs: Pairs, grammar: Grammar
+    group: Group, kind: str, name: str, values: list[str], grammar: Grammar
 ) -> Group:
     """Add all values of a parameter at once, when its first value is reached."""
-    values = query_string.values(pairs, name)
     if kind == "required":
         traits = query.parse_required(values, grammar)
         return replace(group, required=traits.required, forbidden=traits.forbidden)

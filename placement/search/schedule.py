@@ -48,7 +48,7 @@ def take_turns(
     """
     while True:
         hard: list[Anchor] = []
-        yield from _rounds(anchors, hard, depth_first)
+        yield from _rounds(anchors, hard, search, depth_first)
         search.tally.pauses += len(hard)
         if not hard or search.budget.is_used_up:
             search.tally.exhausted = bool(hard)
@@ -58,12 +58,16 @@ def take_turns(
 
 
 def _rounds(
-    anchors: Iterable[Anchor | Picks], hard: list[Anchor], depth_first: bool
+    anchors: Iterable[Anchor | Picks],
+    hard: list[Anchor],
+    search: Search,
+    depth_first: bool,
 ) -> Iterator[Picks]:
     """Yield answers until each anchor has no more of them, or is hard.
 
     :param hard: receives the hard anchors
     """
+    forgotten = Anchor(iter(()), search)
     while True:
         rest: list[Anchor] = []
         for anchor in anchors:
@@ -78,7 +82,9 @@ def _rounds(
                     break
             else:
                 if not anchor.is_exhausted:
-                    hard.append(anchor)
+                    # With nothing left to spend it never goes on: what it holds, which
+                    # grows with its domains, is not kept until the last anchor is done.
+                    hard.append(forgotten if search.budget.is_used_up else anchor)
         if not rest:
             return
         anchors = rest

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import logging
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -285,3 +286,23 @@ def test_a_search_that_cut_turns_short_is_logged(
     ):
         candidates.find(cloud, question, order_of(few))
     assert "groups hard to satisfy: 1b, 2n" in caplog.text
+
+
+class CountedPairs(list[tuple[str, str]]):
+    """Parameters that count how many times they are gone through."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_the_parameters_are_not_gone_through_once_for_each_group() -> None:
+    pairs = CountedPairs([("resources", "VCPU:1"), ("group_policy", "none")])
+    for number in range(1_000):
+        pairs += [(f"resources{number}", "VCPU:1"), (f"required{number}", "A")]
+    parser = wire.QUERY.at(Version(1, 39))
+    assert parser is not None
+    assert len(parser(pairs).request.groups) == 1_001
+    assert pairs.times < 20

@@ -5,16 +5,20 @@ Work is counted, not timed: in picks and proofs.
 
 import itertools
 import random
-from collections.abc import Iterable
+import weakref
+from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
 from placement.model.tree import Snapshot, Tree, snapshot_of
-from placement.search import engine, packing
-from placement.search.budget import Limits
+from placement.search import engine, packing, schedule
+from placement.search.budget import Budget, Limits
 from placement.search.search import Nogoods
+from placement.search.tally import Tally
 from tests.unit.clouds import (
     ONE,
     PAIRS,
@@ -241,3 +245,32 @@ def test_items_that_are_too_many_by_all_classes_together_need_no_packing() -> No
     anywhere = (1 << len(sizes)) - 1
     asked = [(item, anywhere) for item in items]
     assert packing.is_possible(asked, sizes, 0)[0] is False
+
+
+class Endless(Iterator[None]):
+    """The results of an anchor that spends its share again and again."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+
+    def __next__(self) -> None:
+        self._budget.turn -= 1_000
+
+
+@pytest.mark.parametrize("depth_first", [True, False])
+def test_what_never_goes_on_is_not_kept(depth_first: bool) -> None:
+    budget, alive = Budget(Limits(per_anchor=10, total=100)), weakref.WeakSet[Endless]()
+    search: Any = SimpleNamespace(budget=budget, tally=Tally(), free_picks=1)
+    kept = []
+
+    def anchors() -> Iterator[schedule.Anchor]:
+        for _ in range(1_000):
+            results = Endless(budget)
+            alive.add(results)
+            kept.append(len(alive))
+            yield schedule.Anchor(results, search)
+
+    assert not list(schedule.take_turns(anchors(), search, depth_first=depth_first))
+    assert search.tally.exhausted
+    assert search.tally.pauses == 1_000
+    assert max(kept) < 20
