@@ -361,6 +361,23 @@ class BruteForce:
             one.add(("inventory", suffix, name, name))
         return self.serves(root, frozenset(one), suffix)
 
+    def some_blame(
+        self, root: Node, missed: set[Constraint], rest: list[Constraint]
+    ) -> set[Constraint]:
+        """Return what a host serves without, if more has to go than is tried."""
+        too_few, enough = -1, len(rest)
+        while enough - too_few > 1:
+            middle = (too_few + enough) // 2
+            if self.serves(root, self.all - missed - set(rest[:middle])):
+                enough = middle
+            else:
+                too_few = middle
+        unmet = missed | set(rest[:enough])
+        for each in rest[:enough]:
+            if self.serves(root, self.all - (unmet - {each})):
+                unmet -= {each}
+        return unmet
+
     def unmet(self, root: Node) -> tuple[Constraint, ...]:
         if self.serves(root, self.all):
             return ()
@@ -381,6 +398,8 @@ class BruteForce:
             if self.serves(root, self.all - missed - set(added)):
                 unmet = missed | set(added)
                 break
+        else:
+            unmet = self.some_blame(root, missed, rest)
         return tuple(
             each
             for each in self.constraints

@@ -218,3 +218,18 @@ def test_what_is_counted_when_time_or_budget_ends_is_certain(seed: int) -> None:
                 whole += 1
     assert cut > 10
     assert whole > 10
+
+
+def test_a_pool_is_unlike_a_host_with_as_much_room() -> None:
+    disk = {"DISK_GB": forest.Inventory(40)}
+    nothing, pool = frozenset[str](), frozenset({SHARING})
+    cloud = [
+        forest.Node("diskless", None, {}, nothing, frozenset({"A"})),
+        forest.Node("local", None, disk, nothing, nothing),
+        forest.Node("pool", None, disk, pool, frozenset({"A"})),
+    ]
+    request = Request((Group("", {"DISK_GB": 20}),))
+    counts = counting.count_all(
+        forest.snapshot_of(cloud), request, MOST, counting.Effort()
+    )
+    assert sum(each.count for each in counts) == most_claims(cloud, request, {}) == 4

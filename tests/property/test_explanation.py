@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from placement.model.request import Request
+from placement.model.request import Group, Request
 from placement.questions.explanation import (
     constraint,
     finding,
@@ -321,3 +321,32 @@ HOST_LACKS: dict[str, Any] = {
         value in node.traits for node in nodes
     ),
 }
+
+
+@pytest.mark.parametrize(("groups", "seconds"), [(5, 600), (2, 0)])
+def test_a_host_that_does_not_serve_is_never_said_to(
+    groups: int, seconds: float
+) -> None:
+    """Either more is to be dropped than is tried, or there is no time to try."""
+    root = forest.Node("root", None, {}, frozenset(), frozenset())
+    cloud = [
+        root,
+        forest.Node("a", root, {"VCPU": forest.Inventory(9)}, frozenset(), frozenset()),
+        forest.Node("b", root, {}, frozenset({"CUSTOM_T1"}), frozenset()),
+    ]
+    request = Request(
+        tuple(
+            Group(str(number), {"VCPU": 1}, required=(frozenset({"CUSTOM_T1"}),))
+            for number in range(groups)
+        )
+    )
+    brute = relaxed.BruteForce(cloud, request)
+    asked = survey.Survey(forest.snapshot_of(cloud), request)
+    wanted = report.Wanted(hosts=("root",))
+    told = report.report(asked, wanted, survey.Deadline(seconds))
+    assert told.serves == 0
+    [near] = told.near or ()
+    for host in (near, *told.asked):
+        assert host.unmet
+        left = brute.all - set(map(as_plain, host.unmet))
+        assert brute.serves(brute.roots[0], left)

@@ -107,6 +107,8 @@ class _Eye:
             (
                 self._among(provider.traits, traits),
                 self._among(provider.aggregates, self._aggregates),
+                # What others take from it is not there any more.
+                self._exactly and provider.shares,
                 provider.root_uuid if provider.root_uuid in self._named else None,
                 tuple(
                     [

@@ -85,14 +85,24 @@ class Nearness:
         """
         self._prepare(kinds)
         by_weight: dict[int, list[tuple[Kind, tuple[Constraint, ...]]]] = {}
+        late: list[Kind] = []
         for kind in kinds if most else ():
-            unmet = self.unmet(kind)
+            unmet = self._least_unmet(kind)
+            if unmet is None and self._deadline.has_come():
+                late.append(kind)
+                continue
+            unmet = self._some_unmet(kind) if unmet is None else unmet
             by_weight.setdefault(weight(unmet), []).append((kind, unmet))
         near: list[Host] = []
         for size in sorted(by_weight):
             if len(near) >= most:
                 break
             near += self._in_order(by_weight[size], most - len(near))
+        for kind in late:
+            if len(near) >= most or self._deadline.has_long_come():
+                break
+            unmet = self._some_unmet(kind)
+            near += self._in_order([(kind, unmet)], most - len(near))
         return near
 
     def _prepare(self, kinds: Iterable[Kind]) -> None:
@@ -152,23 +162,59 @@ class Nearness:
         """Return the constraints that a kind does not meet; none if it serves.
 
         These are the constraints that it does not meet by themselves. If those are not
-        the reason, as few others as will do are returned, the likeliest reasons first.
+        the reason, as few others as will do are returned, the likeliest reasons first;
+        if these are not found in time or are very many, some that will do.
         """
-        if self._survey.serving(self._all, [kind]):
+        unmet = self._least_unmet(kind)
+        return self._some_unmet(kind) if unmet is None else unmet
+
+    def _least_unmet(self, kind: Kind) -> tuple[Constraint, ...] | None:
+        """Return the least that a kind does not meet; None if that is not found."""
+        if self._serves(kind, 0):
             return ()
         missed = self.missed(kind)
-        to_blame = sorted(
-            self._relaxations.listed(self._all & ~missed),
-            key=lambda each: TO_BLAME.index(each.kind),
-        )
         listed = self._relaxations.listed(self._relaxations.unimplied(missed))
-        for added in self._blames(listed, to_blame):
+        for added in self._blames(listed, self._to_blame(missed)):
             unmet = missed | sum(map(self._relaxations.bit, added))
-            if self._survey.serving(self._all & ~unmet, [kind]):
+            if self._serves(kind, unmet):
                 return self._relaxations.listed(self._relaxations.unimplied(unmet))
             if self._deadline.has_come():
                 break
-        return listed
+        return None
+
+    def _some_unmet(self, kind: Kind) -> tuple[Constraint, ...]:
+        """Return constraints without which a kind serves.
+
+        These are the likeliest reasons, and as many as will do; those of them that it
+        serves with are left out if there is time.
+        """
+        missed = self.missed(kind)
+        bits = [self._relaxations.bit(each) for each in self._to_blame(missed)]
+        too_few, enough = -1, len(bits)
+        while enough - too_few > 1 and not self._deadline.has_long_come():
+            middle = (too_few + enough) // 2
+            if self._serves(kind, missed | sum(bits[:middle])):
+                enough = middle
+            else:
+                too_few = middle
+        unmet = missed | sum(bits[:enough])
+        for bit in bits[:enough]:
+            if self._deadline.has_come():
+                break
+            if self._serves(kind, unmet & ~bit):
+                unmet &= ~bit
+        return self._relaxations.listed(self._relaxations.unimplied(unmet))
+
+    def _serves(self, kind: Kind, without: Set) -> bool:
+        """Return whether a kind serves the request without some constraints."""
+        return bool(self._survey.serving(self._all & ~without, [kind]))
+
+    def _to_blame(self, missed: Set) -> list[Constraint]:
+        """Return what else may be the reason, the likeliest first."""
+        return sorted(
+            self._relaxations.listed(self._all & ~missed),
+            key=lambda each: TO_BLAME.index(each.kind),
+        )
 
     def _blames(
         self, missed: Sequence[Constraint], others: Sequence[Constraint]

@@ -12,6 +12,10 @@ from placement.questions.explanation.constraint import Constraint, Relaxations, 
 from placement.search import engine
 from placement_foundation import precedence
 
+# For how long, once the time of a report is up, what must not be left out may take, in
+# seconds.
+GRACE = 1
+
 
 class Deadline:
     """The time limit of a report: what would take longer is left out."""
@@ -31,6 +35,10 @@ class Deadline:
         if not self.is_missed:
             precedence.give_way()
         return self.is_missed
+
+    def has_long_come(self) -> bool:
+        """Return whether even what must not be left out takes too long."""
+        return self._clock() > self._end + GRACE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
