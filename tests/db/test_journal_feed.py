@@ -479,3 +479,25 @@ def test_events_that_are_all_left_out_lead_on(
         assert address.endswith("&type=trait&limit=7")
     assert [each["subject"] for each in found] == ["CUSTOM_LAST"]
     assert pages_read > 1
+
+
+def test_who_has_much_to_pass_over_waits_no_longer_than_asked(
+    client: Client, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_SCANNED", 2)
+    cursor = client.get(f"{CHANGES}?since=oldest&limit=1")["cursor"]
+    for _ in range(40):
+        claim(client, provider)
+    looked = reading.list_after
+
+    def look_slowly(*args: Any) -> Any:
+        time.sleep(0.5)
+        return looked(*args)
+
+    monkeypatch.setattr(reading, "list_after", look_slowly)
+    began = time.monotonic()
+    page = client.get(f"{CHANGES}?since={cursor}&wait=1&project_id=nobody")
+    assert time.monotonic() - began < 5
+    assert page["changes"] == []
+    assert page["more"]
+    assert page["cursor"] != cursor

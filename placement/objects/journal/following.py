@@ -36,7 +36,7 @@ def follow(
         return page
     with keeper.news.place() as may_wait:
         look = functools.partial(keeper.database.read, _find_newest)
-        while may_wait and not page.entries:
+        while may_wait and not page.entries and time.monotonic() < deadline:
             if not (
                 page.more or keeper.news.wait(page.cursor.position, look, deadline)
             ):
