@@ -53,17 +53,19 @@ def create_incomplete_consumers(
 ) -> int:
     """Record consumers that only allocations mention; return how many were added.
 
+    Their owners are recorded even if there are none, as by OpenStack Placement.
+
     :param project: the external id of the project to which they will belong
     :param user: the external id of the user to whom they will belong
     """
-    missing = _consumers_without_record().order_by(models.Allocation.consumer_id)
-    uuids = connection.scalars(missing.limit(limit)).all()
-    if not uuids:
-        return 0
     owner = {
         "project_id": _id_of(connection, models.Project, project),
         "user_id": _id_of(connection, models.User, user),
     }
+    missing = _consumers_without_record().order_by(models.Allocation.consumer_id)
+    uuids = connection.scalars(missing.limit(limit)).all()
+    if not uuids:
+        return 0
     rows = [{"uuid": uuid, "generation": 0, **owner} for uuid in uuids]
     storage.insert_missing(connection, models.Consumer, rows)
     recording.note_everything(connection)

@@ -331,3 +331,62 @@ def test_processes_that_start_together_migrate_once(
     assert all("waiting for the turn to migrate" in line for line in said)
     assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
     assert is_at_head(empty)
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        ("resource_providers", "resource_providers_name_idx"),
+        ("inventories", "inventories_resource_provider_id_idx"),
+    ],
+)
+def test_a_redundant_index_that_is_gone_already_is_not_missed(
+    empty: Database, gone: tuple[str, str]
+) -> None:
+    migration.SCHEMA.upgrade(empty, legacy.CONSUMER_TYPES)
+    table, index = gone
+    on = f" ON {table}" if backends.KIND == "mysql" else ""
+    with empty.engine.begin() as connection:
+        connection.exec_driver_sql(f"DROP INDEX {index}{on}")
+    migration.SCHEMA.upgrade(empty)
+    assert is_at_head(empty)
+
+
+@pytest.mark.skipif(
+    backends.KIND != "mysql", reason="it rolls back what was interrupted"
+)
+@pytest.mark.parametrize("done", [1, 2, 3, 4])
+def test_an_interrupted_migration_to_consumer_types_can_be_repeated(
+    empty: Database, done: int
+) -> None:
+    migration.SCHEMA.upgrade(empty, legacy.CONSUMERS)
+    parts = [
+        "CREATE TABLE consumer_types (created_at DATETIME, updated_at DATETIME, "
+        "id INTEGER NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARCHAR(255) NOT NULL, "
+        "CONSTRAINT uniq_consumer_types0name UNIQUE (name))",
+        "ALTER TABLE consumers ADD COLUMN consumer_type_id INTEGER",
+        "CREATE INDEX consumers_consumer_type_id_idx ON consumers (consumer_type_id)",
+        "ALTER TABLE consumers ADD CONSTRAINT consumers_consumer_type_id_fkey "
+        "FOREIGN KEY (consumer_type_id) REFERENCES consumer_types (id)",
+    ]
+    with empty.engine.begin() as connection:
+        for part in parts[:done]:
+            connection.exec_driver_sql(part)
+    migration.SCHEMA.upgrade(empty)
+    assert is_at_head(empty)
+
+
+@pytest.mark.skipif(
+    backends.KIND != "mysql", reason="it rolls back what was interrupted"
+)
+def test_an_interrupted_first_migration_can_be_repeated(empty: Database) -> None:
+    migration.SCHEMA.upgrade(empty, legacy.TABLES)
+    with empty.engine.begin() as connection:
+        for statement in (
+            "DELETE FROM alembic_version",
+            "DROP TABLE allocations",
+            "DROP INDEX resource_providers_uuid_idx ON resource_providers",
+        ):
+            connection.exec_driver_sql(statement)
+    migration.SCHEMA.upgrade(empty)
+    assert is_at_head(empty)

@@ -158,13 +158,25 @@ def create_consumers() -> None:
 
 
 def create_table(name: str, *items: Any) -> None:
-    """Create a table whose first two columns are the times of a row."""
+    """Create a table whose first two columns are the times of a row.
+
+    MySQL commits each statement, so a migration that was interrupted may have created
+    it, and some of its indexes.
+    """
+    found = sa.inspect(op.get_bind())
+    exists = found.has_table(name)
+    there = {one["name"] for one in found.get_indexes(name)} if exists else set()
     op.create_table(
         name,
         sa.Column("created_at", sa.DateTime, nullable=True),
         sa.Column("updated_at", sa.DateTime, nullable=True),
-        *items,
+        *[one for one in items if one.name not in there or not _is_index(one)],
+        if_not_exists=True,
     )
+
+
+def _is_index(item: Any) -> bool:
+    return isinstance(item, sa.Index)
 
 
 def auto_id() -> sa.Column[int]:

@@ -1,5 +1,6 @@
 """Drop indexes whose columns a unique constraint covers."""
 
+import sqlalchemy as sa
 from alembic import op
 
 revision = "a082b8bb98d0"
@@ -15,5 +16,9 @@ REDUNDANT = [
 
 
 def upgrade() -> None:
+    # An operator may have dropped some of them, and MySQL commits each statement, so a
+    # migration that did not come to its end may have dropped some, too.
+    found = sa.inspect(op.get_bind())
     for index, table in REDUNDANT:
-        op.drop_index(index, table_name=table)
+        if any(one["name"] == index for one in found.get_indexes(table)):
+            op.drop_index(index, table_name=table)
