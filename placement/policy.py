@@ -134,7 +134,5 @@ def make_enforcer(
 
 
 def get_enforcer() -> policy.Enforcer:
-    """Return the rules for the policy tools, which pass no configuration."""
-    config = cfg.ConfigOpts()
-    config([], project="placement")
-    return enforcement.load(config, list_rules())
+    """Return the rules for the policy tools."""
+    return enforcement.for_tools("placement", list_rules())

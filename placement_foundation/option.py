@@ -1,6 +1,7 @@
 """The options of every service, and the values that code gets from them."""
 
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,9 @@ def policy_options() -> list[cfg.Opt]:
     ]
 
 
+# The variable of the only option that has several values.
+POLICY_DIRS = "OS_OSLO_POLICY__POLICY_DIRS"
+
 # Options of libraries that every service uses, by group.
 LIBRARY_OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("oslo_middleware", http_proxy_to_wsgi.OPTS),
@@ -224,6 +228,11 @@ def register(
     for group, members in options:
         config.register_opts(members, group=None if group == "DEFAULT" else group)
     config.set_override("enforce_scope", True, "oslo_policy")
+    directories = os.environ.get(POLICY_DIRS)
+    if directories is not None:
+        # The library would take each character for a directory.
+        found = [each.strip() for each in directories.split(",")]
+        config.set_override("policy_dirs", list(filter(None, found)), "oslo_policy")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

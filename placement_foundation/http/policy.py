@@ -1,8 +1,10 @@
 """Who may do what: the rules of a service, its defaults and operators' overrides."""
 
+import argparse
 import contextlib
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +14,7 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_policy import policy
 
-from placement_foundation import errors
+from placement_foundation import errors, option
 from placement_foundation.context import RequestContext
 from placement_foundation.http.operation import Operation
 
@@ -221,6 +223,28 @@ def load(
     # From here on it ignores the files.
     loaded.use_conf = False
     return loaded
+
+
+def for_tools(project: str, rules: Sequence[policy.RuleDefault]) -> policy.Enforcer:
+    """Return the current rules for the policy tools, which pass no configuration.
+
+    They are those of the service: of the files that the arguments of the tool name, or
+    that the service reads.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for name in ("--config-file", "--config-dir"):
+        parser.add_argument(name, action="append", default=[])
+    given, _ = parser.parse_known_args(sys.argv[1:])
+    files = [f"--config-file={file}" for file in given.config_file]
+    directories = [f"--config-dir={directory}" for directory in given.config_dir]
+    config = cfg.ConfigOpts()
+    option.register(config, [("oslo_policy", option.policy_options())])
+    config(
+        [*files, *directories],
+        project=project,
+        default_config_files=option.list_files(os.environ, project),
+    )
+    return load(config, rules)
 
 
 def list_operation_rules(

@@ -438,3 +438,19 @@ def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) ->
     for number in range(10):
         assert admits(decides, asking("admin", f"r{number}", project_id="own"), LIST)
     assert len(decides._loaded._allowed) <= 3
+
+
+@pytest.mark.parametrize("by", ["variable", "argument"])
+def test_the_policy_tools_get_the_rules_of_the_service(
+    by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "placement.conf"
+    file.write_text("[api]\nauth_strategy = noauth2\n")
+    (tmp_path / "policy.yaml").write_text(f'"{LIST}": "role:other"\n')
+    arguments = ["oslopolicy-policy-generator", "--namespace", "placement"]
+    if by == "variable":
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
+    else:
+        arguments += ["--config-file", str(file)]
+    monkeypatch.setattr("sys.argv", arguments)
+    assert str(policy.get_enforcer().rules[LIST]) == "role:other"
