@@ -44,7 +44,11 @@ def root(environment: "WSGIEnvironment") -> str:
     scheme = environment["wsgi.url_scheme"]
     host = environment.get("HTTP_HOST", "")
     if not HOST.fullmatch(host):
-        host = f"{environment['SERVER_NAME']}:{environment['SERVER_PORT']}"
+        name = environment["SERVER_NAME"]
+        # The address that a server listens on may be one of IPv6, or a path.
+        name = f"[{name}]" if ":" in name else name
+        host = f"{name}:{environment['SERVER_PORT']}"
+        host = host if HOST.fullmatch(host) else "localhost"
     host = host.removesuffix(DEFAULT_PORTS.get(scheme, ":")).removesuffix(":")
     return f"{scheme}://{host}{prefix(environment)}"
 

@@ -192,3 +192,19 @@ def test_a_long_header_is_soon_read(part: str) -> None:
     began = time.process_time()
     assert ADDRESS.fullmatch(root_behind(forwarded=part * 100_000))
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("name", "port", "root"),
+    [
+        ("::1", "8778", "http://[::1]:8778"),
+        ("::1", "80", "http://[::1]"),
+        ("/run/placement.sock", "", "http://localhost"),
+        ("localhost", "/run/placement.sock", "http://localhost"),
+    ],
+)
+def test_a_server_may_listen_on_ipv6_or_in_the_file_system(
+    name: str, port: str, root: str
+) -> None:
+    given = {**SERVER, "HTTP_HOST": "", "SERVER_NAME": name, "SERVER_PORT": port}
+    assert address.root(given) == root
