@@ -23,6 +23,13 @@ def is_searchable(string: str) -> bool:
     return "\0" not in string
 
 
+def searchable(connection: sa.Connection, strings: Iterable[str]) -> set[str]:
+    """Return the strings that a database may have: PostgreSQL has none with NUL."""
+    if connection.dialect.name != "postgresql":
+        return set(strings)
+    return set(filter(is_searchable, strings))
+
+
 def find_by_string(
     connection: sa.Connection,
     query: sa.Select[*tuple[Any, ...]],
@@ -103,7 +110,7 @@ def ids_of_all(
 
     If the strings are few, one statement finds them all.
     """
-    wanted = [set(filter(is_searchable, each.strings)) for each in every]
+    wanted = [searchable(connection, each.strings) for each in every]
     if not any(wanted):
         return [{} for _ in every]
     if sum(map(len, wanted)) > storage.CHUNK:
@@ -154,7 +161,7 @@ def ids_by_string(
     strings: Iterable[str],
 ) -> dict[str, int]:
     """Return the ids of rows keyed by their string, one of those given, in id order."""
-    wanted = {string for string in strings if is_searchable(string)}
+    wanted = searchable(connection, strings)
     found: dict[str, int] = {}
     query = _ids_query(id_column, string_column)
     for chunk in storage.chunks(sorted(wanted)):

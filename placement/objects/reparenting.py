@@ -78,13 +78,18 @@ def lock_trees(
     :raises LostRaceError: a tree has grown; the transaction begins again
     """
     wanted = list(uuids)
-    members = _member_ids(connection, wanted)
-    providers = resource_provider.lock_by_ids(connection, members)
-    # A tree may grow before its lock is granted, but not after: adding to it locks the
-    # parent. Locking the new members now would be out of order.
-    if not _member_ids(connection, wanted) <= members:
-        raise LostRaceError("a tree grew before it was locked")
-    return {provider.uuid: provider for provider in providers}
+    members: set[int] = set()
+    providers: dict[int, ResourceProvider] = {}
+    # A tree may grow before its lock is granted, but not where it is locked: adding to
+    # it locks the parent. New providers have the highest ids, so they are locked in
+    # order; one that was moved here may not be.
+    while grown := _member_ids(connection, wanted) - members:
+        if members and min(grown) < max(members):
+            raise LostRaceError("a tree grew before it was locked")
+        locked = resource_provider.lock_by_ids(connection, grown)
+        providers.update((provider.id, provider) for provider in locked)
+        members |= grown
+    return {provider.uuid: provider for provider in providers.values()}
 
 
 def _member_ids(connection: sa.Connection, uuids: list[str]) -> set[int]:

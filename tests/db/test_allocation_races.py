@@ -470,22 +470,18 @@ def test_a_consumer_that_gets_a_new_owner_while_its_lock_is_waited_for_has_it(
     assert client.claim(uuid, {provider: {"VCPU": 1}}).status == 204
     is_changed, may_commit = threading.Event(), threading.Event()
 
-    def change(connection: sa.Connection) -> None:
+    def give_away(connection: sa.Connection) -> None:
         [record] = consumer.lock(connection, [uuid]).values()
         row = models.Consumer
-        owners = (
-            (row.project_id, models.Project.__table__, "external_id"),
-            (row.user_id, models.User.__table__, "external_id"),
-            (row.consumer_type_id, models.ConsumerType.__table__, "name"),
-        )
-        for column, table, name in owners:
+        for table, column, name in (
+            (models.Project, row.project_id, models.Project.external_id),
+            (models.User, row.user_id, models.User.external_id),
+            (models.ConsumerType, row.consumer_type_id, models.ConsumerType.name),
+        ):
             connection.execute(sa.insert(table).values({name: "NEW"}))
-            made = sa.select(table.c.id).where(table.c[name] == "NEW")
-            connection.execute(
-                sa.update(row)
-                .where(row.id == record.id)
-                .values({column: made.scalar_subquery()})
-            )
+            made = sa.select(table.id).where(name == "NEW").scalar_subquery()
+            change = sa.update(row).where(row.id == record.id)
+            connection.execute(change.values({column: made}))
         is_changed.set()
         may_commit.wait(30)
 
@@ -493,10 +489,10 @@ def test_a_consumer_that_gets_a_new_owner_while_its_lock_is_waited_for_has_it(
         return consumer.lock(connection, [uuid])[uuid].owner
 
     with ThreadPoolExecutor(1) as pool:
-        changed = pool.submit(database.write, change)
+        given = pool.submit(database.write, give_away)
         assert is_changed.wait(30)
         # By then the other one waits; if it does not yet, it sees all.
         threading.Timer(0.5, may_commit.set).start()
         owner = database.write(read)
-        changed.result()
+        given.result()
     assert owner == Ownership("NEW", "NEW", "NEW")

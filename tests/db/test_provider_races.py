@@ -1,6 +1,7 @@
 """Concurrent writers of providers, and of what belongs to them."""
 
 import random
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -277,6 +278,26 @@ def test_a_child_of_a_moving_provider_finds_its_root(client: Client) -> None:
         for child in children:
             found = client.get(f"{PROVIDERS}/{child}")
             assert found["root_provider_uuid"] == there
+    check_trees(client)
+
+
+def test_a_tree_is_moved_while_it_grows(client: Client) -> None:
+    moving, there = grow(client, None, None)
+    moved = threading.Event()
+
+    def keep_growing() -> set[int]:
+        seen = set()
+        while not moved.is_set():
+            seen.add(add(client, new_uuid(), moving).status)
+        return seen
+
+    def move_twice() -> set[int]:
+        try:
+            return {move(client, moving, parent).status for parent in (there, None)}
+        finally:
+            moved.set()
+
+    assert at_once([move_twice, *[keep_growing] * 3]) == [{200}] * 4
     check_trees(client)
 
 

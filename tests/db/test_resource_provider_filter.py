@@ -10,8 +10,10 @@ import pytest
 from placement.forest import loading
 from placement.model.inventory import Inventory
 from placement.model.resource_provider import ProviderFilters
+from placement.objects import resource_provider
 from placement.questions import providers
 from placement_foundation.database.storage import Database
+from tests.backends import KIND
 from tests.client import Client, new_uuid
 
 if TYPE_CHECKING:
@@ -244,3 +246,16 @@ def test_about_as_many_as_an_address_can_hold(
     assert found["uuid"] == uuid
     names = ",".join(f"CUSTOM_{number}" for number in range(count))
     assert client.get(f"/traits?name=in:{names}") == {"traits": []}
+
+
+@pytest.mark.skipif(KIND == "postgresql", reason="it cannot store such a name")
+def test_a_name_with_a_nul_is_found_in_memory_or_not(database: Database) -> None:
+    name = "x\0y"
+    database.write(
+        lambda connection: resource_provider.create(connection, new_uuid(), name, None)
+    )
+    filters = ProviderFilters(name=name)
+    forest = database.read(
+        lambda connection: loading.load(connection, providers.part_of(filters))
+    )
+    assert [each.name for each in providers.list_by_filters(forest, filters)] == [name]
