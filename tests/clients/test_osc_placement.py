@@ -4,7 +4,6 @@ import dataclasses
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -492,19 +491,3 @@ def test_a_provider_is_shown_with_its_allocations(shell: Shell) -> None:
             "resource provider show", provider, "--allocations", version=version
         )
         assert shown["allocations"][consumer]["resources"] == {"VCPU": 2}
-
-
-def test_the_tests_of_the_client_itself_pass() -> None:
-    path = os.pathsep.join([str(OPENSTACK.parent), os.environ["PATH"]])
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.clients.osc_suite"],
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-    )
-    # Of each test that failed there is a report, from the first line of this kind on.
-    report = done.stderr.partition("=" * 70)[2] or done.stderr
-    assert done.returncode == 0, report[:10_000]
-    ran = re.search(r"^Ran (\d+) tests", done.stderr, re.MULTILINE)
-    assert ran
-    assert int(ran[1]) >= 160

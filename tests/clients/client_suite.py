@@ -1,4 +1,4 @@
-"""Runs the functional tests of osc-placement, for ``test_osc_placement.py``.
+"""Runs functional tests that the authors of a client have written.
 
 They expect two fixtures of OpenStack Placement. Those here stand for them, with this
 service behind a real socket.
@@ -18,7 +18,6 @@ from tests import backends, settings
 from tests.serving import serving
 
 EXPECTED = "placement.tests.functional.fixtures"
-SUITE = "osc_placement.tests.functional"
 
 
 class PlacementFixture(fixtures.Fixture):  # type: ignore[misc]
@@ -52,7 +51,11 @@ def pretend(module: str, **contents: object) -> None:
 
 
 def main() -> int:
-    """Run all tests; return the exit code."""
+    """Run the tests in the modules of a package; return the exit code.
+
+    The arguments are the package, and a pattern of the names of files.
+    """
+    package, pattern = sys.argv[1:]
     pretend(f"{EXPECTED}.placement", PlacementFixture=PlacementFixture)
     pretend(f"{EXPECTED}.capture", Logging=Logging)
     with (
@@ -61,7 +64,7 @@ def main() -> int:
     ):
         PlacementFixture.database = backends.connect(url)
         backends.make_placement(PlacementFixture.database)
-        suite = unittest.defaultTestLoader.discover(SUITE)
+        suite = unittest.defaultTestLoader.discover(package, pattern)
         return not unittest.TextTestRunner().run(suite).wasSuccessful()
 
 
