@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import sqlalchemy as sa
+from sqlalchemy import orm
 
 from placement import errors
 from placement.db import models
@@ -93,10 +94,10 @@ def lock_trees(
 
 
 def _member_ids(connection: sa.Connection, uuids: list[str]) -> set[int]:
-    named = models.ResourceProvider
+    member, named = models.ResourceProvider, orm.aliased(models.ResourceProvider)
+    # In one statement: between two, a whole tree may be moved to another root.
     roots = sa.select(named.root_provider_id).where(named.uuid.in_(uuids))
-    found = connection.execute(roots).scalars()
-    query = sa.select(named.id).where(named.root_provider_id.in_(set(found)))
+    query = sa.select(member.id).where(member.root_provider_id.in_(roots))
     return set(connection.execute(query).scalars())
 
 

@@ -286,7 +286,7 @@ def test_a_tree_is_moved_while_it_grows(client: Client) -> None:
     moved = threading.Event()
 
     def keep_growing() -> set[int]:
-        seen = set()
+        seen = {add(client, new_uuid(), moving).status}
         while not moved.is_set():
             seen.add(add(client, new_uuid(), moving).status)
         return seen

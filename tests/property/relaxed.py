@@ -365,6 +365,8 @@ class BruteForce:
         self, root: Node, missed: set[Constraint], rest: list[Constraint]
     ) -> set[Constraint]:
         """Return what a host serves without, if more has to go than is tried."""
+        if missed and not self.serves(root, frozenset()):
+            return missed
         too_few, enough = -1, len(rest)
         while enough - too_few > 1:
             middle = (too_few + enough) // 2

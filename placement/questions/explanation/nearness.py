@@ -189,6 +189,9 @@ class Nearness:
         serves with are left out if there is time.
         """
         missed = self.missed(kind)
+        if missed and not self._serves(kind, self._all):
+            # A group that only forbids is served by nothing, whatever else is dropped.
+            return self._relaxations.listed(self._relaxations.unimplied(missed))
         bits = [self._relaxations.bit(each) for each in self._to_blame(missed)]
         too_few, enough = -1, len(bits)
         while enough - too_few > 1 and not self._deadline.has_long_come():
