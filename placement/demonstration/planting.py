@@ -17,7 +17,14 @@ import sqlalchemy as sa
 from placement import errors
 from placement.db import models
 from placement.demonstration import cloud
-from placement.objects import clock, resource_class, trait
+from placement.objects import (
+    clock,
+    declared,
+    lease,
+    resource_class,
+    resource_provider,
+    trait,
+)
 from placement.objects.journal import recording
 from placement_foundation.database import storage
 from placement_foundation.observing import progress
@@ -252,7 +259,9 @@ def remove(connection: sa.Connection, report: Progress = progress.SILENT) -> int
     :param report: gets the progress, in providers
     :raises Conflict: a provider that is not part of it is below one that is
     """
-    ids = _planted(connection)
+    # What is claimed or put below them from now on waits, and then finds them gone.
+    locked = resource_provider.lock_by_ids(connection, _planted(connection))
+    ids = [each.id for each in locked]
     _check_is_alone(connection, ids)
     report.begin("removing allocations", len(ids))
     _remove_allocations(connection, ids, report)
@@ -271,6 +280,7 @@ def remove(connection: sa.Connection, report: Progress = progress.SILENT) -> int
             sa.update(provider).where(provider.id.in_(chunk)).values(**loose)
         )
     _delete(connection, provider.id, ids)
+    declared.forget(connection, (each.uuid for each in locked))
     _remove_names(connection)
     recording.note_everything(connection)
     return len(ids)
@@ -321,9 +331,11 @@ def _remove_allocations(
         report.advance(len(chunk))
     has_more = sa.exists().where(allocation.consumer_id == consumer.uuid)
     for leaving in storage.chunks(sorted(users)):
-        connection.execute(
-            sa.delete(consumer).where(consumer.uuid.in_(leaving)).where(~has_more)
-        )
+        idle = sa.select(consumer.id).where(consumer.uuid.in_(leaving), ~has_more)
+        gone = connection.scalars(idle.order_by(consumer.id)).all()
+        # SQLite gives ids again: a lease that stayed would end another's claims.
+        lease.remove(connection, gone)
+        _delete(connection, consumer.id, gone)
 
 
 def _delete(connection: sa.Connection, column: Any, values: Iterable[Any]) -> None:

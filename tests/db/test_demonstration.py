@@ -11,6 +11,7 @@ from placement.cmd import manage
 from placement.db import models
 from placement.demonstration import cloud, planting
 from placement.objects import inventory
+from placement.objects.soundness import checking
 from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid
 
@@ -283,3 +284,19 @@ def test_the_hosts_that_come_furthest_are_named_first(
         f"one provider ({furthest['largest']} at most"
     )
     assert [each["unmet"][0]["id"] for each in told["near"]] == ["room:VCPU"] * 5
+
+
+def test_leases_and_declarations_go_with_it(
+    application: "WSGIApplication", database: Database
+) -> None:
+    plant(database, 3)
+    client = Client(application)
+    storage_uuid, consumer = cloud.uuid_of("demo-storage-0"), new_uuid()
+    assert client.claim(consumer, {storage_uuid: {"DISK_GB": 1}}).status == 204
+    body = {"trees": [{"name": "demo-storage-0", "traits": ["CUSTOM_MINE"]}]}
+    assert client.call("POST", "/ledger/v1/apply", body).status == 200
+    path = f"/ledger/v1/leases/{consumer}"
+    assert client.call("PUT", path, {"seconds": 600}).status == 200
+    remove(database)
+    found = database.read(lambda connection: list(checking.check(connection)))
+    assert [each.rule.name for each in found] == []
