@@ -15,8 +15,14 @@ from placement.objects.journal.keeping import Keeper
 from placement.questions import providers
 from placement_foundation.gathering import Gathering
 from placement_foundation.http import operation
+from placement_foundation.http.thread_limit import ThreadLimit
 
 S = TypeVar("S")
+
+# Why nothing fits is found out for placements in one such part of the threads, beside
+# the half for heavy requests; how long one waits for its turn, in seconds.
+EXPLAINING_PART = 4
+EXPLAINING_PATIENCE = 0.2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,6 +38,11 @@ class Context:
     project_usages: ProjectUsages
     placings: Gathering[Any, Any]
     journal: Keeper | None = None
+    explaining: ThreadLimit = dataclasses.field(
+        default_factory=lambda: ThreadLimit(
+            EXPLAINING_PART, patience=EXPLAINING_PATIENCE
+        )
+    )
 
 
 def context_of(

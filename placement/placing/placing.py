@@ -4,6 +4,7 @@ The choice is made between two transactions. The second takes the locks, and wri
 if everything is still as it was and fits.
 """
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -68,6 +69,7 @@ class Placing:
         self.database = database
         self.cache = context.forest_cache
         self.order = order
+        self._explaining = context.explaining
         self.limits = candidate_query.order_of(context.settings).limits
         spread = order.wish.spread
         self.beside = spread.beside if spread else ()
@@ -201,6 +203,15 @@ class Placing:
         raise errors.NoRoom(detail, None if could else self._explain())
 
     def _explain(self) -> Json:
+        """Return why nothing fits; None while enough threads find out for others."""
+        with (
+            contextlib.suppress(errors.Busy),
+            self._explaining.turn("Others are being told why nothing fits."),
+        ):
+            return self._find_reasons()
+        return None
+
+    def _find_reasons(self) -> Json:
         # Nothing is locked any more, and it may take a second.
         precedence.stand_back()
         forest = self.database.read(

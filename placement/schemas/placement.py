@@ -42,9 +42,12 @@ MOST = 1000
 MOST_PREFERENCES = 50
 MOST_CONSIDERED = 10_000
 LONGEST_LEASE = 31_536_000
-# From this many consumers on, a request counts as one that may take long.
+# With more consumers than this, a request counts as one that may take long; with fewer
+# if they are to be together, since all are tried in one place after another.
 HEAVY = 100
+HEAVY_TOGETHER = 10
 
+QUERY_TEXT = {**TEXT, "maxLength": query_string.LONGEST}
 SECONDS = {"type": "integer", "minimum": 1, "maximum": LONGEST_LEASE}
 NAME = {"type": "string", "minLength": 1, "maxLength": 255}
 AGGREGATES = {
@@ -81,7 +84,7 @@ PREFERENCE = {
 }
 BODY = Schema(
     extend(
-        closed_object(query=TEXT, consumers=CONSUMERS, **OWNER, **CONSUMER_TYPE),
+        closed_object(query=QUERY_TEXT, consumers=CONSUMERS, **OWNER, **CONSUMER_TYPE),
         properties={
             "at_least": {"type": "integer", "minimum": 1},
             "spread": SPREAD,
@@ -151,7 +154,8 @@ class Placements:
 
 def is_heavy(query: object, body: Json) -> bool:
     """Return whether a request may take long."""
-    return len(body["consumers"]) > HEAVY
+    most = HEAVY_TOGETHER if "together" in body else HEAVY
+    return len(body["consumers"]) > most
 
 
 def _choose(pairs: Pairs, candidates: Candidates) -> Candidates:

@@ -63,7 +63,7 @@ BODY = Schema(
     {
         "type": "object",
         "properties": {
-            "query": {"type": "string"},
+            "query": {"type": "string", "maxLength": query_string.LONGEST},
             "ask": {
                 "type": "string",
                 "enum": ["candidates", "explanation", "capacity"],

@@ -17,6 +17,8 @@ Pairs: TypeAlias = list[tuple[str, str]]
 
 T = TypeVar("T")
 
+# The longest query string there is, in characters; an address may be no longer.
+LONGEST = 1024 * 1024
 COMPLAINT = "Invalid query string parameters: "
 # How many query strings are remembered, and how many characters these have at most.
 # What a query means takes up to a hundred bytes for each of its characters.

@@ -1,8 +1,10 @@
 """Placements on a database: what is written, and what is not."""
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
@@ -11,8 +13,10 @@ import sqlalchemy as sa
 from placement import errors
 from placement.db import models
 from placement.placing import placing
+from placement.schemas import placement as wire
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
+from placement_foundation.http import query_string, thread_limit
 from tests import backends
 from tests.client import Answer, Client, new_uuid
 from tests.statements import statements
@@ -332,3 +336,63 @@ def test_placers_side_by_side_get_all_there_is(client: Client) -> None:
     assert [answer.status for answer in answers] == [201] * 8
     assert [client.usages(each)["VCPU"] for each in providers] == [5] * 8
     assert client.place(uuids(1)).code == "placement.no_room"
+
+
+def test_only_some_threads_find_out_why_there_is_no_room(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thread_limit, "_own_count", 8)
+    client.make_provider(VCPU=1)
+    explaining, may_end = threading.Semaphore(0), threading.Event()
+
+    def explain(self: placing.Placing) -> Any:
+        explaining.release()
+        assert may_end.wait(60)
+        return {"told": "in the end"}
+
+    monkeypatch.setattr(placing.Placing, "_find_reasons", explain)
+
+    def refused() -> Answer:
+        return client.place(uuids(1), "resources=VCPU:2")
+
+    with ThreadPoolExecutor(2) as pool:
+        first = [pool.submit(refused) for _ in range(2)]
+        assert all(explaining.acquire(timeout=60) for _ in first)
+        last = refused()
+        may_end.set()
+        told = [each.result() for each in first]
+    assert {each.code for each in (last, *told)} == {"placement.no_room"}
+    assert not explaining.acquire(blocking=False)
+    has_told = ["in the end" in json.dumps(each.document) for each in (last, *told)]
+    assert has_told == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("consumers", "more", "is_heavy"),
+    [
+        (100, {}, False),
+        (101, {}, True),
+        (10, {"together": "host"}, False),
+        (11, {"together": "host"}, True),
+    ],
+)
+def test_which_placements_count_as_heavy(
+    consumers: int, more: dict[str, Any], is_heavy: bool
+) -> None:
+    assert wire.is_heavy(None, {"consumers": uuids(consumers), **more}) is is_heavy
+
+
+@pytest.mark.parametrize("path", ["placements", "what-if"])
+def test_a_query_in_a_body_is_no_longer_than_one_in_an_address(
+    client: Client, path: str
+) -> None:
+    query = "resources=VCPU:1&required=" + "A" * query_string.LONGEST
+    if path == "placements":
+        answer = client.place(uuids(1), query)
+    else:
+        body = {"query": query, "ask": "capacity"}
+        answer = client.call("POST", "/ledger/v1/what-if", body)
+    assert answer.status == 400
+    assert "query" in answer.detail
+    assert "too long" in answer.detail
+    assert len(answer.detail) < 1000

@@ -136,12 +136,10 @@ class Relaxations:
         self.of_root = self.of_kinds(*OF_ROOT)
         self.of_all = self.of_kinds(*OF_ALL)
         self.inventories = self.of_kinds("inventory")
-        self._of_group = {
-            group.suffix: sum(
-                bit for each, bit in self._bits.items() if each.suffix == group.suffix
-            )
-            for group in request.groups
-        }
+        self._of_group = dict.fromkeys((group.suffix for group in request.groups), 0)
+        for each, bit in self._bits.items():
+            if each.suffix is not None:
+                self._of_group[each.suffix] |= bit
         self._amounts = {
             (each.kind, each.suffix, each.resource_class): bit
             for each, bit in self._bits.items()
@@ -166,7 +164,13 @@ class Relaxations:
 
     def listed(self, some: Set) -> tuple[Constraint, ...]:
         """Return the constraints of a set, in their order."""
-        return tuple(each for each, bit in self._bits.items() if some & bit)
+        # Only what is in it is looked at: most sets are small, of thousands.
+        constraints, found = self.constraints, []
+        while some:
+            lowest = some & -some
+            found.append(constraints[lowest.bit_length() - 1])
+            some ^= lowest
+        return tuple(found)
 
     def requests(self, kept: Set) -> tuple[Request, ...]:
         """Return the requests that keep only some of the constraints.
@@ -213,7 +217,9 @@ class Relaxations:
 
     def essence_of_one(self, suffix: str, kept: Set) -> Set:
         """Return the essence of the constraints on one group and on roots."""
-        return self.essence(kept) & (self.of_root | self._of_group[suffix])
+        here = self.of_root | self._of_group[suffix]
+        kept &= here
+        return kept & self._without_amounts(self.inventories & here & ~kept)
 
     def of_none(self, kept: Set) -> Request:
         """Return the request for roots alone, without any group."""
