@@ -98,12 +98,16 @@ class Nearness:
             if len(near) >= most:
                 break
             near += self._in_order(by_weight[size], most - len(near))
-        for kind in late:
+        for kind in sorted(late, key=self._least_weight):
             if len(near) >= most or self._deadline.has_long_come():
                 break
             unmet = self._some_unmet(kind)
             near += self._in_order([(kind, unmet)], most - len(near))
         return near
+
+    def _least_weight(self, kind: Kind) -> int:
+        missed = self._relaxations.unimplied(self.missed(kind))
+        return weight(self._relaxations.listed(missed))
 
     def _prepare(self, kinds: Iterable[Kind]) -> None:
         """Ask about kinds that miss the same constraints at once."""

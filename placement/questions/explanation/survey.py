@@ -12,7 +12,7 @@ from placement.questions.explanation.constraint import Constraint, Relaxations, 
 from placement.search import engine
 from placement_foundation import precedence
 
-# For how long, once the time of a report is up, what must not be left out may take, in
+# How long what must not be left out may take once the time of a report is up, in
 # seconds.
 GRACE = 1
 
@@ -28,6 +28,7 @@ class Deadline:
         # The other half is for the work.
         precedence.rest_within(seconds / 2)
         self.is_missed = False
+        self._grace_ends: float | None = None
 
     def has_come(self) -> bool:
         """Return whether the time is up; if it is not, let others go first."""
@@ -37,8 +38,14 @@ class Deadline:
         return self.is_missed
 
     def has_long_come(self) -> bool:
-        """Return whether even what must not be left out takes too long."""
-        return self._clock() > self._end + GRACE
+        """Return whether even what must not be left out takes too long.
+
+        Its time begins when this is asked first: what came before may have been late.
+        """
+        now = self._clock()
+        if self._grace_ends is None:
+            self._grace_ends = max(now, self._end) + GRACE
+        return now > self._grace_ends
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
