@@ -163,20 +163,31 @@ def create_table(name: str, *items: Any) -> None:
     MySQL commits each statement, so a migration that was interrupted may have created
     it, and some of its indexes.
     """
-    found = sa.inspect(op.get_bind())
-    exists = found.has_table(name)
-    there = {one["name"] for one in found.get_indexes(name)} if exists else set()
-    op.create_table(
-        name,
+    columns = [
         sa.Column("created_at", sa.DateTime, nullable=True),
         sa.Column("updated_at", sa.DateTime, nullable=True),
-        *[one for one in items if one.name not in there or not _is_index(one)],
-        if_not_exists=True,
-    )
+        *(one for one in items if isinstance(one, sa.Column)),
+    ]
+    others = [one for one in items if not isinstance(one, sa.Column)]
+    if _has_begun(name, {each.name for each in columns}):
+        indexes = sa.inspect(op.get_bind()).get_indexes(name)
+        there = {each["name"] for each in indexes}
+        for one in others:
+            if isinstance(one, sa.Index) and one.name not in there:
+                op.create_index(one.name, name, [*one.expressions])
+        return
+    op.create_table(name, *columns, *others)
 
 
-def _is_index(item: Any) -> bool:
-    return isinstance(item, sa.Index)
+def _has_begun(table: str, columns: set[str]) -> bool:
+    """Return whether an interrupted migration has created a table."""
+    connection = op.get_bind()
+    if connection.dialect.name not in ("mysql", "mariadb"):
+        return False
+    found = sa.inspect(connection)
+    return found.has_table(table) and columns == {
+        each["name"] for each in found.get_columns(table)
+    }
 
 
 def auto_id() -> sa.Column[int]:

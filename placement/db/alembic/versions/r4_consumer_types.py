@@ -14,6 +14,7 @@ FOREIGN_KEY = "consumers_consumer_type_id_fkey"
 def upgrade() -> None:
     # MySQL commits each statement, so a migration that was interrupted may have done
     # any part of this.
+    is_partial = op.get_bind().dialect.name in ("mysql", "mariadb")
     op.create_table(
         "consumer_types",
         sa.Column("created_at", sa.DateTime, nullable=True),
@@ -21,7 +22,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer, primary_key=True, nullable=False),
         sa.Column("name", sa.String(255), nullable=False),
         sa.UniqueConstraint("name", name="uniq_consumer_types0name"),
-        if_not_exists=True,
+        if_not_exists=is_partial,
     )
     found = sa.inspect(op.get_bind())
     there = {
