@@ -6,6 +6,7 @@ race.
 """
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ from placement_clients.client import (
 )
 
 CUSTOM = "CUSTOM_"
+# How much ratios may differ that are the same: MySQL keeps six digits.
+RATIO_TOLERANCE = 1e-5
 # The traits and the resource classes that there are.
 Names = tuple[frozenset[str], frozenset[str]]
 
@@ -134,15 +137,16 @@ def _inventory(record: Json) -> Inventory | None:
 def _find(placement: Client, wanted: Wanted) -> Provider | None:
     """Return the provider, if it exists.
 
-    :raises _Impossible: it has another parent or name than declared
+    :raises _Impossible: it has another parent, name or UUID than declared
     """
-    if wanted.uuid:
-        found = placement.list_providers(uuid=wanted.uuid)
-    else:
+    found = placement.list_providers(uuid=wanted.uuid) if wanted.uuid else ()
+    if not found:
         found = placement.list_providers(name=wanted.name)
     if not found:
         return None
     known = found[0]
+    if wanted.uuid and known.uuid != wanted.uuid:
+        raise _Impossible(f"{wanted.name} has the UUID {known.uuid} there.")
     parent = None
     if known.parent_uuid:
         parent = placement.get_provider(known.parent_uuid).name
@@ -174,7 +178,7 @@ def _compare(
         return
     there = placement.get_inventories(known.uuid, version="1.26").by_class
     for name, value in sorted(wanted.inventories.items()):
-        if there.get(name) != value:
+        if not _is_same(there.get(name), value):
             path = f"{wanted.name}/inventories/{name}"
             yield _change(path, _raw(there.get(name)), _raw(value))
     for kind, names, has in (
@@ -183,6 +187,15 @@ def _compare(
     ):
         for name in sorted(names - has):
             yield _change(f"{wanted.name}/{kind}/{name}", False, True)
+
+
+def _is_same(one: Inventory | None, other: Inventory | None) -> bool:
+    """Return whether two inventories are equal, as far as databases can store it."""
+    if one is None or other is None:
+        return one is other
+    alike = dataclasses.replace(one, allocation_ratio=other.allocation_ratio)
+    ratios = one.allocation_ratio, other.allocation_ratio
+    return alike == other and math.isclose(*ratios, rel_tol=RATIO_TOLERANCE)
 
 
 def _raw(value: Inventory | None) -> Json:
@@ -205,7 +218,12 @@ def _write(placement: Client, wanted: Wanted, known: Provider | None) -> None:
 
     def inventories(there: Mapping[str, Inventory]) -> Mapping[str, Inventory]:
         kept = {name: value for name, value in there.items() if name not in absent}
-        return {**kept, **present}
+        changed = {
+            name: value
+            for name, value in present.items()
+            if not _is_same(there.get(name), value)
+        }
+        return {**kept, **changed}
 
     placement.change_inventories(known.uuid, inventories)
     placement.change_traits(known.uuid, lambda names: names | wanted.traits)

@@ -375,6 +375,43 @@ def test_ordinary_calls_refuse_a_tree_before_any_of_it_is_written(
         assert fleet(client).keys() == {"there", "d"}
 
 
+def test_ordinary_calls_refuse_a_name_that_another_has_before_anything_is_written(
+    application: "WSGIApplication",
+    client: Client,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with serving(without_ledger(application)) as served:
+        desk = Desk(served.url, tmp_path / "fleet.yaml", capsys)
+        desk.declare("[{name: there}, {name: a}]", "--yes")
+        before = fleet(client)
+        child = f"{{name: there, uuid: {RACK}}}"
+        text = f"[{{name: a, traits: [HW_CPU_X86_AVX], children: [{child}]}}]"
+        for command in ("plan", "--yes"):
+            status, out, _ = desk.declare(text, command)
+            assert status == cli.ERROR
+            assert "! a: there has the UUID " in out
+        assert fleet(client) == before
+
+
+def test_ordinary_calls_take_a_ratio_as_it_is_stored(
+    application: "WSGIApplication",
+    client: Client,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with serving(without_ledger(application)) as served:
+        desk = Desk(served.url, tmp_path / "fleet.yaml", capsys)
+        inventory = "{total: 8, allocation_ratio: 1.23457}"
+        desk.declare(f"[{{name: a, inventories: {{VCPU: {inventory}}}}}]", "--yes")
+        before = fleet(client)
+        exact = inventory.replace("1.23457", "1.23456789")
+        text = f"[{{name: a, inventories: {{VCPU: {exact}}}}}]"
+        assert desk.declare(text, "plan")[0] == 0
+        assert desk.declare(text, "--yes")[0] == 0
+        assert fleet(client) == before
+
+
 def answering_once(application: "WSGIApplication", status: str) -> "WSGIApplication":
     """Return a service that answers one request to apply, and later ones otherwise."""
     answered: list[bool] = []
