@@ -13,6 +13,8 @@ PART = "part"
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 FLEET = "/ledger/v1/fleet"
 FIELDS = "parent,traits,consumers"
+# How many entries of the history of a consumer are read at a time.
+PAGE = "1000"
 # The first version with types of consumers, and the first that guards writes of claims.
 TYPED, GUARDED = "1.38", "1.28"
 
@@ -155,12 +157,15 @@ def story_of(placement: Client, claim: Claim) -> Json:
 
     It is the one before which the consumer had nothing, the newest of them.
     """
-    query = {"consumer": claim.consumer, "type": "allocations", "limit": "100"}
-    try:
-        document = placement.get("/ledger/v1/history", version="latest", query=query)
-    except NotFound:
-        return None
-    for entry in document["history"]:
-        if not entry["before"] and entry["after"]:
-            return entry
-    return None
+    query = {"consumer": claim.consumer, "type": "allocations", "limit": PAGE}
+    while True:
+        try:
+            page = placement.get("/ledger/v1/history", version="latest", query=query)
+        except NotFound:
+            return None
+        for entry in page["history"]:
+            if not entry["before"] and entry["after"]:
+                return entry
+        if "marker" not in page:
+            return None
+        query["marker"] = page["marker"]

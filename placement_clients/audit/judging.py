@@ -1,6 +1,8 @@
 """Compares the claims of a consumer with what is known of it: a pure function."""
 
+import contextlib
 import dataclasses
+import uuid
 from collections.abc import Iterator, Sequence
 
 from placement_clients.audit.life import Claim, Expected, Living, Source, add_up
@@ -67,7 +69,16 @@ def is_at(claim: Claim, host: str | None) -> bool:
     """Return whether a claim is on one host, but for what hosts share."""
     if host is None:
         return True
-    return all(host in part.place for part in claim.parts if not part.is_shared)
+    names = {host, *_as_uuid(host)}
+    return all(
+        not names.isdisjoint(part.place) for part in claim.parts if not part.is_shared
+    )
+
+
+def _as_uuid(text: str) -> Iterator[str]:
+    """Yield the UUID that a text may be, as Placement spells it."""
+    with contextlib.suppress(ValueError):
+        yield str(uuid.UUID(text))
 
 
 def has(claim: Claim, expected: Expected) -> bool:

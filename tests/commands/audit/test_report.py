@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from placement_clients.audit import cli, drawing
+from placement_clients.audit import claims, cli, drawing
 from placement_clients.audit.alive import AliveFile
 from placement_clients.audit.life import Claim, Owner
 from tests.client import new_uuid
@@ -123,6 +123,16 @@ def test_a_host_is_a_whole_tree_and_what_hosts_share(desk: Desk) -> None:
     assert desk.findings() == []
 
 
+def test_a_host_may_be_a_uuid_in_any_spelling(desk: Desk) -> None:
+    host = desk.host("compute-1", VCPU=8)
+    known = desk.claim({host: {"VCPU": 1}})
+    for spelling in (host, host.upper(), host.replace("-", "")):
+        desk.lives(known, host=spelling)
+        assert desk.findings() == []
+    desk.lives(known, host=new_uuid())
+    assert desk.findings() == [("wrong host", known)]
+
+
 def test_types_narrow_what_is_judged(desk: Desk) -> None:
     host = desk.host("compute-1", VCPU=8)
     server = desk.claim({host: {"VCPU": 1}})
@@ -153,6 +163,20 @@ def test_the_report_says_who_claimed_and_when(own_desk: Desk) -> None:
         *("orphan", "compute-1"),
         "VCPU 2",
     )
+
+
+def test_the_claim_is_found_however_often_it_was_changed(
+    own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "PAGE", "2")
+    host = own_desk.host("compute-1", VCPU=8)
+    orphan = own_desk.claim({host: {"VCPU": 1}})
+    for generation in range(1, 6):
+        amounts = {host: {"VCPU": 1 + generation}}
+        own_desk.client.claim(orphan, amounts, generation=generation)
+    _, out, _ = own_desk.audit("--json")
+    [found] = json.loads(out)["findings"]
+    assert found["claimed"]["after"] == {host: {"VCPU": 1}}
 
 
 def test_owners_are_known_without_the_ledger_too(desk: Desk) -> None:
