@@ -114,7 +114,7 @@ function makeAmount(hosts: readonly Host[], { kind, of, fits, chosen }: Choice):
     const label = step === 1 ? write(from + 1) : `up to ${write(from + step)}`;
     bins.push({ id: `${from}-${from + step}`, label, shade: Math.min(1, (from + step) / most) });
   }
-  if (most > end) bins.push({ id: "more", label: `more than ${write(end)}`, shade: 1 });
+  if (most > end) bins.push({ id: `${end}-`, label: `more than ${write(end)}`, shade: 1 });
   const titles = { consumers: "consumers", question: "times the question fits" };
   const title = kind in titles ? titles[kind as keyof typeof titles] : `${of} free`;
   const told = { consumers: "consumer", question: "time" };
@@ -131,8 +131,10 @@ function makeAmount(hosts: readonly Host[], { kind, of, fits, chosen }: Choice):
 /** How wide the ranges among the chosen bins are, and where they end; null if there are none. */
 function rangesOf(chosen: readonly string[]): { step: number; last: number } | null {
   const ranges = chosen.flatMap((id) => {
-    const [, from, to] = /^(\d{1,15})-(\d{1,15})$/.exec(id)?.map(Number) ?? [];
-    return from === undefined || to === undefined || to <= from || from % (to - from) ? [] : [{ step: to - from, last: to }];
+    const [, from = "", to = ""] = /^(\d{1,15})-(\d{0,15})$/.exec(id) ?? [];
+    // The one that is open has all the others before it.
+    const step = to ? Number(to) - Number(from) : Number(from) / MOST;
+    return Number.isInteger(step) && step > 0 && Number(from) % step === 0 ? [{ step, last: Number(to || from) }] : [];
   });
   const step = ranges[0]?.step;
   return step ? { step, last: Math.max(...ranges.filter((each) => each.step === step).map(({ last }) => last)) } : null;

@@ -39,14 +39,15 @@ test("a chosen bin means the same amounts whatever the hosts become", () => {
 test("ranges that have become very many end in one for all that is more", () => {
   const scale = makeScale(hostsOf(5, 100_000), { kind: "free", of: "MEMORY_MB", chosen: ["0-1"] });
   assert.equal(scale.bins.length, 43);
-  assert.deepEqual(scale.bins.slice(-2).map(({ id }) => id), ["more", "none"]);
-  assert.deepEqual(shown(hostsOf(5, 41, 100_000), ["0-1", "more"]), [41, 100_000]);
+  assert.deepEqual(scale.bins.slice(-2).map(({ id }) => id), ["40-", "none"]);
+  assert.deepEqual(shown(hostsOf(5, 41, 100_000), ["0-1", "40-"]), [41, 100_000]);
+  assert.deepEqual(shown(hostsOf(5, 41, 100_000), ["40-"]), [41, 100_000]);
 });
 
 test("what is no range of this scale does not make one", () => {
   const hosts = hostsOf(100, 600, 1000);
   const usual = makeScale(hosts, { kind: "free", of: "MEMORY_MB", chosen: [] }).bins;
-  for (const odd of ["3", "5-5", "9-3", "1-3", "-", "0-", "0-1e9", "x-y", "0-9999999999999999"]) {
+  for (const odd of ["3", "5-5", "9-3", "1-3", "-", "0-", "39-", "50-", "0-1e9", "x-y", "0-9999999999999999"]) {
     assert.deepEqual(makeScale(hosts, { kind: "free", of: "MEMORY_MB", chosen: [odd] }).bins, usual, odd);
   }
 });
