@@ -124,7 +124,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
         began = time.monotonic()
         cache.warm_up(connected, context.forest_cache)
         LOG.info("read them in %.1f s", time.monotonic() - began)
-    # The chores wait for a fork from now on, which may follow only a long time later.
+    # The chores, which begin with this, wait for a fork only for seconds.
     application = _assemble(config, connected, enforcer, context, chores)
     # Servers may fork from here on.
     connected.rest()

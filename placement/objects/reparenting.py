@@ -76,7 +76,8 @@ def lock_trees(
 
     :param uuids: a member of each tree; unknown ones are left out
     :returns: every member of the trees, by UUID, in id order
-    :raises LostRaceError: a tree has grown; the transaction begins again
+    :raises LostRaceError: a provider with a smaller id was moved into a tree; the
+        transaction begins again
     """
     wanted = list(uuids)
     members: set[int] = set()

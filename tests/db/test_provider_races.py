@@ -3,6 +3,7 @@
 import random
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement_foundation.database.storage import Database
+from tests.backends import KIND
 from tests.client import Answer, Client, new_uuid
 from tests.threads import at_once, statuses
 
@@ -298,6 +300,33 @@ def test_a_tree_is_moved_while_it_grows(client: Client) -> None:
             moved.set()
 
     assert at_once([move_twice, *[keep_growing] * 3]) == [{200}] * 4
+    check_trees(client)
+
+
+@pytest.mark.skipif(KIND == "sqlite", reason="it has one writer at a time")
+@pytest.mark.parametrize("is_older", [True, False])
+def test_a_tree_that_moves_while_its_members_are_looked_up_is_found(
+    client: Client, database: Database, is_older: bool
+) -> None:
+    first, second = grow(client, None, None)
+    moving, there = (first, second) if is_older else (second, first)
+    own_thread = threading.get_ident()
+    moved: list[int] = []
+
+    def move_meanwhile(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        is_own = threading.get_ident() == own_thread
+        is_lookup = ".uuid IN" in statement and "FOR " not in statement
+        if is_own and is_lookup and "root_provider_id" in statement and not moved:
+            moved.append(0)
+            with ThreadPoolExecutor(1) as pool:
+                moved[0] = pool.submit(move, client, moving, there).result().status
+
+    sa.event.listen(database.engine, "after_cursor_execute", move_meanwhile)
+    try:
+        answer = move(client, moving, None)
+    finally:
+        sa.event.remove(database.engine, "after_cursor_execute", move_meanwhile)
+    assert (moved, answer.status) == ([200], 200)
     check_trees(client)
 
 
