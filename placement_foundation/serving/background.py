@@ -20,6 +20,8 @@ LOG = log.getLogger(__name__)
 ALONE_SECONDS = 3
 # Its own, since nothing else should notice that numbers were drawn beside it.
 _chance = random.Random()
+# Processes that are forked would all draw the same ones.
+os.register_at_fork(after_in_child=_chance.seed)
 
 
 class Chore(NamedTuple):

@@ -11,12 +11,14 @@ import os
 import resource
 import select
 import socket
+import tempfile
 import time
 from typing import TYPE_CHECKING, Any
 
 from gunicorn.workers import base
 from waitress import adjustments, channel, parser, server, task, utilities, wasyncore
 
+from placement_foundation import ending
 from placement_foundation.http import thread_limit
 from placement_foundation.serving import interpreter
 from placement_foundation.serving.event_loop import EventLoop
@@ -24,6 +26,8 @@ from placement_foundation.serving.load import Load, Loads
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
+
+LOG = logging.getLogger(__name__)
 
 # How long a client may take to send a whole header, and a whole body.
 HEADER_SECONDS = 10
@@ -84,11 +88,24 @@ class RequestLineTooLong(utilities.BadRequest):  # type: ignore[misc]
     reason = "URI Too Long"
 
 
+class BodyNotStored(utilities.Error):  # type: ignore[misc]
+    """There is no room for the body of a request."""
+
+    code = 503
+    reason = "Service Unavailable"
+
+
+def _warn_of_disk(what: str, exc: OSError) -> None:
+    LOG.warning("%s cannot be stored in %s: %s", what, tempfile.gettempdir(), exc)
+
+
 class Request(parser.HTTPRequestParser):  # type: ignore[misc]
     """A request that is coming in."""
 
     completed: bool
     error: utilities.Error | None
+    # waitress writes it into its log, and sets it only if the header can be parsed.
+    path = ""
 
     def __init__(self, adj: adjustments.Adjustments) -> None:
         super().__init__(adj)
@@ -98,13 +115,19 @@ class Request(parser.HTTPRequestParser):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         """Take what belongs to this request, and return how many bytes that was."""
         if self.headers_finished or self.completed:
-            consumed: int = super().received(data)
+            try:
+                consumed: int = super().received(data)
+            except OSError as exc:
+                # A large body goes to a file.
+                _warn_of_disk("a request", exc)
+                self.error = BodyNotStored("the body cannot be stored")
+                consumed = len(data)
             self.error = self.error or self._find_chunk_excess()
             self.completed = self.completed or bool(self.error)
         else:
             consumed = self._received_header(data)
-        if self.error:
-            # Do not ask the client for the rest.
+        if self.completed:
+            # Do not ask the client for the rest: there is none, or it is not wanted.
             self.expect_continue = False
         return consumed
 
@@ -273,6 +296,15 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
             self.request is not None and now - self.request.began < LAST_REQUEST_SECONDS
         )
 
+    def close_unless_heard(self) -> None:
+        """Close it, unless a request has come that has not been read yet."""
+        if self._drains_since is None:
+            # This closes it already if there is nothing to read.
+            self.handle_read()
+        begun = self.has_begun(time.monotonic())
+        if self.connected and self.is_idle() and not begun:
+            self.handle_close()
+
     def put_off(self) -> bool:
         """Put off the next request if the answer before it has not been read.
 
@@ -318,7 +350,15 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
         if self._held is not None:
             self._held.append(data)
             return len(data)
-        size: int = super().write_soon(data)
+        # The event loop must not send what a full disk has left of an answer.
+        with self.outbuf_lock:
+            try:
+                size: int = super().write_soon(data)
+            except OSError as exc:
+                # Not of the socket: waitress notes such errors, and raises none.
+                _warn_of_disk("an answer", exc)
+                self.will_close = True
+                raise
         if self.total_outbufs_len and not self._left:
             self._left = True
             self.server.look_at(self)
@@ -326,6 +366,10 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
 
     def handle_write(self) -> None:
         """Send what there is to send, then continue with a request that was put off."""
+        if self.will_close:
+            # Without sending more: it is broken, or what is left of its answer is.
+            self.handle_close()
+            return
         if self._refused and self.close_when_flushed:
             self._begin_to_drain()
             return
@@ -348,7 +392,7 @@ class Connection(channel.HTTPChannel):  # type: ignore[misc]
         self._flush_exception(self._flush_some)
         if self.will_close:
             self.handle_close()
-        elif not self.total_outbufs_len:
+        elif self.connected and not self.total_outbufs_len:
             self.close_when_flushed = False
             self._drains_since = time.monotonic()
             try:
@@ -492,7 +536,7 @@ class Listening:
         now = time.monotonic()
         for connection in self._connections():
             if connection.is_idle() and not connection.has_begun(now):
-                connection.handle_close()
+                connection.close_unless_heard()
         return bool(self._connections())
 
     def stop(self) -> None:
@@ -645,9 +689,10 @@ class Worker(base.Worker):  # type: ignore[misc]
         deadline = time.monotonic() + self.cfg.graceful_timeout
         for listener in self._listeners:
             listener.stop()
-        while time.monotonic() < deadline and self._is_busy():
-            self._serve_once(0.1)
-        self._threads.shutdown(timeout=max(0, deadline - time.monotonic()))
+        with ending.announced():
+            while time.monotonic() < deadline and self._is_busy():
+                self._serve_once(0.1)
+            self._threads.shutdown(timeout=max(0, deadline - time.monotonic()))
 
     def _is_busy(self) -> bool:
         left = [listener.finish() for listener in self._listeners]

@@ -19,6 +19,7 @@ from placement.db.own import content
 from placement.forest import cache
 from placement.objects import clock
 from placement.objects.journal import filing, keeping, packing, reading, tidying
+from placement_foundation import ending
 from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client, new_uuid, wants
@@ -211,6 +212,25 @@ def gone(client: Client, cursor: str) -> str:
     assert (answer.status, answer.code) == (410, "placement.cursor_gone"), answer
     assert "/ledger/v1/fleet" in answer.detail
     return answer.detail
+
+
+def test_nothing_is_waited_for_by_a_process_that_is_about_to_end(
+    client: Client, provider: str, database: Database
+) -> None:
+    address = f"{CHANGES}?since={now(client)}&wait=20"
+    keeper = database.look(keeping.keeper_of)
+    assert keeper
+    reader = threading.Thread(target=client.get, args=[address])
+    reader.start()
+    deadline = time.monotonic() + 10
+    while not keeper.news.waiting and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert keeper.news.waiting == 1
+    with ending.announced():
+        reader.join(10)
+        assert not reader.is_alive()
+        assert client.get(address)["changes"] == []
+        assert time.monotonic() < deadline + 10
 
 
 def test_an_expired_cursor_is_gone(

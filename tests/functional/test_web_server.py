@@ -2,30 +2,36 @@
 
 import contextlib
 import ctypes
+import errno
 import functools
 import http.client
 import itertools
 import json
+import logging
 import os
 import platform
 import random
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 import pytest
 from gunicorn.workers import base
 from waitress import task
 
+from placement_foundation import ending
 from placement_foundation.serving import interpreter, worker
 from placement_foundation.serving.event_loop import EventLoop
 from placement_foundation.serving.load import Load, Loads
@@ -446,6 +452,19 @@ def test_what_a_refused_client_still_sends_is_read_for_a_while(
         assert not loop.listener.active_channels
 
 
+def test_a_refused_client_that_is_gone_is_not_worth_a_line(
+    loop: Loop, caplog: pytest.LogCaptureFixture
+) -> None:
+    reset = struct.pack("ii", 1, 0)
+    for _ in range(20):
+        with connect(loop.port) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            client.sendall(b"x\r\n\r\n")
+            loop.events.turn(0.01)
+        loop.turn()
+    assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
+
+
 def test_a_refused_client_cannot_send_without_end(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -496,6 +515,129 @@ def test_a_request_that_has_begun_is_answered_before_the_end(loop: Loop) -> None
         assert b"Connection: close" in begun.recv(4096)
         assert not loop.listener.finish()
         assert is_closed(idle)
+
+
+def test_a_request_that_nobody_has_read_yet_is_answered_before_the_end(
+    loop: Loop,
+) -> None:
+    with connect(loop.port) as client, connect(loop.port) as half:
+        loop.turn()
+        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.shutdown(socket.SHUT_WR)
+        half.sendall(b"GET / HTTP/1.1\r\n")
+        loop.listener.stop()
+        assert loop.listener.finish()
+        half.sendall(b"Host: x\r\n\r\n")
+        loop.turn()
+        assert b"hello" in client.recv(4096)
+        assert b"hello" in half.recv(4096)
+        assert not loop.listener.finish()
+
+
+def test_a_request_that_does_not_come_in_is_not_waited_for_at_the_end(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connect(loop.port) as client:
+        client.sendall(b"GET / HTTP/1.1\r\n")
+        loop.turn()
+        loop.listener.stop()
+        assert loop.listener.finish()
+        monkeypatch.setattr(worker, "LAST_REQUEST_SECONDS", 0)
+        assert not loop.listener.finish()
+        assert is_closed(client)
+
+
+def test_what_waits_for_news_learns_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> list[bytes]:
+        deadline = time.monotonic() + PATIENCE
+        while not ending.is_near() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert ending.is_near()
+        return say_hello(environment, start_response)
+
+    with contextlib.closing(Loop(wait)) as loop, connect(loop.port) as client:
+        stopping = worker.Worker.__new__(worker.Worker)
+        stopping.cfg = types.SimpleNamespace(graceful_timeout=PATIENCE)
+        stopping._listeners, stopping._threads = [loop.listener], loop._threads
+        monkeypatch.setattr(stopping, "_serve_once", lambda _: loop.turn())
+        client.sendall(HELLO)
+        loop.turn()
+        stopping._stop()
+        assert b"hello" in client.recv(4096)
+    assert not ending.is_near()
+
+
+class FullDisk:
+    """A file on a disk that has no room."""
+
+    def __init__(self, mode: str) -> None:
+        pass
+
+    def write(self, data: bytes) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def close(self) -> None:
+        pass
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [
+        each.getMessage() for each in caplog.records if each.name == worker.__name__
+    ]
+
+
+def test_a_body_that_cannot_be_stored_is_refused(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", FullDisk)
+    body = b"x" * 900_000
+    header = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with turning(Loop()) as loop, connect(loop.port) as client:
+        client.sendall(header + body)
+        answer = b"".join(iter(functools.partial(client.recv, 65536), b""))
+        assert status(answer) == 503
+        assert status(send(loop.port, HELLO)) == 200
+    (warning,) = warnings_of(caplog)
+    assert "a request cannot be stored" in warning
+    assert "No space left" in warning
+
+
+def test_an_answer_that_cannot_be_stored_ends_with_its_connection(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", FullDisk)
+    whole = b"".join(b"%c" % number * 500_000 for number in range(100))
+
+    def answer(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        start_response("200 OK", [("Content-Length", str(len(whole)))])
+        # More than the system takes, and so small that memory takes several of them.
+        for begin in range(0, len(whole), 500_000):
+            yield whole[begin : begin + 500_000]
+
+    with turning(Loop(answer)) as loop, connect(loop.port) as client:
+        client.sendall(HELLO)
+        deadline = time.monotonic() + PATIENCE
+        while not warnings_of(caplog) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        found = b"".join(iter(functools.partial(client.recv, 65536), b""))
+    body = found.partition(b"\r\n\r\n")[2]
+    assert 0 < len(body) < len(whole)
+    assert whole.startswith(body)
+    (warning,) = warnings_of(caplog)
+    assert "an answer cannot be stored" in warning
+
+
+@pytest.mark.parametrize("length", [b"", b"Content-Length: 0\r\n"])
+def test_no_body_is_waited_for_where_there_is_none(loop: Loop, length: bytes) -> None:
+    expecting = b"GET / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+    with connect(loop.port) as client:
+        client.sendall(expecting + length + b"\r\n")
+        loop.turn()
+        assert status(client.recv(4096)) == 200
 
 
 def test_requests_sent_at_once_are_answered_in_turn(loop: Loop) -> None:

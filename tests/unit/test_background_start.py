@@ -63,3 +63,15 @@ def test_they_end_with_the_application() -> None:
         if thread.name == "to be ended":
             thread.join(10)
             assert not thread.is_alive()
+
+
+def test_processes_that_are_forked_draw_numbers_of_their_own() -> None:
+    reading, writing = os.pipe()
+    for _ in range(2):
+        child = os.fork()
+        if not child:
+            os.write(writing, f"{background._chance.random()}\n".encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+    first, second = os.read(reading, 10_000).split()
+    assert first != second

@@ -74,7 +74,7 @@ LAYERS = {
         {"http"},
         {"database"},
         {"observing"},
-        {"clock", "context", "errors", "gathering", "option", "precedence"},
+        {"clock", "context", "ending", "errors", "gathering", "option", "precedence"},
     ],
     CLIENTS: [
         {"request", "explain", "apply", "feed", "audit"},

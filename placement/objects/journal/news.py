@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from placement import measure
+from placement_foundation import ending
 from placement_foundation.observing import telemetry
 
 # How often a process looks for news while a reader waits, in seconds.
@@ -46,13 +47,15 @@ class News:
     def wait(self, position: int, look: Callable[[], int], deadline: float) -> bool:
         """Wait until there is news or the time is over; return whether there is news.
 
+        The time is also over when the process is about to end.
+
         :param position: what the reader knows already
         :param look: asks the database for the newest position; only one reader does
         :param deadline: a time of ``time.monotonic``
         """
         # What was found before this reader came may be from before a restore.
         self._newest = min(self._newest, position)
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and not ending.is_near():
             if self._newest > position:
                 return True
             if self._may_look():
