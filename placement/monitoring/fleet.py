@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import fcntl
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -57,6 +58,8 @@ class FleetTotals:
         self._file = Path(directory, "fleet.json")
         self._interval = interval
         self._clock = clock
+        # When the sums could not be kept on disk, by the clock.
+        self._failed_at = -math.inf
         self._refreshed: Recent[None] = Recent(
             self._refresh, lasts=0, patience=PATIENCE, too_late=lambda: None
         )
@@ -75,18 +78,31 @@ class FleetTotals:
 
     def _is_due(self) -> bool:
         """Return whether the last refresh of the sums, or attempt, is too long ago."""
-        try:
-            return self._clock() - self._file.stat().st_mtime >= self._interval
-        except FileNotFoundError:
-            return True
+        last = self._failed_at
+        with contextlib.suppress(FileNotFoundError):
+            last = max(last, self._file.stat().st_mtime)
+        # The clock may have been set back.
+        return not 0 <= self._clock() - last < self._interval
 
     def _read(self) -> Any:
         try:
             return json.loads(self._file.read_text())
-        except (FileNotFoundError, ValueError):
+        except (OSError, ValueError):
             return None
 
     def _refresh(self) -> None:
+        """Refresh the sums; warn once if they cannot be kept on disk."""
+        try:
+            self._refresh_alone()
+        except OSError as exc:
+            if self._failed_at == -math.inf:
+                LOG.warning("sums of the fleet cannot be kept: %s", exc)
+            # This also waits for the next interval.
+            self._failed_at = self._clock()
+        else:
+            self._failed_at = -math.inf
+
+    def _refresh_alone(self) -> None:
         """Refresh the sums, unless another process is doing so."""
         with self._exclusively() as alone:
             if not alone or not self._is_due():

@@ -1,6 +1,7 @@
 """The metrics that the service reports at ``/metrics``."""
 
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -11,7 +12,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 import sqlalchemy as sa
@@ -238,6 +239,110 @@ def test_another_library_may_write_to_the_same_files(tmp_path: Path) -> None:
     assert Reading(written).get("placement_transaction_retries_total") == 1
 
 
+DISK_IS_FULL_FOR_A_WHILE = """
+import errno, os
+from placement_foundation.observing import metrics, telemetry
+metrics.switch_on("placement_")
+def count():
+    telemetry.record(telemetry.TRANSACTION_RETRIES, cause="lost_race")
+count()
+take = os.posix_fallocate
+def fail(*arguments):
+    raise OSError(errno.ENOSPC, "full")
+if not os.fork():
+    os.posix_fallocate = fail
+    count()
+    count()
+    os.posix_fallocate = take
+    count()
+    os._exit(0)
+os.wait()
+print(metrics.render().decode())
+"""
+
+
+def test_what_is_counted_while_the_disk_is_full_is_kept_later(tmp_path: Path) -> None:
+    environment = {**os.environ, metrics.DIRECTORY: str(tmp_path)}
+    program = [sys.executable, "-c", DISK_IS_FULL_FOR_A_WHILE]
+    done = subprocess.run(
+        program, env=environment, text=True, capture_output=True, check=True
+    )
+    assert Reading(done.stdout).get("placement_transaction_retries_total") == 4
+    assert done.stderr.count("metrics cannot be kept") == 1, done.stderr
+    # Nothing of them is a hole.
+    for file in tmp_path.glob("*.db"):
+        assert file.stat().st_blocks * 512 >= file.stat().st_size
+
+
+MANY_NAMES = """
+import prometheus_client
+from placement_foundation.observing import metrics
+metrics.switch_on("placement_")
+many = prometheus_client.Counter("many", "Many.", ["name"])
+for number in range(20):
+    many.labels(f"{number:010000}").inc()
+print(metrics.render().decode())
+"""
+
+
+def test_a_file_has_room_for_all_that_is_written_to_it(tmp_path: Path) -> None:
+    environment = {**os.environ, metrics.DIRECTORY: str(tmp_path)}
+    program = [sys.executable, "-c", MANY_NAMES]
+    written = subprocess.check_output(program, env=environment, text=True)
+    assert Reading(written).get("many_total") == 20
+    for file in tmp_path.glob("*.db"):
+        assert file.stat().st_blocks * 512 >= file.stat().st_size
+
+
+class FullDisk:
+    """What stands for ``posix_fallocate`` on a disk that has no room."""
+
+    def __init__(self, code: int = errno.ENOSPC) -> None:
+        self.code = code
+
+    def __call__(self, *arguments: int) -> NoReturn:
+        raise OSError(self.code, os.strerror(self.code))
+
+
+def test_a_request_is_answered_though_the_disk_is_full(
+    counting: "WSGIApplication",
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    meter = metrics.switch_on(measure.PREFIX, measure.MEASURES)
+    monkeypatch.setattr(meter, "_quiet_until", 0)
+    monkeypatch.setattr(os, "posix_fallocate", FullDisk())
+    # Any new entry needs more room.
+    monkeypatch.setattr(metrics, "BESIDE_KEY", 1 << 30)
+    headers = {"x-auth-token": "admin"}
+    for _ in range(3):
+        response = ask(counting, "/reshaper", method="COW", headers=headers)
+        assert response.status_int == 405
+    found = [each for each in caplog.messages if "metrics cannot be kept" in each]
+    assert len(found) == 1
+
+
+def test_some_file_systems_cannot_take_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "posix_fallocate", FullDisk(errno.EOPNOTSUPP))
+    for _ in range(2):
+        file = metrics._File(str(tmp_path / "counter_1.db"))
+        _, before = file.read_value("cow")
+        file.write_value("cow", 3, before + 1)
+        assert file.read_value("cow") == (3, before + 1)
+        file.close()
+    assert before == 1
+
+
+def test_a_file_that_exists_is_written_on(tmp_path: Path) -> None:
+    for value in range(3):
+        file = metrics._File(str(tmp_path / "counter_1.db"))
+        assert file.read_value("cow") == (value, 0)
+        file.write_value("cow", value + 1, 0)
+        file.close()
+
+
 def test_a_file_that_another_process_is_just_making_is_left_out(
     counting: "WSGIApplication",
 ) -> None:
@@ -348,6 +453,45 @@ def test_sums_remain_while_the_database_is_away(
     monkeypatch.setattr(total, "load", fail)
     clock.now += 100
     assert sums(collector).values == before.values
+
+
+def test_sums_are_read_again_when_the_clock_was_set_back(
+    database: Database, application: "WSGIApplication", tmp_path: Path
+) -> None:
+    administrator, clock = client.Client(application), Clock()
+    collector = fleet.FleetTotals(database, str(tmp_path), 60, clock)
+    assert sums(collector).get("placement_fleet_providers") == 0
+    administrator.make_provider(VCPU=4)
+    clock.now -= 1000
+    assert sums(collector).get("placement_fleet_providers") == 1
+
+
+def test_the_fleet_is_left_out_while_the_disk_is_full(
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = Clock()
+    collector = fleet.FleetTotals(database, str(tmp_path), 60, clock)
+    loads: list[object] = []
+
+    def load(connection: object) -> total.Totals:
+        loads.append(connection)
+        return total.Totals(7, {}, {})
+
+    monkeypatch.setattr(total, "load", load)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", FullDisk())
+        for seconds in (0, 30, 30):
+            clock.now += seconds
+            assert not sums(collector).values
+    # They are not read more often than usual.
+    assert len(loads) == 2
+    found = [each for each in caplog.messages if "sums of the fleet" in each]
+    assert len(found) == 1
+    clock.now += 60
+    assert sums(collector).get("placement_fleet_providers") == 7
 
 
 def test_only_so_many_names_are_shown(
