@@ -81,7 +81,7 @@ def lock_trees(
     """
     wanted = list(uuids)
     members: set[int] = set()
-    providers: dict[int, ResourceProvider] = {}
+    providers: dict[str, ResourceProvider] = {}
     # A tree may grow before its lock is granted, but not where it is locked: adding to
     # it locks the parent. New providers have the highest ids, so they are locked in
     # order; one that was moved here may not be.
@@ -89,9 +89,9 @@ def lock_trees(
         if members and min(grown) < max(members):
             raise LostRaceError("a tree grew before it was locked")
         locked = resource_provider.lock_by_ids(connection, grown)
-        providers.update((provider.id, provider) for provider in locked)
+        providers.update((provider.uuid, provider) for provider in locked)
         members |= grown
-    return {provider.uuid: provider for provider in providers.values()}
+    return providers
 
 
 def _member_ids(connection: sa.Connection, uuids: list[str]) -> set[int]:

@@ -56,7 +56,7 @@ LINES = "application/x-ndjson"
 GZIP = "gzip"
 READING = "GET"
 # Many groups of resources, or many aggregates, make a long query.
-LONGEST_ADDRESS = 1024 * 1024
+LONGEST_ADDRESS = query_string.LONGEST
 PARTS_OF_ADDRESS = ("SCRIPT_NAME", "PATH_INFO", "QUERY_STRING")
 # Half of the threads may answer heavy requests.
 HEAVY_PART = 2

@@ -199,7 +199,7 @@ class Relaxations:
 
     def essence(self, kept: Set) -> Set:
         """Return a set without the constraints that mean nothing without others."""
-        essence = kept & self._without_amounts(self.inventories & ~kept)
+        essence = self._essence(kept, self.all)
         if len(self.request.groups) > 1 and not self._kept("together", kept):
             essence &= ~self.of_all
         return essence
@@ -217,9 +217,11 @@ class Relaxations:
 
     def essence_of_one(self, suffix: str, kept: Set) -> Set:
         """Return the essence of the constraints on one group and on roots."""
-        here = self.of_root | self._of_group[suffix]
-        kept &= here
-        return kept & self._without_amounts(self.inventories & here & ~kept)
+        return self._essence(kept, self.of_root | self._of_group[suffix])
+
+    def _essence(self, kept: Set, among: Set) -> Set:
+        kept &= among
+        return kept & self._without_amounts(self.inventories & among & ~kept)
 
     def of_none(self, kept: Set) -> Request:
         """Return the request for roots alone, without any group."""

@@ -88,10 +88,11 @@ class Nearness:
         late: list[Kind] = []
         for kind in kinds if most else ():
             unmet = self._least_unmet(kind)
-            if unmet is None and self._deadline.has_come():
-                late.append(kind)
-                continue
-            unmet = self._some_unmet(kind) if unmet is None else unmet
+            if unmet is None:
+                if self._deadline.has_come():
+                    late.append(kind)
+                    continue
+                unmet = self._some_unmet(kind)
             by_weight.setdefault(weight(unmet), []).append((kind, unmet))
         near: list[Host] = []
         for size in sorted(by_weight):
@@ -106,8 +107,7 @@ class Nearness:
         return near
 
     def _least_weight(self, kind: Kind) -> int:
-        missed = self._relaxations.unimplied(self.missed(kind))
-        return weight(self._relaxations.listed(missed))
+        return weight(self._listed(self.missed(kind)))
 
     def _prepare(self, kinds: Iterable[Kind]) -> None:
         """Ask about kinds that miss the same constraints at once."""
@@ -177,11 +177,10 @@ class Nearness:
         if self._serves(kind, 0):
             return ()
         missed = self.missed(kind)
-        listed = self._relaxations.listed(self._relaxations.unimplied(missed))
-        for added in self._blames(listed, self._to_blame(missed)):
+        for added in self._blames(self._listed(missed), self._to_blame(missed)):
             unmet = missed | sum(map(self._relaxations.bit, added))
             if self._serves(kind, unmet):
-                return self._relaxations.listed(self._relaxations.unimplied(unmet))
+                return self._listed(unmet)
             if self._deadline.has_come():
                 break
         return None
@@ -195,7 +194,7 @@ class Nearness:
         missed = self.missed(kind)
         if missed and not self._serves(kind, self._all):
             # A group that only forbids is served by nothing, whatever else is dropped.
-            return self._relaxations.listed(self._relaxations.unimplied(missed))
+            return self._listed(missed)
         bits = [self._relaxations.bit(each) for each in self._to_blame(missed)]
         too_few, enough = -1, len(bits)
         while enough - too_few > 1 and not self._deadline.has_long_come():
@@ -210,6 +209,10 @@ class Nearness:
                 break
             if self._serves(kind, unmet & ~bit):
                 unmet &= ~bit
+        return self._listed(unmet)
+
+    def _listed(self, unmet: Set) -> tuple[Constraint, ...]:
+        """Return constraints, without those that others of them imply."""
         return self._relaxations.listed(self._relaxations.unimplied(unmet))
 
     def _serves(self, kind: Kind, without: Set) -> bool:

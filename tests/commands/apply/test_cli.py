@@ -22,7 +22,7 @@ from tests.property import declaring
 from tests.serving import Between, Served, serving, without_ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -67,6 +67,15 @@ class Desk:
 @pytest.fixture
 def desk(service: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
     return Desk(service.url, tmp_path / "fleet.yaml", capsys)
+
+
+@pytest.fixture
+def old_desk(
+    application: "WSGIApplication", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> "Iterator[Desk]":
+    """Give a user of a Placement without ``/ledger/v1``."""
+    with serving(without_ledger(application)) as served:
+        yield Desk(served.url, tmp_path / "fleet.yaml", capsys)
 
 
 @pytest.fixture
@@ -301,45 +310,38 @@ def test_a_document_is_not_mixed_with_the_plan(
     assert err.endswith("Hosts: 2 to create.\nApply this? [y/N] ")
 
 
-def test_an_old_placement_gets_ordinary_calls(
-    application: "WSGIApplication",
-    client: Client,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with serving(without_ledger(application)) as served:
-        desk = Desk(served.url, tmp_path / "fleet.yaml", capsys)
-        status, out, err = desk.declare(FLEET, "plan")
-        assert status == cli.SOMETHING
-        assert "this Placement has no /ledger/v1: ordinary calls are used" in err
-        assert "without owners" in err
-        assert "names are not kept" in err
-        assert "Hosts: 2 to create." in out
-        assert fleet(client) == {}
-        assert desk.declare(FLEET, "--yes")[0] == cli.NOTHING
-        there = fleet(client)
-        assert there["compute-1"]["inventories"]["CUSTOM_FPGA"]["reserved"] == 1
-        assert there["compute-1"]["aggregates"] == [RACK]
-        assert there["compute-1_gpu0"]["traits"] == ["CUSTOM_NVLINK"]
-        status, out, _ = desk.declare(FLEET, "plan")
-        assert (status, out) == (cli.NOTHING, "Hosts: 2 unchanged.\n")
-        changed = "- {name: compute-1, inventories: {CUSTOM_FPGA: null, VCPU: 4}}"
-        status, out, _ = desk.declare(changed, "--yes")
-        assert status == cli.NOTHING
-        assert "    - compute-1/inventories/CUSTOM_FPGA\n" in out
-        assert fleet(client)["compute-1"]["inventories"].keys() == {"VCPU"}
-        # Nothing that is left out is removed.
-        assert fleet(client)["compute-1"]["traits"] == ["CUSTOM_RACK_17"]
-        status, out, _ = desk.declare("- {name: compute-1_gpu0}", "plan")
+def test_an_old_placement_gets_ordinary_calls(old_desk: Desk, client: Client) -> None:
+    status, out, err = old_desk.declare(FLEET, "plan")
+    assert status == cli.SOMETHING
+    assert "this Placement has no /ledger/v1: ordinary calls are used" in err
+    assert "without owners" in err
+    assert "names are not kept" in err
+    assert "Hosts: 2 to create." in out
+    assert fleet(client) == {}
+    assert old_desk.declare(FLEET, "--yes")[0] == cli.NOTHING
+    there = fleet(client)
+    assert there["compute-1"]["inventories"]["CUSTOM_FPGA"]["reserved"] == 1
+    assert there["compute-1"]["aggregates"] == [RACK]
+    assert there["compute-1_gpu0"]["traits"] == ["CUSTOM_NVLINK"]
+    status, out, _ = old_desk.declare(FLEET, "plan")
+    assert (status, out) == (cli.NOTHING, "Hosts: 2 unchanged.\n")
+    changed = "- {name: compute-1, inventories: {CUSTOM_FPGA: null, VCPU: 4}}"
+    status, out, _ = old_desk.declare(changed, "--yes")
+    assert status == cli.NOTHING
+    assert "    - compute-1/inventories/CUSTOM_FPGA\n" in out
+    assert fleet(client)["compute-1"]["inventories"].keys() == {"VCPU"}
+    # Nothing that is left out is removed.
+    assert fleet(client)["compute-1"]["traits"] == ["CUSTOM_RACK_17"]
+    status, out, _ = old_desk.declare("- {name: compute-1_gpu0}", "plan")
+    assert status == cli.ERROR
+    assert "! compute-1_gpu0: compute-1_gpu0 is compute-1_gpu0 below" in out
+    for option in ("--prune", "--force"):
+        status, _, err = old_desk.declare(FLEET, "plan", option)
         assert status == cli.ERROR
-        assert "! compute-1_gpu0: compute-1_gpu0 is compute-1_gpu0 below" in out
-        for option in ("--prune", "--force"):
-            status, _, err = desk.declare(FLEET, "plan", option)
-            assert status == cli.ERROR
-            assert "there are no owners" in err
-        assert "does not know what was declared" in desk.run("drift")[2]
-        exported = desk.run("export", "--all")[1]
-        assert "compute-2_gpu0" in exported
+        assert "there are no owners" in err
+    assert "does not know what was declared" in old_desk.run("drift")[2]
+    exported = old_desk.run("export", "--all")[1]
+    assert "compute-2_gpu0" in exported
 
 
 @pytest.mark.parametrize(
@@ -352,64 +354,47 @@ def test_an_old_placement_gets_ordinary_calls(
     ],
 )
 def test_ordinary_calls_refuse_a_tree_before_any_of_it_is_written(
-    application: "WSGIApplication",
-    client: Client,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    part: str,
-    reason: str,
+    old_desk: Desk, client: Client, part: str, reason: str
 ) -> None:
-    with serving(without_ledger(application)) as served:
-        desk = Desk(served.url, tmp_path / "fleet.yaml", capsys)
-        desk.declare("- {name: there}", "--yes")
-        before = fleet(client)
-        children = "" if "children" in part else ", children: [{name: b}]"
-        text = f"[{{name: a, {part}{children}}}, {{name: d, traits: [HW_CPU_X86_AVX]}}]"
-        status, planned, _ = desk.declare(text, "plan")
-        assert status == cli.ERROR
-        assert f"! a: {reason}" in planned
-        assert fleet(client) == before
-        status, out, _ = desk.declare(text, "--yes")
-        assert status == cli.ERROR
-        assert f"! a: {reason}" in out
-        assert fleet(client).keys() == {"there", "d"}
+    old_desk.declare("- {name: there}", "--yes")
+    before = fleet(client)
+    children = "" if "children" in part else ", children: [{name: b}]"
+    text = f"[{{name: a, {part}{children}}}, {{name: d, traits: [HW_CPU_X86_AVX]}}]"
+    status, planned, _ = old_desk.declare(text, "plan")
+    assert status == cli.ERROR
+    assert f"! a: {reason}" in planned
+    assert fleet(client) == before
+    status, out, _ = old_desk.declare(text, "--yes")
+    assert status == cli.ERROR
+    assert f"! a: {reason}" in out
+    assert fleet(client).keys() == {"there", "d"}
 
 
 def test_ordinary_calls_refuse_a_name_that_another_has_before_anything_is_written(
-    application: "WSGIApplication",
-    client: Client,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    old_desk: Desk, client: Client
 ) -> None:
-    with serving(without_ledger(application)) as served:
-        desk = Desk(served.url, tmp_path / "fleet.yaml", capsys)
-        desk.declare("[{name: there}, {name: a}]", "--yes")
-        before = fleet(client)
-        child = f"{{name: there, uuid: {RACK}}}"
-        text = f"[{{name: a, traits: [HW_CPU_X86_AVX], children: [{child}]}}]"
-        for command in ("plan", "--yes"):
-            status, out, _ = desk.declare(text, command)
-            assert status == cli.ERROR
-            assert "! a: there has the UUID " in out
-        assert fleet(client) == before
+    old_desk.declare("[{name: there}, {name: a}]", "--yes")
+    before = fleet(client)
+    child = f"{{name: there, uuid: {RACK}}}"
+    text = f"[{{name: a, traits: [HW_CPU_X86_AVX], children: [{child}]}}]"
+    for command in ("plan", "--yes"):
+        status, out, _ = old_desk.declare(text, command)
+        assert status == cli.ERROR
+        assert "! a: there has the UUID " in out
+    assert fleet(client) == before
 
 
 def test_ordinary_calls_take_a_ratio_as_it_is_stored(
-    application: "WSGIApplication",
-    client: Client,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    old_desk: Desk, client: Client
 ) -> None:
-    with serving(without_ledger(application)) as served:
-        desk = Desk(served.url, tmp_path / "fleet.yaml", capsys)
-        inventory = "{total: 8, allocation_ratio: 1.23457}"
-        desk.declare(f"[{{name: a, inventories: {{VCPU: {inventory}}}}}]", "--yes")
-        before = fleet(client)
-        exact = inventory.replace("1.23457", "1.23456789")
-        text = f"[{{name: a, inventories: {{VCPU: {exact}}}}}]"
-        assert desk.declare(text, "plan")[0] == 0
-        assert desk.declare(text, "--yes")[0] == 0
-        assert fleet(client) == before
+    inventory = "{total: 8, allocation_ratio: 1.23457}"
+    old_desk.declare(f"[{{name: a, inventories: {{VCPU: {inventory}}}}}]", "--yes")
+    before = fleet(client)
+    exact = inventory.replace("1.23457", "1.23456789")
+    text = f"[{{name: a, inventories: {{VCPU: {exact}}}}}]"
+    assert old_desk.declare(text, "plan")[0] == 0
+    assert old_desk.declare(text, "--yes")[0] == 0
+    assert fleet(client) == before
 
 
 def answering_once(application: "WSGIApplication", status: str) -> "WSGIApplication":
