@@ -213,6 +213,25 @@ def test_another_library_may_have_imported_the_client_of_prometheus_before() -> 
     assert Reading(written).get("placement_transaction_retries_total") == 1
 
 
+def run(program: str, directory: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a program that keeps its numbers in the files of a directory."""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, metrics.DIRECTORY: str(directory)},
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+
+
+def check_room(directory: Path) -> None:
+    """Check that nothing of the files with numbers is a hole."""
+    files = list(directory.glob("*.db"))
+    assert files
+    for file in files:
+        assert file.stat().st_blocks * 512 >= file.stat().st_size
+
+
 SHARED_EARLIER = """
 import os
 import prometheus_client
@@ -232,9 +251,7 @@ print(metrics.render().decode())
 
 
 def test_another_library_may_write_to_the_same_files(tmp_path: Path) -> None:
-    environment = {**os.environ, metrics.DIRECTORY: str(tmp_path)}
-    program = [sys.executable, "-c", SHARED_EARLIER]
-    written = subprocess.check_output(program, env=environment, text=True)
+    written = run(SHARED_EARLIER, tmp_path).stdout
     assert Reading(written).get("theirs_total") == 2
     assert Reading(written).get("placement_transaction_retries_total") == 1
 
@@ -262,16 +279,10 @@ print(metrics.render().decode())
 
 
 def test_what_is_counted_while_the_disk_is_full_is_kept_later(tmp_path: Path) -> None:
-    environment = {**os.environ, metrics.DIRECTORY: str(tmp_path)}
-    program = [sys.executable, "-c", DISK_IS_FULL_FOR_A_WHILE]
-    done = subprocess.run(
-        program, env=environment, text=True, capture_output=True, check=True
-    )
+    done = run(DISK_IS_FULL_FOR_A_WHILE, tmp_path)
     assert Reading(done.stdout).get("placement_transaction_retries_total") == 4
     assert done.stderr.count("metrics cannot be kept") == 1, done.stderr
-    # Nothing of them is a hole.
-    for file in tmp_path.glob("*.db"):
-        assert file.stat().st_blocks * 512 >= file.stat().st_size
+    check_room(tmp_path)
 
 
 MANY_NAMES = """
@@ -286,12 +297,9 @@ print(metrics.render().decode())
 
 
 def test_a_file_has_room_for_all_that_is_written_to_it(tmp_path: Path) -> None:
-    environment = {**os.environ, metrics.DIRECTORY: str(tmp_path)}
-    program = [sys.executable, "-c", MANY_NAMES]
-    written = subprocess.check_output(program, env=environment, text=True)
+    written = run(MANY_NAMES, tmp_path).stdout
     assert Reading(written).get("many_total") == 20
-    for file in tmp_path.glob("*.db"):
-        assert file.stat().st_blocks * 512 >= file.stat().st_size
+    check_room(tmp_path)
 
 
 class FullDisk:
@@ -531,6 +539,11 @@ class Service:
         assert self.process.stdout
         line = self.process.stdout.readline()
         self.url = line.split()[4].rstrip("/")
+        # It says so before they are made, one after the other.
+        deadline = time.monotonic() + 60
+        while len(self.workers()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(self.workers()) == 2
 
     def read(self) -> Reading:
         with urllib.request.urlopen(f"{self.watched}/", timeout=30) as response:
