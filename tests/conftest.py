@@ -1,8 +1,10 @@
 """Databases and applications for all tests."""
 
+import datetime
 import gc
 import logging
 import os
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +37,15 @@ def pytest_xdist_auto_num_workers() -> int | None:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0)) + 1
     return (os.cpu_count() or 1) + 1
+
+
+def _refuse(value: datetime.date) -> str:
+    raise TypeError(f"SQLite gets {value!r} for a column whose type it does not know")
+
+
+# Its driver warns of such values from Python 3.12 on, and stores them before.
+for kind in (datetime.date, datetime.datetime):
+    sqlite3.register_adapter(kind, _refuse)
 
 
 @pytest.fixture(autouse=True, scope="session")

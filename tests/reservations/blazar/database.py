@@ -43,6 +43,8 @@ CONTENT = (
     "computehosts",
     "resource_properties",
 )
+# Since Python 3.12, the driver of SQLite warns of times that no type declares.
+TIMES = frozenset(("created_at", "end_date", "start_date", "time", "updated_at"))
 CREATED = datetime.datetime(2030, 1, 2, 3, 4, 5)
 HOUR = datetime.timedelta(hours=1)
 
@@ -112,7 +114,10 @@ def _translate(statement: str) -> str:
 
 def table_of(name: str, *columns: str) -> sa.TableClause:
     """Return a table with some of its columns."""
-    return sa.table(name, *(sa.column(column) for column in columns))
+    typed = (
+        sa.column(each, sa.DateTime if each in TIMES else None) for each in columns
+    )
+    return sa.table(name, *typed)
 
 
 def _are(table: sa.TableClause, values: dict[str, Any]) -> list[sa.ColumnElement[bool]]:
