@@ -8,8 +8,11 @@ from placement_foundation.database import column
 revision = "5c1d0e7a94b2"
 down_revision = None
 
+TRAITS = "node_traits_trait_idx"
+
 
 def upgrade() -> None:
+    # MariaDB commits each statement: an earlier attempt may have ended anywhere.
     op.create_table(
         "nodes",
         sa.Column("id", sa.Integer, primary_key=True),
@@ -39,6 +42,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", name="uniq_nodes0name"),
         sa.UniqueConstraint("instance_uuid", name="uniq_nodes0instance_uuid"),
         mysql_engine="InnoDB",
+        if_not_exists=True,
     )
     op.create_table(
         "node_traits",
@@ -50,6 +54,9 @@ def upgrade() -> None:
             autoincrement=False,
         ),
         sa.Column("trait", column.word(255), primary_key=True),
-        sa.Index("node_traits_trait_idx", "trait"),
         mysql_engine="InnoDB",
+        if_not_exists=True,
     )
+    indexes = sa.inspect(op.get_bind()).get_indexes("node_traits")
+    if TRAITS not in {index["name"] for index in indexes}:
+        op.create_index(TRAITS, "node_traits", ["trait"])
