@@ -47,6 +47,15 @@ class Access:
     connect_seconds: float = CONNECT_SECONDS
     answer_seconds: float = ANSWER_SECONDS
 
+    def keep_open(self, connections: int) -> None:
+        """Keep as many connections as threads use at a time; by default it is ten.
+
+        More are closed after each request, with a warning.
+        """
+        pool = session.TCPKeepAliveAdapter(pool_maxsize=connections)
+        for scheme in ("https://", "http://"):
+            self.adapter.session.session.mount(scheme, pool)
+
 
 def list_options() -> list[cfg.Opt]:
     """Return the options for reaching a service, for a sample configuration.

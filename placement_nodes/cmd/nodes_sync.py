@@ -137,9 +137,13 @@ def _way(
     """
     if token and not url:
         raise ValueError(f"--{group}-token needs --{group}-url")
-    if url:
-        return access.from_environment({}, url=url, token=token)
-    return access.from_config(config, group, conf.SERVICES[group])
+    way = (
+        access.from_environment({}, url=url, token=token)
+        if url
+        else access.from_config(config, group, conf.SERVICES[group])
+    )
+    way.keep_open(config.sync.parallel)
+    return way
 
 
 def _print_line(text: str) -> None:

@@ -1,17 +1,19 @@
 """``placement-nodes`` and ``placement-nodes-sync``, as an operator meets them."""
 
 import contextlib
+import dataclasses
 import io
 import json
 import re
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,6 +25,10 @@ from placement_nodes.sync.agent import Tally
 from placement_nodes.sync.report import Report
 from tests import backends, programs
 from tests.nodes.world import GOLD, World, gold
+from tests.serving import serving
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 SERVE = "placement_nodes.cmd.nodes"
 SYNC = "placement_nodes.cmd.nodes_sync"
@@ -136,6 +142,30 @@ def test_nodes_are_copied_to_placement_by_a_command(world: World, home: Path) ->
     world.nodes.call("DELETE", "/v1/nodes/n1")
     assert sync(world, home, "--once")[0] == 0
     assert world.placement.list_providers() == []
+
+
+def test_as_many_connections_are_kept_as_nodes_are_worked_on(
+    world: World, application: "WSGIApplication", home: Path
+) -> None:
+    for number in range(12):
+        world.enrol(f"n{number}")
+    file = home / "nodes.conf"
+    file.write_text("[sync]\nparallel = 12\n")
+    assert sync(world, home, "--once")[0] == 0
+    meeting = threading.Barrier(12)
+
+    def answer(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        if environ["PATH_INFO"].endswith("/traits"):
+            # It is the last request for a node, so all connections are free then.
+            meeting.wait(timeout=20)
+        return application(environ, start_response)
+
+    with serving(answer) as served:
+        through = dataclasses.replace(world, service=served)
+        code, _, told = sync(through, home, "--once", "--config-file", str(file))
+    assert (code, told) == (0, "")
 
 
 @pytest.mark.parametrize("reader", ["has gone", "has no room"])
