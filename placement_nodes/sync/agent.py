@@ -146,6 +146,7 @@ class Agent:
         ]
         if tasks:
             self._work(tasks, tally)
+            self._forget(tally)
         else:
             self._ask_for_nothing()
         return tally
@@ -208,7 +209,7 @@ class Agent:
         except errors.PlacementError as exc:
             is_asked = True
             _blame(uuid, str(exc), tally)
-        except (Unreadable, Unusable) as exc:
+        except Unreadable as exc:
             is_asked = False
             _blame(uuid, str(exc), tally)
         except Exception:
@@ -272,10 +273,23 @@ class Agent:
         try:
             self._placement.delete_provider(uuid)
         except errors.NotFound:
+            # A 404 may come from a proxy, or from Keystone.
+            if plan.is_there(self._placement, uuid):
+                raise
             LOG.debug("the provider %s is gone already", uuid)
-        self._memory.forget(uuid)
         tally.removed.add(uuid)
         return True
+
+    def _forget(self, tally: Tally) -> None:
+        """Forget the providers that were removed, in one write for all of them.
+
+        After a crash, the next pass finds that they are gone already.
+        """
+        try:
+            self._memory.forget(tally.removed)
+        except Unusable as exc:
+            LOG.error("%s", exc)
+            tally.failed |= tally.removed
 
 
 def _wanted(

@@ -39,10 +39,10 @@ class Memory:
         with self._lock:
             self._replace(self._providers.union(uuids))
 
-    def forget(self, uuid: str) -> None:
-        """Remove one."""
+    def forget(self, uuids: Iterable[str]) -> None:
+        """Remove some."""
         with self._lock:
-            self._replace(self._providers - {uuid})
+            self._replace(self._providers.difference(uuids))
 
     def _replace(self, providers: frozenset[str]) -> None:
         if providers == self._providers:

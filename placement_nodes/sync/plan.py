@@ -150,6 +150,14 @@ def find(
     return Found(inventories.generation, inventories.by_class, traits, there, name)
 
 
+def is_there(placement: Client, uuid: str) -> bool:
+    """Return whether there is a provider.
+
+    :raises errors.PlacementError: Placement does not say
+    """
+    return _name_of(placement, uuid) is not None
+
+
 def _name_of(placement: Client, uuid: str) -> str | None:
     """Return the name of a provider, None if there is none."""
     tree = placement.list_providers(in_tree=uuid)
@@ -207,7 +215,7 @@ def _create(uuid: str) -> Step:
         try:
             return placement.create_provider(uuid, uuid=uuid).generation
         except errors.Conflict as exc:
-            if _name_of(placement, uuid) is None:
+            if not is_there(placement, uuid):
                 # Another provider has the name.
                 raise
             # Another client has created it since the check.

@@ -729,6 +729,59 @@ def test_nodes_that_cannot_be_parsed_fail_alone(world: World) -> None:
     assert tally.failed == {"None", "odd"}
 
 
+def test_a_provider_is_not_gone_because_another_service_does_not_have_it(
+    world: World, application: "WSGIApplication"
+) -> None:
+    uuid = world.enrol("n1")
+    world.run()
+    world.nodes.call("DELETE", "/v1/nodes/n1")
+
+    refused = {"GET", "DELETE"}
+
+    def strike(environ: "WSGIEnvironment") -> str | None:
+        return "404 Not Found" if environ["REQUEST_METHOD"] in refused else None
+
+    with serving(Trouble(application, strike)) as served:
+        assert world.run(url=served.url).failed == {uuid}
+        refused.remove("GET")
+        assert world.run(url=served.url).failed == {uuid}
+    assert world.run().removed == {uuid}
+    assert world.placement.list_providers() == []
+
+
+def test_a_provider_that_is_gone_already_is_forgotten(world: World) -> None:
+    uuid = world.enrol("n1")
+    world.run()
+    world.nodes.call("DELETE", "/v1/nodes/n1")
+    world.placement.delete_provider(uuid)
+    assert world.run().removed == {uuid}
+    assert Memory(world.state).providers == set()
+
+
+def test_the_memory_is_written_once_however_many_providers_go(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuids = {world.enrol(f"n{number}") for number in range(4)}
+    world.run()
+    for number in range(4):
+        world.nodes.call("DELETE", f"/v1/nodes/n{number}")
+    written: list[frozenset[str]] = []
+    write = memory._write
+
+    def recording(path: Path, providers: frozenset[str]) -> None:
+        written.append(providers)
+        if len(written) == 1:
+            raise memory.Unusable("there is no room")
+        write(path, providers)
+
+    monkeypatch.setattr(memory, "_write", recording)
+    # What cannot be forgotten is found to be gone by the next pass.
+    assert world.run().failed == uuids
+    tally = world.run(parallel=2)
+    assert (tally.removed, tally.failed) == (uuids, set())
+    assert written == [frozenset()] * 2
+
+
 def test_a_list_that_does_not_end_is_unreadable(world: World) -> None:
     class Endless:
         def __call__(
@@ -752,7 +805,7 @@ def test_two_agents_do_not_share_a_memory(tmp_path: Path) -> None:
             memory.opened(path).__enter__()
     with memory.opened(path) as remembered:
         assert remembered.providers == {"a", "b"}
-        remembered.forget("a")
+        remembered.forget(["a", "c"])
     assert Memory(path).providers == {"b"}
 
 
