@@ -66,7 +66,9 @@ class BareMetal:
             asked.add(query.get("marker"))
             document = self._get("/v1/nodes", query) or {}
             nodes = document.get("nodes")
-            if not isinstance(nodes, list):
+            if not isinstance(nodes, list) or not all(
+                isinstance(each, dict) for each in nodes
+            ):
                 raise Unreadable("the answer is not a list of nodes")
             yield from nodes
             query = _rest(document.get("next"))
@@ -91,16 +93,26 @@ class BareMetal:
                     f"the node service answered {response.status_code}: {response.text}"
                 )
             document = response.json()
-        except (keystone.ClientException, ValueError) as exc:
+        except (keystone.ClientException, ValueError, RecursionError) as exc:
             raise Unreadable(f"the node service cannot be reached: {exc}") from exc
         if not isinstance(document, dict):
             raise Unreadable("the answer is not a document of the node service")
         return document
 
 
-def _rest(link: str | None) -> dict[str, str]:
+def _rest(link: object) -> dict[str, str]:
     """Return the query for the following nodes, empty if there are none.
 
     Only the query of the link is used: its host may be that of a public endpoint.
+
+    :raises Unreadable: it leads nowhere, so the list is not complete
     """
-    return dict(parse_qsl(urlsplit(link).query)) if link else {}
+    if not link:
+        return {}
+    try:
+        query = dict(parse_qsl(urlsplit(str(link)).query))
+    except ValueError:
+        query = {}
+    if not query:
+        raise Unreadable(f"there is no list of further nodes at {link!r}")
+    return query

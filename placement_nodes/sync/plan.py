@@ -84,14 +84,19 @@ def wanted_of(node: Mapping[str, Any]) -> Wanted:
 
     :param node: as the bare metal API shows it
     :raises KeyError: a member is missing
+    :raises TypeError: the traits are not a list of names
     :raises ValueError: it has no UUID
     """
-    resource_class = node["resource_class"]
+    resource_class, traits = node["resource_class"], node["traits"]
+    if not isinstance(traits, list) or not all(
+        isinstance(each, str) for each in traits
+    ):
+        raise TypeError(f"the traits are {traits!r}")
     return Wanted(
         canonical_uuid(node["uuid"]),
         class_name(resource_class) if resource_class else None,
         0 if is_free(node) else 1,
-        frozenset(node["traits"]),
+        frozenset(traits),
     )
 
 

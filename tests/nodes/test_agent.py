@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
+from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
@@ -719,14 +720,16 @@ def test_nodes_that_cannot_be_parsed_fail_alone(world: World) -> None:
     class Odd(BareMetal):
         def list_nodes(self) -> list[dict[str, Any]]:
             good = super().list_nodes()
-            return [{}, {"uuid": "odd", "resource_class": 1}, *good]
+            # A name in place of the list would be a list of letters.
+            strange = {**good[0], "uuid": str(UUID(int=1)), "traits": "CUSTOM_A"}
+            return [{}, {"uuid": "odd", "resource_class": 1}, strange, *good]
 
     way = access.from_environment({}, url=world.service.url, token="admin")
     odd = Odd(access.from_environment({}, url=world.nodes_service.url))
     with memory.opened(world.state) as remembered:
         tally = Agent(odd, Client(way), remembered, say=str).synchronise_all()
     assert tally.synchronised == {uuid}
-    assert tally.failed == {"None", "odd"}
+    assert tally.failed == {"None", "odd", str(UUID(int=1))}
 
 
 def test_a_provider_is_not_gone_because_another_service_does_not_have_it(
@@ -794,6 +797,30 @@ def test_a_list_that_does_not_end_is_unreadable(world: World) -> None:
     with serving(Endless()) as served:
         nodes = BareMetal(access.from_environment({}, url=served.url))
         with pytest.raises(Unreadable, match="does not end"):
+            nodes.list_nodes()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"nodes": ["a"]},
+        {"nodes": [], "next": 5},
+        {"nodes": [], "next": ["a"]},
+        {"nodes": [], "next": "http://[elsewhere/v1/nodes?marker=1"},
+        # It would end the list too early.
+        {"nodes": [], "next": "http://elsewhere/v1/nodes"},
+    ],
+)
+def test_an_answer_that_is_not_a_list_of_nodes_is_unreadable(document: Any) -> None:
+    def answer(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [json.dumps(document).encode()]
+
+    with serving(answer) as served:
+        nodes = BareMetal(access.from_environment({}, url=served.url))
+        with pytest.raises(Unreadable, match="list of"):
             nodes.list_nodes()
 
 
