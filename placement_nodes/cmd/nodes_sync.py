@@ -210,7 +210,7 @@ def _run(
             tally = _pass(agent, node)
             LOG.info("%s", tally)
             report.made(tally)
-        except (Unreadable, memory.Unusable) as exc:
+        except Unreadable as exc:
             LOG.error("this pass is skipped, the next is in %s s: %s", interval, exc)
             report.skipped()
         except Exception:

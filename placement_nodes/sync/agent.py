@@ -137,9 +137,7 @@ class Agent:
         self._traits = frozenset()
         wanted = list(_wanted(nodes, self._memory.providers, tally))
         if not self._dry:
-            # Remembered before they are created: a forgotten provider would never be
-            # removed.
-            self._memory.add(each.uuid for each in wanted)
+            wanted = self._remembered(wanted, tally)
         tasks = [
             *((each.uuid, partial(self._synchronise, each)) for each in wanted),
             *((uuid, partial(self._remove, uuid)) for uuid in sorted(gone)),
@@ -150,6 +148,21 @@ class Agent:
         else:
             self._ask_for_nothing()
         return tally
+
+    def _remembered(self, wanted: Sequence[Wanted], tally: Tally) -> Sequence[Wanted]:
+        """Remember the providers of nodes, and return the nodes for which it is done.
+
+        It is done before they are created: a forgotten provider would never be removed.
+        """
+        try:
+            self._memory.add(each.uuid for each in wanted)
+        except Unusable as exc:
+            own = self._memory.providers
+            new = {each.uuid for each in wanted} - own
+            LOG.error("%s new nodes wait for the next pass: %s", len(new), exc)
+            tally.failed |= new
+            return [each for each in wanted if each.uuid in own]
+        return wanted
 
     def _ask_for_nothing(self) -> None:
         """Find out whether Placement answers, if no node makes it known."""

@@ -785,6 +785,27 @@ def test_the_memory_is_written_once_however_many_providers_go(
     assert written == [frozenset()] * 2
 
 
+def test_new_nodes_that_cannot_be_remembered_do_not_hold_up_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    known = world.enrol("n1")
+    world.run()
+    new = world.enrol("n2")
+    world.nodes.set_traits("n1", ["CUSTOM_A"])
+
+    def refuse(path: Path, providers: frozenset[str]) -> None:
+        raise memory.Unusable("there is no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(memory, "_write", refuse)
+        tally = world.run()
+    assert (tally.synchronised, tally.failed) == ({known}, {new})
+    assert world.traits(known) == {"CUSTOM_A"}
+    assert world.placement.list_providers(uuid=new) == []
+    assert "1 new nodes wait for the next pass: there is no room" in caplog.text
+    assert world.run().synchronised == {known, new}
+
+
 def test_a_list_that_does_not_end_is_unreadable(world: World) -> None:
     class Endless:
         def __call__(
