@@ -19,6 +19,7 @@ from placement.objects import total
 from placement_foundation.observing import metrics, telemetry
 from placement_foundation.observing.telemetry import Kind, Measure
 from placement_foundation.serving import program, worker
+from placement_nodes import conf
 from placement_nodes import measure as nodes_measure
 from placement_reservations import measure as reservations_measure
 
@@ -109,6 +110,31 @@ def test_probes_ask_the_port_that_is_served(name: str, port: str) -> None:
     for service in others:
         for each in service["spec"].get("ports", []):
             assert each["targetPort"] in ports
+
+
+def test_the_record_of_the_agent_outlives_its_pod() -> None:
+    path = DEPLOY / "kubernetes" / "placement-nodes-sync.yaml"
+    deployment, *others = yaml.safe_load_all(path.read_text())
+    pod = deployment["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    places = {each["mountPath"]: each["name"] for each in container["volumeMounts"]}
+    claims = {
+        each["name"]: each["persistentVolumeClaim"]["claimName"]
+        for each in pod["volumes"]
+        if "persistentVolumeClaim" in each
+    }
+    given = {each["name"]: each["value"] for each in container["env"]}
+    # The rest of the pod's file system cannot be written.
+    directory = f"{given['XDG_DATA_HOME']}/{conf.PROJECT}"
+    assert claims[places[directory]] in [
+        each["metadata"]["name"]
+        for each in others
+        if each["kind"] == "PersistentVolumeClaim"
+    ]
+
+
+def test_the_image_has_what_the_services_beside_placement_need() -> None:
+    assert ".[clients," in (DEPLOY / "Containerfile").read_text()
 
 
 def test_what_the_service_does_not_need_it_may_not_do() -> None:
