@@ -26,7 +26,8 @@ PATIENCE = 3
 class Tally:
     """The outcome for the nodes of a pass, by UUID.
 
-    Some of the failed ones are ``unanswered``: Placement could not be reached.
+    Some of the failed ones are ``unanswered``: Placement could not be reached, or did
+    not know the agent.
     """
 
     synchronised: set[str] = dataclasses.field(default_factory=set)
@@ -215,10 +216,10 @@ class Agent:
         try:
             is_asked = task(tally)
         except errors.Unavailable as exc:
-            self._unanswered.add(uuid)
-            tally.unanswered.add(uuid)
-            _blame(uuid, f"Placement cannot be reached: {exc}", tally)
-            return False
+            return self._miss(uuid, f"Placement cannot be reached: {exc}", tally)
+        except errors.Unauthorized as exc:
+            # It is about no node. For each further one, Keystone would be called again.
+            return self._miss(uuid, f"Placement does not know the agent: {exc}", tally)
         except errors.PlacementError as exc:
             is_asked = True
             _blame(uuid, str(exc), tally)
@@ -235,6 +236,13 @@ class Agent:
         self._heard("placement")
         self._unanswered.discard(uuid)
         return True
+
+    def _miss(self, uuid: str, what: str, tally: Tally) -> bool:
+        """Note a node for which there is no answer, and return False."""
+        self._unanswered.add(uuid)
+        tally.unanswered.add(uuid)
+        _blame(uuid, what, tally)
+        return False
 
     def _synchronise(self, wanted: Wanted, tally: Tally) -> bool:
         faults = self._placement.retry_lost_races(partial(self._once, wanted, tally))

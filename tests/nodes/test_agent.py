@@ -615,6 +615,17 @@ def test_a_silent_placement_is_not_asked_for_every_node(
     assert world.run(parallel=2).synchronised == uuids
 
 
+def test_a_placement_that_does_not_know_the_agent_is_not_asked_for_every_node(
+    world: World, application: "WSGIApplication"
+) -> None:
+    uuids = {world.enrol(f"n{number}") for number in range(12)}
+    fail = Trouble(application, lambda environ: "401 Unauthorized")
+    with serving(fail) as served:
+        tally = world.run(url=served.url, parallel=2)
+        assert len(served.calls) <= 3 + 1
+    assert tally.failed == tally.unanswered == uuids
+
+
 class Crash(BaseException):
     """The agent has crashed."""
 
