@@ -23,17 +23,25 @@ class Report:
         self._interval = interval
         self._clock = clock
         self._answered = dict.fromkeys(("nodes", "placement"), clock())
+        # The nodes were read, and are being worked on.
+        self._works = False
 
     def heard(self, service: str) -> None:
         """Note an answer: of ``nodes``, or of ``placement``."""
         self._answered[service] = self._clock()
+        if service == "nodes":
+            self._works = True
 
     def skipped(self) -> None:
         """Note a pass in which the nodes could not be read."""
+        self._works = False
         telemetry.record(measure.PASSES, outcome="skipped")
 
     def made(self, tally: Tally) -> None:
         """Note a pass."""
+        self._works = False
+        # From now on, not to have read them counts.
+        self._answered["nodes"] = self._clock()
         outcome = "partial" if tally.failed else "complete"
         telemetry.record(measure.PASSES, outcome=outcome)
         for name in ("synchronised", "left_out", "failed", "unanswered"):
@@ -44,8 +52,11 @@ class Report:
             telemetry.record(measure.LAST_PASS, time.time())
 
     def reads_nodes(self) -> bool:
-        """Return whether the nodes could be read a short time ago."""
-        return self._is_recent("nodes")
+        """Return whether the nodes could be read a short time ago.
+
+        The list is read only at the beginning of a pass, which may take long.
+        """
+        return self._works or self._is_recent("nodes")
 
     def reaches_placement(self) -> bool:
         """Return whether Placement answered a short time ago."""

@@ -367,3 +367,21 @@ def test_an_agent_that_no_placement_answers_is_not_ready() -> None:
     assert report.reaches_placement()
     report.skipped()
     assert report.reads_nodes()
+
+
+def test_a_long_pass_does_not_mean_that_the_nodes_cannot_be_read() -> None:
+    now = 1000.0
+    report = Report(60, clock=lambda: now)
+    report.heard("nodes")
+    now += 900
+    assert report.reads_nodes()
+    assert not report.reaches_placement()
+    report.made(Tally())
+    now += 240
+    assert report.reads_nodes()
+    now += 1
+    assert not report.reads_nodes()
+    report.heard("nodes")
+    report.skipped()
+    now += 241
+    assert not report.reads_nodes()
