@@ -150,7 +150,7 @@ class Agent:
             self._ask_for_nothing()
         return tally
 
-    def _remembered(self, wanted: Sequence[Wanted], tally: Tally) -> Sequence[Wanted]:
+    def _remembered(self, wanted: list[Wanted], tally: Tally) -> list[Wanted]:
         """Remember the providers of nodes, and return the nodes for which it is done.
 
         It is done before they are created: a forgotten provider would never be removed.
