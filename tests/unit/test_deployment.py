@@ -157,6 +157,17 @@ def test_the_guide_makes_what_the_unit_names() -> None:
         assert name in guide
 
 
+def test_the_guide_of_the_nodes_makes_what_their_units_read() -> None:
+    guide = (DEPLOY.parent / "docs" / "placement-nodes.rst").read_text()
+    installed = set(re.findall(r"^    install .* (/\S+)$", guide, re.MULTILINE))
+    for name in ("placement-nodes", "placement-nodes-sync"):
+        unit = (DEPLOY / f"{name}.service").read_text()
+        assert f" {re.findall('^User=(.*)', unit, re.MULTILINE)[0]}\n" in guide
+        # The files of Placement cannot be read by this user.
+        assert set(re.findall(r"/etc/\S+", unit)) <= installed
+        assert f"/etc/systemd/system/{name}.service" in installed
+
+
 def test_the_files_are_installed() -> None:
     parser = configparser.ConfigParser()
     parser.read(DEPLOY.parent / "setup.cfg")
