@@ -288,21 +288,45 @@ def test_hosts_that_are_equally_good_are_chosen_at_random() -> None:
     assert len(found) == 20
 
 
-def test_a_candidate_is_used_again_while_its_host_has_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    searches: list[str] = []
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list of the hosts that are searched from now on."""
+    searched: list[str] = []
     first = Overlay.first
 
     def count(self: Overlay, tree: Tree) -> object:
-        searches.append(tree.root.uuid)
+        searched.append(tree.root.uuid)
         return first(self, tree)
 
     monkeypatch.setattr(Overlay, "first", count)
+    return searched
+
+
+def test_a_candidate_is_used_again_while_its_host_has_room(
+    searches: list[str],
+) -> None:
     cloud = [host(f"h{number}", 100) for number in range(20)]
     assert len(choose(cloud, 1000).choices) == 1000
     # Each host that is used is searched at first, and once more when it is full.
     assert len(searches) <= 2 * 10
+
+
+def test_so_it_is_where_nothing_else_is_considered(searches: list[str]) -> None:
+    cloud = [
+        host(name, 100, used=60, traits=traits)
+        for name, traits in (("a", ()), ("b", ("CUSTOM_SSD",)))
+    ]
+    prefer = (
+        Preference(Quality.FREE, "VCPU", 2),
+        Preference(Quality.TRAIT, "CUSTOM_SSD", 3),
+        Preference(Quality.FREE, "VCPU", -4),
+    )
+    chosen = choose(cloud, 50, together=Domains(), prefer=prefer)
+    assert hosts(chosen) == {"b": 40}
+    assert len(searches) <= 2 * 2
+    # Each score is that after its own placement, as if it had been placed alone.
+    expected = [3 - 2 * (100 - used) / 100 for used in range(61, 101)]
+    assert [choice.score for choice in chosen.choices] == pytest.approx(expected)
 
 
 def test_only_so_many_hosts_are_considered() -> None:

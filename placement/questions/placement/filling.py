@@ -78,6 +78,8 @@ class Filling:
         # The score of a host changes with what is placed there.
         self._varies = any(each.quality is Quality.FREE for each in wish.prefer)
         self._offers: list[_Offer] = []
+        # Whether all hosts have been looked at.
+        self._at_end = False
         self._hard: list[Tree] = []
         self.considered = 0
         self.certain = True
@@ -96,6 +98,7 @@ class Filling:
                 if not self._try_harder():
                     break
                 trees, self._hard = iter(self._hard), []
+                self._at_end = False
                 continue
             chosen += self._take(heapq.heappop(self._offers), wanted - len(chosen))
         return chosen
@@ -109,6 +112,7 @@ class Filling:
                 self.considered += 1
                 if len(self._offers) >= self._most:
                     return
+        self._at_end = True
 
     def _try_harder(self) -> bool:
         """Return whether hosts that were hard to search are worth another look."""
@@ -174,13 +178,29 @@ class Filling:
         moved = offer.moves != self._here.moves
         if self._occupied.room([host]) and (not moved or self._here.fits(amounts)):
             times = 1
-            if not self._varies:
+            if not self._varies or self._is_last():
                 room = self._occupied.room([host])
                 times = max(1, min(wanted, room, self._here.times(amounts)))
+            choices = self._choices(offer, times)
             self._here.take(amounts, times)
             self._occupied.add([host], times)
             if times < wanted:
                 self._offer(offer.tree)
-            return [offer.choice()] * times
+            return choices
         self._offer(offer.tree)
         return []
+
+    def _is_last(self) -> bool:
+        """Return whether the host just taken is the only one: it stays the best."""
+        return self._at_end and not self._offers
+
+    def _choices(self, offer: _Offer, times: int) -> list[Choice]:
+        """Return the choices of a host for consumers that are placed one by one."""
+        first = offer.choice()
+        if times == 1 or not (self._score and self._varies):
+            return [first] * times
+        tree = self._here.current(offer.tree)
+        scores = self._score.of_each(tree, offer.amounts, times)
+        return [
+            Choice(first.amounts, first.mappings, first.host, score) for score in scores
+        ]

@@ -21,12 +21,23 @@ def _is_host(tree: Tree, name: str, taken: Amounts) -> float:
 
 def _free(tree: Tree, name: str, taken: Amounts) -> float:
     """Return the free part of the capacity of a class; 0 if there is none."""
-    capacity = free = 0
+    capacity, free, amount = _room(tree, name, taken)
+    return _part(free - amount, capacity)
+
+
+def _room(tree: Tree, name: str, taken: Amounts) -> tuple[int, int, int]:
+    """Return the capacity of a class, what is free of it, and what is to be taken."""
+    capacity = free = amount = 0
     for member in tree.members:
         inventory = member.inventories.get(name)
         if inventory:
             capacity += inventory.capacity
-            free += inventory.free - taken.get(member.uuid, {}).get(name, 0)
+            free += inventory.free
+            amount += taken.get(member.uuid, {}).get(name, 0)
+    return capacity, free, amount
+
+
+def _part(free: int, capacity: int) -> float:
     if capacity <= 0:
         return 0.0
     return min(max(free / capacity, 0.0), 1.0)
@@ -57,3 +68,25 @@ class Score:
         return sum(
             [weight * value(tree, name, taken) for weight, value, name in self._parts]
         )
+
+    def of_each(self, tree: Tree, taken: Amounts, times: int) -> list[float]:
+        """Return the scores of placements that follow each other on a tree.
+
+        :param taken: what each of them takes
+        """
+        fixed, rooms = 0.0, []
+        for weight, value, name in self._parts:
+            if value is _free:
+                rooms.append((weight, *_room(tree, name, taken)))
+            else:
+                fixed += weight * value(tree, name, taken)
+        return [
+            sum(
+                [
+                    weight * _part(free - number * amount, capacity)
+                    for weight, capacity, free, amount in rooms
+                ],
+                fixed,
+            )
+            for number in range(1, times + 1)
+        ]
