@@ -1,12 +1,14 @@
 """How much an explanation asks the search, however many hosts there are."""
 
 import random
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from placement.questions.explanation import finding, report, survey
+from placement.model.request import Request
+from placement.questions.explanation import finding, report, smaller, survey
 from placement.schemas import allocation_candidate
 from placement.search import engine
 from placement_foundation.http import query_string
@@ -110,3 +112,73 @@ def test_a_group_that_asks_for_nothing_to_be_found_is_judged_all_the_same() -> N
         [forbidden] = [v for k, v in verdicts.items() if k.kind == "forbidden"]
         meeting = [each.uuid for each in forbidden.meeting]
         assert meeting == [each for each in ["without"] if each == tree.root.uuid]
+
+
+def parsed(query: str) -> Request:
+    parse = allocation_candidate.QUERY.at(Version(1, 39))
+    assert parse
+    return parse(query_string.decode(query)).request
+
+
+def test_thousands_of_constraints_do_not_take_all_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    racks = [str(uuid.UUID(int=number)) for number in range(400)]
+    inventory = {"VCPU": Inventory(64)}
+    cloud = [
+        Node(f"host{at}", None, inventory, frozenset(), frozenset({racks[at]}))
+        for at in range(100)
+    ]
+    refused = "".join(f"&member_of=!{rack}" for rack in racks)
+    asked = survey.Survey(
+        forest.snapshot_of(cloud), parsed(f"resources=VCPU:1{refused}")
+    )
+    assert len(asked.kinds) == 100
+    trees = 0
+    serving = engine.serving
+
+    def counting(snapshot: Any, request: Any, some: Any) -> Any:
+        nonlocal trees
+        trees += len(some)
+        return serving(snapshot, request, some)
+
+    monkeypatch.setattr(engine, "serving", counting)
+    # The time was up before it began.
+    deadline = survey.Deadline(-1, clock=lambda: 0.0)
+    told = report.report(asked, report.Wanted(), deadline)
+    assert not told.complete
+    left = [100 - at for at in range(100)]
+    assert [each.before for each in told.figures[1:101]] == left
+    assert told.figures[-1].after == told.serves == 0
+    # Those that came furthest are looked at, and no more.
+    assert [[each.value for each in host.unmet] for host in told.near or ()] == [
+        [racks[at]] for at in range(84, 89)
+    ]
+    # Not all hosts for each constraint, and not once more for what each host misses.
+    assert trees < 100 * 400 / 4
+
+
+def test_amounts_of_many_groups_are_not_combined_in_all_ways() -> None:
+    many = range(1, 21)
+    query = "&".join(f"resources{number}=VCPU:100" for number in many)
+    asked = survey.Survey(
+        forest.snapshot_of(list(hosts(3))), parsed(f"{query}&group_policy=none")
+    )
+    reporter = report._Reporter(asked, report.Wanted(), survey.Deadline(600))
+    # Each group may do without its class or its amount, which is two ways.
+    assert reporter._bases(asked.kinds[0], 4) == []
+    assert smaller._sums([2**number for number in range(12)]) is None
+    assert smaller._sums([5] * 40) == {5 * number for number in range(41)}
+    told = reporter.report()
+    assert told.complete
+    assert all(len(host.unmet) == 20 for host in told.near or ())
+
+
+def test_amounts_that_others_may_take_in_too_many_ways_are_not_offered() -> None:
+    query = "&".join(f"resources{n}=VCPU:{2**n}" for n in range(12))
+    host = Node("host", None, {"VCPU": Inventory(2**11)}, frozenset(), frozenset())
+    request = parsed(f"{query}&group_policy=none")
+    asked = survey.Survey(forest.snapshot_of([host]), request)
+    told = report.report(asked, report.Wanted(), survey.Deadline(600))
+    assert not told.complete
+    assert all(each.smaller is None for each in told.figures)

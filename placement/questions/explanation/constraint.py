@@ -133,6 +133,9 @@ class Relaxations:
         self.all: Set = (1 << len(self.constraints)) - 1
         self._bits = {each: 1 << at for at, each in enumerate(self.constraints)}
         self._tree_by_uuid = snapshot.tree_by_uuid
+        self._of_kind: dict[str, Set] = {}
+        for each, bit in self._bits.items():
+            self._of_kind[each.kind] = self._of_kind.get(each.kind, 0) | bit
         self.of_root = self.of_kinds(*OF_ROOT)
         self.of_all = self.of_kinds(*OF_ALL)
         self.inventories = self.of_kinds("inventory")
@@ -144,11 +147,13 @@ class Relaxations:
             (each.kind, each.suffix, each.resource_class): bit
             for each, bit in self._bits.items()
         }
+        # Made once, because most groups ask for most of the same.
+        self._set_of = {each: frozenset(_names(each)) for each in self.constraints}
         self._groups: dict[tuple[str, Set], Group] = {}
 
     def of_kinds(self, *kinds: str) -> Set:
         """Return the constraints of some kinds."""
-        return sum(bit for each, bit in self._bits.items() if each.kind in kinds)
+        return sum(self._of_kind.get(kind, 0) for kind in kinds)
 
     def bit(self, constraint: Constraint) -> Set:
         """Return the set of one constraint."""
@@ -164,12 +169,13 @@ class Relaxations:
 
     def listed(self, some: Set) -> tuple[Constraint, ...]:
         """Return the constraints of a set, in their order."""
-        # Only what is in it is looked at: most sets are small, of thousands.
+        # Found in a string, which takes no arithmetic on thousands of bits.
+        bits = f"{some:b}"[::-1]
         constraints, found = self.constraints, []
-        while some:
-            lowest = some & -some
-            found.append(constraints[lowest.bit_length() - 1])
-            some ^= lowest
+        at = bits.find("1")
+        while at >= 0:
+            found.append(constraints[at])
+            at = bits.find("1", at + 1)
         return tuple(found)
 
     def requests(self, kept: Set) -> tuple[Request, ...]:
@@ -238,8 +244,8 @@ class Relaxations:
         """Return the constraint of a kind on the same class of the same group."""
         return self._amounts[kind, like.suffix, like.resource_class]
 
-    def _kept(self, kind: str, kept: Set) -> list[Constraint]:
-        return [each for each in self.listed(kept) if each.kind == kind]
+    def _kept(self, kind: str, kept: Set) -> tuple[Constraint, ...]:
+        return self.listed(kept & self.of_kinds(kind))
 
     def _of_groups(self, suffixes: Sequence[str], kept: Set) -> Request:
         return Request(
@@ -293,7 +299,7 @@ class Relaxations:
         return frozenset(str(each.resource_class) for each in self._kept(kind, kept))
 
     def _sets(self, kind: str, kept: Set) -> tuple[frozenset[str], ...]:
-        return tuple(frozenset(_names(each)) for each in self._kept(kind, kept))
+        return tuple([self._set_of[each] for each in self._kept(kind, kept)])
 
 
 def _names(constraint: Constraint) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What the providers of a host have instead of what is needed, and the closest one."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -11,6 +12,8 @@ from placement.questions.explanation.survey import Survey
 
 # What is needed, or what is there, in the form for a document.
 Shown: TypeAlias = Any
+# How many of the constraints of a group, given by suffix, a provider meets.
+Met: TypeAlias = Counter[tuple[str | None, Provider]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,10 +48,7 @@ def judge(asked: Survey, trees: Sequence[Tree]) -> list[dict[Constraint, Verdict
             for of_tree, providers in zip(meeting, found, strict=True):
                 of_tree[constraint] = providers
     return [
-        {
-            constraint: _verdict(asked, tree, constraint, of_tree)
-            for constraint in asked.relaxations.constraints
-        }
+        _verdicts(asked, tree, of_tree)
         for tree, of_tree in zip(trees, meeting, strict=True)
     ]
 
@@ -58,11 +58,26 @@ def not_alone(constraint: Constraint) -> Finding:
     return Finding(constraint, _needs(constraint))
 
 
+def _verdicts(
+    asked: Survey, tree: Tree, meeting: Mapping[Constraint, Sequence[Provider]]
+) -> dict[Constraint, Verdict]:
+    met = Counter(
+        (constraint.suffix, provider)
+        for constraint, having in meeting.items()
+        for provider in having
+    )
+    return {
+        constraint: _verdict(asked, tree, constraint, meeting, met)
+        for constraint in asked.relaxations.constraints
+    }
+
+
 def _verdict(
     asked: Survey,
     tree: Tree,
     constraint: Constraint,
     meeting: Mapping[Constraint, Sequence[Provider]],
+    met_by: Met,
 ) -> Verdict:
     if constraint.kind in OF_ROOT:
         wanted = constraint.kind == "root_required"
@@ -75,28 +90,23 @@ def _verdict(
     others = [provider for provider in asked.reach(tree) if provider not in met]
     closest = None
     if others:
-        closest = _finding(constraint, _closest(constraint, others, meeting))
+        closest = _finding(constraint, _closest(constraint, others, met_by))
     return Verdict(constraint, tuple(met), closest)
 
 
 def _closest(
-    constraint: Constraint,
-    providers: Sequence[Provider],
-    meeting: Mapping[Constraint, Sequence[Provider]],
+    constraint: Constraint, providers: Sequence[Provider], met_by: Met
 ) -> Provider:
     """Return the provider that meets most of what its group asks for.
 
     A provider without the class is never the closest to having an amount of it.
     """
-    met = [
-        having for other, having in meeting.items() if other.suffix == constraint.suffix
-    ]
 
     def closeness(provider: Provider) -> tuple[bool, int, int]:
         inventory = provider.inventories.get(constraint.resource_class or "")
         return (
             inventory is not None,
-            sum(provider in having for having in met),
+            met_by[constraint.suffix, provider],
             inventory.free if inventory else 0,
         )
 

@@ -18,6 +18,8 @@ from placement.questions.explanation.survey import Deadline, Survey
 
 # The most constraints to drop at once in search of what would help.
 MOST_DROPPED = 4
+# Of how many kinds it is found out at first, and at least, what they miss.
+FIRST_TO_LEARN = 16
 # Where several kinds of constraints could be to blame, the earliest here is.
 TO_BLAME = (
     "same_subtree",
@@ -52,29 +54,46 @@ class Nearness:
         self._deadline = deadline
         self._relaxations = asked.relaxations
         self._all = asked.relaxations.all
-        self._misses: list[Set] | None = None
+        self._misses: dict[Kind, Set] = {}
         self._places: dict[str, int] | None = None
         self._kinds: dict[str, Kind] = {}
 
     def missed(self, kind: Kind) -> Set:
         """Return the constraints that a kind does not meet, each by itself."""
-        if self._misses is None:
-            self._misses = self._find_misses()
-        return self._misses[kind.number]
+        if kind not in self._misses:
+            self._misses |= self._find_misses([kind])
+        return self._misses[kind]
 
-    def _find_misses(self) -> list[Set]:
-        misses = [0] * len(self._survey.kinds)
+    def learn(self, kinds: Sequence[Kind]) -> list[Kind]:
+        """Find out what each of some kinds misses; return those that time was left for.
+
+        That takes as long as there are kinds and constraints, and may take half of the
+        time. The first kinds come first, and at least a few of them are returned.
+        """
+        learned = 0
+        chunk = FIRST_TO_LEARN
+        while learned < len(kinds) and not (learned and self._deadline.is_half_over()):
+            some = kinds[learned : learned + chunk]
+            self._misses |= self._find_misses(some)
+            learned += len(some)
+            chunk *= 2
+        if learned < len(kinds):
+            self._survey.is_decided = False
+        return list(kinds[:learned])
+
+    def _find_misses(self, kinds: Sequence[Kind]) -> dict[Kind, Set]:
+        misses = dict.fromkeys(kinds, 0)
         for each in self._relaxations.constraints:
+            bit = self._relaxations.bit(each)
             if each.kind in OF_ROOT:
-                meeting = self._survey.with_root(self._relaxations.bit(each))
+                meeting = self._survey.with_root(bit, kinds)
             elif each.suffix is not None:
                 bare = self._relaxations.bare(each)
-                meeting = self._survey.serving(bare, suffix=each.suffix)
+                meeting = self._survey.serving(bare, kinds, each.suffix)
             else:
                 continue
-            bit = self._relaxations.bit(each)
-            for kind in set(self._survey.kinds).difference(meeting):
-                misses[kind.number] |= bit
+            for kind in set(kinds).difference(meeting):
+                misses[kind] |= bit
         return misses
 
     def nearest(self, kinds: Sequence[Kind], most: int) -> list[Host]:

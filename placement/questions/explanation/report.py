@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from placement.questions.explanation import survey
 from placement.questions.explanation.alike import Kind
@@ -23,6 +24,10 @@ from placement.questions.explanation.smaller import (
 )
 from placement.questions.explanation.survey import Deadline, Smaller, Survey
 
+# The most sets of constraints to look at, of a size: they take memory until the end.
+MOST_CANDIDATES = 200_000
+# With more steps than this, the funnel does not ask all hosts at each of them.
+FEW_STEPS = 16
 # The kinds to give up last.
 DRASTIC = ("inventory", "together")
 
@@ -94,6 +99,24 @@ def report(asked: Survey, wanted: Wanted, deadline: Deadline) -> Report:
     return _Reporter(asked, wanted, deadline).report()
 
 
+class _Run(NamedTuple):
+    """Constraints that follow each other and only refuse more, on the same group.
+
+    A class that is added to the others gives them more to say: it is ``alone``.
+    """
+
+    suffix: str | None
+    is_of_root: bool
+    alone: Constraint | None
+
+
+def _run_of(constraint: Constraint) -> _Run:
+    is_of_root = constraint.kind in OF_ROOT
+    is_alone = constraint.suffix is None or constraint.kind == "inventory"
+    alone = constraint if is_alone and not is_of_root else None
+    return _Run(constraint.suffix, is_of_root, alone)
+
+
 class _Reporter:
     def __init__(self, asked: Survey, wanted: Wanted, deadline: Deadline) -> None:
         self._survey = asked
@@ -118,7 +141,7 @@ class _Reporter:
             )
         )
         if not self._serves or self._wanted.near is not None:
-            changes, near = self._help()
+            changes, near = self._help(steps)
         return Report(
             self._serves,
             len(self._survey.snapshot.trees),
@@ -131,16 +154,53 @@ class _Reporter:
         )
 
     def _funnel(self) -> Iterator[Step]:
-        passing = self._survey.kinds
+        passing: Sequence[Kind] = self._survey.kinds
         kept = 0
-        for constraint in self._relaxations.constraints:
-            kept |= self._relaxations.bit(constraint)
-            before = passing
-            if constraint.kind in OF_ROOT:
-                passing = self._survey.with_root(kept, passing)
-            else:
-                passing = self._survey.serving(kept, passing, constraint.suffix)
-            yield constraint, before, passing
+        for run, some in itertools.groupby(self._relaxations.constraints, _run_of):
+            constraints = list(some)
+            sets = []
+            for constraint in constraints:
+                kept |= self._relaxations.bit(constraint)
+                sets.append(kept)
+            narrowed = self._narrow(passing, sets, run)
+            for constraint, after in zip(constraints, narrowed, strict=True):
+                yield constraint, passing, after
+                passing = after
+
+    def _narrow(
+        self, passing: Sequence[Kind], sets: Sequence[Set], run: "_Run"
+    ) -> Iterator[Sequence[Kind]]:
+        """Yield the kinds that are left after each of some sets of constraints.
+
+        Each set has all of those before it, so what passes the last passes all: where
+        others drop out of many sets is found by halving.
+        """
+        if len(sets) <= FEW_STEPS:
+            for each in sets:
+                passing = self._passing(each, passing, run)
+                yield passing
+            return
+        out_at: dict[int, set[Kind]] = {}
+        last = self._passing(sets[-1], passing, run)
+        waiting = [(0, len(sets) - 1, set(passing).difference(last))]
+        while waiting:
+            first, end, out = waiting.pop()
+            if not out or first == end:
+                out_at[first] = out
+                continue
+            middle = (first + end) // 2
+            left = set(self._passing(sets[middle], out, run))
+            waiting += [(first, middle, out - left), (middle + 1, end, left)]
+        for at in range(len(sets)):
+            gone = out_at.get(at)
+            if gone:
+                passing = [kind for kind in passing if kind not in gone]
+            yield passing
+
+    def _passing(self, kept: Set, among: Iterable[Kind], run: "_Run") -> list[Kind]:
+        if run.is_of_root:
+            return self._survey.with_root(kept, among)
+        return self._survey.serving(kept, among, run.suffix)
 
     def _complete(
         self, constraint: Constraint, before: Sequence[Kind], after: Sequence[Kind]
@@ -169,12 +229,14 @@ class _Reporter:
         together = self._relaxations.of_kinds("together")
         return self._survey.serving(bit | together | self._relaxations.inventories)
 
-    def _help(self) -> tuple[tuple[QueryChange, ...], tuple[Host, ...]]:
+    def _help(
+        self, steps: Iterable[Step]
+    ) -> tuple[tuple[QueryChange, ...], tuple[Host, ...]]:
         """Return what to leave out, and which hosts are nearest."""
         most_near = self._wanted.near
         if most_near is None:
             most_near = NEAR_BY_DEFAULT
-        refusing = self._refusing()
+        refusing = self._nearness.learn(_furthest_first(steps))
         changes: list[QueryChange] = []
         for size in range(1, MOST_DROPPED + 1):
             changes = self._changes(self._helping(size, refusing))
@@ -220,16 +282,15 @@ class _Reporter:
             return ()
         return offers(self._survey, change.dropped, about, self._deadline)
 
-    def _refusing(self) -> list[Kind]:
-        serving = set(self._serving)
-        return [kind for kind in self._survey.kinds if kind not in serving]
-
     def _helping(self, size: int, kinds: Iterable[Kind]) -> dict[Set, list[Kind]]:
         """Return the sets of a size without which kinds serve, each with its kinds."""
         candidates: dict[Set, list[Kind]] = {}
         for kind in kinds:
             for dropped in self._candidates(kind, size):
                 candidates.setdefault(dropped, []).append(kind)
+            if len(candidates) > MOST_CANDIDATES:
+                self._survey.is_decided = False
+                break
         helping = {}
         for dropped, hoping in candidates.items():
             if self._deadline.has_come():
@@ -247,19 +308,23 @@ class _Reporter:
         """
         bits = [self._relaxations.bit(each) for each in self._relaxations.constraints]
         found = set()
-        for base in self._bases(kind):
+        for base in self._bases(kind, size):
             more = size - base.bit_count()
-            if more < 0:
-                continue
             others = [bit for bit in bits if not bit & base]
             for added in itertools.combinations(others, more):
                 found.add(base | sum(added))
                 if self._deadline.has_come():
                     return found
+                if len(found) > MOST_CANDIDATES:
+                    self._survey.is_decided = False
+                    return found
         return found
 
-    def _bases(self, kind: Kind) -> list[Set]:
-        """Return the smallest sets that take away all that a kind does not meet."""
+    def _bases(self, kind: Kind, size: int) -> list[Set]:
+        """Return the smallest sets that take away all that a kind does not meet.
+
+        Those of more than a size are left out: each amount doubles their number.
+        """
         amounts: dict[Set, Set] = {}
         base = 0
         for each in self._relaxations.listed(self._nearness.missed(kind)):
@@ -269,10 +334,11 @@ class _Reporter:
                 amounts[inventory] = amounts.get(inventory, 0) | bit
             else:
                 base |= bit
-        bases = [base]
+        bases = [base] if base.bit_count() <= size else []
         for inventory, missed in amounts.items():
             if not inventory & base:
-                bases = [each | way for each in bases for way in (missed, inventory)]
+                ways = (each | way for each in bases for way in (missed, inventory))
+                bases = [each for each in ways if each.bit_count() <= size]
         return bases
 
     def _changes(self, helping: Iterable[Set]) -> list[QueryChange]:
@@ -292,3 +358,13 @@ class _Reporter:
             )
         )
         return counted
+
+
+def _furthest_first(steps: Iterable[Step]) -> list[Kind]:
+    """Return the kinds that drop out of the funnel, those that came furthest first."""
+    dropped = []
+    for _, before, after in steps:
+        if len(before) > len(after):
+            left = set(after)
+            dropped.append([kind for kind in before if kind not in left])
+    return [kind for some in reversed(dropped) for kind in some]

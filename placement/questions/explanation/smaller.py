@@ -25,6 +25,8 @@ Target: TypeAlias = tuple[str, str]
 Amounts: TypeAlias = Mapping[Target, int]
 # The amounts that an inventory may serve, the nearest to the requested one first.
 Hopes: TypeAlias = tuple[int, ...]
+# The most amounts beside which another one is tried, that other groups may take.
+MOST_SUMS = 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -202,6 +204,10 @@ class _Trade:
         asked = next(each.resources[name] for each in groups if each.suffix == suffix)
         others = (each for each in groups if each.suffix != suffix)
         sums = _sums(each.resources[name] for each in others if name in each.resources)
+        if sums is None:
+            # What is not tried may be nearer than what is.
+            self._survey.is_decided = False
+            return lambda tree: ()
         find = _larger if larger else _smaller
         of_inventory = functools.cache(
             lambda inventory: frozenset(
@@ -271,9 +277,14 @@ def _larger(inventory: InventoryUsage, asked: int, taken: int) -> Iterator[int]:
         yield least
 
 
-def _sums(amounts: Iterable[int]) -> set[int]:
-    """Return the sums of every choice of the amounts."""
+def _sums(amounts: Iterable[int]) -> set[int] | None:
+    """Return the sums of every choice of the amounts; None if there are too many.
+
+    With each amount, there may be twice as many.
+    """
     sums = {0}
     for amount in amounts:
         sums |= {each + amount for each in sums}
+        if len(sums) > MOST_SUMS:
+            return None
     return sums

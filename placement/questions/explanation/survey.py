@@ -25,6 +25,7 @@ class Deadline:
     ) -> None:
         self._clock = clock
         self._end = clock() + seconds
+        self._half = self._end - seconds / 2
         # The other half is for the work.
         precedence.rest_within(seconds / 2)
         self.is_missed = False
@@ -36,6 +37,10 @@ class Deadline:
         if not self.is_missed:
             precedence.give_way()
         return self.is_missed
+
+    def is_half_over(self) -> bool:
+        """Return whether so much time is up that more should be left for the rest."""
+        return self.has_come() or self._clock() > self._half
 
     def has_long_come(self) -> bool:
         """Return whether even what must not be left out takes too long.
@@ -81,6 +86,8 @@ class Survey:
         :param among: the kinds to ask; None means all
         :param suffix: the only group to ask for; None means all
         """
+        if among is not None and not (among := list(among)):
+            return []
         relaxations = self.relaxations
         if suffix is None:
             kept = relaxations.essence(kept)
