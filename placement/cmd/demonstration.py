@@ -39,9 +39,14 @@ def add(categories: Any) -> None:
 
 
 def _hosts(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
     if not 1 <= number <= MOST_HOSTS:
-        raise argparse.ArgumentTypeError(f"{text} is not between 1 and {MOST_HOSTS}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number between 1 and {MOST_HOSTS}"
+        )
     return number
 
 

@@ -59,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     try:
         _read(config, given)
-        return _run(config)
+        # Whoever reads what it prints may leave, which does not end the work.
+        with pipe.dropping_the_rest():
+            return _run(config)
     except command.TROUBLE as exc:
         command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
         if isinstance(exc, cfg.RequiredOptError):
@@ -153,8 +155,7 @@ def print_openapi(config: cfg.ConfigOpts) -> int:
     from placement import openapi
 
     document = openapi.describe(_parse_version(config.category.microversion))
-    with pipe.dropping_the_rest():
-        print(json.dumps(document, indent=2))
+    print(json.dumps(document, indent=2))
     return 0
 
 

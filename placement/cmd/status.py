@@ -15,7 +15,7 @@ from placement.objects import online_migration, own_table
 from placement.objects.own_table import Fault
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
-from placement_foundation.serving import command, upgrade
+from placement_foundation.serving import command, pipe, upgrade
 from placement_foundation.serving.program import Program
 
 PROGRAM = "placement-status"
@@ -129,8 +129,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             advice.print_way_on(PROGRAM, config, given)
         return 1
     try:
-        exit_code: int = config.command.action_fn()
-        return exit_code
+        with pipe.dropping_the_rest():
+            exit_code: int = config.command.action_fn()
+            return exit_code
     except command.TROUBLE as exc:
         command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
         return NOT_CHECKED

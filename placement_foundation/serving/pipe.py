@@ -24,8 +24,10 @@ def dropping_the_rest(*, ends_with_reader: bool = False) -> Iterator[None]:
             yield
         return
     output = _Output(sys.stdout, ends_with_reader)
+    # Another pipe that breaks, such as that of standard error, is not a good end.
+    ends = (BrokenPipeError,) if ends_with_reader else ()
     with (
-        contextlib.suppress(BrokenPipeError),
+        contextlib.suppress(*ends),
         contextlib.redirect_stdout(cast("TextIO", output)),
     ):
         try:

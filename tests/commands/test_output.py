@@ -51,6 +51,23 @@ def test_work_goes_on_without_a_reader_of_errors() -> None:
         assert run(output=pipe, errors=subprocess.STDOUT) == (7, "")
 
 
+def test_a_question_that_nobody_can_read_is_not_a_good_end() -> None:
+    words = """
+import sys
+from placement_clients import output
+from placement_foundation.serving import terminal
+sys.exit(output.run("program", lambda: 7 if terminal.agrees("All?") else 8))
+"""
+    with programs.without_reader() as pipe:
+        done = subprocess.run(
+            [sys.executable, "-c", words],
+            stdin=subprocess.DEVNULL,
+            stderr=pipe,
+            check=False,
+        )
+    assert done.returncode not in (0, 7)
+
+
 def test_a_feed_ends_with_its_reader() -> None:
     with programs.without_reader() as pipe:
         assert run("feed", output=pipe) == (0, "")

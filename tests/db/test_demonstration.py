@@ -237,10 +237,14 @@ def test_the_command_fills_the_database_that_the_service_brings(
 @pytest.mark.parametrize(
     "arguments", [[], ["--hosts", "0"], ["--hosts", "many"], ["--hosts", "100001"]]
 )
-def test_the_command_needs_an_action(embedded: Path, arguments: list[str]) -> None:
+def test_the_command_needs_an_action(
+    embedded: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as refused:
         manage.main(["demo", *arguments])
     assert refused.value.code == 2
+    is_number = not arguments or arguments[1].isdigit()
+    assert is_number or "is not a number between 1 and" in capsys.readouterr().err
     assert not embedded.exists()
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from placement.objects.journal import keeping
 from placement.objects.soundness import checking
 from placement.objects.soundness.rule import RULES, Rule
 from placement_foundation.database.storage import Database
-from tests import backends, terminal
+from tests import backends, programs, terminal
 from tests.client import Client, new_uuid
 from tests.statements import statements
 
@@ -675,3 +676,24 @@ def test_a_document_is_not_mixed_with_the_question(
     printed = capsys.readouterr()
     assert json.loads(printed.out)[0]["rule"] == "consumer-allocations"
     assert printed.err.startswith("Mend what can be mended? [y/N] ")
+
+
+@pytest.mark.skipif(backends.KIND != "sqlite", reason="of the command, not of SQL")
+@pytest.mark.usefixtures("managed")
+def test_what_is_to_be_mended_is_mended_although_nobody_reads_what_was_found(
+    cloud: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As in a container: each line is printed at once.
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    with unguarded(cloud) as connection:
+        add_consumer(connection)
+    with programs.without_reader() as output:
+        done = subprocess.run(
+            [PROGRAM, "check", "--repair", "--yes"],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, "consumer-allocations: 1 mended\n")
+    assert not found(cloud)

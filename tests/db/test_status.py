@@ -1,6 +1,7 @@
 """``placement-status upgrade check``: what it finds, and its exit codes."""
 
 import configparser
+import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -237,6 +238,24 @@ def test_a_database_out_of_reach_cannot_be_checked(
     assert status.main(["upgrade", "check"]) == 255
     (line,) = capsys.readouterr().err.splitlines()
     assert line == "placement-status: unable to open database file"
+
+
+@pytest.mark.embedded
+def test_the_table_need_not_be_read(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/placement.db"
+    environment = programs.environment(tmp_path, url)
+    sync = [sys.executable, "-m", "placement.cmd.manage", "db", "sync"]
+    subprocess.run(sync, env=environment, check=True)
+    with programs.without_reader() as output:
+        done = subprocess.run(
+            [sys.executable, "-m", MODULE, "upgrade", "check"],
+            env=environment,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_arguments_of_the_program_are_those_of_the_process(
