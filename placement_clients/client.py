@@ -187,7 +187,7 @@ class Client:
             try:
                 for line in response.iter_lines():
                     yield json.loads(line)
-            except (OSError, ValueError) as exc:
+            except (OSError, ValueError, RecursionError) as exc:
                 raise Unavailable(f"the answer ends too early: {exc}") from exc
 
     def _send(
@@ -205,6 +205,8 @@ class Client:
         :raises PlacementError: there is none
         """
         text = query if isinstance(query, str) else encode_query(query)
+        # It would end the query, and the rest would not be sent.
+        text = text.replace("#", "%23")
         headers = {
             "Accept": accept,
             "OpenStack-API-Version": f"placement {version}",
@@ -748,17 +750,18 @@ def _read(response: Any) -> Answer:
 def _document(response: Any) -> Json:
     try:
         return response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
-def _error(document: Json) -> dict[str, Any]:
+def _error(document: Json) -> dict[str, str]:
     """Return the first error of an error document, or what else describes one.
 
     The middleware that checks tokens answers with documents of another form.
     """
     try:
-        return dict(document["errors"][0])
+        known = dict(document["errors"][0]).items()
+        return {name: str(value) for name, value in known if value is not None}
     except (TypeError, ValueError, LookupError):
         pass
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from placement_clients import record
 from placement_clients.apply import declaration, drawing, export, ordinary, yaml12
 from placement_clients.apply.declaration import Declaration
 from placement_clients.apply.fault import Fault
@@ -30,6 +31,8 @@ PROGRAM = "placement-apply"
 NOTHING, ERROR, SOMETHING = range(3)
 VERSION = "latest"
 OWNER = "fleet"
+PARSE_DONE = record.parser_with(trees=list)
+PARSE_DRIFT = record.parser_with(declared=list)
 # How many trees are sent at a time.
 PORTION = 500
 
@@ -169,7 +172,9 @@ def show_drift(
     if asked.owner:
         query["owner"] = asked.owner
     try:
-        document = placement.get("/ledger/v1/declared", version=VERSION, query=query)
+        document = PARSE_DRIFT(
+            placement.get("/ledger/v1/declared", version=VERSION, query=query)
+        )
     except NotFound as exc:
         raise Unusable(
             "this Placement has no /ledger/v1, so it does not know what was declared"
@@ -280,11 +285,10 @@ class _Applier:
 
     def _ask(self, body: Json) -> Json:
         """Return the answer; a busy service is asked again: twice does no harm."""
-        return self.placement.retry_while_busy(
-            lambda: (
-                self.placement.post("/ledger/v1/apply", body, version=VERSION).document
-            )
+        answer = self.placement.retry_while_busy(
+            lambda: self.placement.post("/ledger/v1/apply", body, version=VERSION)
         )
+        return PARSE_DONE(answer.document)
 
     def _become_ordinary(self) -> None:
         """Go on without ``/ledger/v1``, and say so.

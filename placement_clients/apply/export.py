@@ -10,6 +10,7 @@ from collections.abc import (
 )
 from typing import Any
 
+from placement_clients import record
 from placement_clients.client import Client, Json, NotFound, Unavailable, path_of
 
 CUSTOM = "CUSTOM_"
@@ -24,6 +25,10 @@ DEFAULTS = {
 FIELDS = ("total", *DEFAULTS)
 # The end of the code of a service that has no table for names.
 NO_TABLE = "table_unusable"
+PARSE_FLEET = record.parser_with(providers=list)
+PARSE_DECLARED = record.parser_with(declared=list)
+PARSE_NAMES = record.parser_with(aggregates=dict, projects=dict)
+PARSE_INVENTORIES = record.parser_with(inventories=dict)
 
 # Whether to write the inventory of a class, or a trait, of a provider.
 Wanted = Callable[[str, str], bool]
@@ -39,7 +44,8 @@ def export(
     :raises NotFound: there is no such host
     """
     try:
-        fleet = placement.get("/ledger/v1/fleet", version=version)["providers"]
+        document = placement.get("/ledger/v1/fleet", version=version)
+        fleet = PARSE_FLEET(document)["providers"]
         declared = _declared(placement, version)
     except NotFound:
         fleet, declared = read_fleet(placement), set()
@@ -63,7 +69,7 @@ def _names(
 ) -> dict[str, Json]:
     """Return the maps of names that aggregates of some trees, or all things, have."""
     try:
-        known = placement.get("/ledger/v1/names", version=version)
+        known = PARSE_NAMES(placement.get("/ledger/v1/names", version=version))
     except NotFound:
         return {}
     except Unavailable as exc:
@@ -94,7 +100,7 @@ def _declared(placement: Client, version: str) -> set[tuple[str, str]]:
         return set()
     return {
         (each["uuid"], name)
-        for each in document["declared"]
+        for each in PARSE_DECLARED(document)["declared"]
         for name in (*each["inventories"], *each["traits"])
     }
 
@@ -116,7 +122,7 @@ def read_fleet(placement: Client) -> list[Json]:
 
 def _raw_inventories(placement: Client, uuid: str) -> Json:
     path = path_of("resource_providers", uuid, "inventories")
-    return placement.get(path, version="1.26")["inventories"]
+    return PARSE_INVENTORIES(placement.get(path, version="1.26"))["inventories"]
 
 
 def _trees(fleet: Iterable[Mapping[str, Any]], wanted: Wanted) -> list[Json]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from placement_clients import record
 from placement_clients.apply.export import DEFAULTS, FIELDS
 from placement_clients.client import (
     BadRequest,
@@ -24,6 +25,7 @@ from placement_clients.client import (
 CUSTOM = "CUSTOM_"
 # How much ratios may differ that are the same: MySQL keeps six digits.
 RATIO_TOLERANCE = 1e-5
+PARSE_CLASSES = record.parser_with(resource_classes=list)
 # The traits and the resource classes that there are.
 Names = tuple[frozenset[str], frozenset[str]]
 
@@ -42,7 +44,8 @@ class Wanted:
 
 def apply(placement: Client, trees: Iterable[Json], *, dry_run: bool) -> Iterator[Json]:
     """Apply trees, or plan it, and yield what the ledger API would answer of each."""
-    classes = placement.get("/resource_classes", version="1.2")["resource_classes"]
+    document = placement.get("/resource_classes", version="1.2")
+    classes = PARSE_CLASSES(document)["resource_classes"]
     known = placement.list_traits(), frozenset(each["name"] for each in classes)
     for tree in trees:
         yield _apply_tree(placement, tree, known, dry_run=dry_run)

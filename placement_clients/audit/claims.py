@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping
 
+from placement_clients import record
 from placement_clients.audit.life import UNKNOWN, Claim, Owner, Part, pack, unpack_part
 from placement_clients.audit.spool import Row
 from placement_clients.client import Client, Json, NotFound, NotSupported, path_of
@@ -17,6 +18,11 @@ FIELDS = "parent,traits,consumers"
 PAGE = "1000"
 # The first version with types of consumers, and the first that guards writes of claims.
 TYPED, GUARDED = "1.38", "1.28"
+PARSE_PROVIDER = record.parser_with(
+    uuid=str, root_provider_uuid=str, traits=list, allocations=dict
+)
+PARSE_ALLOCATIONS = record.parser_with(allocations=dict)
+PARSE_HISTORY = record.parser_with(history=list)
 
 
 def read(placement: Client, progress: Progress) -> Iterator[Row]:
@@ -34,9 +40,10 @@ def read(placement: Client, progress: Progress) -> Iterator[Row]:
     places: dict[str, tuple[str, str]] = {}
     for document in documents:
         # The last line says where the feed goes on.
-        if "uuid" in document:
-            yield from _read_provider(document, places)
-            progress.advance()
+        if isinstance(document, dict) and "uuid" not in document:
+            continue
+        yield from _read_provider(PARSE_PROVIDER(document), places)
+        progress.advance()
 
 
 def _begin(placement: Client) -> Iterator[Json]:
@@ -137,7 +144,7 @@ def look(placement: Client, consumer: str) -> Now:
         document = placement.get(path, version=GUARDED)
     amounts = {
         provider: each["resources"]
-        for provider, each in document["allocations"].items()
+        for provider, each in PARSE_ALLOCATIONS(document)["allocations"].items()
     }
     body = {
         "allocations": {
@@ -160,7 +167,9 @@ def story_of(placement: Client, claim: Claim) -> Json:
     query = {"consumer": claim.consumer, "type": "allocations", "limit": PAGE}
     while True:
         try:
-            page = placement.get("/ledger/v1/history", version="latest", query=query)
+            page = PARSE_HISTORY(
+                placement.get("/ledger/v1/history", version="latest", query=query)
+            )
         except NotFound:
             return None
         for entry in page["history"]:

@@ -449,7 +449,9 @@ def test_a_failure_without_a_document() -> None:
     assert caught.value.request_id == "req-2"
 
 
-@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]", b"7", b'{"a": 1}'])
+@pytest.mark.parametrize(
+    "body", [b"<html>hello</html>", b"[]", b"7", b'{"a": 1}', b"[" * 100_000]
+)
 def test_an_answer_may_not_be_from_placement(body: bytes) -> None:
     with asking(answering("200 OK", body)) as placement:
         for operation in (
@@ -460,6 +462,27 @@ def test_an_answer_may_not_be_from_placement(body: bytes) -> None:
         ):
             with pytest.raises(client.Unavailable):
                 operation()
+
+
+def test_an_error_of_another_kind_can_be_shown() -> None:
+    answer = answering("400 Bad Request", b'{"errors": [{"code": 7, "detail": null}]}')
+    with asking(answer) as placement, pytest.raises(client.BadRequest) as caught:
+        placement.get("/", version="1.0")
+    assert (caught.value.code, "HTTP 400, 7" in str(caught.value)) == ("7", True)
+
+
+def test_lines_may_not_be_from_placement() -> None:
+    with (
+        asking(answering("200 OK", b"[" * 100_000)) as placement,
+        pytest.raises(client.Unavailable),
+    ):
+        list(placement.lines("/", version="1.0"))
+
+
+def test_no_character_ends_a_query(placement: Client) -> None:
+    with pytest.raises(client.BadRequest) as caught:
+        placement.list_candidates("resources=VCPU:1#&required=CUSTOM_NOWHERE")
+    assert "VCPU expected positive integer amount. Got: 1#" in caught.value.detail
 
 
 def test_candidates_come_with_what_is_known_of_their_providers() -> None:

@@ -621,7 +621,13 @@ def test_an_export_without_all_leaves_out_what_agents_report(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["plan"], ["drift", "a"], ["export", "a"], [], ["plan", "a", "--onwer", "b"]],
+    [
+        ["plan"],
+        ["drift", "a"],
+        ["export", "a"],
+        [],
+        ["plan", "a", "--onwer", "b"],
+    ],
 )
 def test_a_bad_command_is_reported(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
@@ -630,6 +636,28 @@ def test_a_bad_command_is_reported(
         cli.main(arguments)
     assert left.value.code == cli.ERROR == 1
     assert "usage: placement-apply FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"trees": 1, "providers": null}'])
+@pytest.mark.parametrize("arguments", [["plan", "FILE"], ["export"], ["drift"]])
+def test_an_answer_that_is_not_from_placement_is_an_error(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    body: bytes,
+) -> None:
+    def elsewhere(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> "Iterable[bytes]":
+        start_response("200 OK", [])
+        return [body]
+
+    file = tmp_path / "fleet.yaml"
+    file.write_text(FLEET)
+    given = [each.replace("FILE", str(file)) for each in arguments]
+    with serving(elsewhere) as served:
+        assert cli.main([*given, "--url", served.url]) == cli.ERROR
+    assert "the answer is not from Placement" in capsys.readouterr().err
 
 
 def test_no_answer_is_an_error(tmp_path: Path) -> None:

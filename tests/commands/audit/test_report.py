@@ -7,7 +7,7 @@ import json
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,12 @@ from placement_clients.audit.alive import AliveFile
 from placement_clients.audit.life import Claim, Owner
 from tests.client import new_uuid
 from tests.commands.audit.desk import Desk
+from tests.serving import serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
@@ -264,6 +270,22 @@ def test_wrong_options(
         cli.main(arguments)
     assert ended.value.code == cli.ERROR
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b"[]", b'{"uuid": 1}'])
+def test_an_answer_that_is_not_from_placement(own_desk: Desk, body: bytes) -> None:
+    def elsewhere(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> "Iterable[bytes]":
+        start_response("200 OK", [])
+        return [body]
+
+    own_desk.lives(new_uuid())
+    with serving(elsewhere) as served:
+        own_desk.url = served.url
+        status, out, err = own_desk.audit()
+    assert (status, out) == (cli.ERROR, "")
+    assert "the answer is not from Placement" in err
 
 
 def test_a_placement_that_does_not_answer(own_desk: Desk) -> None:
