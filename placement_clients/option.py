@@ -5,6 +5,7 @@ import argparse
 from oslo_config import cfg
 
 from placement_clients import access
+from placement_clients.access import Access
 from placement_clients.client import Client, Misconfigured
 from placement_foundation.serving import completion
 
@@ -42,19 +43,20 @@ def way() -> argparse.ArgumentParser:
     group.add_argument("--url", help="URL of Placement, such as http://127.0.0.1:8778")
     group.add_argument(
         "--token",
-        help="token to send; `admin` for a Placement that authenticates nobody",
+        help="token to send; `admin` for a Placement that authenticates nobody; "
+        "not for one of --config-file",
     )
     group.add_argument(
         "--config-file",
         metavar="FILE",
-        help="read it from the [placement] section of this file instead",
+        help="read it from the [placement] section of this file instead; --url and "
+        "--timeout count for more than what that has",
     )
     group.add_argument(
         "--timeout",
         type=_seconds,
-        default=access.ANSWER_SECONDS,
         metavar="SECONDS",
-        help="how many seconds to wait for an answer (%(default)g)",
+        help=f"how many seconds to wait for an answer ({access.ANSWER_SECONDS:g})",
     )
     return parser
 
@@ -72,14 +74,26 @@ def _seconds(text: str) -> float:
 def placement_of(asked: argparse.Namespace) -> Client:
     """Return the client that the options and the environment describe."""
     if not asked.config_file:
-        way = access.from_environment(
-            url=asked.url, token=asked.token, answer_seconds=asked.timeout
-        )
-        return Client(way)
+        return Client(from_environment(asked, asked.url))
     config = cfg.ConfigOpts()
     try:
         access.register_options(config)
         config([], default_config_files=[asked.config_file], default_config_dirs=[])
+        for name, given in (
+            ("endpoint_override", asked.url),
+            ("timeout", asked.timeout),
+        ):
+            if given:
+                config.set_override(name, given, access.GROUP)
     except (cfg.Error, OSError, ValueError) as exc:
         raise Misconfigured(f"{asked.config_file}: {exc}") from exc
     return Client(access.from_config(config))
+
+
+def from_environment(asked: argparse.Namespace, url: str | None) -> Access:
+    """Return the way to a service that the options and the environment describe.
+
+    :param url: of the service, None if the environment has it
+    """
+    seconds = asked.timeout or access.ANSWER_SECONDS
+    return access.from_environment(url=url, token=asked.token, answer_seconds=seconds)

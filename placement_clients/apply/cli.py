@@ -82,6 +82,10 @@ def _parse(
         command, *files = asked.what
     if bool(files) == (command in ("export", "drift")):
         parser.error(f"{command} takes {'no' if files else 'a'} FILE")
+    if command != "export" and (asked.host or asked.all):
+        parser.error("--host and --all are for export: a file is applied as a whole")
+    if command == "export" and asked.owner:
+        parser.error("export takes no --owner: it writes what all of them declared")
     return command, files, asked
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from placement_clients import access
 from placement_clients.audit import drawing, recording, release, undo
 from placement_clients.audit.alive import AliveFile
 from placement_clients.audit.audit import Audit, Counts, count_kinds
@@ -18,7 +17,7 @@ from placement_clients.audit.reserved import Reservations
 from placement_clients.audit.spool import Spool
 from placement_clients.client import Client
 from placement_clients.console_script import NO_ANSWER
-from placement_clients.option import parser_of, placement_of
+from placement_clients.option import from_environment, parser_of, placement_of
 from placement_clients.output import Unusable, agrees, check_can_ask, complain, run
 from placement_foundation.observing import progress
 from placement_foundation.serving.terminal import visible
@@ -198,10 +197,7 @@ def _of_openstack(asked: argparse.Namespace) -> Iterator[Source]:
 
 def _others(asked: argparse.Namespace) -> Iterator[Source]:
     if asked.reservations:
-        way_there = access.from_environment(
-            url=asked.reservations, token=asked.token, answer_seconds=asked.timeout
-        )
-        yield Reservations(Client(way_there))
+        yield Reservations(Client(from_environment(asked, asked.reservations)))
     for path in asked.alive:
         yield AliveFile(path)
 

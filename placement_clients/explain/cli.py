@@ -3,10 +3,10 @@
 import argparse
 import json
 import sys
+import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NoReturn
-from urllib.parse import quote
 
 from placement_clients import record
 from placement_clients.client import BadRequest, Client, Json, NotFound
@@ -19,6 +19,8 @@ from placement_foundation.serving.terminal import visible
 PROGRAM = "placement-explain"
 SERVES, NONE_SERVES, BAD_QUERY = range(3)
 VERSION = "latest"
+# Parameters of the fleet that change its document.
+DOCUMENT_ONLY = ("fields", "repeats")
 # The documents of the ledger API that are asked for.
 PARSERS: Mapping[str, Callable[[Json], Json]] = {
     "explanation": record.parser_with(
@@ -63,6 +65,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     parser = _parser()
     asked = parser.parse_args(arguments)
     command, query = _divide(asked.what, parser.error)
+    _check_options(command, query, asked, parser.error)
     try:
         return COMMANDS[command](placement_of(asked), query, asked)
     except (BadRequest, UnknownHost) as exc:
@@ -76,7 +79,7 @@ class UnknownHost(Exception):
 
 def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
     """Print why hosts do not serve a request."""
-    own = [f"host={quote(host, safe='')}" for host in asked.host]
+    own = [f"host={urllib.parse.quote(host, safe='')}" for host in asked.host]
     if asked.holders:
         own.append("holders=true")
     try:
@@ -105,7 +108,7 @@ def count(placement: Client, query: str, asked: argparse.Namespace) -> int:
 def show_fleet(placement: Client, query: str, asked: argparse.Namespace) -> int:
     """Print the fleet."""
     document = _get(placement, "fleet", query)
-    kind = "json" if asked.json else asked.format
+    kind = _format_of(asked)
     if kind == "json":
         print(json.dumps(document))
     elif kind == "csv":
@@ -159,6 +162,28 @@ def _divide(what: Sequence[str], refuse: Callable[[str], NoReturn]) -> tuple[str
     return command, "".join(queries)
 
 
+def _check_options(
+    command: str,
+    query: str,
+    asked: argparse.Namespace,
+    refuse: Callable[[str], NoReturn],
+) -> None:
+    """Check that no option would be without effect."""
+    if command != "explain" and (asked.host or asked.holders):
+        refuse(f"--host and --holders explain a request: {command} has neither")
+    if command != "fleet":
+        if asked.format:
+            refuse("--format is for the fleet; --json prints the document")
+    elif _format_of(asked) != "json":
+        for name, _ in urllib.parse.parse_qsl(query, keep_blank_values=True):
+            if name in DOCUMENT_ONLY:
+                refuse(f"{name}= needs --json: a table has all of its columns")
+
+
+def _format_of(asked: argparse.Namespace) -> str:
+    return "json" if asked.json else asked.format or "table"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(PROGRAM, DESCRIPTION, EPILOG, USAGE)
     parser.add_argument("what", nargs="+", metavar="QUERY", help="the request")
@@ -178,7 +203,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--format",
         choices=["table", "json", "csv"],
-        default="table",
-        help="how the fleet is printed (%(default)s)",
+        help="how the fleet is printed (table)",
     )
     return parser

@@ -1,6 +1,7 @@
 """``placement-feed``: the command."""
 
 import argparse
+import urllib.parse
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,8 @@ from placement_clients.output import complain, describe, run
 
 PROGRAM = "placement-feed"
 DONE, GONE, BAD_CALL, REFUSED = range(4)
+# What it asks for by itself: another answer would be the same one for ever.
+OURS = ("since", "wait")
 DESCRIPTION = """\
 Forward what changes in Placement: to standard output as lines of JSON, to a webhook as
 CloudEvents, or as notifications of oslo.messaging. Every change is delivered at least
@@ -84,6 +87,16 @@ def _target(asked: argparse.Namespace, placement: Client) -> Target:
     return Webhook(asked.webhook, lambda: asked.source or placement.get_endpoint(), key)
 
 
+def _filter(text: str) -> str:
+    """Return a filter as it is given, unless it is none."""
+    for name, _ in urllib.parse.parse_qsl(text, keep_blank_values=True):
+        if name in OURS:
+            raise argparse.ArgumentTypeError(
+                f"{name} is no filter: this program says itself where it goes on"
+            )
+    return text
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(PROGRAM, DESCRIPTION, EPILOG)
     parser.add_argument(
@@ -117,6 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--filter",
         action="append",
+        type=_filter,
         default=[],
         metavar="NAME=VALUE",
         help="forward only some changes, such as type=allocations; may be repeated",

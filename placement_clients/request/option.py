@@ -142,9 +142,8 @@ def add_wish(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--at-most",
         type=_positive,
-        default=1,
         metavar="N",
-        help="with --spread: at most so many in each (%(default)s)",
+        help="with --spread: at most so many in each (1)",
     )
     group.add_argument(
         "--prefer",
@@ -181,8 +180,13 @@ def servers_of(asked: argparse.Namespace) -> list[str]:
 
 
 def wish_of(asked: argparse.Namespace) -> Wish:
-    """Return what the options ask for besides what each server needs."""
-    return Wish(asked.spread, asked.at_most, tuple(asked.prefer), asked.lease)
+    """Return what the options ask for besides what each server needs.
+
+    :raises BadInput: --at-most does not say of what
+    """
+    if asked.at_most and asked.spread is None:
+        raise BadInput(["--at-most needs --spread"])
+    return Wish(asked.spread, asked.at_most or 1, tuple(asked.prefer), asked.lease)
 
 
 def _domains(text: str) -> str | tuple[str, ...]:
@@ -227,10 +231,11 @@ def _uuids(text: str) -> list[str]:
 
 
 def _isolated(text: str) -> tuple[str, set[str]]:
-    aggregate, _, traits = text.partition("=")
-    if not traits:
+    aggregate, _, named = text.partition("=")
+    traits = named.split(",")
+    if not all(traits):
         raise argparse.ArgumentTypeError(f"{text!r} is not UUID=TRAIT[,TRAIT...]")
-    return _uuid(aggregate), set(traits.split(","))
+    return _uuid(aggregate), set(traits)
 
 
 def _limit(text: str) -> int | None:
@@ -249,7 +254,10 @@ def rules_of(asked: argparse.Namespace) -> Iterator[Rule]:
     if not asked.include_disabled_hosts:
         yield rule.without_disabled_hosts
     if asked.isolated_aggregate:
-        yield rule.isolated_aggregates(dict(asked.isolated_aggregate))
+        needed: dict[str, set[str]] = {}
+        for aggregate, traits in asked.isolated_aggregate:
+            needed.setdefault(aggregate, set()).update(traits)
+        yield rule.isolated_aggregates(needed)
     for aggregates in (asked.tenant_aggregates, asked.zone_aggregates):
         if aggregates:
             yield rule.within_aggregates(aggregates)

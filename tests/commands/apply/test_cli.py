@@ -627,6 +627,10 @@ def test_an_export_without_all_leaves_out_what_agents_report(
         ["export", "a"],
         [],
         ["plan", "a", "--onwer", "b"],
+        ["a", "--yes", "--host", "compute-1"],
+        ["plan", "a", "--all"],
+        ["drift", "--host", "compute-1"],
+        ["export", "--owner", "b"],
     ],
 )
 def test_a_bad_command_is_reported(

@@ -120,6 +120,12 @@ def test_the_fleet_is_a_table_for_programs(desk: Desk) -> None:
     assert len(json.loads(out)["providers"]) == 60
 
 
+def test_programs_choose_what_is_in_the_document(desk: Desk) -> None:
+    status, out, _ = desk.run("fleet", "fields=traits", "--json")
+    assert status == cli.SERVES
+    assert "inventories" not in json.loads(out)["providers"][0]
+
+
 def test_programs_get_the_document(desk: Desk) -> None:
     status, out, _ = desk.run(picture.QUERY, "--json")
     assert status == cli.NONE_SERVES
@@ -148,7 +154,15 @@ def test_a_bad_query_is_reported(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["capacity"], ["a=1", "b=2"], [], ["history", ""]]
+    "arguments",
+    [
+        *(["capacity"], ["a=1", "b=2"], [], ["history", ""]),
+        ["fleet", "--host", "compute1"],
+        ["capacity", "a=1", "--holders"],
+        ["a=1", "--format", "csv"],
+        ["fleet", "name=a&fields=traits"],
+        ["fleet", "repeats=number", "--format", "csv"],
+    ],
 )
 def test_a_bad_command_is_reported(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

@@ -367,6 +367,16 @@ def test_a_filter_that_placement_refuses_is_a_wrong_option(
     assert "could not be reached" not in said
 
 
+@pytest.mark.parametrize("given", ["since=oldest", "type=traits&wait=0", "since"])
+def test_where_it_goes_on_is_no_filter(
+    given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        cli.main(["--url", "http://127.0.0.1:9", "--once", "--filter", given])
+    assert left.value.code == cli.BAD_CALL
+    assert "is no filter" in capsys.readouterr().err
+
+
 def test_once_it_does_not_wait_for_a_role(
     service: Served, capsys: pytest.CaptureFixture[str]
 ) -> None:

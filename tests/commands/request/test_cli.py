@@ -252,6 +252,11 @@ def test_a_query_for_programs(desk: Desk) -> None:
             [f"!in:{ONE},{TWO}"],
         ),
         (isolated(f"{ONE}=CUSTOM_TRUSTED"), "member_of", []),
+        (
+            [*isolated(f"{ONE}=CUSTOM_X"), *isolated(f"{ONE}=CUSTOM_TRUSTED")],
+            "member_of",
+            [f"!in:{ONE}"],
+        ),
     ],
 )
 def test_options_that_change_the_query(
@@ -495,6 +500,7 @@ def test_standard_input_can_be_read_once(desk: Desk) -> None:
         (["--free-pool", "pool"], "'pool' is not a UUID"),
         (["--zone-aggregates", "a,b"], "'a' is not a UUID"),
         (["--isolated-aggregate", "a"], "is not UUID=TRAIT"),
+        (["--isolated-aggregate", f"{ONE}=CUSTOM_X,"], "is not UUID=TRAIT"),
     ],
 )
 def test_an_option_that_is_wrong(
@@ -506,6 +512,12 @@ def test_an_option_that_is_wrong(
 def test_a_server_that_is_not_a_uuid(desk: Desk) -> None:
     who = ["--server", "web-1", "--project", "blue", "--user", "ann"]
     assert "'web-1' is not a UUID" in desk.usage_error("boot", *who, *desk.wanted())
+
+
+def test_a_bound_needs_what_it_bounds(desk: Desk) -> None:
+    many = ["--count", "4", "--at-most", "2", "--project", "blue", "--user", "ann"]
+    status, _, complaints = desk.run("boot", *many, *desk.wanted())
+    assert (status, complaints) == (2, f"{cli.PROGRAM}: --at-most needs --spread\n")
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "soon", "inf"])
@@ -538,6 +550,10 @@ def test_a_configuration_file(desk: Desk, service: Served, small_cloud: Cloud) -
     status, output, _ = desk.run("candidates", *arguments)
     assert status == 0
     assert "1 candidate on 1 host" in output
+    elsewhere = ["--url", "http://127.0.0.1:9", "--timeout", "7"]
+    status, _, complaints = desk.run("candidates", *arguments, *elsewhere)
+    assert status == 3
+    assert "no connection to http://127.0.0.1:9/" in complaints
     path.write_text("[placement]\n")
     status, _, complaints = desk.run("candidates", *arguments)
     assert status == 3
