@@ -151,8 +151,13 @@ def from_environment(
         raise Misconfigured(f"auth_type {auth_type}: {exc}") from exc
     if auth_type in ("none", "admin_token") and not endpoint:
         raise Misconfigured("no URL of Placement is given, nor OS_ENDPOINT_OVERRIDE")
+    cert, key = given.get("OS_CERT"), given.get("OS_KEY")
     known = session.Session(
-        auth, timeout=answer_seconds, verify=given.get("OS_CACERT", True)
+        auth,
+        timeout=answer_seconds,
+        verify=given.get("OS_CACERT", True),
+        # A key may be in the file of its certificate.
+        cert=(cert, key) if cert and key else cert,
     )
     reached = adapter.Adapter(
         known,

@@ -57,6 +57,9 @@ def describe(exc: PlacementError | Misconfigured) -> str:
     status = exc.status if isinstance(exc, PlacementError) else None
     if status and 400 <= status < 500:
         return f"Placement refuses this: {exc}"
+    if isinstance(exc, PlacementError) and exc.code:
+        # It says itself what is in the way, such as a table that is missing.
+        return f"Placement cannot do this: {exc}"
     return f"Placement could not be reached: {exc}"
 
 

@@ -367,6 +367,20 @@ def test_a_password_from_the_environment(service: Served) -> None:
         assert Client(way).get_endpoint() == service.url
 
 
+@pytest.mark.parametrize(
+    ("given", "cert"),
+    [
+        ({}, None),
+        ({"OS_CERT": "a.pem"}, "a.pem"),
+        ({"OS_CERT": "a.pem", "OS_KEY": "a.key"}, ("a.pem", "a.key")),
+        ({"OS_KEY": "a.key"}, None),
+    ],
+)
+def test_a_certificate_from_the_environment(given: dict[str, str], cert: Any) -> None:
+    way = access.from_environment({**given, "OS_ENDPOINT": "https://placement"})
+    assert way.adapter.session.cert == cert
+
+
 def test_a_token_from_the_environment(service: Served) -> None:
     environ = {"OS_ENDPOINT": service.url, "OS_TOKEN": "admin"}
     assert Client(access.from_environment(environ)).ensure_trait("CUSTOM_A")

@@ -211,6 +211,21 @@ def test_who_cannot_answer_does_not_refuse(
     assert "Placement could not be reached: " in capsys.readouterr().err
 
 
+def test_a_service_that_says_what_is_in_the_way_was_reached(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def crippled(
+        environment: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> "Iterable[bytes]":
+        start_response("503 Service Unavailable", [])
+        return [b'{"errors": [{"detail": "no table", "code": "placement.table"}]}']
+
+    with serving(crippled) as served:
+        assert cli.main([SERVED, "--url", served.url]) == NO_ANSWER
+    said = "placement-explain: Placement cannot do this: no table (HTTP 503, "
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("body", [b"{}", b"[]", b'{"serves": 0, "history": null}'])
 @pytest.mark.parametrize(
     "arguments", [[SERVED], ["capacity", SERVED], ["fleet"], ["history", "compute1"]]
