@@ -20,6 +20,7 @@ from placement.db import models
 from placement.forest.vocabulary import Vocabulary
 from placement.model.inventory import FIELDS, InventoryUsage
 from placement.model.tree import Provider, Tree, walk
+from placement.objects import generation
 from placement.objects.inventory import USED
 from placement_foundation.database import direct
 from placement_foundation.database.streaming import stream
@@ -63,7 +64,7 @@ _PROVIDERS = (
         _provider.parent_provider_id,
         _provider.root_provider_id,
         _provider.name,
-        _provider.generation,
+        generation.stored(_provider).label("generation"),
         sa.func.coalesce(_provider.updated_at, _provider.created_at),
     )
     .where(_provider.root_provider_id.is_not(None))
@@ -241,6 +242,25 @@ def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
     )
 
 
+def _parents_of(rows: Mapping[int, _Row]) -> dict[int, int | None]:
+    """Return the parent of each provider, by id.
+
+    Where the parent is in another tree, as "db online_data_migrations" may leave it, the
+    root counts. Else it would depend on which trees are read where a provider is.
+    """
+    parents = {}
+    for key, row in rows.items():
+        root = rows[row.root_id]
+        parents[key] = row.parent_id
+        if row.parent_id is not None and root.root_id == row.root_id:
+            parent = rows.get(row.parent_id)
+            if row is root:
+                parents[key] = None
+            elif parent is None or parent.root_id != row.root_id:
+                parents[key] = row.root_id
+    return parents
+
+
 class _Loader:
     """Makes values of the rows of some trees."""
 
@@ -266,14 +286,14 @@ class _Loader:
         aggregates = _parsed(self._found.aggregates, self._parsers.aggregates)
         held = self._inventories()
         trees = {}
-        for members in walk({key: row.parent_id for key, row in rows.items()}):
+        parents = _parents_of(rows)
+        for members in walk(parents):
             root = rows[members[0][0]]
             providers = []
             for position, (provider_id, end) in enumerate(members):
                 row = rows[provider_id]
-                parent_uuid = (
-                    None if row.parent_id is None else rows[row.parent_id].uuid
-                )
+                parent_id = parents[provider_id]
+                parent_uuid = None if parent_id is None else rows[parent_id].uuid
                 names, having = traits.get(provider_id, _NO_NAMES)
                 uuids, within = aggregates.get(provider_id, _NO_NAMES)
                 inventories, times = held.get(provider_id, _NO_INVENTORIES)

@@ -28,6 +28,7 @@ from placement.objects import (
     claim,
     consumer,
     exact_match,
+    generation,
     resource_class,
     resource_provider,
 )
@@ -98,7 +99,7 @@ _ALLOCATION_ROWS = sa.select(
     models.ConsumerType.name,
     models.Consumer.generation,
     models.ResourceProvider.uuid.label("provider_uuid"),
-    models.ResourceProvider.generation.label("provider_generation"),
+    generation.stored(models.ResourceProvider).label("provider_generation"),
     models.ResourceClass.name.label("class_name"),
     models.Allocation.used,
     models.Allocation.created_at,
@@ -286,8 +287,8 @@ def list_by_provider(
     rows = _list_exactly(connection, _OF_PROVIDER, "provider_uuid", uuid)
     # Without a consumer, or without any of their names, they are not part of the API.
     found = [row for row in rows if None not in (*row[:3], row.class_name)]
-    generation = rows[0].provider_generation if rows else None
-    return generation, _allocations_of(found)
+    known = rows[0].provider_generation if rows else None
+    return known, _allocations_of(found)
 
 
 def _list_exactly(

@@ -16,7 +16,7 @@ from sqlalchemy import orm
 from sqlalchemy.dialects import postgresql
 
 from placement.db import models
-from placement.objects import own_table
+from placement.objects import generation, own_table
 from placement_foundation.database import storage
 
 SHARDS = 256
@@ -128,7 +128,7 @@ def _about(key: orm.InstrumentedAttribute[Any]) -> sa.Select[Any]:
             of_names.c.changes,
             key,
             _provider.root_provider_id,
-            _provider.generation,
+            generation.stored(_provider),
             changes.scalar_subquery(),
         )
         .outerjoin_from(

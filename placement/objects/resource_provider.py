@@ -77,7 +77,7 @@ PROVIDERS = (
         models.ResourceProvider.id,
         models.ResourceProvider.uuid,
         models.ResourceProvider.name,
-        models.ResourceProvider.generation,
+        generation.stored(models.ResourceProvider),
         Parent.uuid,
         Root.uuid,
         sa.func.coalesce(
@@ -99,7 +99,7 @@ _BY_IDS = PROVIDERS.where(
 _FIELDS = (
     models.ResourceProvider.id,
     models.ResourceProvider.uuid,
-    models.ResourceProvider.generation,
+    generation.stored(models.ResourceProvider),
     models.ResourceProvider.root_provider_id,
     models.ResourceProvider.name,
     sa.select(Root.uuid)

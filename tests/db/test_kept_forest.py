@@ -441,6 +441,38 @@ def test_what_failed_beside_requests_is_tried_again(
     assert one.keeper.is_keeping
 
 
+# "db online_data_migrations" gives a provider without a root itself, whatever its parent.
+@pytest.mark.damage
+def test_a_child_with_a_root_of_its_own_is_in_the_same_tree_whatever_is_read(
+    instances: Instances,
+) -> None:
+    one, plain = instances.start(), instances.start(keeps=False)
+    host = plain.client.make_provider(VCPU=8)
+    child = plain.client.make_provider(VCPU=8)
+    row = models.ResourceProvider
+    known = {"host": host, "child": child}
+    keys = plain.database.write(
+        lambda connection: {
+            name: connection.scalar(sa.select(row.id).where(row.uuid == uuid))
+            for name, uuid in known.items()
+        }
+    )
+    moved = sa.update(row).where(row.uuid == child)
+    moved = moved.values(parent_provider_id=keys["host"])
+    plain.database.write(lambda connection: connection.execute(moved))
+    questions = [HOSTS, "/resource_providers", f"/resource_providers/{child}/usages"]
+    questions += [f"/resource_providers?in_tree={uuid}" for uuid in (host, child)]
+    for changed in (host, child, host):
+        for question in questions:
+            assert ask(one, question) == ask(plain, question), question
+        fill(plain, changed, 1)
+        one.clock.now += 2 * cache.LOOK_EVERY
+    for question in questions:
+        assert ask(one, question) == ask(plain, question), question
+    assert free_hosts(one) == {host, child}
+    assert one.keeper.is_keeping
+
+
 def give_back_silently(connection: sa.Connection) -> None:
     connection.execute(sa.delete(models.Allocation))
 

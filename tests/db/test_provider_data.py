@@ -189,14 +189,14 @@ def test_a_provider_without_a_generation_is_as_good_as_one_with_0(
         **{name: claimed[name] for name in ("project_id", "user_id", "consumer_type")},
     }
     for method, where, body, version, status, generation in (
-        ("PUT", path, fields, "1.39", 200, None),
-        ("PUT", f"{path}/aggregates", [new_uuid()], "1.18", 200, None),
+        ("PUT", path, fields, "1.39", 200, 0),
+        ("PUT", f"{path}/aggregates", [new_uuid()], "1.18", 200, 0),
         ("POST", f"{path}/inventories", inventory, "1.39", 201, 1),
         ("PUT", f"{path}/traits", traits, "1.39", 200, 1),
         ("PUT", f"/allocations/{new_uuid()}", claimed, "1.39", 204, 1),
         ("POST", "/allocations", two, "1.39", 204, 1),
         ("POST", "/ledger/v1/placements", placed, "1.39", 201, 1),
-        ("PUT", f"/allocations/{moving}", moved, "1.39", 204, None),
+        ("PUT", f"/allocations/{moving}", moved, "1.39", 204, 0),
     ):
         execute(
             database,
@@ -204,6 +204,11 @@ def test_a_provider_without_a_generation_is_as_good_as_one_with_0(
             .where(models.ResourceProvider.uuid == provider)
             .values(generation=None),
         )
+        # A client has to send it again, and may send numbers only.
+        assert client.get(path)["generation"] == 0
+        for of_it in ("inventories", "traits", "aggregates", "usages", "allocations"):
+            found = client.get(f"{path}/{of_it}")["resource_provider_generation"]
+            assert found == 0, of_it
         answer = client.call(method, where, body, version)
         assert answer.status == status, (method, where, answer)
         assert client.get(path)["generation"] == generation, (method, where)

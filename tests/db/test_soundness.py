@@ -322,7 +322,7 @@ MORE: list[tuple[str, Plant]] = [
     *[
         ("impossible-inventory", change(models.Inventory, **{name: least - 1}))
         for name, least in {
-            "total": 0,
+            "total": 1,
             "reserved": 0,
             "min_unit": 1,
             "max_unit": 1,

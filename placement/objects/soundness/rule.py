@@ -110,7 +110,7 @@ _impossible = (
     sa.select(*_place, *[getattr(_inventory, name) for name in ("total", "reserved")])
     .select_from(_placed)
     .where(
-        (_inventory.total < 0)
+        (_inventory.total < 1)
         | (_inventory.total > LARGEST_AMOUNT)
         | (_inventory.reserved < 0)
         | (_inventory.min_unit < 1)
