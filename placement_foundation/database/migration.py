@@ -134,7 +134,9 @@ class History:
         """Migrate the schema to a revision, the newest if none is given.
 
         A database that already has it, and lacks nothing of it, is not touched.
-        Processes and threads that start together take turns.
+        Processes and threads that start together take turns. A user who has no right
+        to create the tables of the history beside this one gets a warning: with these
+        tables alone, a database is as another service has left it.
 
         :param report: gets the progress, in revisions
         :raises MigrationError: the database has an unknown revision, or its data must
@@ -143,7 +145,17 @@ class History:
         wanted = revision or self.head
         self._upgrade_alone(database, wanted, report)
         if self._beside and wanted == self.head:
-            self._beside.upgrade(database, report=report)
+            try:
+                self._beside.upgrade(database, report=report)
+            except (sa.exc.SQLAlchemyError, db_exc.DBError) as exc:
+                if not trouble.is_denied(exc):
+                    raise
+                LOG.warning(
+                    "the schema is the newest, but the user may not create all tables "
+                    "that only this service has; it works without what they are for: "
+                    "%s",
+                    trouble.describe(exc),
+                )
 
     def _upgrade_alone(self, database: Database, wanted: str, report: Progress) -> None:
         """Migrate to a revision, without the history beside this one."""

@@ -204,13 +204,13 @@ class TestAUserWhoMayNotCreateTables:
         self,
         limited_url: str,
         monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
+        # Deployments run it each time, and the schema is the newest already.
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", limited_url)
-        assert manage.main(["db", "sync"]) == 1
-        said = capsys.readouterr().err
-        assert "denied" in said
-        assert "Traceback" not in said
+        assert manage.main(["db", "sync"]) == 0
+        assert "the user may not create all tables" in caplog.text
+        assert "denied" in caplog.text
 
     def test_the_shared_tables_must_be_migrated_or_nothing_starts(
         self, empty: Database, limited_url: str
