@@ -245,8 +245,8 @@ def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
 def _parents_of(rows: Mapping[int, _Row]) -> dict[int, int | None]:
     """Return the parent of each provider, by id.
 
-    Where the parent is in another tree, as "db online_data_migrations" may leave it, the
-    root counts. Else it would depend on which trees are read where a provider is.
+    Where the parent is in another tree, as "db online_data_migrations" may leave it,
+    the root counts. Else it would depend on which trees are read where a provider is.
     """
     parents = {}
     for key, row in rows.items():

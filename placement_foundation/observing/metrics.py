@@ -9,6 +9,7 @@ import errno
 import functools
 import os
 import shutil
+import struct
 import tempfile
 import time
 import weakref
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from oslo_log import log
 
-from placement_foundation.observing import telemetry
+from placement_foundation.observing import ended, telemetry
 from placement_foundation.observing.telemetry import Kind, Measure
 
 if TYPE_CHECKING:
@@ -217,12 +218,24 @@ def _remove(path: str, owner: int) -> None:
 def forget(pid: int) -> None:
     """Remove what a process that has ended had open, or kept, from the numbers.
 
-    Its counts remain.
+    Its counts remain, in one file with those of all that have ended.
     """
     if os.environ.get(DIRECTORY):
         from prometheus_client import multiprocess
 
         multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
+        _ended.add(pid)
+        try:
+            done = ended.add_up(Path(directory()), _ended, _File)
+        except (OSError, RuntimeError, struct.error) as exc:
+            # The disk is full, for example. The files remain, as does the server.
+            LOG.debug("numbers of ended processes are not added up: %s", exc)
+        else:
+            _ended.difference_update(done)
+
+
+# The processes that have ended whose files are still there.
+_ended: set[int] = set()
 
 
 _watched: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
@@ -250,9 +263,10 @@ class _Shared:
         """Return the metrics, summed."""
         from prometheus_client.multiprocess import MultiProcessCollector
 
-        found = Path(directory()).glob("*.db")
-        files = [str(each) for each in found if _has_begun(each)]
-        metrics: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+        place = Path(directory())
+        with ended.unchanged(place):
+            files = [str(each) for each in place.glob("*.db") if _has_begun(each)]
+            metrics: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
         return metrics
 
 

@@ -441,7 +441,8 @@ def test_what_failed_beside_requests_is_tried_again(
     assert one.keeper.is_keeping
 
 
-# "db online_data_migrations" gives a provider without a root itself, whatever its parent.
+# "db online_data_migrations" makes a provider without a root its own, whatever its
+# parent.
 @pytest.mark.damage
 def test_a_child_with_a_root_of_its_own_is_in_the_same_tree_whatever_is_read(
     instances: Instances,

@@ -256,6 +256,69 @@ def test_another_library_may_write_to_the_same_files(tmp_path: Path) -> None:
     assert Reading(written).get("placement_transaction_retries_total") == 1
 
 
+PROCESSES_COME_AND_GO = """
+import os, sys, fcntl
+from pathlib import Path
+from placement_foundation.observing import ended, metrics, telemetry
+metrics.switch_on("placement_")
+place = Path(metrics.directory())
+def files():
+    return sorted(each.name.partition("_")[0] for each in place.glob("*.db"))
+def come_and_go():
+    pid = os.fork()
+    if not pid:
+        telemetry.record(telemetry.TRANSACTION_RETRIES, cause="lost_race")
+        telemetry.record(telemetry.STEP_SECONDS, 2, operation="none", step="load")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    metrics.forget(pid)
+def show():
+    print("----", metrics.render().decode())
+come_and_go()
+usual = files()
+for _ in range(4):
+    come_and_go()
+assert files() == usual, files()
+show()
+# While numbers are read, nothing is added up.
+with ended.unchanged(place):
+    come_and_go()
+    come_and_go()
+    show()
+assert len(files()) > len(usual), files()
+come_and_go()
+assert files() == usual, files()
+show()
+# Nor while the disk is full.
+def full(name):
+    raise OSError("full")
+metrics._File, usual_file = full, metrics._File
+come_and_go()
+show()
+metrics._File = usual_file
+come_and_go()
+assert files() == usual, files()
+show()
+"""
+
+
+def test_the_numbers_of_processes_that_have_ended_are_in_one_file(
+    tmp_path: Path,
+) -> None:
+    written = run(PROCESSES_COME_AND_GO, tmp_path).stdout
+    _, *each = written.split("----")
+    for shown, expected in zip(each, (5, 7, 8, 9, 10), strict=True):
+        found = Reading(shown)
+        assert found.get("placement_transaction_retries_total") == expected
+        seconds = "placement_step_duration_seconds"
+        assert found.get(f"{seconds}_count") == expected
+        assert found.get(f"{seconds}_sum") == 2 * expected
+        edges = {"1.0": 0, "2.5": expected, "+Inf": expected}
+        for edge, below in edges.items():
+            assert found.get(f"{seconds}_bucket", le=edge) == below
+    check_room(tmp_path)
+
+
 DISK_IS_FULL_FOR_A_WHILE = """
 import errno, os
 from placement_foundation.observing import metrics, telemetry
