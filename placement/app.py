@@ -100,14 +100,16 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
 
     Also store the standard traits and resource classes of the installed libraries.
 
-    :raises Exception: the policy file cannot be parsed, or the database cannot be
-        reached, or has no tables
+    :raises Exception: the policy file cannot be parsed, the address for metrics is
+        taken, or the database cannot be reached, or has no tables
     """
     if config.log_options:
         config.log_opt_values(LOG, logging.DEBUG)
     LOG.debug("callers are authenticated by %s", config.api.auth_strategy)
     # Before any migration: do not migrate for a service that will not start.
     enforcer = policy.make_enforcer(config)
+    if config.metrics.enabled and config.metrics.address:
+        page.bind(config.metrics.address).close()
     connected = assembly.connect(
         conf.database_settings(config),
         migration.SCHEMA,

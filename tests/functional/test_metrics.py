@@ -685,6 +685,26 @@ def test_an_address_that_is_taken_is_reported_in_one_line(
             assert told in line
 
 
+@pytest.mark.embedded
+def test_an_address_that_is_taken_is_reported_before_the_database_is_used(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "placement.db"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        config = make_config(
+            {
+                ("metrics", "enabled"): True,
+                ("metrics", "address"): address,
+                ("placement_database", "connection"): f"sqlite:///{file}",
+                ("placement_database", "sync_on_startup"): True,
+            }
+        )
+        with pytest.raises(OSError, match="cannot listen on"):
+            app.start(config)
+    assert not file.exists()
+
+
 def test_the_providers_in_memory_report_their_size_and_reads(
     counting: "WSGIApplication", asking: client.Client
 ) -> None:
