@@ -710,6 +710,10 @@ def largest_body(application: object) -> int:
     return int(getattr(application, "largest_body", LARGEST_BODY))
 
 
+# With fewer, waitress accepts none: it also counts its own sockets.
+FEWEST = 10
+
+
 def allow_connections(wanted: int) -> int:
     """Return how many of the wanted connections a process can take.
 
@@ -721,5 +725,11 @@ def allow_connections(wanted: int) -> int:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        return max(1, min(wanted, (soft - 200) // 3))
-    return wanted
+        wanted = min(wanted, (soft - 200) // 3)
+        if wanted < FEWEST:
+            LOG.warning(
+                "a process may open %s files only, which is too few for connections "
+                "and the database: raise the limit (LimitNOFILE, ulimit -n)",
+                soft,
+            )
+    return max(FEWEST, wanted)

@@ -1175,3 +1175,12 @@ def test_a_process_may_open_the_files_that_its_connections_need() -> None:
     assert worker.allow_connections(10) == 10
     many = worker.allow_connections(10**9)
     assert 0 < many < 10**9
+
+
+def test_a_process_that_may_open_few_files_accepts_connections_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(worker.resource, "getrlimit", lambda which: (64, 64))
+    monkeypatch.setattr(worker.resource, "setrlimit", lambda which, limits: None)
+    assert worker.allow_connections(1000) == worker.FEWEST
+    assert "a process may open 64 files only" in caplog.text
