@@ -12,6 +12,7 @@ import os
 import platform
 import random
 import re
+import resource
 import signal
 import socket
 import struct
@@ -1180,7 +1181,7 @@ def test_a_process_may_open_the_files_that_its_connections_need() -> None:
 def test_a_process_that_may_open_few_files_accepts_connections_and_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(worker.resource, "getrlimit", lambda which: (64, 64))
-    monkeypatch.setattr(worker.resource, "setrlimit", lambda which, limits: None)
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (64, 64))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: None)
     assert worker.allow_connections(1000) == worker.FEWEST
     assert "a process may open 64 files only" in caplog.text
