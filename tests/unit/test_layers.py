@@ -155,7 +155,7 @@ INNER = {
     ],
     FOUNDATION / "observing": [
         {"metrics", "tracing"},
-        {"telemetry", "log", "recent", "progress"},
+        {"telemetry", "log", "recent", "progress", "ended"},
     ],
 }
 # Which rooms may use a library: webob is HTTP, jsonschema the wire, and so on. What
