@@ -193,10 +193,14 @@ export function differing(before: Fleet, after: Fleet): Set<string> {
   return found;
 }
 
-/** Whether nothing is different; the generation stays when a provider gets another name or parent. */
+/**
+ * Whether nothing is different.
+ *
+ * The generation stays when a provider gets another name or parent, and when a client before 1.19 sets its aggregates.
+ */
 function isUnchanged(before: Provider, after: Provider): boolean {
   const isPlain = (["name", "parent", "root", "generation"] as const).every((field) => before[field] === after[field]);
-  return isPlain && isSame(before.usages, after.usages);
+  return isPlain && isSame(before.usages, after.usages) && before.aggregates.join() === after.aggregates.join();
 }
 
 function isSame(before: Record<string, number>, after: Record<string, number>): boolean {

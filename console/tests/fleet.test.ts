@@ -47,13 +47,14 @@ test("a consumer is one, wherever its allocations are", () => {
   assert.equal(only!.project, "p");
 });
 
-test("another name, parent or root is a difference", () => {
+test("another name, parent, root or aggregate is a difference", () => {
   const change = (uuid: string, changes: object) =>
     gather(CLOUD.map((each) => readProvider(each.uuid === uuid ? { ...each, ...changes } : each)));
   assert.deepEqual([...differing(fleet, change("h2", {}))], []);
   assert.deepEqual([...differing(fleet, change("h10", { name: "other" }))], ["h10"]);
   assert.deepEqual([...differing(fleet, change("n", { parent_provider_uuid: "h10" }))], ["h2"]);
   assert.deepEqual([...differing(fleet, change("n", { root_provider_uuid: "h10" }))], ["h10", "h2"]);
+  assert.deepEqual([...differing(fleet, change("n", { aggregates: ["x"] }))], ["h2"]);
 });
 
 test("a value that was there before is known by its number", () => {

@@ -89,6 +89,23 @@ def test_other_names_and_parents_are_seen(
     page.wait_for_selector(".caption strong:text-is('2 hosts')")
 
 
+def test_aggregates_that_an_old_client_sets_are_seen(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    page = visit(url, "#/fleet?as=table&group=aggregate")
+    page.wait_for_selector("text=live, as of")
+    aggregate = new_uuid()
+    path = f"/resource_providers/{hosts[1]}"
+    before = client.generation(hosts[1])
+    assert client.call("PUT", f"{path}/aggregates", [aggregate], "1.18").status == 200
+    # Up to 1.18, the generation stays.
+    assert client.generation(hosts[1]) == before
+    page.wait_for_selector(
+        f"tbody tr:has-text('{aggregate[:8]}'):has-text('{hosts[1]}')"
+    )
+
+
 def test_the_page_of_a_host_that_moves_shows_its_new_tree(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:
