@@ -3,6 +3,7 @@
 
 import type { Host } from "./fleet.ts";
 import { nameOf, type Named } from "./name.ts";
+import { browser } from "./storage.ts";
 import type { Part } from "./wire.ts";
 
 export interface Found {
@@ -138,22 +139,12 @@ export function parseFind(text: string): Found {
 const KEY = "placement-searches";
 
 export function saved(): Record<string, string> {
-  try {
-    return Object(JSON.parse(localStorage.getItem(KEY) ?? "{}")) as Record<string, string>;
-  } catch {
-    return {};
-  }
+  return Object(browser.read(KEY)) as Record<string, string>;
 }
 
 /** Save a search; an empty one is removed. Return whether the browser had room for it. */
 export function save(name: string, text: string): boolean {
   const { [name]: _, ...others } = saved();
   const next = text ? { ...others, [name]: text } : others;
-  try {
-    if (Object.keys(next).length) localStorage.setItem(KEY, JSON.stringify(next));
-    else localStorage.removeItem(KEY);
-    return true;
-  } catch {
-    return false;
-  }
+  return browser.put(KEY, Object.keys(next).length ? JSON.stringify(next) : null);
 }

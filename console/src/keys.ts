@@ -2,26 +2,14 @@
 
 import { keyOf } from "./root.ts";
 import { Source } from "./source.ts";
+import { browser } from "./storage.ts";
 
 const KEY = keyOf("keys");
 
-export const keys = new Source<{ areOn: boolean }>({ areOn: areKeptOn() });
-
-function areKeptOn(): boolean {
-  try {
-    return localStorage.getItem(KEY) !== "off";
-  } catch {
-    return true;
-  }
-}
+export const keys = new Source<{ areOn: boolean }>({ areOn: browser.get(KEY) !== "off" });
 
 /** Turn them on or off, for this browser. */
 export function turnKeys(areOn: boolean): void {
   keys.change({ areOn });
-  try {
-    if (areOn) localStorage.removeItem(KEY);
-    else localStorage.setItem(KEY, "off");
-  } catch {
-    // They are off until the page is loaded again.
-  }
+  browser.put(KEY, areOn ? null : "off");
 }

@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Failure, get } from "./api.ts";
 import { keyOf } from "./root.ts";
 import { Source, useSource } from "./source.ts";
+import { tab } from "./storage.ts";
 import { confirm, patchTrees, refresh, store } from "./store.ts";
 
 const WAIT_SECONDS = 20;
@@ -28,7 +29,7 @@ export interface Live {
 }
 
 export const live = new Source<Live>({
-  paused: sessionStorage.getItem(PAUSED) === "true",
+  paused: tab.get(PAUSED) === "true",
   hasFeed: true,
   trouble: "",
   asOf: new Date(0),
@@ -60,7 +61,7 @@ export function unfollow(): void {
 }
 
 export function setPaused(paused: boolean): void {
-  sessionStorage.setItem(PAUSED, String(paused));
+  tab.put(PAUSED, String(paused));
   live.change({ paused });
   if (paused) unfollow();
   else follow();

@@ -6,6 +6,7 @@ import { parse, type Reading } from "./metrics.ts";
 import { evaluate, reduce } from "./panel.ts";
 import { keyOf } from "./root.ts";
 import { Source } from "./source.ts";
+import { browser } from "./storage.ts";
 
 export const EVERY_SECONDS = 5;
 // How long one reading may take: the next one waits for it.
@@ -44,21 +45,13 @@ let timer = 0;
 let isReading = false;
 
 function kept(): Kept | null {
-  try {
-    const found = JSON.parse(localStorage.getItem(KEY) ?? "null") as Kept | null;
-    return found?.version === VERSION ? found : null;
-  } catch {
-    return null;
-  }
+  const found = browser.read<Kept>(KEY);
+  return found?.version === VERSION ? found : null;
 }
 
 function keep(): void {
   const { failure: _, ...all } = readings.value;
-  try {
-    localStorage.setItem(KEY, JSON.stringify(all));
-  } catch {
-    // There is no room: the plots begin anew after a reload.
-  }
+  browser.put(KEY, JSON.stringify(all));
 }
 
 /** Read once more, unless an earlier reading is under way: in another order they would make no sense. */

@@ -3,6 +3,7 @@
 import { Failure, failure, send } from "./api.ts";
 import { keyOf } from "./root.ts";
 import { Source } from "./source.ts";
+import { tab } from "./storage.ts";
 
 const KEY = keyOf("token");
 const WHO = keyOf("who");
@@ -29,20 +30,12 @@ export interface Session {
 
 export const session = new Source<Session>({
   door: null,
-  token: sessionStorage.getItem(KEY) ?? "",
-  who: remembered(),
+  token: tab.get(KEY) ?? "",
+  who: tab.read<Who>(WHO),
   denied: new Set(),
   failure: null,
   expired: false,
 });
-
-function remembered(): Who | null {
-  try {
-    return JSON.parse(sessionStorage.getItem(WHO) ?? "null") as Who | null;
-  } catch {
-    return null;
-  }
-}
 
 /** Remember that the user's roles do not satisfy a rule, to hide what needs it. */
 export function deny(rule: string): void {
@@ -92,9 +85,9 @@ export async function signIn(given: { token: string } | Credentials): Promise<vo
     const begun = (await response.json()) as { token: string; project_id: string; roles: string[] };
     value = begun.token;
     who = { project: begun.project_id, roles: begun.roles };
-    sessionStorage.setItem(WHO, JSON.stringify(who));
+    tab.put(WHO, JSON.stringify(who));
   }
-  sessionStorage.setItem(KEY, value);
+  tab.put(KEY, value);
   session.change({ token: value, who, denied: new Set(), expired: false });
 }
 
@@ -109,7 +102,7 @@ export function expire(): void {
 }
 
 function leave(expired: boolean): void {
-  sessionStorage.removeItem(KEY);
-  sessionStorage.removeItem(WHO);
+  tab.put(KEY, null);
+  tab.put(WHO, null);
   session.change({ token: "", who: null, denied: new Set(), expired });
 }

@@ -90,6 +90,31 @@ def test_a_service_that_is_gone_is_reported(visit: Visit, site: Site) -> None:
     page.wait_for_selector("text=The service does not answer.")
 
 
+REFUSING = """
+for (const name of ["sessionStorage", "localStorage"])
+  Object.defineProperty(window, name, {
+    get() { throw new DOMException("Access is denied.", "SecurityError"); },
+  });
+"""
+
+
+def test_a_browser_that_keeps_nothing_shows_it_all(visit: Visit, site: Site) -> None:
+    url = site("flat")
+    page = visit(url, "#/nowhere")
+    page.add_init_script(REFUSING)
+    page.goto("about:blank")
+    page.goto(f"{url}/console/#/now")
+    page.locator(".plot").first.wait_for()
+    page.goto(f"{url}/console/#/fleet")
+    page.wait_for_selector("text=live, as of")
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_selector("text=paused, as of")
+    page.get_by_label("Find hosts").fill("host")
+    page.on("dialog", lambda dialog: dialog.accept("mine"))
+    page.get_by_role("button", name="Save search").click()
+    page.wait_for_selector("text=Not saved: the browser has no room for it.")
+
+
 @pytest.fixture
 def server() -> Iterator[IdentityServer]:
     with identity.running() as server:
