@@ -448,6 +448,10 @@ def test_what_cannot_be_allocated_is_not_zero_of_zero(
                 page.wait_for_selector("tbody td:has-text('can be allocated')")
                 text = page.locator("main").inner_text()
                 assert not re.search(r"\b0(\s\w+)? of 0\b|of 0 used", text)
+                totals = page.locator(".total")
+                wide = totals.evaluate_all("all => all.map(each => each.scrollWidth)")
+                room = totals.evaluate_all("all => all.map(each => each.clientWidth)")
+                assert wide == room
             page.goto(f"{url}/console/#/health")
             page.wait_for_selector("text=VCPU: 3 used, none of 8 can be allocated")
 

@@ -42,6 +42,9 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
+PHONE = {"width": 360, "height": 800}
+
+
 def open_view(visit: Visit, url: str, fragment: str, **options: Any) -> Any:
     page = visit(url, fragment, **options)
     stage.settled(page)
@@ -221,6 +224,36 @@ def test_it_is_as_wide_as_the_window(
     page.witness.expects_failures = view in ("now", "no consumer")
     stage.settled(page)
     assert stage.run(page, "document.documentElement.scrollWidth") <= width
+
+
+def test_how_old_it_is_is_said_on_a_phone(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("demo"), "#/fleet", viewport=PHONE)
+    page.wait_for_selector("text=live, as of")
+    inside = stage.run(page, "document.querySelector('.moment').scrollWidth")
+    assert inside <= PHONE["width"]
+
+
+def test_what_colours_say_is_seen_where_the_system_sets_them(
+    visit: Visit, site: Site
+) -> None:
+    page = open_view(visit, site("demo"), "#/fleet?bins=0", forced_colors="active")
+
+    def colours(selector: str) -> Any:
+        return page.locator(selector).evaluate_all(
+            "all => all.map(each => getComputedStyle(each).backgroundColor)"
+        )
+
+    assert len(set(colours(".swatch:not(.struck)"))) > 5
+    back = colours("html")[0]
+    assert back not in colours(".bar-used")
+    chosen = page.locator(".legend button").evaluate_all(
+        "all => all.map(each => getComputedStyle(each).borderTopWidth)"
+    )
+    assert chosen[0] not in chosen[1:]
+    lines = page.locator(".top nav a").evaluate_all(
+        "all => all.map(each => getComputedStyle(each).borderBottomColor)"
+    )
+    assert lines[0] not in lines[1:]
 
 
 @pytest.mark.parametrize("kind", KINDS)

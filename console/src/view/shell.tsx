@@ -223,7 +223,7 @@ function Moment() {
     const timer = setInterval(unmark, 5000);
     return () => clearInterval(timer);
   }, [fleet === null]);
-  if (!fleet) return null;
+  if (!fleet) return <span class="moment" />;
   const moment = asOf > fleet.moment ? asOf : fleet.moment;
   const way = paused ? "paused" : trouble ? "not followed" : hasFeed ? "live" : "read again every 30 seconds";
   return (
