@@ -210,3 +210,63 @@ def test_levels_that_could_not_be_read_are_read_again(
     page.unroute("**/ledger/v1/history*")
     levels.get_by_role("button", name="Try again").click()
     levels.locator(".plot").wait_for()
+
+
+SHIFTS = """
+window.shifts = [];
+new PerformanceObserver((list) => {
+  for (const { sources } of list.getEntries())
+    for (const { node } of sources)
+      if (node?.closest?.("main")) window.shifts.push(node.outerHTML.slice(0, 60));
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+def test_what_is_below_stays_in_its_place_while_levels_are_read(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, _, _ = cloud
+    page = visit(url, "#/nowhere")
+    page.add_init_script(SHIFTS)
+    # The fleet arrives after the list, and the levels after both.
+    waiting: list[Any] = []
+
+    def hold(route: Any) -> None:
+        waiting.append(route)
+
+    page.route("**/ledger/v1/fleet*", hold)
+    page.route("**/ledger/v1/history?type=*", hold)
+    page.goto("about:blank")
+    page.goto(f"{url}/console/#/history")
+    assert len(rows(page)) == 5
+    waiting.pop().continue_()
+    page.get_by_label("Levels").get_by_text("Reading the journal").wait_for()
+    page.wait_for_timeout(50)
+    waiting.pop().continue_()
+    page.wait_for_selector(".plot")
+    page.wait_for_timeout(50)
+    assert stage.run(page, "window.shifts") == []
+
+
+def test_inventories_are_those_of_a_name(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    path = f"/resource_providers/{hosts[0]}"
+    assert client.call("PUT", path, {"name": "rack1-one"}).status == 200
+    page = visit(url, "#/history?type=inventory")
+    row = page.locator(ROWS, has_text="rack1-one")
+    row.wait_for()
+    assert "VCPU: new inventory of 8" in row.inner_text()
+    row.get_by_role("link", name="rack1-one").click()
+    page.wait_for_selector(".title:has-text('rack1-one')")
+
+
+def test_memory_is_plotted_in_powers_of_two(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, _ = cloud
+    client.make_provider(MEMORY_MB=3 * 2**20)
+    page = visit(url, "#/history?class=MEMORY_MB")
+    page.wait_for_selector(".plot")
+    assert page.locator(".plot .top-value").inner_text() == "4\u202fTiB"

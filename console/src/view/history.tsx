@@ -2,14 +2,14 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { get } from "../api.ts";
-import type { Sum } from "../fleet.ts";
+import type { Fleet, Sum } from "../fleet.ts";
 import { goBack, isOfConsumer, knownSince, tell, who, type Entry, type Level } from "../history.ts";
 import { idOf } from "../name.ts";
 import { address, change, type Place } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
 import { store, useFleet, useTimes } from "../store.ts";
-import { amount, plural, short } from "../unit.ts";
+import { amount, isBinary, plural, short } from "../unit.ts";
 import { Export } from "./export.tsx";
 import { Failed, Field, Id, Loading, Name, Select } from "./part.tsx";
 import { Plot } from "./plot.tsx";
@@ -108,6 +108,7 @@ interface ListOf {
 export function HistoryList({ filters, size }: ListOf) {
   const [shown, setShown] = useState({ asked: "", pages: 1 });
   const times = useTimes();
+  const { fleet } = useFleet();
   const asked = path(filters, size, "");
   const pages = shown.asked === asked ? shown.pages : 1;
   const read = async (signal: AbortSignal) => {
@@ -142,7 +143,7 @@ export function HistoryList({ filters, size }: ListOf) {
           </thead>
           <tbody>
             {history.map((entry) => (
-              <Row key={entry.id} entry={entry} />
+              <Row key={entry.id} entry={entry} fleet={fleet} />
             ))}
           </tbody>
         </table>
@@ -176,7 +177,13 @@ export function HistoryList({ filters, size }: ListOf) {
   );
 }
 
-function Row({ entry }: { entry: Entry }) {
+interface RowOf {
+  entry: Entry;
+  /** What providers are called now, where the entry does not say what they were called. */
+  fleet: Fleet | null;
+}
+
+function Row({ entry, fleet }: RowOf) {
   const { time, request, request_id: id } = entry;
   return (
     <tr>
@@ -184,7 +191,7 @@ function Row({ entry }: { entry: Entry }) {
         <time dateTime={time}>{new Date(time).toLocaleString()}</time>
       </td>
       <td class="name">
-        <About entry={entry} />
+        <About entry={entry} fleet={fleet} />
       </td>
       <td class="name">
         {tell(entry).map((line) => (
@@ -208,7 +215,7 @@ function Row({ entry }: { entry: Entry }) {
   );
 }
 
-function About({ entry }: { entry: Entry }) {
+function About({ entry, fleet }: RowOf) {
   const { type, subject, names = {}, consumer, after, before } = entry;
   if (!subject) return null;
   if (isOfConsumer(entry)) {
@@ -223,7 +230,7 @@ function About({ entry }: { entry: Entry }) {
     );
   }
   if (type.startsWith("trait.") || type.startsWith("resource_class.")) return <Name text={subject} />;
-  const name = type.startsWith("provider.") ? (after ?? before)?.["name"] : names[subject];
+  const name = type.startsWith("provider.") ? (after ?? before)?.["name"] : (names[subject] ?? fleet?.providers.get(subject)?.name);
   return (
     <a href={address("host", subject)} title={subject}>
       <Name text={String(name ?? short(subject))} />
@@ -260,11 +267,19 @@ interface LevelsOf {
 
 /** What is used and free of a class over days. */
 function Levels({ days, name, choose }: LevelsOf) {
-  const { fleet } = useFleet();
-  if (!fleet || fleet.isPartial || !fleet.classes.length) return null;
+  const { fleet, failure, reading } = useFleet();
+  if (!fleet && failure) return null;
+  if (!fleet || fleet.isPartial) {
+    return (
+      <section aria-label="Levels" class="level-room">
+        <Loading what="providers" read={reading} />
+      </section>
+    );
+  }
+  if (!fleet.classes.length) return null;
   const chosen = fleet.totals.has(name) ? name : fleet.classes[0]![0];
   return (
-    <section aria-label="Levels">
+    <section aria-label="Levels" class="level-room">
       <form class="controls" onSubmit={(event) => event.preventDefault()}>
         <Select
           label="Used and free of"
@@ -351,6 +366,7 @@ export function LevelPlot({ name, days, filters, sum }: PlotOf) {
         to={until}
         ends={[`${plural(days, "day")} ago`, "now"]}
         write={(value) => amount(name, value)}
+        binary={isBinary(name)}
         lines={[
           { name: "used", points: levels.map(({ at, used }) => ({ at, value: used })) },
           { name: "free", points: levels.map(({ at, used, capacity }) => ({ at, value: Math.max(0, capacity - used) })) },

@@ -18,6 +18,8 @@ interface Plotted {
   to: number;
   ends: [string, string];
   write?: (value: number) => string;
+  /** Whether people count what it shows in powers of two. */
+  binary?: boolean;
   /** The names of the earlier times. */
   earlier?: string[];
 }
@@ -25,8 +27,9 @@ interface Plotted {
 const WIDTH = 320;
 const HEIGHT = 90;
 
-export function Plot({ title, unit, lines, from, to, ends, write = plain, earlier = [] }: Plotted) {
-  const most = ceiling(lines.reduce((most, { points }) => points.reduce((more, { value }) => Math.max(more, value ?? 0), most), 0));
+export function Plot({ title, unit, lines, from, to, ends, write = plain, binary = false, earlier = [] }: Plotted) {
+  const highest = lines.reduce((most, { points }) => points.reduce((more, { value }) => Math.max(more, value ?? 0), most), 0);
+  const most = binary ? 2 ** Math.ceil(Math.log2(highest || 1)) : ceiling(highest);
   const say = (value: number | null | undefined) => (value === null || value === undefined ? "–" : write(value));
   const told = lines.map(({ name, points }) => `${name} ${say(points.at(-1)?.value)}`);
   return (
