@@ -134,6 +134,13 @@ export function parseFind(text: string): Found {
   }
 }
 
+/** Return what finds names with a text in them, also if it has parentheses or is a word like `or`. */
+export function inNames(text: string): string {
+  const isPlain = /^[^\s():]+$/.test(text) && !/^(and|or|not)$/i.test(text);
+  // Within quotation marks, there can be none.
+  return isPlain || text.includes('"') ? text : `name:"${text}"`;
+}
+
 // Searches that are saved by name, in this browser.
 
 const KEY = "placement-searches";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gather } from "../src/fleet.ts";
-import { parseFind, save, saved } from "../src/find.ts";
+import { inNames, parseFind, save, saved } from "../src/find.ts";
 import { readProvider } from "../src/wire.ts";
 
 const VCPU = { total: 8, reserved: 0, allocation_ratio: 1, min_unit: 1, max_unit: 8, step_size: 1 };
@@ -74,4 +74,16 @@ test("searches are saved as far as the browser lets them be", () => {
 test("only what is needed is read", () => {
   assert.deepEqual(parseFind("one").parts, []);
   assert.deepEqual(parseFind("trait:a or project:b").parts, ["traits", "consumers"]);
+});
+
+test("a text that is in a name finds it", () => {
+  const names = ["gpu (a)", "gpu (b)", "storage", "trait:odd", "one two", 'a "b" c'];
+  const all = gather(names.map((name) => readProvider({ uuid: name, name }))).hosts;
+  const found = (text: string) => all.filter(parseFind(inNames(text)).test).map(({ root }) => root.name);
+  assert.deepEqual(found("gpu ("), ["gpu (a)", "gpu (b)"]);
+  assert.deepEqual(found("(b)"), ["gpu (b)"]);
+  assert.deepEqual(found("or"), ["storage"]);
+  assert.deepEqual(found("trait:o"), ["trait:odd"]);
+  assert.deepEqual(found("e t"), ["one two"]);
+  assert.equal(inNames("gpu"), "gpu");
 });

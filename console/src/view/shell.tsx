@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, USAGES } from "../api.ts";
+import { inNames } from "../find.ts";
 import { keys, turnKeys } from "../keys.ts";
 import { follow, live, setPaused, unfollow } from "../live.ts";
 import { idOf, names } from "../name.ts";
@@ -268,7 +269,7 @@ function Search({ field }: { field: { current: HTMLInputElement | null } }) {
     else if (exact) go(address("host", exact.uuid));
     // Only the UUIDs of providers are known; any other is a consumer's.
     else if (isUuid(wanted)) go(address(!fleet || fleet.isPartial || fleet.providers.has(uuid) ? "host" : "consumers", uuid));
-    else go(address("fleet", "", { find: text.trim() }));
+    else go(address("fleet", "", { find: found.length ? inNames(text.trim()) : text.trim() }));
     setText("");
     field.current?.blur();
   };
