@@ -69,6 +69,27 @@ def test_a_dry_run_writes_nothing_and_placing_does(
     page.wait_for_selector("dd:has-text('unless it is renewed or confirmed')")
 
 
+def test_another_number_can_be_typed(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, _, _ = cloud
+    page = ask(visit, url, "resources=VCPU:2")
+    fill(page, 1)
+    field = page.get_by_label("How many consumers")
+    field.press("End")
+    field.press("Backspace")
+    assert field.input_value() == ""
+    page.get_by_role("button", name="Dry run").click()
+    assert field.evaluate("each => each.validity.valueMissing")
+    field.press_sequentially("5")
+    page.get_by_role("button", name="Dry run").click()
+    page.wait_for_selector("text=5 consumers would be placed")
+    field.fill("1001")
+    page.get_by_role("button", name="Dry run").click()
+    assert field.evaluate("each => each.validity.rangeOverflow")
+    assert page.locator("text=would be placed").count() == 0
+
+
 def test_no_room_is_said_and_nothing_is_written(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:

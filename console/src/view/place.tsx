@@ -30,7 +30,7 @@ interface Answer {
 }
 
 interface Wanted {
-  number: number;
+  number: string;
   project: string;
   user: string;
   type: string;
@@ -48,7 +48,7 @@ const LEASES: [string, string][] = [
 export function Place({ query }: { query: string }) {
   const { denied, who } = useSource(session);
   const [wanted, setWanted] = useState<Wanted>({
-    number: 1,
+    number: "1",
     project: who?.project ?? "",
     user: "",
     type: "INSTANCE",
@@ -85,7 +85,7 @@ export function Place({ query }: { query: string }) {
   const tryIt = (event: Event) => {
     event.preventDefault();
     // The same consumers are placed afterwards: sent twice, they are placed once.
-    const whom = Array.from({ length: wanted.number }, newUuid);
+    const whom = Array.from({ length: Number(wanted.number) }, newUuid);
     setConsumers(whom);
     void send(true, whom);
   };
@@ -102,7 +102,7 @@ export function Place({ query }: { query: string }) {
               max={MOST}
               required
               value={wanted.number}
-              onInput={(event) => change({ number: Math.min(MOST, Math.max(1, Number(event.currentTarget.value) || 1)) })}
+              onInput={(event) => change({ number: event.currentTarget.value })}
             />
           </Field>
           <Field label="Project of the consumers">
