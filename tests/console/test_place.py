@@ -90,6 +90,33 @@ def test_another_number_can_be_typed(
     assert page.locator("text=would be placed").count() == 0
 
 
+def test_it_is_asked_again_on_request(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, _, _ = cloud
+    page = ask(visit, url, "resources=VCPU:2")
+    page.wait_for_selector("text=fits 12 times")
+    fill(page, 1)
+    dry_run(page)
+    page.get_by_role("button", name="Place 1 consumer").click()
+    page.wait_for_selector("text=1 consumer placed")
+    page.wait_for_selector("text=live, as of")
+    page.get_by_role("button", name="Refresh").click()
+    page.wait_for_selector("text=fits 11 times")
+    answered(page)
+    # What was placed is still there to be read.
+    assert page.locator("text=1 consumer placed").count() == 1
+    # What could not be asked again is no answer.
+    page.witness.expects_failures = True
+    page.route("**/ledger/v1/explanation*", lambda route: route.fulfill(status=500))
+    page.get_by_role("button", name="Refresh").click()
+    page.wait_for_selector(".answer .failed")
+    assert page.locator(".verdict").count() == 0
+    page.unroute("**/ledger/v1/explanation*")
+    page.get_by_role("button", name="Try again").click()
+    page.wait_for_selector("text=fits 11 times")
+
+
 def test_no_room_is_said_and_nothing_is_written(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:

@@ -7,7 +7,8 @@ import { given, imagine, sayGiven } from "../imagine.ts";
 import { fromFlavor, isEmpty, parse, parseTerm, render, termsOf, without, withTerms, type Question } from "../question.ts";
 import { ROOT } from "../root.ts";
 import { address, change, recall, type Place as Here } from "../route.ts";
-import { useFleet } from "../store.ts";
+import { useSource } from "../source.ts";
+import { store, useFleet } from "../store.ts";
 import { amount, count, plural, short } from "../unit.ts";
 import type { Asked as Host, Candidates, Capacity, Change, Constraint, Explanation, Near, Unmet } from "../wire.ts";
 import { Export } from "./export.tsx";
@@ -208,18 +209,23 @@ const DELAY = 250;
 const LONGER = "&seconds=30";
 
 interface Found {
-  /** What was asked, in which world, how often and for how long. */
+  /** What was asked, and in which world. */
   key: string;
   answers: Answers;
   failure: Failure | null;
   busy: boolean;
 }
 
-/** Ask the question in its three ways; each answer is shown as it arrives. */
+/**
+ * Ask the question in its three ways; each answer is shown as it arrives.
+ *
+ * It is asked again whenever `times` or `seconds` change, and when a person has everything read again.
+ */
 function useAnswers(asked: Asked, times: number, seconds: string): Found {
   const { now, ignore, give, leave, host } = asked;
+  const { wishes } = useSource(store);
   const query = render(now);
-  const key = JSON.stringify([query, ignore, give, leave, host, times, seconds]);
+  const key = JSON.stringify([query, ignore, give, leave, host]);
   const none: Found = { key, answers: {}, failure: null, busy: true };
   const [found, setFound] = useState(none);
   useEffect(() => {
@@ -227,7 +233,9 @@ function useAnswers(asked: Asked, times: number, seconds: string): Found {
     const { signal } = control;
     const put = (more: Partial<Found>) =>
       signal.aborted || setFound((before) => ({ ...(before.key === key ? before : none), ...more }));
+    const before = found.key === key ? found.answers : {};
     const answers: Answers = {};
+    put({ failure: null, busy: true });
     const ask = async <T,>(kind: keyof Answers, path: string): Promise<void> => {
       const asks = path.slice(path.indexOf("?") + 1);
       const body = { query: asks, ask: kind, ignore_consumers: ignore, without_hosts: leave, providers: given(give) };
@@ -235,7 +243,7 @@ function useAnswers(asked: Asked, times: number, seconds: string): Found {
         ? await get<T>(path, { signal })
         : await get<T>("ledger/v1/what-if", { method: "POST", body, signal });
       Object.assign(answers, { [kind]: answer });
-      put({ answers: { ...answers } });
+      put({ answers: { ...before, ...answers } });
     };
     const all = async () => {
       try {
@@ -245,7 +253,7 @@ function useAnswers(asked: Asked, times: number, seconds: string): Found {
         await ask("capacity", `ledger/v1/capacity?${query}${seconds}`);
         put({ busy: false });
       } catch (error) {
-        put({ failure: wrap(error, "ledger/v1/explanation"), busy: false });
+        put({ answers: { ...answers }, failure: wrap(error, "ledger/v1/explanation"), busy: false });
       }
     };
     const timer = setTimeout(() => void all(), DELAY);
@@ -253,7 +261,7 @@ function useAnswers(asked: Asked, times: number, seconds: string): Found {
       clearTimeout(timer);
       control.abort();
     };
-  }, [key]);
+  }, [key, times, seconds, wishes]);
   return found.key === key ? found : none;
 }
 
