@@ -81,9 +81,12 @@ class Site:
             answer = self._answer(environment)
         except errors.ServiceError as error:
             answer = _refusal(environment, error)
-        length = {"content-length": str(len(answer.body))}
+        headers = dict(answer.headers)
+        if answer.status is not HTTPStatus.NOT_MODIFIED:
+            # Of that one, it would be the length of what the browser has already.
+            headers["content-length"] = str(len(answer.body))
         status = f"{answer.status.value} {answer.status.phrase}"
-        start_response(status, [*{**answer.headers, **length}.items()])
+        start_response(status, [*headers.items()])
         return [] if environment["REQUEST_METHOD"] == "HEAD" else [answer.body]
 
     def _answer(self, environment: "WSGIEnvironment") -> ConsoleReply:
