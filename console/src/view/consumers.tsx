@@ -152,7 +152,7 @@ function Groups({ consumers, by, name, chosen, now }: GroupsOf) {
     return [...found].sort((a, b) => b[1].amount - a[1].amount || b[1].consumers - a[1].consumers);
   }, [consumers, by, name, now]);
   const [most, more] = usePage(12, by);
-  const largest = Math.max(...groups.map(([, { amount }]) => amount));
+  const largest = groups[0]?.[1].amount ?? 0;
   return (
     <>
       <div class="wide" tabIndex={0} role="region" aria-label={`By ${by}`}>

@@ -94,7 +94,7 @@ function List({ names, fleet, kind, show, find }: ListOf) {
       .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   }, [names, numbers, show, find]);
   const [most, more] = usePage(200, kind + show + find);
-  const largest = Math.max(1, ...rows.map(([, number]) => number));
+  const largest = rows[0]?.[1] ?? 0;
   const what = kind === "traits" ? "trait" : "resource class";
   if (!rows.length) {
     return <p class="state">{show === "unused" ? `Every custom ${what} is in use.` : `No ${what} matches.`}</p>;
