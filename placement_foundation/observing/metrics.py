@@ -9,7 +9,6 @@ import errno
 import functools
 import os
 import shutil
-import struct
 import tempfile
 import time
 import weakref
@@ -227,8 +226,9 @@ def forget(pid: int) -> None:
         _ended.add(pid)
         try:
             done = ended.add_up(Path(directory()), _ended, _File)
-        except (OSError, RuntimeError, struct.error) as exc:
-            # The disk is full, for example. The files remain, as does the server.
+        except Exception as exc:
+            # The disk is full, for example. The files remain, and the server, which
+            # would end with this.
             LOG.debug("numbers of ended processes are not added up: %s", exc)
         else:
             _ended.difference_update(done)

@@ -257,7 +257,7 @@ def test_another_library_may_write_to_the_same_files(tmp_path: Path) -> None:
 
 
 PROCESSES_COME_AND_GO = """
-import os, sys, fcntl
+import os, shutil
 from pathlib import Path
 from placement_foundation.observing import ended, metrics, telemetry
 metrics.switch_on("placement_")
@@ -317,6 +317,12 @@ def test_the_numbers_of_processes_that_have_ended_are_in_one_file(
         for edge, below in edges.items():
             assert found.get(f"{seconds}_bucket", le=edge) == below
     check_room(tmp_path)
+
+
+def test_the_files_may_be_removed_while_the_service_runs(tmp_path: Path) -> None:
+    removing = "shutil.rmtree(place)\ncome_and_go()\nshow()\n"
+    written = run(PROCESSES_COME_AND_GO + removing, tmp_path).stdout
+    assert not Reading(written.rpartition("----")[2]).values
 
 
 DISK_IS_FULL_FOR_A_WHILE = """
