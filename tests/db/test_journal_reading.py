@@ -9,12 +9,21 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 import webob
 
 from placement import app
 from placement.cmd import manage
+from placement.db import models
 from placement.objects import clock
-from placement.objects.journal import filing, keeping, news, recording, tidying
+from placement.objects.journal import (
+    filing,
+    keeping,
+    news,
+    packing,
+    recording,
+    tidying,
+)
 from placement.schemas import journal
 from placement_foundation.database.storage import Database
 from tests import backends, settings
@@ -322,6 +331,23 @@ def test_what_is_due_is_not_removed_while_readers_have_to_wait(
     # The second time, nothing was left.
     assert [answer.status for answer in answers] == [200, 200]
     assert consumer not in str(answers)
+
+
+def test_entries_with_more_words_than_a_statement_can_have_are_removed(
+    database: Database, client: Client, provider: str
+) -> None:
+    # PostgreSQL takes at most 65 535 values, and a consumer may have many providers.
+    claim(client, provider)
+    filing.file_all(database)
+    entries = models.JOURNAL_ENTRIES
+    with database.engine.begin() as connection:
+        packed = connection.scalars(sa.select(entries.c.entry).limit(1)).one()
+        document = packing.unpack(packed)
+        document["roots"] = [new_uuid() for _ in range(70_000)]
+        connection.execute(sa.update(entries).values(entry=packing.pack(document)))
+    assert tidying.expire(database, days=-1) > 0
+    with database.engine.connect() as connection:
+        assert not connection.scalar(sa.select(sa.func.count()).select_from(entries))
 
 
 def test_a_command_is_named_by_its_entries(

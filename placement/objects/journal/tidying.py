@@ -11,7 +11,7 @@ from placement.db import models
 from placement.objects import clock
 from placement.objects.journal import filing, packing, recording
 from placement.objects.journal.keeping import Keeper
-from placement_foundation.database import origin
+from placement_foundation.database import origin, storage
 from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 
@@ -159,7 +159,7 @@ def _remove_some(connection: sa.Connection) -> int:
     documents = [packing.unpack(row.entry) for row in rows]
     words = {word for each in documents for word in packing.words_of(each)}
     ends = {"first": rows[0].position, "last": rows[-1].position}
-    hashes = sorted(map(packing.hash_of, words))
-    connection.execute(_FORGET_WORDS, {"words": hashes, **ends})
+    for hashes in storage.chunks(sorted(map(packing.hash_of, words))):
+        connection.execute(_FORGET_WORDS, {"words": hashes, **ends})
     connection.execute(_REMOVE, ends)
     return len(rows)
