@@ -7,7 +7,7 @@ the chapter "How slots are counted" of docs/placement-reservations.rst.
 import dataclasses
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 NO_TIME = datetime.timedelta()
 
@@ -145,14 +145,15 @@ def list_short(
 
 
 def choose(
-    offers: Sequence[Offer],
+    offers: Iterable[Offer],
     amount: int,
     affinity: bool | None,
     held: Mapping[int, int] | None = None,
 ) -> dict[int, int]:
     """Return how many slots to take on each host, keyed by host id.
 
-    :param offers: how many slots the hosts can give besides those held, best host first
+    :param offers: how many slots the hosts can give besides those held, best host
+        first; no more of them are read than needed
     :param affinity: True for all slots on one host, False for each on a different host,
         None if it does not matter
     :param held: the slots already held, all of which are kept
@@ -186,34 +187,35 @@ def _fill(offers: Iterable[Offer], missing: int) -> Counter[int]:
     for offer in offers:
         taken[offer.host_id] = min(offer.count, missing)
         missing -= taken[offer.host_id]
-    if missing:
-        raise NotEnough
-    return +taken
+        if not missing:
+            return +taken
+    raise NotEnough
 
 
-def list_offers(
+def by_host(holdings: Iterable[Holding]) -> dict[int, list[Holding]]:
+    """Return holdings in their order, keyed by the id of their host."""
+    found: dict[int, list[Holding]] = {}
+    for holding in holdings:
+        found.setdefault(holding.host_id, []).append(holding)
+    return found
+
+
+def offers(
     capacities: Mapping[int, Size],
-    holdings: Iterable[Holding],
+    held: Mapping[int, Sequence[Holding]],
     interval: Interval,
     size: Size,
     cleaning: datetime.timedelta = NO_TIME,
-) -> list[Offer]:
-    """Return what each host can offer; hosts in use in the interval come first.
+) -> Iterator[Offer]:
+    """Yield what each host can offer; hosts in use in the interval come first.
 
     :param capacities: the hosts to choose from, keyed by id, in their order
+    :param held: the holdings that overlap the interval, keyed by host id
     """
-    by_host: dict[int, list[Holding]] = {host_id: [] for host_id in capacities}
-    for holding in holdings:
-        if holding.host_id in by_host and holding.overlaps(interval, cleaning):
-            by_host[holding.host_id].append(holding)
-    in_order = sorted(capacities, key=lambda host_id: not by_host[host_id])
-    return [
-        Offer(
-            host_id,
-            count_free(capacities[host_id], by_host[host_id], interval, size, cleaning),
-        )
-        for host_id in in_order
-    ]
+    for host_id in sorted(capacities, key=lambda host_id: not held.get(host_id)):
+        there = held.get(host_id, ())
+        count = count_free(capacities[host_id], there, interval, size, cleaning)
+        yield Offer(host_id, count)
 
 
 def _has_room(
@@ -245,6 +247,7 @@ def count_displaced(
     for holding in holdings:
         free = count_free(capacity, kept, holding.interval, holding.size, cleaning)
         count = min(free, holding.count)
-        kept.append(dataclasses.replace(holding, count=count))
+        if count:
+            kept.append(dataclasses.replace(holding, count=count))
         displaced[holding.reservation_id] += holding.count - count
     return dict(+displaced)

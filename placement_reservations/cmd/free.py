@@ -78,7 +78,7 @@ def _run(name: str, asked: argparse.Namespace) -> int:
         return NO_ANSWER
     free = found["free"]
     if found.get("lacking"):
-        output.complain(name, [f"{found['lacking']} {_advise(free)}"])
+        output.complain(name, [f"{found['lacking']} {_advise(found)}"])
     if asked.json:
         output.show_json(found)
     elif free:
@@ -87,10 +87,10 @@ def _run(name: str, asked: argparse.Namespace) -> int:
     return 0 if free else NEVER
 
 
-def _advise(free: list[dict[str, str]]) -> str:
-    if not free:
-        return "It does not fit between the times asked for."
-    return f"It would fit from {_shown(free[0]['first_start'])}."
+def _advise(found: dict[str, Any]) -> str:
+    if not found["free"]:
+        return f"It does not fit until {_shown(found['until'])}."
+    return f"It would fit from {_shown(found['free'][0]['first_start'])}."
 
 
 def _shown(moment: str) -> str:

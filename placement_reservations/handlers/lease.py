@@ -1,7 +1,6 @@
 """Leases: listed, created, shown, changed, and deleted."""
 
 import datetime
-import itertools
 
 from placement_foundation import errors
 from placement_foundation.http.operation import Later, Reply
@@ -49,7 +48,7 @@ def list_free(call: Call[None]) -> Reply:
     asked: free.FreeQuery = call.query
     window = _window(asked, world.clock.now())
     room = opening.load(call.connection, world, [asked.wish], window, asked.duration)
-    found = list(itertools.islice(opening.openings(room, window), MOST_FREE))
+    found = opening.search(room, window, MOST_FREE)
     return Reply(free.Answer(found, room.explain(window.start)))
 
 

@@ -120,10 +120,17 @@ def _advise(connection: sa.Connection, world: World, lease: Lease) -> str:
     duration = interval.end - interval.start
     wishes = [each.wish for each in lease.reservations]
     room = opening.load(connection, world, wishes, window, duration)
-    found = next(opening.openings(room, window), None)
-    if found is None:
-        return "It does not fit within a year."
-    return f"It would fit from {found.first:%Y-%m-%d %H:%M}."
+    until = window.start
+    for span, is_free in opening.spans(room, window):
+        if is_free:
+            return f"It would fit from {span.first:%Y-%m-%d %H:%M}."
+        until = span.last
+    if until < window.end:
+        return (
+            f"It does not fit until {until:%Y-%m-%d %H:%M}; what comes later was not "
+            "looked at."
+        )
+    return "It does not fit within a year."
 
 
 def _complete(

@@ -2,11 +2,12 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 
 from placement_foundation import errors
+from placement_reservations import capacity
 from placement_reservations.capacity import Holding, Interval
 from placement_reservations.lifecycle import selection
 from placement_reservations.requirement import Requirement
@@ -18,8 +19,11 @@ from placement_reservations.world import World
 
 # Times are whole minutes.
 STEP = datetime.timedelta(minutes=1)
-# So many changes of what is promised are looked at. Each may open or close a time.
+# So many changes of what is promised are looked at, for all reservations of a lease
+# together. Each may open or close a time.
 MOST_CHANGES = 1000
+# So many times are tried out for several reservations, which takes long.
+MOST_TRIALS = 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,20 +70,68 @@ class Room:
                 return reservation, required
         return None
 
-    def list_changes(self, window: Interval) -> list[datetime.datetime]:
+    def list_changes(
+        self, window: Interval
+    ) -> list[tuple[datetime.datetime, set[int]]]:
         """Return the first start, and each at which a promise begins or ends to count.
 
-        Between two of them nothing changes.
+        The hosts of these promises follow. Between two of them nothing changes.
         """
-        times = {window.start}
+        changes: dict[datetime.datetime, set[int]] = {window.start: set()}
         ahead = self.cleaning + self.duration - STEP
         for held in self.holdings:
-            times.add(held.interval.end + self.cleaning)
+            times = [held.interval.end + self.cleaning]
             # Before it, the lease is over when this promise begins. There may be no
             # such time: a lease may last longer than there have been years.
             if held.interval.start - window.start >= ahead:
-                times.add(held.interval.start - ahead)
-        return sorted(time for time in times if window.start <= time <= window.end)
+                times.append(held.interval.start - ahead)
+            for time in times:
+                if window.start <= time <= window.end:
+                    changes.setdefault(time, set()).add(held.host_id)
+        return sorted(changes.items(), key=lambda change: change[0])
+
+
+class Rooms:
+    """How many slots of one reservation each host has room for, as time goes on."""
+
+    def __init__(
+        self,
+        room: Room,
+        held: Mapping[int, Sequence[Holding]],
+        reservation: Reservation,
+        required: Requirement,
+    ) -> None:
+        self._room = room
+        self._wish = reservation.wish
+        self._sizes = selection.suitable(room.hosts, required)
+        self._held = held
+        self._counts: dict[int, int] = {}
+        # The hosts to be counted before the next question.
+        self._changed = set(self._sizes)
+
+    def change(self, host_ids: Iterable[int]) -> None:
+        """Note that what counts on some hosts has changed."""
+        self._changed.update(host_ids)
+
+    def are_enough(self, start: datetime.datetime) -> bool:
+        """Return whether the reservation fits by itself if it starts at a time.
+
+        Only hosts that have changed since the last question are counted again.
+        """
+        for host_id in self._changed & self._sizes.keys():
+            self._counts[host_id] = self._count(host_id, start)
+        self._changed.clear()
+        usable = selection.count_usable(self._counts.values(), self._wish)
+        return usable >= self._wish.amount
+
+    def _count(self, host_id: int, start: datetime.datetime) -> int:
+        return capacity.count_free(
+            self._sizes[host_id],
+            self._held.get(host_id, ()),
+            Interval(start, start + self._room.duration),
+            self._wish.size,
+            self._room.cleaning,
+        )
 
 
 def load(
@@ -111,18 +163,57 @@ def load(
     )
 
 
-def openings(room: Room, window: Interval) -> Iterator[Opening]:
-    """Yield the times within a window at which a lease could start, in order."""
+def spans(room: Room, window: Interval) -> Iterator[tuple[Opening, bool]]:
+    """Yield, in order, times between which nothing changes, and whether they are free.
+
+    They cover the window, unless too much changes in it: then they end earlier.
+    """
     changes = room.list_changes(window)
-    # Nothing is known of what follows the last change that is looked at.
-    more = changes[MOST_CHANGES:]
-    end = more[0] - STEP if more else window.end
+    ends = [*(time for time, _ in changes[1:]), window.end + STEP]
+    held = capacity.by_host(room.holdings)
+    parts = [Rooms(room, held, *wanted) for wanted in room.wanted]
+    most = max(1, MOST_CHANGES // len(parts))
+    trials = 0
+    for (time, host_ids), end in zip(changes[:most], ends, strict=False):
+        for part in parts:
+            part.change(host_ids)
+        is_free = all(part.are_enough(time) for part in parts)
+        if is_free and len(parts) > 1:
+            if trials == MOST_TRIALS:
+                return
+            trials += 1
+            is_free = room.is_free(time)
+        yield Opening(time, end - STEP), is_free
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Search:
+    """Times at which a lease could start, in order.
+
+    Nothing is known of what comes after ``until``.
+    """
+
+    openings: Sequence[Opening]
+    until: datetime.datetime
+
+
+def search(room: Room, window: Interval, most: int) -> Search:
+    """Look for times within a window at which a lease could start.
+
+    :param most: how many are looked for
+    """
+    found: list[Opening] = []
     begun: datetime.datetime | None = None
-    for change in changes[:MOST_CHANGES]:
-        if room.is_free(change):
-            begun = begun or change
+    until = window.start
+    for span, is_free in spans(room, window):
+        if is_free:
+            begun = begun or span.first
         elif begun:
-            yield Opening(begun, change - STEP)
+            found.append(Opening(begun, until))
             begun = None
+            if len(found) == most:
+                return Search(found, until)
+        until = span.last
     if begun:
-        yield Opening(begun, end)
+        found.append(Opening(begun, until))
+    return Search(found, until)

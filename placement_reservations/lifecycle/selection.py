@@ -1,7 +1,7 @@
 """Which slots a lease gets: on suitable hosts, besides the slots already promised."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -55,9 +55,12 @@ class Selection:
         cleaning: datetime.timedelta,
     ) -> None:
         self._hosts = known
-        self._holdings = list(holdings)
         self._interval = interval
         self._cleaning = cleaning
+        self._suitable: dict[requirement.Requirement, dict[int, capacity.Size]] = {}
+        self._held = capacity.by_host(
+            each for each in holdings if each.overlaps(interval, cleaning)
+        )
 
     def choose(
         self,
@@ -71,9 +74,9 @@ class Selection:
         :raises Conflict: there are not enough slots
         """
         wish = reservation.wish
-        offers = capacity.list_offers(
-            self._suitable(required),
-            self._holdings,
+        offers = capacity.offers(
+            self._list_suitable(required),
+            self._held,
             self._interval,
             wish.size,
             self._cleaning,
@@ -98,39 +101,42 @@ class Selection:
         sentences = []
         for host in self._hosts:
             lack = _unsuitable(host, required)
-            there = [held for held in self._holdings if held.host_id == host.id]
             room = 0 if lack else self._room(host.size, host.id, wish)
             rooms.append(room)
             if not lack and not room:
                 names = capacity.list_short(
-                    host.size, there, self._interval, wish.size, self._cleaning
+                    host.size,
+                    self._held.get(host.id, ()),
+                    self._interval,
+                    wish.size,
+                    self._cleaning,
                 )
                 lack = f"has too little {', '.join(names)}"
             sentences.append(f"Host {host.id} {lack or f'has room for {room}'}.")
         more = len(sentences) - MOST_HOSTS
         if more > 0:
             sentences[MOST_HOSTS:] = [f"There are {more} more hosts."]
-        free = f"{_count_usable(rooms, wish)} of {wish.amount} slots are free"
+        free = f"{count_usable(rooms, wish)} of {wish.amount} slots are free"
         count = f"{NOT_ENOUGH}: {free}{WHERE[wish.affinity]}."
         return " ".join([count, *sentences])
 
     def hold(self, reservation: Reservation, slots: Mapping[int, int]) -> None:
         """Count slots as promised."""
-        self._holdings += [
-            Holding(
-                host_id, reservation.id, self._interval, reservation.wish.size, count
-            )
-            for host_id, count in slots.items()
-            if count
-        ]
+        for host_id, count in slots.items():
+            if count:
+                new = Holding(
+                    host_id,
+                    reservation.id,
+                    self._interval,
+                    reservation.wish.size,
+                    count,
+                )
+                self._held.setdefault(host_id, []).append(new)
 
     def drop(self, reservation: Reservation) -> None:
         """Stop counting the slots of a reservation as promised."""
-        self._holdings = [
-            holding
-            for holding in self._holdings
-            if holding.reservation_id != reservation.id
-        ]
+        for there in self._held.values():
+            there[:] = [each for each in there if each.reservation_id != reservation.id]
 
     def fits(
         self,
@@ -140,7 +146,7 @@ class Selection:
     ) -> bool:
         """Return whether slots are free, on suitable hosts, and as the wish asks."""
         wish = reservation.wish
-        sizes = self._suitable(required)
+        sizes = self._list_suitable(required)
         return _is_as_wished(wish, slots) and all(
             host_id in sizes and self._room(sizes[host_id], host_id, wish) >= count
             for host_id, count in slots.items()
@@ -154,18 +160,31 @@ class Selection:
             for host_id, count in slots.items()
         )
 
-    def _suitable(self, required: requirement.Requirement) -> dict[int, capacity.Size]:
-        return {
-            host.id: host.size
-            for host in self._hosts
-            if host.reservable and requirement.holds(required, host.properties)
-        }
+    def _list_suitable(
+        self, required: requirement.Requirement
+    ) -> dict[int, capacity.Size]:
+        # Many reservations of a lease may ask for the same.
+        if required not in self._suitable:
+            self._suitable[required] = suitable(self._hosts, required)
+        return self._suitable[required]
 
     def _room(self, size: capacity.Size, host_id: int, wish: Wish) -> int:
-        there = [held for held in self._holdings if held.host_id == host_id]
+        there = self._held.get(host_id, ())
         return capacity.count_free(
             size, there, self._interval, wish.size, self._cleaning
         )
+
+
+def suitable(
+    known: Sequence[Host], required: requirement.Requirement
+) -> dict[int, capacity.Size]:
+    """Return the sizes of the hosts that meet a requirement, keyed by id."""
+    return {
+        host.id: host.size
+        for host in known
+        if host.reservable
+        and (not required or requirement.holds(required, host.properties))
+    }
 
 
 def _unsuitable(host: Host, required: requirement.Requirement) -> str:
@@ -178,7 +197,7 @@ def _unsuitable(host: Host, required: requirement.Requirement) -> str:
     return ""
 
 
-def _count_usable(rooms: Sequence[int], wish: Wish) -> int:
+def count_usable(rooms: Collection[int], wish: Wish) -> int:
     """Return how many of the slots that hosts have room for a wish can have at most."""
     if wish.affinity:
         return max(rooms, default=0)

@@ -2,13 +2,12 @@
 
 import dataclasses
 import datetime
-from collections.abc import Sequence
 
 from placement_foundation import errors
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import Json, Schema, View
-from placement_reservations.lifecycle.opening import Opening
+from placement_reservations.lifecycle.opening import Search
 from placement_reservations.schemas import lease, moment
 from placement_reservations.store.lease import Wish
 
@@ -51,7 +50,7 @@ class FreeQuery:
 class Answer:
     """When a lease could start; ``lacking`` says why not at once, if it could not."""
 
-    openings: Sequence[Opening]
+    found: Search
     lacking: str | None
 
 
@@ -84,7 +83,8 @@ def render(value: Answer, view: View) -> Json:
                 "first_start": moment.render(opening.first),
                 "last_start": moment.render(opening.last),
             }
-            for opening in value.openings
+            for opening in value.found.openings
         ],
+        "until": moment.render(value.found.until),
         "lacking": value.lacking,
     }

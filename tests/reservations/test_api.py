@@ -353,7 +353,8 @@ def test_only_slots_that_affinity_allows_are_counted(
     assert refused.message == f"{message} It does not fit within a year."
     query = f"vcpus=1&memory_mb=512&disk_gb=10&amount={amount}&affinity={affinity}"
     found = visitor.get(f"/v1/leases/free?{query}")
-    assert found == {"free": [], "lacking": message}
+    until = "2030-04-03T12:00:00.000000"
+    assert found == {"free": [], "until": until, "lacking": message}
 
 
 def test_without_a_suitable_host_no_slot_is_free(visitor: Visitor) -> None:

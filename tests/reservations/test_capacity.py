@@ -157,8 +157,10 @@ def test_hosts_in_use_come_first() -> None:
     interval = Interval(at(0), at(5))
     held = [Holding(2, "one", interval, Size(1), 1)]
     sizes = {1: Size(4, 4, 4), 2: Size(4, 4, 4), 3: Size(4, 4, 4)}
-    offers = capacity.list_offers(sizes, held, interval, Size(2))
-    assert offers == [Offer(2, 1), Offer(1, 2), Offer(3, 2)]
+    offers = capacity.offers(sizes, capacity.by_host(held), interval, Size(2))
+    assert next(offers) == Offer(2, 1)
+    # Others are looked at only if they are needed.
+    assert list(offers) == [Offer(1, 2), Offer(3, 2)]
 
 
 @given(HOSTS, st.lists(HOLDINGS, max_size=5), CLEANINGS)

@@ -6,15 +6,17 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
 
 from placement_foundation import errors
-from placement_reservations import app
+from placement_reservations import app, capacity
 from placement_reservations.capacity import Size
 from placement_reservations.cmd import reservations as command
 from placement_reservations.lifecycle import opening
+from placement_reservations.store.lease import Wish
 from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud
 from tests.reservations.options import make_config
 from tests.reservations.visitor import Visitor
@@ -33,7 +35,7 @@ def visitor(cloud: Cloud) -> Visitor:
     return Visitor(app.build(make_config(), cloud.world))
 
 
-def ask(visitor: Visitor, **other: object) -> list[tuple[str, str]]:
+def ask_all(visitor: Visitor, **other: object) -> Any:
     query = {
         "vcpus": 8,
         "memory_mb": 1024,
@@ -43,7 +45,11 @@ def ask(visitor: Visitor, **other: object) -> list[tuple[str, str]]:
         "end_date": "2030-03-06 00:00",
         **other,
     }
-    found = visitor.get(f"/v1/leases/free?{urlencode(query)}")["free"]
+    return visitor.get(f"/v1/leases/free?{urlencode(query)}")
+
+
+def ask(visitor: Visitor, **other: object) -> list[tuple[str, str]]:
+    found = ask_all(visitor, **other)["free"]
     return [(each["first_start"][5:16], each["last_start"][5:16]) for each in found]
 
 
@@ -116,13 +122,53 @@ def test_what_is_not_looked_at_is_not_said_to_be_free(
         cloud.order(1, size=WHOLE, start=TODAY + DAY + hour * HOUR, hours=2)
     first, second = ("03-05T00:00", "03-05T13:00"), ("03-05T16:00", "03-05T17:00")
     third = ("03-05T20:00", "03-06T00:00")
-    for most, found in (
-        (5, [first, second, third]),
-        (3, [first, second]),
-        (1, [first]),
+    for most, found, until in (
+        (5, [first, second, third], "03-06T00:00"),
+        (3, [first, second], "03-05T17:00"),
+        (2, [first], "03-05T15:59"),
+        (1, [first], "03-05T13:00"),
     ):
         monkeypatch.setattr(opening, "MOST_CHANGES", most)
         assert ask(visitor) == found
+        assert ask_all(visitor)["until"][5:16] == until
+    # Not even in a refusal.
+    message = "It does not fit until 2030-03-05 12:00; what comes later was not looked"
+    with pytest.raises(errors.Conflict, match=message):
+        cloud.order(3, size=WHOLE, start=TODAY + DAY - 12 * HOUR)
+
+
+def test_only_the_hosts_that_change_are_looked_at(
+    cloud: Cloud, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for hour in range(8):
+        cloud.order(1, size=WHOLE, start=TODAY + DAY + 3 * hour * HOUR, hours=1)
+    count = capacity.count_free
+    counted = []
+
+    def note(*arguments: Any) -> int:
+        counted.append(arguments)
+        return count(*arguments)
+
+    monkeypatch.setattr(capacity, "count_free", note)
+    # With thousands of hosts, it would take minutes to look at all each time.
+    ask(visitor, amount=3)
+    at_first, for_the_message, at_changes = 2, 4, 9
+    assert len(counted) == at_first + for_the_message + at_changes
+
+
+def test_only_some_times_are_tried_out_for_several_reservations(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for hour in range(8):
+        cloud.order(1, size=Size(1, 64, 1), start=TODAY + DAY + 3 * hour * HOUR)
+    # Each fits by itself, but not both.
+    wishes = [Wish(Size(8, 64, 1), 1), Wish(Size(1, 64, 1), 9)]
+    monkeypatch.setattr(opening, "MOST_TRIALS", 3)
+    with pytest.raises(errors.Conflict, match="what comes later was not looked at"):
+        cloud.order(wishes=wishes)
+    monkeypatch.setattr(opening, "MOST_TRIALS", 50)
+    with pytest.raises(errors.Conflict, match="It does not fit within a year"):
+        cloud.order(wishes=wishes)
 
 
 def test_the_page_shows_what_is_asked_and_answered(
@@ -209,7 +255,7 @@ def test_the_command_says_why_there_is_no_free_time(
     assert ask_command("--amount=2", *DAY_OF_INTEREST, properties) == 1
     shown = capsys.readouterr()
     assert "Host 2 does not meet $gpu == True." in shown.err
-    assert "It does not fit between the times asked for." in shown.err
+    assert "It does not fit until 2030-03-06 00:00." in shown.err
     assert ask_command("--amount=2", "--start", "soon") == 2
     assert "start_date 'soon' is not a time" in capsys.readouterr().err
     with pytest.raises(SystemExit) as refused:
