@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -19,7 +19,7 @@ from placement_reservations.store import debt as debts
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 from placement_reservations.store.debt import Debt
-from placement_reservations.store.host import Details
+from placement_reservations.store.host import Details, Host
 from placement_reservations.store.lease import Lease, Reservation
 from placement_reservations.world import World
 
@@ -74,12 +74,12 @@ def heal(connection: sa.Connection, world: World) -> None:
         for each in lease.reservations
         if each.status != state.Reservation.DELETED
     }
-    lacking = _displaced(connection, world, concerned)
+    known = hosts.list_hosts(connection)
+    lacking = _displaced(connection, world, known, concerned)
+    moves = _Moves(connection, world, known, lacking)
     degraded: dict[str, bool] = {}
     for lease, reservation in concerned.values():
-        missing = reservation.id in lacking and not _move(
-            connection, world, lease, reservation, lacking[reservation.id]
-        )
+        missing = reservation.id in lacking and not moves.move(lease, reservation)
         if reservation.id not in lacking and reservation.missing_resources:
             _mark(connection, reservation, missing=False)
         elif missing and not reservation.missing_resources:
@@ -94,6 +94,7 @@ def heal(connection: sa.Connection, world: World) -> None:
 def _displaced(
     connection: sa.Connection,
     world: World,
+    known: Sequence[Host],
     concerned: Mapping[str, tuple[Lease, Reservation]],
 ) -> dict[str, dict[int, int]]:
     """Return the slots that hosts cannot keep: counts by host, by reservation."""
@@ -107,7 +108,7 @@ def _displaced(
         if each.reservation_id in concerned:
             held.setdefault(each.host_id, []).append(each)
     lacking: dict[str, dict[int, int]] = {}
-    for host in hosts.list_hosts(connection):
+    for host in known:
         there = sorted(held.get(host.id, ()), key=importance)
         displaced = capacity.count_displaced(
             host.size if host.reservable else Size(), there, world.rules.cleaning
@@ -117,58 +118,70 @@ def _displaced(
     return lacking
 
 
-def _move(
-    connection: sa.Connection,
-    world: World,
-    lease: Lease,
-    reservation: Reservation,
-    displaced: Mapping[int, int],
-) -> bool:
-    """Replace displaced slots of a reservation; return whether that worked."""
-    pending = state.Lease.PENDING
-    # A lease that is just starting is left alone.
-    if not leases.move(connection, lease.id, pending, [pending]):
-        return False
-    cleaning = world.rules.cleaning
-    chosen = Selection(
-        hosts.list_hosts(connection),
-        allocations.list_holdings(
-            connection, lease.interval, cleaning, without=[reservation.id]
-        ),
-        lease.interval,
-        cleaning,
-    )
-    try:
-        slots = _choose(connection, chosen, reservation, displaced)
-    except errors.Conflict:
-        return False
-    LOG.info("reservation %s moves to hosts %s", reservation.id, slots)
-    allocations.replace(
-        connection, reservation.id, slots, lease.interval, reservation.wish.size
-    )
-    _mark(connection, reservation, missing=False, changed=True)
-    return True
+class _Moves:
+    """Moves reservations off failing hosts, each to where there is room then.
 
+    What is promised is read once: while all hosts are locked, no others promise more.
+    """
 
-def _choose(
-    connection: sa.Connection,
-    chosen: Selection,
-    reservation: Reservation,
-    displaced: Mapping[int, int],
-) -> dict[int, int]:
-    required = requirement.parse(reservation.wish.resource_properties)
-    held = allocations.count_by_host(connection, reservation.id)
-    kept = {
-        host_id: count - displaced.get(host_id, 0)
-        for host_id, count in held.items()
-        if count > displaced.get(host_id, 0)
-    }
-    chosen.hold(reservation, kept)
-    try:
-        return chosen.choose(reservation, required, kept)
-    except errors.Conflict:
-        chosen.drop(reservation)
-        return chosen.choose(reservation, required)
+    def __init__(
+        self,
+        connection: sa.Connection,
+        world: World,
+        known: Sequence[Host],
+        lacking: Mapping[str, Mapping[int, int]],
+    ) -> None:
+        self._connection = connection
+        self._cleaning = world.rules.cleaning
+        self._hosts = known
+        self._lacking = lacking
+        self._holdings: dict[str, list[Holding]] = {}
+        for held in allocations.list_every(connection) if lacking else ():
+            self._holdings.setdefault(held.reservation_id, []).append(held)
+
+    def move(self, lease: Lease, reservation: Reservation) -> bool:
+        """Replace displaced slots of a reservation; return whether that worked."""
+        pending = state.Lease.PENDING
+        if lease.status != pending:
+            return False
+        try:
+            slots = self._choose(lease, reservation)
+        except errors.Conflict:
+            return False
+        # A lease that is just starting is left alone.
+        if not leases.move(self._connection, lease.id, pending, [pending]):
+            return False
+        LOG.info("reservation %s moves to hosts %s", reservation.id, slots)
+        interval, size = lease.interval, reservation.wish.size
+        allocations.replace(self._connection, reservation.id, slots, interval, size)
+        self._holdings[reservation.id] = [
+            Holding(host_id, reservation.id, interval, size, count)
+            for host_id, count in slots.items()
+        ]
+        _mark(self._connection, reservation, missing=False, changed=True)
+        return True
+
+    def _choose(self, lease: Lease, reservation: Reservation) -> dict[int, int]:
+        required = requirement.parse(reservation.wish.resource_properties)
+        displaced = self._lacking[reservation.id]
+        kept = {
+            held.host_id: held.count - displaced.get(held.host_id, 0)
+            for held in self._holdings[reservation.id]
+            if held.count > displaced.get(held.host_id, 0)
+        }
+        others = (
+            each
+            for reservation_id, there in self._holdings.items()
+            if reservation_id != reservation.id
+            for each in there
+        )
+        chosen = Selection(self._hosts, others, lease.interval, self._cleaning)
+        chosen.hold(reservation, kept)
+        try:
+            return chosen.choose(reservation, required, kept)
+        except errors.Conflict:
+            chosen.drop(reservation)
+            return chosen.choose(reservation, required)
 
 
 def _mark(

@@ -1,7 +1,7 @@
 """Which slots a lease gets: on suitable hosts, besides the slots already promised."""
 
 import datetime
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -50,7 +50,7 @@ class Selection:
     def __init__(
         self,
         known: Sequence[Host],
-        holdings: Sequence[Holding],
+        holdings: Iterable[Holding],
         interval: Interval,
         cleaning: datetime.timedelta,
     ) -> None:

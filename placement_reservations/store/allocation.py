@@ -43,6 +43,11 @@ def list_holdings(
     return [_holding(row) for row in connection.execute(query)]
 
 
+def list_every(connection: sa.Connection) -> list[Holding]:
+    """Return all slots, including those only wanted; the oldest promises first."""
+    return [_holding(row) for row in connection.execute(_grouped())]
+
+
 def list_all(connection: sa.Connection) -> list[Holding]:
     """Return all slots that are held, not only wanted; the oldest promises first."""
     query = _grouped().where(models.Allocation.wanted.is_(sa.false()))
