@@ -1,5 +1,6 @@
 """Execution of plans, step by step, under a claim."""
 
+import functools
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,7 +13,7 @@ from placement_clients.errors import PlacementError
 from placement_clients.errors import may_pass as may_pass_after
 from placement_foundation import errors
 from placement_reservations import plan, provider, state
-from placement_reservations.compute import ComputeError
+from placement_reservations.compute import Compute, ComputeError
 from placement_reservations.store import claim as claims
 from placement_reservations.store import event as events
 from placement_reservations.store import lease as leases
@@ -94,7 +95,7 @@ def run(world: World, claim: Claim, steps: Iterable[plan.Step]) -> None:
     for step in steps:
         renew(world, claim)
         LOG.debug("%s: %s", claim.subject, step)
-        perform(world, step)
+        perform(world, step, lambda: renew(world, claim))
 
 
 def renew(world: World, claim: Claim) -> None:
@@ -115,17 +116,20 @@ def let_go(world: World, claim: Claim) -> None:
     world.database.write(lambda connection: claims.renew(connection, claim, now))
 
 
-def perform(world: World, step: plan.Step) -> None:
-    """Execute one step, which may have been executed before."""
+def perform(world: World, step: plan.Step, go_on: Callable[[], None]) -> None:
+    """Execute one step, which may have been executed before.
+
+    :param go_on: called before each part of a step that may take long
+    """
     try:
-        _perform(world, step)
+        _perform(world, step, go_on)
     except Conflict as exc:
         if exc.in_use:
             raise StillInUse(str(exc)) from exc
         raise
 
 
-def _perform(world: World, step: plan.Step) -> None:
+def _perform(world: World, step: plan.Step, go_on: Callable[[], None]) -> None:
     placement, compute = world.placement, world.compute
     match step:
         case plan.CreateClass(name):
@@ -145,7 +149,10 @@ def _perform(world: World, step: plan.Step) -> None:
         case plan.RemoveInventory(host, resource_class):
             provider.remove_class(placement, host, resource_class)
         case plan.DeleteServers(flavor_id, resource_class, hosts):
-            _delete_servers(world, flavor_id, resource_class, hosts)
+            list_left = functools.partial(
+                compute.list_servers_of, flavor_id, resource_class, hosts
+            )
+            _delete_servers(compute, list_left, go_on)
         case plan.CreateProvider(host, uuid):
             provider.create(placement, host, uuid)
         case plan.EnsureProvider(host):
@@ -175,11 +182,13 @@ def _delete_class(world: World, name: str) -> None:
 
 
 def _delete_servers(
-    world: World, flavor_id: str, resource_class: str, hosts: tuple[str, ...]
+    compute: Compute, list_left: Callable[[], list[str]], go_on: Callable[[], None]
 ) -> None:
-    for server in world.compute.list_servers_of(flavor_id, resource_class, hosts):
-        world.compute.delete_server(server)
-    left = world.compute.list_servers_of(flavor_id, resource_class, hosts)
+    for server in list_left():
+        go_on()
+        compute.delete_server(server)
+    go_on()
+    left = list_left()
     if left:
         raise StillInUse(f"servers {', '.join(left)} are still there")
 

@@ -1,5 +1,6 @@
 """Several processes that use one database at once."""
 
+import datetime
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from placement_foundation import errors
+from placement_reservations import plan
 from placement_reservations.capacity import Holding
 from placement_reservations.lifecycle import (
     change,
@@ -242,6 +244,31 @@ def test_a_process_that_was_thought_dead_stops(cloud: Cloud) -> None:
     cloud.run_due(advance=DAY)
     assert cloud.wire.calls == []
     assert cloud.world.database.read(flavors.list_flavors) == []
+    cloud.assert_consistent()
+
+
+def test_an_end_that_takes_long_is_not_taken_for_dead(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = cloud.order(16)
+    cloud.run_due(advance=DAY)
+    servers = [cloud.boot(lease) for _ in range(16)]
+    monkeypatch.setattr(plan, "HOSTS_AT_ONCE", 1)
+    seen: list[str] = []
+
+    def be_slow(call: str) -> None:
+        cloud.clock.advance(datetime.timedelta(seconds=25))
+        if call.startswith("DELETE /allocations"):
+            seen.append(call)
+            cloud.wire.before = lambda call: None
+            # Another process finds nothing to take over.
+            cloud.run_due()
+            cloud.wire.before = be_slow
+
+    cloud.wire.before = be_slow
+    cloud.run_due(advance=2 * HOUR)
+    assert sorted(seen) == sorted(f"DELETE /allocations/{each}" for each in servers)
+    assert cloud.status(lease) == "TERMINATED"
     cloud.assert_consistent()
 
 
