@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement_foundation import errors
+from placement_foundation.database import storage
 from placement_reservations import state
 from placement_reservations.capacity import Interval, Size
 from placement_reservations.db import models
@@ -425,11 +426,11 @@ def count_degraded(connection: sa.Connection) -> int:
 
 def delete(connection: sa.Connection, lease_id: str) -> None:
     """Delete a lease with all that belongs to it."""
-    ids = sa.select(models.Reservation.id).where(
-        models.Reservation.lease_id == lease_id
-    )
+    # Read first: MariaDB would read all slots, and wait for those being written.
+    query = sa.select(models.Reservation.id)
+    ids = connection.scalars(query.where(models.Reservation.lease_id == lease_id)).all()
     for part in (models.Allocation, models.InstanceReservation):
-        connection.execute(sa.delete(part).where(part.reservation_id.in_(ids)))
+        storage.delete_each(connection, part.reservation_id, ids)
     for member in (models.Reservation, models.Event):
         connection.execute(sa.delete(member).where(member.lease_id == lease_id))
     connection.execute(sa.delete(models.Lease).where(models.Lease.id == lease_id))

@@ -23,8 +23,9 @@ from placement_reservations.lifecycle import (
 from placement_reservations.lifecycle.change import Update, WishChange
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import flavor as flavors
-from tests import programs
-from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud
+from placement_reservations.store import lease as leases
+from tests import backends, programs
+from tests.reservations.cloud import DAY, HOUR, SMALL, TODAY, Cloud
 from tests.serving import Served
 from tests.threads import at_once
 
@@ -270,6 +271,20 @@ def test_an_end_that_takes_long_is_not_taken_for_dead(
     assert sorted(seen) == sorted(f"DELETE /allocations/{each}" for each in servers)
     assert cloud.status(lease) == "TERMINATED"
     cloud.assert_consistent()
+
+
+@pytest.mark.skipif(backends.KIND == "sqlite", reason="it has one writer at a time")
+def test_a_lease_is_deleted_while_slots_of_another_are_written(cloud: Cloud) -> None:
+    one, other = cloud.order(1), cloud.order(1)
+    (reservation,) = cloud.lease(one).reservations
+    database = cloud.world.database
+    with database.engine.connect() as connection, connection.begin():
+        # Not committed yet.
+        allocations.insert(
+            connection, reservation.id, {1: 1}, cloud.lease(one).interval, SMALL
+        )
+        database.write(lambda second: leases.delete(second, other), attempts=1)
+    assert cloud.slots(other) == []
 
 
 def test_the_start_moves_while_other_processes_look(cloud: Cloud) -> None:
