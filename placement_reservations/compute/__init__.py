@@ -61,5 +61,8 @@ class Compute(Protocol):
     def join_pool(self, host: str) -> None:
         """Add a host to the pool of reservable hosts."""
 
+    def list_pool(self) -> set[str]:
+        """Return the hosts in the pool of reservable hosts: names of their services."""
+
     def leave_pool(self, host: str) -> None:
         """Remove a host from the pool of reservable hosts."""

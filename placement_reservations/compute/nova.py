@@ -129,6 +129,12 @@ class NovaCompute:
             if member not in (pool.hosts or ()):
                 self.nova.add_host_to_aggregate(pool, member)
 
+    def list_pool(self) -> set[str]:
+        """Return the hosts in the pool of reservable hosts: names of their services."""
+        with _translated():
+            pool = _find(self.nova.find_aggregate, self.pool)
+            return set(pool.hosts or ()) if pool else set()
+
     def leave_pool(self, host: str) -> None:
         """Remove a host from the pool of reservable hosts."""
         with _translated():

@@ -100,6 +100,13 @@ class PlacementCompute:
         root = provider.get_root(self.placement, host)
         self.placement.change_aggregates(root.uuid, lambda uuids: uuids | {self.pool})
 
+    def list_pool(self) -> set[str]:
+        """Return the hosts in the pool of reservable hosts: names of their services."""
+        found = self.placement.list_providers(
+            member_of=f"in:{self.pool}", version=provider.VERSION
+        )
+        return {each.name for each in found}
+
     def leave_pool(self, host: str) -> None:
         """Remove a host from the pool of reservable hosts."""
         root = provider.find_root(self.placement, host)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -26,43 +26,78 @@ from placement_reservations.world import World
 LOG = log.getLogger(__name__)
 
 
-def watch(world: World) -> None:
+def watch(world: World, between: Callable[[], None] = lambda: None) -> None:
     """Check all hosts, and repair the promises on them.
 
     A host that cannot be checked is assumed to be unchanged.
+
+    :param between: called before each host, as all of them may take long
     """
     known = world.database.read(hosts.list_hosts)
+    pool = _look_at_pool(world)
     seen = {}
     for host in known:
+        between()
         try:
             found = world.compute.find_host(host.name)
         except execution.FAILURES as exc:
             LOG.warning("host %s cannot be checked: %s", host.name, exc)
             continue
         seen[host.id] = found or dataclasses.replace(host.details, available=False)
-    world.database.write(lambda connection: _put_right(connection, world, seen))
-    inspection.inspect(world)
+    world.database.write(lambda connection: _put_right(connection, world, seen, pool))
+    inspection.inspect(world, between)
     degraded = world.database.read(leases.count_degraded)
     telemetry.record(measure.LEASES_DEGRADED, degraded)
 
 
+def _look_at_pool(world: World) -> set[str] | None:
+    try:
+        return world.compute.list_pool()
+    except execution.FAILURES as exc:
+        LOG.warning("the pool of reservable hosts cannot be checked: %s", exc)
+        return None
+
+
 def _put_right(
-    connection: sa.Connection, world: World, seen: Mapping[int, Details]
+    connection: sa.Connection,
+    world: World,
+    seen: Mapping[int, Details],
+    pool: set[str] | None,
 ) -> None:
     known = hosts.lock_hosts(connection)
     for host in known:
-        details = seen.get(host.id, host.details)
+        details = seen.get(host.id)
+        if details is None:
+            continue
+        left = details.available and _has_left(host, details, pool)
         # A host that is being removed takes no promises, however healthy it is.
-        if details != host.details and not claims.find(
+        if (details == host.details and not left) or claims.find(
             connection, hosts.subject(host.name)
         ):
+            continue
+        if details != host.details:
             LOG.warning("host %s is now %s", host.name, details)
             hosts.update(connection, host.id, details)
-            if details.available and not host.reservable:
-                # It may have been made anew, outside of the pool.
-                again = Debt(hosts.subject(host.name), None, host.name)
-                debts.insert(connection, [again])
+        if left:
+            _owe(connection, host)
     heal(connection, world)
+
+
+def _has_left(host: Host, details: Details, pool: set[str] | None) -> bool:
+    """Return whether a host is not in the pool any more, as far as that is known.
+
+    It may have been made anew, outside of the pool, or another client has removed it.
+    """
+    if pool is None:
+        return not host.reservable
+    return (details.service_name or details.name) not in pool
+
+
+def _owe(connection: sa.Connection, host: Host) -> None:
+    LOG.warning("host %s is not in the pool of reservable hosts", host.name)
+    again = Debt(hosts.subject(host.name), None, host.name)
+    if again not in debts.list_by_subject(connection, again.subject):
+        debts.insert(connection, [again])
 
 
 def heal(connection: sa.Connection, world: World) -> None:

@@ -1,7 +1,7 @@
 """Active leases: what Placement has for them, compared with what was promised."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -66,17 +66,20 @@ class Found:
         return max(0, self.usages.get(promise.resource_class, 0) - promise.total)
 
 
-def inspect(world: World) -> None:
+def inspect(world: World, between: Callable[[], None] = lambda: None) -> None:
     """Look at the slots of all active leases in Placement, and repair them.
 
     A lease is degraded while it cannot be repaired, and while more servers use it than
     were promised: these are left alone.
+
+    :param between: called before each host, as all of them may take long
     """
     promises = world.database.read(_list_promises)
     excess: dict[str, str] = {}
     seen: set[str] = set()
     overused = 0
     for host, there in _by_host(promises).items():
+        between()
         try:
             found = _look(world, host)
         except execution.FAILURES as exc:

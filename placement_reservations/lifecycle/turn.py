@@ -1,5 +1,6 @@
 """The periodic work: end operations, check hosts, run due events."""
 
+import datetime
 import threading
 from collections.abc import Callable, Iterable
 
@@ -16,6 +17,9 @@ from placement_reservations.world import World
 
 LOG = log.getLogger(__name__)
 
+# How long after a turn another one is due, unless it is said: see ``event_interval``.
+PAUSE_SECONDS = 10
+
 
 class Loop:
     """Takes turns. Any number of processes may do so on one database."""
@@ -23,28 +27,42 @@ class Loop:
     def __init__(self, world: World) -> None:
         self._world = world
         self._watched = world.clock.now() - world.rules.watch
+        self._pause = datetime.timedelta(seconds=PAUSE_SECONDS)
+        self._turned = world.clock.now()
 
     def turn(self) -> None:
         """Do all the work that is due now."""
+        self._turned = now = self._world.clock.now()
         recovery.recover(self._world)
-        now = self._world.clock.now()
         # A clock that was set back does not stop it.
         if not now - self._world.rules.watch < self._watched <= now:
             self._watched = now
             self._watch()
+        self._run_events()
+
+    def _run_events(self) -> None:
         run_due(self._world)
         retry_ends(self._world)
         telemetry.record(measure.OVERDUE_EVENTS, len(_list_due(self._world)))
 
+    def _meanwhile(self) -> None:
+        """Do what is due between two hosts, if it is time for another turn."""
+        now = self._world.clock.now()
+        if not now - self._pause < self._turned <= now:
+            self._turned = now
+            recovery.recover(self._world)
+            self._run_events()
+
     def _watch(self) -> None:
         try:
-            health.watch(self._world)
+            health.watch(self._world, self._meanwhile)
         except Exception:
             # Leases start and end all the same.
             LOG.exception("hosts are not checked until the next watch")
 
     def run(self, seconds: float, stop: threading.Event) -> None:
         """Take turns, some seconds apart, until it is stopped."""
+        self._pause = datetime.timedelta(seconds=seconds)
         while not stop.is_set():
             try:
                 self.turn()

@@ -140,6 +140,45 @@ def test_a_host_that_is_made_anew_is_in_the_pool_again(cloud: Cloud) -> None:
     assert cloud.world.database.read(debts.list_subjects) == []
 
 
+def test_a_host_that_is_made_anew_between_two_watches_is_in_the_pool_again(
+    cloud: Cloud,
+) -> None:
+    for uuid in (cloud.children()["blazar_compute-1"], cloud.hosts["compute-1"]):
+        path = f"/resource_providers/{uuid}"
+        assert cloud.placement.call("DELETE", path).status == 204
+    cloud.make_host("compute-1")
+    assert cloud.pool() == {"compute-2"}
+    with cloud.wire.cut():
+        cloud.turn()
+    assert cloud.world.database.read(debts.list_subjects) == []
+    for _ in range(2):
+        # However often it is found.
+        health.watch(cloud.world)
+        assert cloud.world.database.read(debts.list_subjects) == ["host:compute-1"]
+    cloud.run_due()
+    assert cloud.pool() == {"compute-1", "compute-2"}
+    assert "blazar_compute-1" in cloud.children()
+    assert cloud.world.database.read(debts.list_subjects) == []
+
+
+def test_leases_start_while_many_hosts_are_checked(cloud: Cloud) -> None:
+    early = cloud.order(2)
+    loop = Loop(cloud.world)
+    started = []
+
+    def be_slow(call: str) -> None:
+        if call.startswith("GET") and "name=compute-" in call:
+            started.append(cloud.status(early))
+            cloud.clock.advance(datetime.timedelta(seconds=20))
+
+    cloud.clock.advance(DAY - datetime.timedelta(seconds=30))
+    cloud.wire.before = be_slow
+    loop.turn()
+    # It is due after the first host.
+    assert started == ["PENDING", "ACTIVE"]
+    cloud.assert_consistent()
+
+
 def test_a_host_that_shrinks_keeps_what_is_most_important(cloud: Cloud) -> None:
     started = cloud.order(3)
     cloud.turn(advance=DAY)
