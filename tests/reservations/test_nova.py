@@ -156,14 +156,17 @@ def test_servers_of_a_reservation(nova: Nova, compute: Any) -> None:
 
 
 def test_the_pool_is_a_host_aggregate(nova: Nova, compute: Any) -> None:
+    assert compute.list_pool() == set()
     compute.leave_pool("compute-1")
     for _ in range(2):
         compute.join_pool("compute-1")
+        assert compute.list_pool() == {"service-1"}
         assert nova.aggregates["1"]["name"] == "freepool"
         assert nova.aggregates["1"]["hosts"] == ["service-1"]
     for _ in range(2):
         compute.leave_pool("compute-1")
         assert nova.aggregates["1"]["hosts"] == []
+        assert compute.list_pool() == set()
 
 
 def test_an_outage_is_a_failure_of_compute(nova: Nova, compute: Any) -> None:
@@ -179,6 +182,8 @@ def test_an_outage_is_a_failure_of_compute(nova: Nova, compute: Any) -> None:
         compute.list_servers_on("compute-1")
     with pytest.raises(ComputeError):
         compute.join_pool("compute-1")
+    with pytest.raises(ComputeError):
+        compute.list_pool()
 
 
 @pytest.mark.parametrize(("method", "path", "version", "body", "status"), REFUSED)
