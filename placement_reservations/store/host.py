@@ -161,7 +161,9 @@ def names_by_id(connection: sa.Connection) -> dict[int, str]:
 
 def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Host]:
     rows = connection.execute(query.order_by(models.ComputeHost.id)).all()
-    capabilities = _capabilities(connection, [row.id for row in rows])
+    # Not the ids themselves: a statement takes a limited number of parameters.
+    ids = query.with_only_columns(models.ComputeHost.id)
+    capabilities = _capabilities(connection, ids)
     return [
         Host(
             row.id,
@@ -185,7 +187,7 @@ def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Host]:
 
 
 def _capabilities(
-    connection: sa.Connection, host_ids: Sequence[int]
+    connection: sa.Connection, host_ids: sa.Select[int]
 ) -> dict[int, dict[str, str]]:
     found: dict[int, dict[str, str]] = {}
     table = models.ExtraCapability

@@ -134,7 +134,8 @@ def test_the_record_of_the_agent_outlives_its_pod() -> None:
 
 
 def test_the_image_has_what_the_services_beside_placement_need() -> None:
-    assert ".[clients," in (DEPLOY / "Containerfile").read_text()
+    [extras] = re.findall(r"\.\[(.*)\]", (DEPLOY / "Containerfile").read_text())
+    assert {"clients", "nova"} <= set(extras.split(","))
 
 
 def test_what_the_service_does_not_need_it_may_not_do() -> None:
@@ -157,10 +158,20 @@ def test_the_guide_makes_what_the_unit_names() -> None:
         assert name in guide
 
 
-def test_the_guide_of_the_nodes_makes_what_their_units_read() -> None:
-    guide = (DEPLOY.parent / "docs" / "placement-nodes.rst").read_text()
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("placement-nodes", ["placement-nodes", "placement-nodes-sync"]),
+        (
+            "placement-reservations",
+            ["placement-reservations", "placement-reservations-events"],
+        ),
+    ],
+)
+def test_a_page_makes_what_its_units_read(page: str, names: list[str]) -> None:
+    guide = (DEPLOY.parent / "docs" / f"{page}.rst").read_text()
     installed = set(re.findall(r"^    install .* (/\S+)$", guide, re.MULTILINE))
-    for name in ("placement-nodes", "placement-nodes-sync"):
+    for name in names:
         unit = (DEPLOY / f"{name}.service").read_text()
         assert f" {re.findall('^User=(.*)', unit, re.MULTILINE)[0]}\n" in guide
         # The files of Placement cannot be read by this user.

@@ -1,5 +1,6 @@
 """Create the tables."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -34,7 +35,7 @@ def create_leases() -> None:
         column("end_date", MOMENT),
         column("status", sa.String(16)),
         column("degraded", sa.Boolean),
-        sa.Index("leases_project_id_idx", "project_id"),
+        leases_project_id_idx=["project_id"],
     )
     create_table(
         "reservations",
@@ -76,7 +77,7 @@ def create_leases() -> None:
         column("status", sa.String(16)),
         sa.ForeignKeyConstraint(["lease_id"], ["leases.id"], ondelete="CASCADE"),
         sa.UniqueConstraint("lease_id", "event_type", name="uniq_events0lease_type"),
-        sa.Index("events_status_time_idx", "status", "time"),
+        events_status_time_idx=["status", "time"],
     )
 
 
@@ -135,8 +136,8 @@ def create_slots() -> None:
         sa.ForeignKeyConstraint(
             ["reservation_id"], ["reservations.id"], ondelete="CASCADE"
         ),
-        sa.Index("computehost_allocations_host_end_idx", "computehost_id", "end_date"),
-        sa.Index("computehost_allocations_reservation_id_idx", "reservation_id"),
+        computehost_allocations_host_end_idx=["computehost_id", "end_date"],
+        computehost_allocations_reservation_id_idx=["reservation_id"],
     )
     create_table(
         "flavors",
@@ -166,7 +167,7 @@ def create_books() -> None:
         sa.Column("reservation_id", UUID, nullable=True),
         sa.Column("hypervisor_hostname", NAME, nullable=True),
         sa.Column("provider_uuid", UUID, nullable=True),
-        sa.Index("debts_subject_idx", "subject"),
+        debts_subject_idx=["subject"],
     )
 
 
@@ -174,11 +175,17 @@ def column(name: str, kind: Any) -> sa.Column[Any]:
     return sa.Column(name, kind, nullable=False)
 
 
-def create_table(name: str, *parts: Any) -> None:
+def create_table(name: str, *parts: Any, **indexes: Sequence[str]) -> None:
+    # MariaDB commits each statement: an earlier attempt may have ended anywhere.
     op.create_table(
         name,
         column("created_at", MOMENT),
         sa.Column("updated_at", MOMENT, nullable=True),
         *parts,
         mysql_charset="utf8mb4",
+        if_not_exists=True,
     )
+    there = {each["name"] for each in sa.inspect(op.get_bind()).get_indexes(name)}
+    for index, columns in indexes.items():
+        if index not in there:
+            op.create_index(index, name, columns)
