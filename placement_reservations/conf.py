@@ -178,8 +178,9 @@ def read(files: list[str] | None, connection: str | None = None) -> cfg.ConfigOp
     register(config)
     if connection:
         config.set_default("connection", connection, "database")
-        _look_beside(config)
     config([], project=PROJECT, prog=PROJECT, default_config_files=files)
+    if connection and not config.placement.auth_type:
+        _look_beside(config)
     return config
 
 

@@ -11,10 +11,6 @@ from typing import TypeAlias
 from placement_reservations.store.flavor import Flavor
 from placement_reservations.store.lease import Reservation
 
-# On how many hosts servers are deleted in one step, which must not take longer than a
-# claim lasts.
-HOSTS_AT_ONCE = 10
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CreateClass:
@@ -189,11 +185,7 @@ def end(reservation: Reservation, hosts: Iterable[str], project_id: str) -> list
     hosts = tuple(hosts)
     return [
         TakeAccess(reservation.id, project_id),
-        *(
-            DeleteServers(reservation.id, name, hosts[first : first + HOSTS_AT_ONCE])
-            # Servers may be found without hosts, too.
-            for first in range(0, max(1, len(hosts)), HOSTS_AT_ONCE)
-        ),
+        DeleteServers(reservation.id, name, hosts),
         DeleteFlavor(reservation.id),
         *(RemoveInventory(host, name) for host in hosts),
         DeleteClass(name),

@@ -89,7 +89,7 @@ def _run(name: str, asked: argparse.Namespace) -> int:
 
 def _advise(found: dict[str, Any]) -> str:
     if not found["free"]:
-        return f"It does not fit until {_shown(found['until'])}."
+        return f"It fits at no time up to {_shown(found['until'])}."
     return f"It would fit from {_shown(found['free'][0]['first_start'])}."
 
 

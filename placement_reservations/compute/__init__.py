@@ -1,6 +1,6 @@
 """What runs instances: hosts, servers, flavors, and the pool of reservable hosts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, Self
 
 from placement_reservations.store.flavor import Flavor
@@ -51,9 +51,16 @@ class Compute(Protocol):
         """Take access to a flavor from a project, if the flavor exists."""
 
     def list_servers_of(
-        self, flavor_id: str, resource_class: str, hosts: Sequence[str]
+        self,
+        flavor_id: str,
+        resource_class: str,
+        hosts: Sequence[str],
+        go_on: Callable[[], None],
     ) -> list[str]:
-        """Return the ids of the servers of a reservation."""
+        """Return the ids of the servers of a reservation.
+
+        :param go_on: called before each host, if each is asked for
+        """
 
     def delete_server(self, server: str) -> None:
         """Start to delete a server."""

@@ -104,9 +104,13 @@ class NovaCompute:
             self.nova.flavor_remove_tenant_access(flavor_id, project_id)
 
     def list_servers_of(
-        self, flavor_id: str, resource_class: str, hosts: Sequence[str]
+        self,
+        flavor_id: str,
+        resource_class: str,
+        hosts: Sequence[str],
+        go_on: Callable[[], None],
     ) -> list[str]:
-        """Return the ids of the servers of a reservation."""
+        """Return the ids of the servers of a reservation, which Nova finds at once."""
         return self._list_servers(flavor=flavor_id)
 
     def _list_servers(self, **filters: str) -> list[str]:

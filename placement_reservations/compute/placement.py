@@ -4,7 +4,7 @@ A server is a consumer with allocations. Flavors are rows of our own tables.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 from placement_clients import errors
@@ -77,16 +77,22 @@ class PlacementCompute:
         )
 
     def list_servers_of(
-        self, flavor_id: str, resource_class: str, hosts: Sequence[str]
+        self,
+        flavor_id: str,
+        resource_class: str,
+        hosts: Sequence[str],
+        go_on: Callable[[], None],
     ) -> list[str]:
-        """Return the ids of the servers of a reservation."""
-        return [
-            consumer
-            for host in hosts
-            for consumer in provider.list_consumers(
-                self.placement, provider.find(self.placement, host), resource_class
-            )
-        ]
+        """Return the ids of the servers of a reservation.
+
+        :param go_on: called before each host
+        """
+        found: list[str] = []
+        for host in hosts:
+            go_on()
+            child = provider.find(self.placement, host)
+            found += provider.list_consumers(self.placement, child, resource_class)
+        return found
 
     def delete_server(self, server: str) -> None:
         """Delete a server by removing all its allocations."""

@@ -127,8 +127,8 @@ def _advise(connection: sa.Connection, world: World, lease: Lease) -> str:
         until = span.last
     if until < window.end:
         return (
-            f"It does not fit until {until:%Y-%m-%d %H:%M}; what comes later was not "
-            "looked at."
+            f"It fits at no time up to {until:%Y-%m-%d %H:%M}; what comes later was "
+            "not looked at."
         )
     return "It does not fit within a year."
 

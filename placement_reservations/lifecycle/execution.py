@@ -150,7 +150,7 @@ def _perform(world: World, step: plan.Step, go_on: Callable[[], None]) -> None:
             provider.remove_class(placement, host, resource_class)
         case plan.DeleteServers(flavor_id, resource_class, hosts):
             list_left = functools.partial(
-                compute.list_servers_of, flavor_id, resource_class, hosts
+                compute.list_servers_of, flavor_id, resource_class, hosts, go_on
             )
             _delete_servers(compute, list_left, go_on)
         case plan.CreateProvider(host, uuid):

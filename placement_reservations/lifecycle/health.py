@@ -67,7 +67,8 @@ def _put_right(
     known = hosts.lock_hosts(connection)
     for host in known:
         details = seen.get(host.id)
-        if details is None:
+        # An embedded database gives the id of a removed host to the next one.
+        if details is None or details.name != host.name:
             continue
         left = details.available and _has_left(host, details, pool)
         # A host that is being removed takes no promises, however healthy it is.

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -86,6 +87,10 @@ def inspect(world: World, between: Callable[[], None] = lambda: None) -> None:
             LOG.warning("the slots on host %s cannot be checked: %s", host, exc)
             continue
         for promise in there:
+            is_wrong = found.fault(promise) or found.excess(promise)
+            # It may have changed or ended since it was read.
+            if is_wrong and not world.database.read(partial(_stands, promise=promise)):
+                continue
             seen.add(promise.lease_id)
             _repair(world, promise, found.fault(promise))
             more = found.excess(promise)
@@ -121,6 +126,24 @@ def _list_promises(connection: sa.Connection) -> list[Promise]:
         for held in allocations.list_all(connection)
         if held.reservation_id in active
     ]
+
+
+def _stands(connection: sa.Connection, promise: Promise) -> bool:
+    """Return whether a promise is what it was, and nobody is at work on its lease."""
+    host = hosts.find_by_name(connection, promise.host)
+    lease = leases.find(connection, promise.lease_id)
+    if (
+        host is None
+        or lease is None
+        or lease.status is not state.Lease.ACTIVE
+        or claims.find(connection, leases.subject(lease.id))
+    ):
+        return False
+    slots = allocations.count_by_host(connection, promise.reservation_id)
+    return slots.get(host.id) == promise.total and any(
+        each.id == promise.reservation_id and each.status is state.Reservation.ACTIVE
+        for each in lease.reservations
+    )
 
 
 def _by_host(promises: Iterable[Promise]) -> dict[str, list[Promise]]:

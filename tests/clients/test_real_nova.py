@@ -241,7 +241,7 @@ def test_a_lease_from_its_beginning_to_its_end(
     assert compute.list_servers_on("compute-1") == [server]
     assert compute.list_servers_on("compute-2") == []
     hosts = list(HOSTS)
-    assert compute.list_servers_of(flavor.id, "any", hosts) == [server]
+    assert compute.list_servers_of(flavor.id, "any", hosts, lambda: None) == [server]
 
     leasing.clock.advance(HOUR)
     leasing.run_due()
@@ -275,7 +275,7 @@ def test_every_operation_can_be_repeated(leasing: Cloud, nova: Any) -> None:
     assert members(nova) == {"freepool": []}
     assert compute.find_host("nosuch") is None
     # So servers are deleted before their flavor.
-    assert compute.list_servers_of(FLAVOR.id, "any", list(HOSTS)) == []
+    assert compute.list_servers_of(FLAVOR.id, "any", list(HOSTS), lambda: None) == []
 
 
 def test_what_nova_refuses_is_a_failure(leasing: Cloud) -> None:

@@ -132,7 +132,7 @@ def test_what_is_not_looked_at_is_not_said_to_be_free(
         assert ask(visitor) == found
         assert ask_all(visitor)["until"][5:16] == until
     # Not even in a refusal.
-    message = "It does not fit until 2030-03-05 12:00; what comes later was not looked"
+    message = "It fits at no time up to 2030-03-05 12:00; what comes later was"
     with pytest.raises(errors.Conflict, match=message):
         cloud.order(3, size=WHOLE, start=TODAY + DAY - 12 * HOUR)
 
@@ -255,7 +255,7 @@ def test_the_command_says_why_there_is_no_free_time(
     assert ask_command("--amount=2", *DAY_OF_INTEREST, properties) == 1
     shown = capsys.readouterr()
     assert "Host 2 does not meet $gpu == True." in shown.err
-    assert "It does not fit until 2030-03-06 00:00." in shown.err
+    assert "It fits at no time up to 2030-03-06 00:00." in shown.err
     assert ask_command("--amount=2", "--start", "soon") == 2
     assert "start_date 'soon' is not a time" in capsys.readouterr().err
     with pytest.raises(SystemExit) as refused:

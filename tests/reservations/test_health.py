@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from placement_reservations.capacity import Size
-from placement_reservations.lifecycle import change, health
+from placement_reservations.lifecycle import change, health, registration
 from placement_reservations.lifecycle.change import Update, WishChange
 from placement_reservations.lifecycle.turn import Loop
 from placement_reservations.store import debt as debts
@@ -236,3 +236,21 @@ def test_hosts_are_checked_though_the_clock_is_set_back(cloud: Cloud) -> None:
     cloud.wire.calls.clear()
     loop.turn()
     assert cloud.wire.calls == []
+
+
+def test_a_host_that_is_added_does_not_get_what_another_had(cloud: Cloud) -> None:
+    # SQLite gives the id of the last row to the next one.
+    cloud.make_host("tiny", vcpus=1)
+    swapped: list[str] = []
+
+    def swap(call: str) -> None:
+        path = f"/resource_providers/{cloud.hosts['compute-2']}/traits"
+        if call == f"GET {path}" and not swapped:
+            swapped.append(call)
+            registration.remove(cloud.world, "2")
+            registration.add(cloud.world, "tiny", {})
+
+    cloud.wire.after = swap
+    health.watch(cloud.world)
+    assert swapped
+    assert cloud.host("tiny").size.vcpus == 1

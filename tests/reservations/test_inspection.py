@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from placement_reservations.lifecycle import execution, health
+from placement_reservations.lifecycle import execution, health, inspection
+from placement_reservations.lifecycle.change import Update, WishChange, update
 from placement_reservations.store import claim as claims
 from placement_reservations.store import lease as leases
-from tests.reservations.cloud import TODAY, Answered, Cloud
+from tests.reservations.cloud import HOUR, TODAY, Answered, Cloud
 
 
 @pytest.fixture
@@ -133,4 +134,33 @@ def test_a_lease_that_is_being_worked_on_is_left_alone(
     assert cloud.inventories() == {}
     cloud.world.database.write(lambda connection: claims.release(connection, claim))
     health.watch(cloud.world)
+    cloud.assert_consistent()
+
+
+def test_a_lease_that_is_changed_while_hosts_are_looked_at_has_no_trouble(
+    cloud: Cloud,
+) -> None:
+    lease = cloud.order(2, start=TODAY)
+    cloud.run_due()
+    (reservation,) = cloud.lease(lease).reservations
+    wishes = [{reservation.id: WishChange({"amount": 4})}]
+
+    def use_more() -> None:
+        while wishes:
+            update(cloud.world, lease, Update(wishes=wishes.pop()))
+            for _ in range(4):
+                assert cloud.boot(lease)
+
+    inspection.inspect(cloud.world, use_more)
+    assert not cloud.lease(lease).degraded
+
+
+def test_a_lease_that_ends_while_hosts_are_looked_at_is_not_repaired(
+    cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    lease = cloud.order(2, start=TODAY)
+    cloud.run_due()
+    inspection.inspect(cloud.world, lambda: cloud.run_due(advance=3 * HOUR))
+    assert cloud.status(lease) == "TERMINATED"
+    assert "has no" not in caplog.text
     cloud.assert_consistent()

@@ -149,7 +149,9 @@ def test_servers_of_a_reservation(nova: Nova, compute: Any) -> None:
     compute.make_flavor(FLAVOR)
     nova.servers["a"] = {"host": "service-1", "flavor": FLAVOR.id}
     nova.servers["b"] = {"host": "service-1", "flavor": "other"}
-    assert compute.list_servers_of(FLAVOR.id, "CUSTOM_X", ["compute-1"]) == ["a"]
+    assert compute.list_servers_of(
+        FLAVOR.id, "CUSTOM_X", ["compute-1"], lambda: None
+    ) == ["a"]
     for _ in range(2):
         compute.delete_server("a")
         assert list(nova.servers) == ["b"]

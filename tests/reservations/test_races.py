@@ -9,9 +9,9 @@ from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from placement_foundation import errors
-from placement_reservations import plan
 from placement_reservations.capacity import Holding
 from placement_reservations.lifecycle import (
     change,
@@ -22,6 +22,7 @@ from placement_reservations.lifecycle import (
 )
 from placement_reservations.lifecycle.change import Update, WishChange
 from placement_reservations.store import allocation as allocations
+from placement_reservations.store import claim as claims
 from placement_reservations.store import flavor as flavors
 from placement_reservations.store import lease as leases
 from tests import backends, programs
@@ -249,16 +250,22 @@ def test_a_process_that_was_thought_dead_stops(cloud: Cloud) -> None:
 
 
 def test_an_end_that_takes_long_is_not_taken_for_dead(
-    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+    cloud: Cloud,
 ) -> None:
-    lease = cloud.order(16)
+    for number in range(3, 17):
+        cloud.make_host(f"compute-{number}")
+        cloud.register(f"compute-{number}")
+    lease = cloud.order(16, False)
     cloud.run_due(advance=DAY)
     servers = [cloud.boot(lease) for _ in range(16)]
-    monkeypatch.setattr(plan, "HOSTS_AT_ONCE", 1)
     seen: list[str] = []
+
+    def list_expired(connection: sa.Connection) -> list[claims.Claim]:
+        return claims.list_expired(connection, cloud.clock.now())
 
     def be_slow(call: str) -> None:
         cloud.clock.advance(datetime.timedelta(seconds=25))
+        assert not cloud.world.database.read(list_expired), call
         if call.startswith("DELETE /allocations"):
             seen.append(call)
             cloud.wire.before = lambda call: None
