@@ -250,9 +250,10 @@ def _parents_of(rows: Mapping[int, _Row]) -> dict[int, int | None]:
     """
     parents = {}
     for key, row in rows.items():
-        root = rows[row.root_id]
+        # It may be in no tree, if it names another root that names none.
+        root = rows.get(row.root_id)
         parents[key] = row.parent_id
-        if row.parent_id is not None and root.root_id == row.root_id:
+        if row.parent_id is not None and root and root.root_id == row.root_id:
             parent = rows.get(row.parent_id)
             if row is root:
                 parents[key] = None

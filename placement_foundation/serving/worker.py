@@ -725,11 +725,12 @@ def allow_connections(wanted: int) -> int:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        wanted = min(wanted, (soft - 200) // 3)
-        if wanted < FEWEST:
+        possible = (soft - 200) // 3
+        if possible < min(wanted, FEWEST):
             LOG.warning(
                 "a process may open %s files only, which is too few for connections "
                 "and the database: raise the limit (LimitNOFILE, ulimit -n)",
                 soft,
             )
+        wanted = min(wanted, possible)
     return max(FEWEST, wanted)

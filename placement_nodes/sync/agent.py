@@ -169,8 +169,8 @@ class Agent:
         """Find out whether Placement answers, if no node makes it known."""
         try:
             self._placement.get("/", version="1.0")
-        except errors.Unavailable as exc:
-            LOG.error("Placement cannot be reached: %s", exc)
+        except (errors.Unavailable, errors.Unauthorized) as exc:
+            LOG.error("Placement cannot be reached, or does not know us: %s", exc)
             return
         except errors.PlacementError as exc:
             LOG.error("Placement: %s", exc)

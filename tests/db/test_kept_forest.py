@@ -474,6 +474,29 @@ def test_a_child_with_a_root_of_its_own_is_in_the_same_tree_whatever_is_read(
     assert one.keeper.is_keeping
 
 
+@pytest.mark.damage
+def test_a_root_that_names_a_root_without_one_stops_nothing(
+    instances: Instances,
+) -> None:
+    plain = instances.start(keeps=False)
+    uuids = [plain.client.make_provider(VCPU=8) for _ in range(4)]
+    row = models.ResourceProvider
+
+    def damage(connection: sa.Connection) -> None:
+        found = connection.execute(
+            sa.select(row.uuid, row.id).where(row.uuid.in_(uuids))
+        )
+        keys = {each.uuid: each.id for each in found}
+        for uuid, root in zip(uuids[:3], [*uuids[1:3], None], strict=True):
+            named = sa.update(row).where(row.uuid == uuid)
+            root_id = keys[root] if root else None
+            connection.execute(named.values(root_provider_id=root_id))
+
+    plain.database.write(damage)
+    assert uuids[3] in free_hosts(plain)
+    assert uuids[3] in str(plain.client.get("/ledger/v1/fleet"))
+
+
 def give_back_silently(connection: sa.Connection) -> None:
     connection.execute(sa.delete(models.Allocation))
 

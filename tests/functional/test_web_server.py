@@ -1185,3 +1185,7 @@ def test_a_process_that_may_open_few_files_accepts_connections_and_says_so(
     monkeypatch.setattr(resource, "setrlimit", lambda which, limits: None)
     assert worker.allow_connections(1000) == worker.FEWEST
     assert "a process may open 64 files only" in caplog.text
+    caplog.clear()
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (128, 20_000))
+    assert worker.allow_connections(5) == worker.FEWEST
+    assert not caplog.text

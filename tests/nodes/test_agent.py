@@ -462,6 +462,8 @@ def test_it_is_known_which_service_has_answered(
     # Without nodes, Placement is asked all the same.
     assert heard(world.service.url) == ["nodes", "placement"]
     assert heard(nobody) == ["nodes"]
+    with serving(Trouble(application, lambda environ: "401 Unauthorized")) as served:
+        assert heard(served.url) == ["nodes"]
     for number in range(2):
         world.enrol(f"n{number}")
     assert heard(nobody) == ["nodes"]

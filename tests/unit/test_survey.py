@@ -167,7 +167,7 @@ def test_amounts_of_many_groups_are_not_combined_in_all_ways() -> None:
     reporter = report._Reporter(asked, report.Wanted(), survey.Deadline(600))
     # Each group may do without its class or its amount, which is two ways.
     assert reporter._bases(asked.kinds[0], 4) == []
-    assert smaller._sums([2**number for number in range(12)]) is None
+    assert smaller._sums([2**number for number in range(13)]) is None
     assert smaller._sums([5] * 40) == {5 * number for number in range(41)}
     told = reporter.report()
     assert told.complete
@@ -175,8 +175,8 @@ def test_amounts_of_many_groups_are_not_combined_in_all_ways() -> None:
 
 
 def test_amounts_that_others_may_take_in_too_many_ways_are_not_offered() -> None:
-    query = "&".join(f"resources{n}=VCPU:{2**n}" for n in range(12))
-    host = Node("host", None, {"VCPU": Inventory(2**11)}, frozenset(), frozenset())
+    query = "&".join(f"resources{n}=VCPU:{2**n}" for n in range(14))
+    host = Node("host", None, {"VCPU": Inventory(2**13)}, frozenset(), frozenset())
     request = parsed(f"{query}&group_policy=none")
     asked = survey.Survey(forest.snapshot_of([host]), request)
     told = report.report(asked, report.Wanted(), survey.Deadline(600))

@@ -26,7 +26,7 @@ Amounts: TypeAlias = Mapping[Target, int]
 # The amounts that an inventory may serve, the nearest to the requested one first.
 Hopes: TypeAlias = tuple[int, ...]
 # The most amounts beside which another one is tried, that other groups may take.
-MOST_SUMS = 1000
+MOST_SUMS = 4096
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def offers(
     if len(by_target) != 1:
         return (first,)
     [target] = by_target
-    widest = _Trade(asked, kept, {}).widest(target, amounts[target])
+    widest = _Trade(asked, kept, {}).widest(target, amounts[target], deadline)
     if widest and widest.serves > serves:
         return first, _offer(asked, {target: widest.amount}, widest.serves)
     return (first,)
@@ -160,7 +160,7 @@ class _Trade:
         :param already: how many hosts are not enough
         :param among: the only trees that matter; None means all
         """
-        hopes = self._hopes(target, larger)
+        hopes = self._hopes(target, larger, deadline)
         if among is not None:
             hopes = {tree: each for tree, each in hopes.items() if tree in among}
         amounts: set[int] = set().union(*hopes.values())
@@ -179,22 +179,31 @@ class _Trade:
                 return Smaller(amount, serves)
         return None
 
-    def widest(self, target: Target, below: int) -> Smaller | None:
+    def widest(self, target: Target, below: int, deadline: Deadline) -> Smaller | None:
         """Return the largest amount that all hosts with some room have, if smaller."""
-        hopes = self._hopes(target, larger=False)
+        hopes = self._hopes(target, larger=False, deadline=deadline)
         amount = min((each[0] for each in hopes.values()), default=below)
         if amount >= below:
             return None
         return Smaller(amount, self._count(target, amount, hopes))
 
-    def _hopes(self, target: Target, larger: bool) -> dict[Tree, Hopes]:
-        """Return the amounts that hosts may serve, if they serve with none at all."""
+    def _hopes(
+        self, target: Target, larger: bool, deadline: Deadline
+    ) -> dict[Tree, Hopes]:
+        """Return the amounts that hosts may serve, if they serve with none at all.
+
+        There are none if the time is up: of some hosts only, they would be wrong.
+        """
         relaxations = self._survey.relaxations
         suffix, name = target
         like = Constraint("inventory", suffix, name, name)
         without = sum(relaxations.about(kind, like) for kind in OF_AMOUNT)
         hope = self._survey.hope((target, larger, *self._amounts.items()), self._finder)
-        hopes = {tree: hope(tree) for tree in self._serving(self._kept & ~without)}
+        hopes = {}
+        for tree in self._serving(self._kept & ~without):
+            if deadline.has_come():
+                return {}
+            hopes[tree] = hope(tree)
         return {tree: each for tree, each in hopes.items() if each}
 
     def _finder(self, target: Target, larger: bool) -> Callable[[Tree], Hopes]:
