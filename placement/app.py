@@ -109,7 +109,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     # Before any migration: do not migrate for a service that will not start.
     enforcer = policy.make_enforcer(config)
     if config.metrics.enabled and config.metrics.address:
-        page.bind(config.metrics.address).close()
+        page.check_free(config.metrics.address)
     connected = assembly.connect(
         conf.database_settings(config),
         migration.SCHEMA,

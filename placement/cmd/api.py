@@ -39,8 +39,7 @@ def _read(files: list[str] | None, connection: str) -> cfg.ConfigOpts:
         config.set_default("enabled", True, "console")
         config.set_default("enabled", True, "metrics")
     if config.metrics.enabled and config.metrics.address:
-        # If the address is taken, fail with one line, before anything is created.
-        page.bind(config.metrics.address).close()
+        page.check_free(config.metrics.address)
     return config
 
 

@@ -67,6 +67,14 @@ def beside(
     return found
 
 
+def check_free(place: Place) -> None:
+    """Check that an address can be listened on, before anything is made or read.
+
+    :raises OSError: as ``bind`` does
+    """
+    bind(place).close()
+
+
 def bind(place: Place) -> socket.socket:
     """Return a socket bound to an address, for the code that will listen on it.
 

@@ -15,7 +15,6 @@ from typing import Protocol
 KINDS = ("counter", "histogram", "summary")
 # Stands for the id of a process in the names of files.
 ALL = "ended"
-LOCK = "ended.lock"
 
 
 class Writer(Protocol):
@@ -32,11 +31,21 @@ class Writer(Protocol):
 def unchanged(directory: Path) -> Iterator[None]:
     """Let no files be added up while they are read."""
     with contextlib.ExitStack() as stack:
-        # If there is no room for it, nothing is added up either.
-        with contextlib.suppress(OSError):
-            lock = stack.enter_context((directory / LOCK).open("a"))
+        # What cleans up after programs may have removed it, and all files with it.
+        with contextlib.suppress(FileNotFoundError):
+            lock = stack.enter_context(_opened(directory))
             fcntl.flock(lock, fcntl.LOCK_SH)
         yield
+
+
+@contextlib.contextmanager
+def _opened(directory: Path) -> Iterator[int]:
+    """Open the directory itself, to lock it: that takes neither room nor rights."""
+    opened = os.open(directory, os.O_RDONLY)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
 
 
 def add_up(
@@ -49,7 +58,7 @@ def add_up(
         has by now, and none if files are being read at this moment
     :raises OSError: there is no room; nothing is lost
     """
-    with (directory / LOCK).open("a") as lock:
+    with _opened(directory) as lock:
         try:
             # The server cannot wait: it takes care of its processes.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -80,7 +80,8 @@ def _put_right(
             LOG.warning("host %s is now %s", host.name, details)
             hosts.update(connection, host.id, details)
         if left:
-            _owe(connection, host)
+            LOG.warning("host %s is not in the pool of reservable hosts", host.name)
+            debts.add(connection, Debt(hosts.subject(host.name), None, host.name))
     heal(connection, world)
 
 
@@ -92,13 +93,6 @@ def _has_left(host: Host, details: Details, pool: set[str] | None) -> bool:
     if pool is None:
         return not host.reservable
     return (details.service_name or details.name) not in pool
-
-
-def _owe(connection: sa.Connection, host: Host) -> None:
-    LOG.warning("host %s is not in the pool of reservable hosts", host.name)
-    again = Debt(hosts.subject(host.name), None, host.name)
-    if again not in debts.list_by_subject(connection, again.subject):
-        debts.insert(connection, [again])
 
 
 def heal(connection: sa.Connection, world: World) -> None:

@@ -179,8 +179,7 @@ def _repair(world: World, promise: Promise, fault: str | None) -> None:
     reason = f"Its slots on host {promise.host} are not in Placement as promised."
 
     def owe(connection: sa.Connection) -> None:
-        if promise.debt not in debts.list_by_subject(connection, promise.debt.subject):
-            debts.insert(connection, [promise.debt])
+        debts.add(connection, promise.debt)
         leases.set_trouble(connection, promise.lease_id, reason, state.Lease.ACTIVE)
 
     world.database.write(owe)

@@ -35,6 +35,12 @@ def insert(connection: sa.Connection, debts: Iterable[Debt]) -> None:
         connection.execute(sa.insert(models.Debt), rows)
 
 
+def add(connection: sa.Connection, debt: Debt) -> None:
+    """Store a debt, unless it is there already."""
+    if debt not in list_by_subject(connection, debt.subject):
+        insert(connection, [debt])
+
+
 def list_by_subject(connection: sa.Connection, subject: str) -> list[Debt]:
     """Return the debts of a lease or a host, the newest first."""
     table = models.Debt

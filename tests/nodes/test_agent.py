@@ -604,28 +604,21 @@ def test_changes_held_up_by_an_outage_of_placement_come_later(
     assert world.run().changed == set()
 
 
-def test_a_silent_placement_is_not_asked_for_every_node(
-    world: World, application: "WSGIApplication", caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("status", ["500 Internal Server Error", "401 Unauthorized"])
+def test_a_placement_without_an_answer_is_not_asked_for_every_node(
+    world: World,
+    application: "WSGIApplication",
+    caplog: pytest.LogCaptureFixture,
+    status: str,
 ) -> None:
     uuids = {world.enrol(f"n{number}") for number in range(12)}
-    fail = Trouble(application, lambda environ: "500 Internal Server Error")
+    fail = Trouble(application, lambda environ: status)
     with serving(fail) as served:
         tally = world.run(url=served.url, parallel=2)
         assert len(served.calls) <= 3 + 1
     assert tally.failed == tally.unanswered == uuids
     assert "Placement does not answer: 12 nodes wait" in caplog.text
     assert world.run(parallel=2).synchronised == uuids
-
-
-def test_a_placement_that_does_not_know_the_agent_is_not_asked_for_every_node(
-    world: World, application: "WSGIApplication"
-) -> None:
-    uuids = {world.enrol(f"n{number}") for number in range(12)}
-    fail = Trouble(application, lambda environ: "401 Unauthorized")
-    with serving(fail) as served:
-        tally = world.run(url=served.url, parallel=2)
-        assert len(served.calls) <= 3 + 1
-    assert tally.failed == tally.unanswered == uuids
 
 
 class Crash(BaseException):

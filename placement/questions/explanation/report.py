@@ -168,7 +168,7 @@ class _Reporter:
                 passing = after
 
     def _narrow(
-        self, passing: Sequence[Kind], sets: Sequence[Set], run: "_Run"
+        self, passing: Sequence[Kind], sets: Sequence[Set], run: _Run
     ) -> Iterator[Sequence[Kind]]:
         """Yield the kinds that are left after each of some sets of constraints.
 
@@ -197,7 +197,7 @@ class _Reporter:
                 passing = [kind for kind in passing if kind not in gone]
             yield passing
 
-    def _passing(self, kept: Set, among: Iterable[Kind], run: "_Run") -> list[Kind]:
+    def _passing(self, kept: Set, among: Iterable[Kind], run: _Run) -> list[Kind]:
         if run.is_of_root:
             return self._survey.with_root(kept, among)
         return self._survey.serving(kept, among, run.suffix)

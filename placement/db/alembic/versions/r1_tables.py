@@ -5,6 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
+from placement_foundation.database import step
+
 revision = "b4ed3a175331"
 down_revision = None
 
@@ -170,11 +172,9 @@ def create_table(name: str, *items: Any) -> None:
     ]
     others = [one for one in items if not isinstance(one, sa.Column)]
     if _has_begun(name, {each.name for each in columns}):
-        indexes = sa.inspect(op.get_bind()).get_indexes(name)
-        there = {each["name"] for each in indexes}
         for one in others:
-            if isinstance(one, sa.Index) and one.name not in there:
-                op.create_index(one.name, name, [*one.expressions])
+            if isinstance(one, sa.Index):
+                step.create_index(str(one.name), name, [*one.expressions])
         return
     op.create_table(name, *columns, *others)
 

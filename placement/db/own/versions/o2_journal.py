@@ -4,6 +4,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql
 
+from placement_foundation.database import step
+
 revision = "8e41b7c2d905"
 down_revision = "5d1f0c9a7e42"
 
@@ -30,9 +32,7 @@ def upgrade() -> None:
         sa.Column("entry", LONG_BYTES, nullable=False),
         if_not_exists=True,
     )
-    indexes = sa.inspect(op.get_bind()).get_indexes("journal_entries")
-    if TIMES not in {index["name"] for index in indexes}:
-        op.create_index(TIMES, "journal_entries", ["time"])
+    step.create_index(TIMES, "journal_entries", ["time"])
     op.create_table(
         "journal_words",
         sa.Column("word", sa.BigInteger, primary_key=True, autoincrement=False),

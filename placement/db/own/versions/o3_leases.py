@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from placement_foundation.database import step
+
 revision = "c7a41e60b9d3"
 down_revision = "8e41b7c2d905"
 
@@ -15,6 +17,4 @@ def upgrade() -> None:
         # MariaDB commits each statement: an earlier attempt may have ended here.
         if_not_exists=True,
     )
-    made = sa.inspect(op.get_bind()).get_indexes("leases")
-    if not any(index["name"] == "leases_expires_at_idx" for index in made):
-        op.create_index("leases_expires_at_idx", "leases", ["expires_at"])
+    step.create_index("leases_expires_at_idx", "leases", ["expires_at"])

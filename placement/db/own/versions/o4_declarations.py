@@ -4,6 +4,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql
 
+from placement_foundation.database import step
+
 revision = "c41f7d0b92e6"
 down_revision = "c7a41e60b9d3"
 
@@ -21,6 +23,4 @@ def upgrade() -> None:
         sa.Column("document", LONG_TEXT, nullable=False),
         if_not_exists=True,
     )
-    indexes = sa.inspect(op.get_bind()).get_indexes("declarations")
-    if OWNERS not in {index["name"] for index in indexes}:
-        op.create_index(OWNERS, "declarations", ["owner"])
+    step.create_index(OWNERS, "declarations", ["owner"])

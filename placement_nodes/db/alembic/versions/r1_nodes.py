@@ -3,12 +3,10 @@
 import sqlalchemy as sa
 from alembic import op
 
-from placement_foundation.database import column
+from placement_foundation.database import column, step
 
 revision = "5c1d0e7a94b2"
 down_revision = None
-
-TRAITS = "node_traits_trait_idx"
 
 
 def upgrade() -> None:
@@ -57,6 +55,4 @@ def upgrade() -> None:
         mysql_engine="InnoDB",
         if_not_exists=True,
     )
-    indexes = sa.inspect(op.get_bind()).get_indexes("node_traits")
-    if TRAITS not in {index["name"] for index in indexes}:
-        op.create_index(TRAITS, "node_traits", ["trait"])
+    step.create_index("node_traits_trait_idx", "node_traits", ["trait"])

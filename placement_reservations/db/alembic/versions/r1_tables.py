@@ -7,6 +7,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql
 
+from placement_foundation.database import step
+
 revision = "5f0c2d81a9e4"
 down_revision = None
 
@@ -185,7 +187,5 @@ def create_table(name: str, *parts: Any, **indexes: Sequence[str]) -> None:
         mysql_charset="utf8mb4",
         if_not_exists=True,
     )
-    there = {each["name"] for each in sa.inspect(op.get_bind()).get_indexes(name)}
     for index, columns in indexes.items():
-        if index not in there:
-            op.create_index(index, name, columns)
+        step.create_index(index, name, columns)

@@ -1,0 +1,15 @@
+"""Steps of migrations that can be repeated: MySQL and MariaDB commit each statement."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+
+def create_index(name: str, table: str, columns: Sequence[Any]) -> None:
+    """Create an index, unless an earlier attempt has."""
+    # Only some of the databases have CREATE INDEX IF NOT EXISTS.
+    there = sa.inspect(op.get_bind()).get_indexes(table)
+    if name not in {each["name"] for each in there}:
+        op.create_index(name, table, columns)
