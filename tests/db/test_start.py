@@ -4,8 +4,6 @@ import gc
 import logging
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,6 @@ from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.migration import MigrationError
 from placement_foundation.database.storage import Database
-from placement_foundation.serving import background
 from placement_foundation.serving.background import Chore
 from tests import programs
 from tests.db import legacy
@@ -315,16 +312,20 @@ class TestDatabase:
         self, empty: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         migration.SCHEMA.upgrade(empty)
-        running: list[str] = []
+        order: list[str] = []
 
-        def load_long(database: Database, kept: cache.ForestCache) -> None:
-            time.sleep(0.5)
-            running.extend(each.name for each in threading.enumerate())
+        def load(database: Database, kept: cache.ForestCache) -> None:
+            order.append("the cloud is read")
 
-        monkeypatch.setattr(background, "ALONE_SECONDS", 0.1)
-        monkeypatch.setattr(cache, "warm_up", load_long)
+        # Not by their threads: those of another application may still be running.
+        def wait(application: Any, given: list[Chore]) -> Any:
+            order.append("chores wait for a fork")
+            return application
+
+        monkeypatch.setattr(cache, "warm_up", load)
+        monkeypatch.setattr(app, "Chores", wait)
         start()
-        assert "following the database" not in running
+        assert order == ["the cloud is read", "chores wait for a fork"]
 
     @pytest.mark.parametrize(
         ("option", "chores"),
