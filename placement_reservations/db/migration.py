@@ -2,4 +2,4 @@
 
 from placement_foundation.database.migration import History
 
-SCHEMA = History("placement_reservations.db:alembic", head="c7e80b15d64f")
+SCHEMA = History("placement_reservations.db:alembic", head="e2b94a7c30f1")

@@ -8,8 +8,7 @@ import sqlalchemy as sa
 from oslo_log import log
 
 from placement_foundation import errors
-from placement_foundation.observing import telemetry
-from placement_reservations import capacity, measure, requirement, state
+from placement_reservations import capacity, requirement, state
 from placement_reservations.capacity import Holding, Size
 from placement_reservations.lifecycle import execution, inspection
 from placement_reservations.lifecycle.selection import Selection
@@ -26,12 +25,13 @@ from placement_reservations.world import World
 LOG = log.getLogger(__name__)
 
 
-def watch(world: World, between: Callable[[], None] = lambda: None) -> None:
+def watch(world: World, between: Callable[[], None] = lambda: None) -> int:
     """Check all hosts, and repair the promises on them.
 
     A host that cannot be checked is assumed to be unchanged.
 
     :param between: called before each host, as all of them may take long
+    :returns: how many servers use more than was promised
     """
     known = world.database.read(hosts.list_hosts)
     pool = _look_at_pool(world)
@@ -45,9 +45,7 @@ def watch(world: World, between: Callable[[], None] = lambda: None) -> None:
             continue
         seen[host.id] = found or dataclasses.replace(host.details, available=False)
     world.database.write(lambda connection: _put_right(connection, world, seen, pool))
-    inspection.inspect(world, between)
-    degraded = world.database.read(leases.count_degraded)
-    telemetry.record(measure.LEASES_DEGRADED, degraded)
+    return inspection.inspect(world, between)
 
 
 def _look_at_pool(world: World) -> set[str] | None:

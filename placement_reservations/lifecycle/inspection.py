@@ -67,13 +67,14 @@ class Found:
         return max(0, self.usages.get(promise.resource_class, 0) - promise.total)
 
 
-def inspect(world: World, between: Callable[[], None] = lambda: None) -> None:
+def inspect(world: World, between: Callable[[], None] = lambda: None) -> int:
     """Look at the slots of all active leases in Placement, and repair them.
 
     A lease is degraded while it cannot be repaired, and while more servers use it than
     were promised: these are left alone.
 
     :param between: called before each host, as all of them may take long
+    :returns: how many servers use more than was promised
     """
     promises = world.database.read(_list_promises)
     excess: dict[str, str] = {}
@@ -102,8 +103,8 @@ def inspect(world: World, between: Callable[[], None] = lambda: None) -> None:
                 )
                 LOG.warning("lease %s: %s", promise.lease_id, reason)
                 excess[promise.lease_id] = reason
-    telemetry.record(measure.SLOTS_OVERUSED, overused)
     world.database.write(lambda connection: _record(connection, seen, excess))
+    return overused
 
 
 def _list_promises(connection: sa.Connection) -> list[Promise]:

@@ -10,9 +10,13 @@ from oslo_log import log
 from placement_foundation.observing import telemetry
 from placement_reservations import measure, state
 from placement_reservations.lifecycle import activation, health, recovery, termination
+from placement_reservations.lifecycle.watching import Shift
 from placement_reservations.store import claim as claims
 from placement_reservations.store import event as events
+from placement_reservations.store import lease as leases
+from placement_reservations.store import watch as watches
 from placement_reservations.store.lease import Event
+from placement_reservations.store.watch import Watch
 from placement_reservations.world import World
 
 LOG = log.getLogger(__name__)
@@ -26,24 +30,20 @@ class Loop:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._watched = world.clock.now() - world.rules.watch
         self._pause = datetime.timedelta(seconds=PAUSE_SECONDS)
         self._turned = world.clock.now()
 
     def turn(self) -> None:
         """Do all the work that is due now."""
-        self._turned = now = self._world.clock.now()
+        self._turned = self._world.clock.now()
         recovery.recover(self._world)
-        # A clock that was set back does not stop it.
-        if not now - self._world.rules.watch < self._watched <= now:
-            self._watched = now
-            self._watch()
+        self._watch()
         self._run_events()
 
     def _run_events(self) -> None:
         run_due(self._world)
         retry_ends(self._world)
-        telemetry.record(measure.OVERDUE_EVENTS, len(_list_due(self._world)))
+        _report(self._world)
 
     def _meanwhile(self) -> None:
         """Do what is due between two hosts, if it is time for another turn."""
@@ -54,11 +54,22 @@ class Loop:
             self._run_events()
 
     def _watch(self) -> None:
+        """Check the hosts, if it is time to, and no other process is at it."""
+        mine = Shift.begin(self._world)
+        if not mine:
+            return
+
+        def between() -> None:
+            self._meanwhile()
+            mine.go_on()
+
+        overused = None
         try:
-            health.watch(self._world, self._meanwhile)
+            overused = health.watch(self._world, between)
         except Exception:
             # Leases start and end all the same.
             LOG.exception("hosts are not checked until the next watch")
+        mine.end(overused)
 
     def run(self, seconds: float, stop: threading.Event) -> None:
         """Take turns, some seconds apart, until it is stopped."""
@@ -69,6 +80,18 @@ class Loop:
             except Exception:
                 LOG.exception("this turn failed")
             stop.wait(seconds)
+
+
+def _report(world: World) -> None:
+    """Report how things are, as every process finds them in the tables."""
+
+    def read(connection: sa.Connection) -> tuple[int, Watch | None]:
+        return leases.count_degraded(connection), watches.find(connection)
+
+    telemetry.record(measure.OVERDUE_EVENTS, len(_list_due(world)))
+    degraded, watch = world.database.read(read)
+    telemetry.record(measure.LEASES_DEGRADED, degraded)
+    telemetry.record(measure.SLOTS_OVERUSED, watch.slots_overused if watch else 0)
 
 
 def run_due(world: World) -> None:

@@ -22,6 +22,7 @@ from placement_foundation.database.storage import Database
 from placement_reservations import state
 from placement_reservations.capacity import Interval, Size
 from placement_reservations.compute.placement import PlacementCompute
+from placement_reservations.db import models
 from placement_reservations.lifecycle import (
     activation,
     creation,
@@ -305,8 +306,11 @@ class Cloud:
         return creation.create(self.world, order)
 
     def turn(self, *, advance: datetime.timedelta = datetime.timedelta()) -> None:
-        """Let the event loop take its first turn, in which it checks the hosts."""
+        """Let the event loop take a turn in which it checks the hosts."""
         self.clock.advance(advance)
+        self.world.database.write(
+            lambda connection: connection.execute(sa.delete(models.Watch))
+        )
         turn.Loop(self.world).turn()
 
     def run_due(self, *, advance: datetime.timedelta = datetime.timedelta()) -> None:

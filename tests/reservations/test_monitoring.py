@@ -6,7 +6,6 @@ import webob
 
 from placement_foundation.observing import metrics, telemetry
 from placement_reservations import app, measure
-from placement_reservations.lifecycle import health
 from tests import programs
 from tests.reading import Reading
 from tests.reservations.cloud import DAY, TODAY, Cloud
@@ -34,11 +33,11 @@ def test_events_repairs_and_degraded_leases_are_counted(cloud: Cloud) -> None:
         lease = cloud.order(3, start=TODAY + DAY)
         with cloud.wire.cut():
             cloud.turn(advance=DAY)
-            health.watch(cloud.world)
+            cloud.turn()
         waiting = Reading(get(page, "/metrics"))
         cloud.run_due(advance=DAY / 24)
         cloud.remove_slots()
-        health.watch(cloud.world)
+        cloud.turn()
         repaired = Reading(get(page, "/metrics"))
     finally:
         bound.close()

@@ -1,0 +1,74 @@
+"""Shifts of the watch: one process at a time checks all hosts, once in an interval."""
+
+import dataclasses
+import datetime
+import uuid
+from typing import Self
+
+import sqlalchemy as sa
+
+from placement_reservations.store import watch as watches
+from placement_reservations.store.watch import Watch
+from placement_reservations.world import World
+
+
+class Shift:
+    """This process checks all hosts; until it has, no other process begins to.
+
+    Others take it for dead if it has not gone on for an interval. If it goes on after
+    that, work is done twice, and nothing else happens.
+    """
+
+    def __init__(self, world: World, mine: Watch) -> None:
+        self._world = world
+        self._mine = mine
+        self._renewed = self._began = world.clock.now()
+
+    @classmethod
+    def begin(cls, world: World) -> Self | None:
+        """Begin, if it is time to, and no other process has begun."""
+        now = world.clock.now()
+        # As a rule it is not time yet, and nothing has to be written.
+        if not _is_due(world, world.database.read(watches.find), now):
+            return None
+
+        def take(connection: sa.Connection) -> Watch | None:
+            last = watches.find(connection)
+            if not _is_due(world, last, now):
+                return None
+            overused = last.slots_overused if last else 0
+            mine = Watch(str(uuid.uuid4()), now + world.rules.watch, overused)
+            return mine if watches.replace(connection, last, mine) else None
+
+        mine = world.database.write(take)
+        return cls(world, mine) if mine else None
+
+    def go_on(self) -> None:
+        """Say that this process is still at it."""
+        now, interval = self._world.clock.now(), self._world.rules.watch
+        if abs(now - self._renewed) >= interval / 4:
+            self._renewed = now
+            self._store(self._mine.until(now + interval))
+
+    def end(self, slots_overused: int | None) -> bool:
+        """Let the next one begin when the interval is over.
+
+        :param slots_overused: how many servers use more than was promised, if known
+        :returns: whether no other process had begun
+        """
+        ended = self._mine.until(self._began + self._world.rules.watch)
+        if slots_overused is not None:
+            ended = dataclasses.replace(ended, slots_overused=slots_overused)
+        return self._store(ended)
+
+    def _store(self, mine: Watch) -> bool:
+        return self._world.database.write(
+            lambda connection: watches.replace(connection, mine, mine)
+        )
+
+
+def _is_due(world: World, last: Watch | None, now: datetime.datetime) -> bool:
+    if last is None:
+        return True
+    # A clock that was set back does not stop it.
+    return not now < last.next_at <= now + world.rules.watch
