@@ -84,12 +84,14 @@ class Loop:
 
 def _report(world: World) -> None:
     """Report how things are, as every process finds them in the tables."""
+    now = world.clock.now()
 
-    def read(connection: sa.Connection) -> tuple[int, Watch | None]:
-        return leases.count_degraded(connection), watches.find(connection)
+    def read(connection: sa.Connection) -> tuple[int, int, Watch | None]:
+        due = events.list_due(connection, now)
+        return len(due), leases.count_degraded(connection), watches.find(connection)
 
-    telemetry.record(measure.OVERDUE_EVENTS, len(_list_due(world)))
-    degraded, watch = world.database.read(read)
+    overdue, degraded, watch = world.database.read(read)
+    telemetry.record(measure.OVERDUE_EVENTS, overdue)
     telemetry.record(measure.LEASES_DEGRADED, degraded)
     telemetry.record(measure.SLOTS_OVERUSED, watch.slots_overused if watch else 0)
 

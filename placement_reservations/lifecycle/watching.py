@@ -1,6 +1,5 @@
 """Shifts of the watch: one process at a time checks all hosts, once in an interval."""
 
-import dataclasses
 import datetime
 import uuid
 from typing import Self
@@ -48,7 +47,7 @@ class Shift:
         now, interval = self._world.clock.now(), self._world.rules.watch
         if abs(now - self._renewed) >= interval / 4:
             self._renewed = now
-            self._store(self._mine.until(now + interval))
+            self._store(now + interval)
 
     def end(self, slots_overused: int | None) -> bool:
         """Let the next one begin when the interval is over.
@@ -56,12 +55,14 @@ class Shift:
         :param slots_overused: how many servers use more than was promised, if known
         :returns: whether no other process had begun
         """
-        ended = self._mine.until(self._began + self._world.rules.watch)
-        if slots_overused is not None:
-            ended = dataclasses.replace(ended, slots_overused=slots_overused)
-        return self._store(ended)
+        return self._store(self._began + self._world.rules.watch, slots_overused)
 
-    def _store(self, mine: Watch) -> bool:
+    def _store(
+        self, next_at: datetime.datetime, slots_overused: int | None = None
+    ) -> bool:
+        last = self._mine.slots_overused
+        overused = last if slots_overused is None else slots_overused
+        mine = Watch(self._mine.holder, next_at, overused)
         return self._world.database.write(
             lambda connection: watches.replace(connection, mine, mine)
         )

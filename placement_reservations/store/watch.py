@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime
-from typing import Self
 
 import sqlalchemy as sa
 
@@ -22,11 +21,7 @@ class Watch:
 
     holder: str
     next_at: datetime.datetime
-    slots_overused: int = 0
-
-    def until(self, next_at: datetime.datetime) -> Self:
-        """Return the same with another time."""
-        return dataclasses.replace(self, next_at=next_at)
+    slots_overused: int
 
 
 def find(connection: sa.Connection) -> Watch | None:

@@ -19,15 +19,11 @@ from placement_reservations.lifecycle.watching import Shift
 from placement_reservations.store import watch as watches
 from placement_reservations.store.watch import Watch
 from tests import programs
-from tests.reservations.cloud import DAY, Cloud
+from tests.reservations.cloud import DAY, Cloud, Killed
 from tests.threads import at_once
 
 WATCHER = "tests.reservations.watcher"
 SECOND = datetime.timedelta(seconds=1)
-
-
-class Killed(BaseException):
-    """The process is gone."""
 
 
 def looks(cloud: Cloud) -> int:
