@@ -25,13 +25,14 @@ from placement_reservations.world import World
 LOG = log.getLogger(__name__)
 
 
-def watch(world: World, between: Callable[[], None] = lambda: None) -> int:
+def watch(world: World, between: Callable[[], None] = lambda: None) -> int | None:
     """Check all hosts, and repair the promises on them.
 
     A host that cannot be checked is assumed to be unchanged.
 
     :param between: called before each host, as all of them may take long
-    :returns: how many servers use more than was promised
+    :returns: how many servers use more than was promised; None if no host could be
+        checked at all
     """
     known = world.database.read(hosts.list_hosts)
     pool = _look_at_pool(world)
@@ -45,7 +46,8 @@ def watch(world: World, between: Callable[[], None] = lambda: None) -> int:
             continue
         seen[host.id] = found or dataclasses.replace(host.details, available=False)
     world.database.write(lambda connection: _put_right(connection, world, seen, pool))
-    return inspection.inspect(world, between)
+    overused = inspection.inspect(world, between)
+    return overused if seen or not known else None
 
 
 def _look_at_pool(world: World) -> set[str] | None:

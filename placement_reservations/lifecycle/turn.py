@@ -10,7 +10,7 @@ from oslo_log import log
 from placement_foundation.observing import telemetry
 from placement_reservations import measure, state
 from placement_reservations.lifecycle import activation, health, recovery, termination
-from placement_reservations.lifecycle.watching import Shift
+from placement_reservations.lifecycle.watching import NO_GRACE, Shift
 from placement_reservations.store import claim as claims
 from placement_reservations.store import event as events
 from placement_reservations.store import lease as leases
@@ -32,6 +32,7 @@ class Loop:
         self._world = world
         self._pause = datetime.timedelta(seconds=PAUSE_SECONDS)
         self._turned = world.clock.now()
+        self._grace = NO_GRACE
 
     def turn(self) -> None:
         """Do all the work that is due now."""
@@ -55,7 +56,7 @@ class Loop:
 
     def _watch(self) -> None:
         """Check the hosts, if it is time to, and no other process is at it."""
-        mine = Shift.begin(self._world)
+        mine = Shift.begin(self._world, self._grace)
         if not mine:
             return
 
@@ -69,6 +70,8 @@ class Loop:
         except Exception:
             # Leases start and end all the same.
             LOG.exception("hosts are not checked until the next watch")
+        # Others may reach what does not answer here, so they go first the next time.
+        self._grace = self._pause if overused is None else NO_GRACE
         mine.end(overused)
 
     def run(self, seconds: float, stop: threading.Event) -> None:

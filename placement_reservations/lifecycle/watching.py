@@ -10,6 +10,8 @@ from placement_reservations.store import watch as watches
 from placement_reservations.store.watch import Watch
 from placement_reservations.world import World
 
+NO_GRACE = datetime.timedelta()
+
 
 class Shift:
     """This process checks all hosts; until it has, no other process begins to.
@@ -24,16 +26,19 @@ class Shift:
         self._renewed = self._began = world.clock.now()
 
     @classmethod
-    def begin(cls, world: World) -> Self | None:
-        """Begin, if it is time to, and no other process has begun."""
+    def begin(cls, world: World, grace: datetime.timedelta = NO_GRACE) -> Self | None:
+        """Begin, if it is time to, and no other process has begun.
+
+        :param grace: for how long others may go first when it is time
+        """
         now = world.clock.now()
         # As a rule it is not time yet, and nothing has to be written.
-        if not _is_due(world, world.database.read(watches.find), now):
+        if not _is_due(world, world.database.read(watches.find), now, grace):
             return None
 
         def take(connection: sa.Connection) -> Watch | None:
             last = watches.find(connection)
-            if not _is_due(world, last, now):
+            if not _is_due(world, last, now, grace):
                 return None
             overused = last.slots_overused if last else 0
             mine = Watch(str(uuid.uuid4()), now + world.rules.watch, overused)
@@ -68,8 +73,13 @@ class Shift:
         )
 
 
-def _is_due(world: World, last: Watch | None, now: datetime.datetime) -> bool:
+def _is_due(
+    world: World,
+    last: Watch | None,
+    now: datetime.datetime,
+    grace: datetime.timedelta,
+) -> bool:
     if last is None:
         return True
     # A clock that was set back does not stop it.
-    return not now < last.next_at <= now + world.rules.watch
+    return not now - grace < last.next_at <= now + world.rules.watch

@@ -132,6 +132,43 @@ def test_a_check_that_failed_is_not_repeated_at_once(
     caplog.clear()
 
 
+def test_a_process_that_reaches_nothing_lets_others_check_the_hosts(
+    cloud: Cloud,
+) -> None:
+    cut_off, other = Loop(cloud.world), Loop(cloud.world)
+    with cloud.wire.cut():
+        cut_off.turn()
+    looks(cloud)
+    seen = []
+    for _ in range(8):
+        with cloud.wire.cut():
+            # It is always the first to find that it is time.
+            cut_off.turn()
+        other.turn()
+        seen.append(looks(cloud))
+        cloud.clock.advance(cloud.world.rules.watch / 2)
+    assert seen == [0, 0, 1, 0, 1, 0, 1, 0]
+
+
+def test_a_process_that_is_alone_and_reached_nothing_tries_again(cloud: Cloud) -> None:
+    loop = Loop(cloud.world)
+    with cloud.wire.cut():
+        loop.turn()
+    cloud.clock.advance(cloud.world.rules.watch)
+    looks(cloud)
+    loop.turn()
+    assert looks(cloud) == 0
+    cloud.clock.advance(10 * SECOND)
+    loop.turn()
+    assert looks(cloud) == 1
+
+
+def test_what_was_found_counts_until_hosts_can_be_checked_again(cloud: Cloud) -> None:
+    with cloud.wire.cut():
+        assert health.watch(cloud.world) is None
+    assert health.watch(cloud.world) == 0
+
+
 def test_every_process_reports_what_one_has_found(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
