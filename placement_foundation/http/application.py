@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 import functools
-import re
 import sys
 import time
 import urllib.parse
@@ -41,6 +40,7 @@ from placement_foundation.http.operation import (
     Renderer,
     Reply,
 )
+from placement_foundation.http.router import Router
 from placement_foundation.http.schema import Json, View
 from placement_foundation.http.version import Malformed, NotSupported, Version
 from placement_foundation.observing import telemetry
@@ -100,30 +100,6 @@ class Service:
     call: type[Call[Any, Any]] = Call
     newest: Version | None = None
     release: str = ""
-
-
-class Router:
-    """Finds the row of a path."""
-
-    def __init__(self, table: Table) -> None:
-        # By the number of slashes, so that few rows are tried.
-        self._rows: dict[int, list[tuple[re.Pattern[str], str]]] = {}
-        for template in table:
-            parts = re.split(r"\{(\w+)\}", template)
-            parts[::2] = map(re.escape, parts[::2])
-            parts[1::2] = [f"(?P<{name}>[^/]+)" for name in parts[1::2]]
-            rows = self._rows.setdefault(template.count("/"), [])
-            rows.append((re.compile("".join(parts)), template))
-
-    def find(self, path: str) -> tuple[str, dict[str, str]]:
-        """Return the path of the table that a path matches, and the parameters in it.
-
-        :raises NotFound: no row of the table matches the path
-        """
-        for pattern, template in self._rows.get(path.count("/"), ()):
-            if found := pattern.fullmatch(path):
-                return template, found.groupdict()
-        raise errors.NotFound("")
 
 
 class _Place(NamedTuple):

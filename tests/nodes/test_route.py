@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 from placement_foundation.errors import NotFound
-from placement_foundation.http.application import Router
 from placement_foundation.http.operation import Operation
+from placement_foundation.http.router import Router
 from placement_foundation.http.version import Version
 from placement_nodes import policy, version
 from placement_nodes.routes import ROUTES

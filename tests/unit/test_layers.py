@@ -127,7 +127,7 @@ INNER = {
         {"query_string", "json_text"},
         {"schema"},
         {"health"},
-        {"page", "spool", "stream", "thread_limit", "version"},
+        {"page", "router", "spool", "stream", "thread_limit", "version"},
         {"address", "quotation"},
     ],
     FOUNDATION / "database": [

@@ -7,8 +7,8 @@ import pytest
 from placement import errors, policy
 from placement.microversion import MAXIMUM, VERSIONS
 from placement.routes import ROUTES
-from placement_foundation.http.application import Router
 from placement_foundation.http.operation import Operation
+from placement_foundation.http.router import Router
 from placement_foundation.http.version import Version
 
 ROUTER = Router(ROUTES)
