@@ -43,5 +43,5 @@ class Router:
 def _is_exactly(
     template: str, environment: Mapping[str, str], parameters: Mapping[str, str]
 ) -> bool:
-    """Refuse a path with a line feed at its end, which Routes ignores, as another path."""
+    """Refuse a path with a line feed at its end, which Routes would accept."""
     return template.format_map(parameters) == environment["PATH_INFO"]
