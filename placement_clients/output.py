@@ -17,6 +17,8 @@ from placement_foundation.serving.terminal import visible
 
 # Wide enough to keep every line in a pipe unfolded.
 PIPE_WIDTH = 100_000
+# With these, a spreadsheet begins a formula.
+FORMULA = tuple("=+-@\t\r\n")
 # The exit status that a shell reports for Ctrl-C.
 INTERRUPTED = 130
 
@@ -94,6 +96,15 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     with console.capture() as captured:
         console.print(table)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def csv_cell(value: Json) -> Json:
+    """Return a value for a file of CSV, which no spreadsheet takes for a formula.
+
+    Names are chosen by others.
+    """
+    is_formula = isinstance(value, str) and value[:1] in FORMULA
+    return f"'{value}" if is_formula else value
 
 
 def agrees(question: str) -> bool:

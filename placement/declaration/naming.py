@@ -1,6 +1,7 @@
 """The names of aggregates and projects: what a declaration changes, and all of them."""
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,11 +34,11 @@ def foresee(connection: sa.Connection, asked: Declaration) -> list[Change]:
 def store(connection: sa.Connection, asked: Declaration) -> None:
     """Store the names that an owner gives, besides those of before unless it prunes."""
 
-    def make(document: Any) -> Any:
-        after = _after(Names(**document) if document else NO_NAMES, asked)
+    def make(before: Names | None) -> Any:
+        after = _after(before or NO_NAMES, asked)
         return None if after == NO_NAMES else dataclasses.asdict(after)
 
-    note.change(connection, Topic.NAMES, asked.terms.owner, make)
+    note.change(connection, Topic.NAMES, asked.terms.owner, make, parse=_parse)
 
 
 def list_names(connection: sa.Connection, owner: str | None = None) -> Names:
@@ -45,12 +46,18 @@ def list_names(connection: sa.Connection, owner: str | None = None) -> Names:
 
     :raises UnusableTable: there is no table for them
     """
-    found = note.load(connection, Topic.NAMES, owner).values()
-    merged: dict[str, dict[str, str]] = {"aggregates": {}, "projects": {}}
-    for document in reversed(found):
-        for kind, names in merged.items():
-            names.update(document[kind])
-    return Names(**merged)
+    listed = note.load(connection, Topic.NAMES, owner, parse=_parse).values()
+    aggregates: dict[str, str] = {}
+    projects: dict[str, str] = {}
+    for names in reversed(listed):
+        aggregates.update(names.aggregates)
+        projects.update(names.projects)
+    return Names(aggregates, projects)
+
+
+def _parse(text: str) -> Names:
+    document = json.loads(text)
+    return Names(dict(document["aggregates"]), dict(document["projects"]))
 
 
 def _after(before: Names, asked: Declaration) -> Names:

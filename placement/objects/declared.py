@@ -64,7 +64,8 @@ def _collect(
     parse = functools.cache(_parse)
     rows: Iterable[Any] = own_table.execute(connection, _table, query)
     for uuid, owner, document in rows:
-        found.setdefault(uuid, {})[owner] = parse(document)
+        what = own_table.parse(_table, f"{owner} for {uuid}", document, parse)
+        found.setdefault(uuid, {})[owner] = what
 
 
 def store(connection: sa.Connection, declared: Mapping[Key, Declared]) -> None:

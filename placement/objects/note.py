@@ -6,12 +6,14 @@ The service decides nothing by them. It keeps them for those who look at the clo
 import enum
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from placement.db import models
 from placement.objects import own_table
+
+T = TypeVar("T")
 
 _table = models.NOTES
 _row = _table.c
@@ -30,8 +32,12 @@ def are_kept(connection: sa.Connection) -> bool:
 
 
 def load(
-    connection: sa.Connection, topic: Topic, owner: str | None = None
-) -> dict[str, Any]:
+    connection: sa.Connection,
+    topic: Topic,
+    owner: str | None = None,
+    *,
+    parse: Callable[[str], T] = json.loads,
+) -> dict[str, T]:
     """Return notes about a topic, of one owner or of all, by owner and in this order.
 
     :raises UnusableTable: there is no table for them
@@ -40,11 +46,16 @@ def load(
     query = sa.select(_row.owner, _row.document).where(_row.kind == topic)
     if owner is not None:
         query = query.where(_row.owner == owner)
-    return _load(connection, query.order_by(_row.owner))
+    return _load(connection, query.order_by(_row.owner), parse)
 
 
 def change(
-    connection: sa.Connection, topic: Topic, owner: str, make: Callable[[Any], Any]
+    connection: sa.Connection,
+    topic: Topic,
+    owner: str,
+    make: Callable[[T | None], Any],
+    *,
+    parse: Callable[[str], T] = json.loads,
 ) -> None:
     """Replace the note of an owner with what is made of it; None is no note.
 
@@ -53,7 +64,7 @@ def change(
     own_table.check(connection, _table)
     is_it = (_row.kind == topic, _row.owner == owner)
     query = sa.select(_row.owner, _row.document).where(*is_it).with_for_update()
-    before = _load(connection, query).get(owner)
+    before = _load(connection, query, parse).get(owner)
     after = make(before)
     if after is None:
         own_table.execute(connection, _table, sa.delete(_table).where(*is_it))
@@ -67,6 +78,10 @@ def change(
         own_table.execute(connection, _table, update)
 
 
-def _load(connection: sa.Connection, query: sa.Select[Any]) -> dict[str, Any]:
+def _load(
+    connection: sa.Connection, query: sa.Select[Any], parse: Callable[[str], T]
+) -> dict[str, T]:
     rows: Iterable[Any] = own_table.execute(connection, _table, query)
-    return {each: json.loads(document) for each, document in rows}
+    return {
+        each: own_table.parse(_table, each, document, parse) for each, document in rows
+    }

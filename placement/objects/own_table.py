@@ -8,8 +8,8 @@ about it fails; one that cannot be used is looked at again in the next transacti
 
 import enum
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
@@ -19,6 +19,8 @@ from placement import errors
 from placement_foundation.database import direct, storage, trouble
 
 LOG = log.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Fault(enum.Enum):
@@ -57,6 +59,23 @@ def check(connection: sa.Connection, table: sa.Table) -> None:
     fault = find_fault(connection, table)
     if fault:
         raise errors.UnusableTable(f"The table {table.name} {fault.value}.")
+
+
+def parse(
+    table: sa.Table, key: str, text: str, parse_document: Callable[[str], T]
+) -> T:
+    """Return what is in the document of a row.
+
+    :param key: which row that is, for a person
+    :raises UnusableTable: the row is damaged
+    """
+    try:
+        return parse_document(text)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as exc:
+        raise errors.UnusableTable(
+            f"The table {table.name} is damaged: the document of {key} cannot be read. "
+            "placement-manage check lists what is."
+        ) from exc
 
 
 def find_fault(connection: sa.Connection, table: sa.Table) -> Fault | None:

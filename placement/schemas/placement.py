@@ -188,9 +188,9 @@ def parse(body: Json, candidates: Candidates) -> Order:
         raise errors.BadRequest("A consumer is listed twice.")
     at_least = body.get("at_least", len(consumers))
     if at_least > len(consumers):
-        raise errors.BadRequest(
-            f"at_least is {at_least}, but there are {len(consumers)} consumers."
-        )
+        count = len(consumers)
+        there = "is 1 consumer" if count == 1 else f"are {count} consumers"
+        raise errors.BadRequest(f"at_least is {at_least}, but there {there}.")
     return Order(
         _parse_wish(body, candidates),
         consumers,

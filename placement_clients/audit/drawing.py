@@ -11,7 +11,7 @@ from placement_clients.audit.life import UNKNOWN, add_up
 from placement_clients.audit.release import RELEASED, RESULT
 from placement_clients.audit.spool import Spool
 from placement_clients.client import Json
-from placement_clients.output import show_table
+from placement_clients.output import csv_cell, show_table
 
 # A person reads no more rows than this.
 MOST_ROWS = 1000
@@ -131,4 +131,5 @@ def print_csv(found: Spool, counts: Counts) -> None:
     writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for document, result in _documents(found):
-        writer.writerow(_row(document, result))
+        row = _row(document, result)
+        writer.writerow({name: csv_cell(value) for name, value in row.items()})

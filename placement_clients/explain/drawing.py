@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from placement_clients.client import Json
-from placement_clients.output import text_of
+from placement_clients.output import csv_cell, text_of
 
 # The width of a bar for all hosts, or for all of an inventory.
 BAR_WIDTH = 20
@@ -239,7 +239,7 @@ def fleet_as_csv(document: Json) -> str:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([*COLUMNS, "resource_class", *AMOUNTS, "capacity", "used"])
     for each in document["providers"]:
-        about = [each[name] for name in COLUMNS]
+        about = [csv_cell(each[name]) for name in COLUMNS]
         if not each["inventories"]:
             rows.writerow([*about, *[""] * (len(AMOUNTS) + 3)])
         for kind, inventory in each["inventories"].items():

@@ -43,7 +43,7 @@ def lines_of(entries: list[Json]) -> Iterator[str]:
     for entry in entries:
         time = entry["time"][:19].replace("T", " ")
         request = entry.get("global_request_id") or entry.get("request_id") or "-"
-        yield f"{time}  {request}  {_caller(entry)}  {'; '.join(_changes(entry))}"
+        yield f"{time} UTC  {request}  {_caller(entry)}  {'; '.join(_changes(entry))}"
 
 
 def _caller(entry: Json) -> str:

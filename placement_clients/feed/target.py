@@ -1,25 +1,36 @@
 """Where changes are delivered: standard output, or a webhook."""
 
+import contextlib
 import email.utils
 import functools
 import http.client
 import json
 import re
+import socket
 import sys
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import Protocol
+from typing import Any, Protocol
 
 from placement_clients.client import Json
 from placement_clients.feed import signature
 
 EVENT = "application/cloudevents+json"
 EVENT_TYPE = "org.openstack.placement."
-SECONDS = 30
+# The longest time for a delivery as a whole, and how much of an answer is read.
+SECONDS = 30.0
+MOST_READ = 64 * 1024
+# Statuses below 500 that another attempt may not meet.
+PASSING = (
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.TOO_EARLY,
+    HTTPStatus.TOO_MANY_REQUESTS,
+)
 # What an address may consist of; anything else is percent-encoded.
 ADDRESS = re.compile("[!-~]+")
 
@@ -66,7 +77,51 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Follow none."""
 
 
-_OPENER = urllib.request.build_opener(_NoRedirects)
+class _Listed:
+    """A connection that adds its socket to a list."""
+
+    sockets: list[socket.socket]
+    sock: socket.socket
+
+    def connect(self) -> None:
+        """Connect."""
+        super().connect()  # type: ignore[misc]
+        self.sockets.append(self.sock)
+
+
+@contextlib.contextmanager
+def _opener(seconds: float) -> Iterator[urllib.request.OpenerDirector]:
+    """Open connections that are shut down after some seconds.
+
+    A timeout of a socket is for each of its reads: a byte now and then passes it.
+    """
+    sockets: list[socket.socket] = []
+
+    def connection(base: type) -> Any:
+        return type("Connection", (_Listed, base), {"sockets": sockets})
+
+    class Plain(urllib.request.HTTPHandler):
+        def http_open(self, req: urllib.request.Request) -> Any:
+            return self.do_open(connection(http.client.HTTPConnection), req)
+
+    class Secure(urllib.request.HTTPSHandler):
+        def https_open(self, req: urllib.request.Request) -> Any:
+            return self.do_open(connection(http.client.HTTPSConnection), req)
+
+    timer = threading.Timer(seconds, _shut_down, [sockets])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield urllib.request.build_opener(_NoRedirects, Plain, Secure)
+    finally:
+        timer.cancel()
+
+
+def _shut_down(sockets: list[socket.socket]) -> None:
+    for each in sockets:
+        with contextlib.suppress(OSError):
+            # That of an SSL socket would have it decode what is read from then on.
+            socket.socket.shutdown(each, socket.SHUT_RDWR)
 
 
 class Webhook:
@@ -84,17 +139,19 @@ class Webhook:
         source: Callable[[], str],
         key: bytes | None = None,
         clock: Callable[[], float] = time.time,
+        seconds: float = SECONDS,
     ) -> None:
         _check(url)
         self._url = url
         self._source = functools.cache(source)
         self._key = key
         self._clock = clock
+        self._seconds = seconds
 
     def deliver(self, change: Json) -> None:
         """Post a change.
 
-        :raises Away: there is no answer, or it is 429 or a 5xx
+        :raises Away: there is no answer in time, or it is 408, 425, 429 or a 5xx
         :raises Refused: the answer is another one than 2xx
         """
         body = json.dumps(event_of(change, self._source())).encode()
@@ -103,8 +160,13 @@ class Webhook:
             self._url, body, self._headers(change["id"], body), method="POST"
         )
         try:
-            with _OPENER.open(request, timeout=SECONDS) as answer:
-                answer.read()
+            with (
+                _opener(self._seconds) as opener,
+                opener.open(request, timeout=self._seconds) as answer,
+                # It has been delivered, whatever becomes of the rest.
+                contextlib.suppress(OSError, http.client.HTTPException),
+            ):
+                answer.read(MOST_READ)
         except urllib.error.HTTPError as exc:
             with exc:
                 raise self._failure(exc) from exc
@@ -125,7 +187,7 @@ class Webhook:
 
     def _failure(self, answer: urllib.error.HTTPError) -> Exception:
         said = f"{self._url} answers {answer.code}"
-        if answer.code == HTTPStatus.TOO_MANY_REQUESTS or answer.code >= 500:
+        if answer.code in PASSING or answer.code >= 500:
             pause = answer.headers.get("retry-after")
             return Away(said, parse_pause(pause, self._clock()))
         return Refused(said)

@@ -644,6 +644,35 @@ def test_without_the_table_for_names_hardware_is_declared(
     assert client.get("/ledger/v1/names")["projects"] == {"9f31": "web"}
 
 
+def _execute(database: Database, statement: sa.Update | sa.Delete) -> None:
+    def work(connection: sa.Connection) -> None:
+        connection.execute(statement)
+
+    database.write(work)
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"inventories": {"VCPU": {"a": 1}}}'])
+def test_a_damaged_document_is_no_fault_of_the_service(
+    client: Client, database: Database, damage: str
+) -> None:
+    names = {"aggregates": {"rack": new_uuid()}}
+    post(client, host_with("traits", "CUSTOM_A"), **names)
+    for table, paths in (
+        (models.DECLARATIONS, ["/ledger/v1/declared"]),
+        (models.NOTES, ["/ledger/v1/names"]),
+    ):
+        clear = sa.delete(table)
+        update = sa.update(table).values(document=damage)
+        _execute(database, update)
+        body = {"trees": [{"name": "host"}], **names}
+        answers = [client.call("GET", path) for path in paths]
+        for answer in [*answers, client.call("POST", "/ledger/v1/apply", body)]:
+            assert answer.status == 503, answer
+            [error] = answer.document["errors"]
+            assert error["code"] == "placement.table_unusable"
+        _execute(database, clear)
+
+
 def test_names_given_at_the_same_time_are_all_kept(database: Database) -> None:
     def name(owner: str, number: int) -> None:
         names = Names({}, {f"{owner}-{number}": f"project {owner}-{number}"})

@@ -171,6 +171,13 @@ def test_the_report_says_who_claimed_and_when(own_desk: Desk) -> None:
     )
 
 
+def test_no_name_is_a_formula_for_a_spreadsheet(own_desk: Desk) -> None:
+    host = own_desk.host("=HYPERLINK(1)", VCPU=8)
+    own_desk.claim({host: {"VCPU": 1}}, project="@blue", user="ann")
+    [row] = csv.DictReader(io.StringIO(own_desk.audit("--format", "csv")[1]))
+    assert (row["host"], row["project_id"]) == ("'=HYPERLINK(1)", "'@blue")
+
+
 def test_the_claim_is_found_however_often_it_was_changed(
     own_desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import cloud
 from docs import picture
 from placement_clients.console_script import NO_ANSWER
-from placement_clients.explain import cli
+from placement_clients.explain import cli, drawing
 from placement_foundation.database.storage import Database
 from tests import terminal
 from tests.serving import Served, serving
@@ -118,6 +118,14 @@ def test_the_fleet_is_a_table_for_programs(desk: Desk) -> None:
     assert (rows[0]["capacity"], rows[0]["used"]) == ("64", "56")
     _, out, _ = desk.run("fleet", "--format", "json")
     assert len(json.loads(out)["providers"]) == 60
+
+
+def test_no_name_is_a_formula_for_a_spreadsheet() -> None:
+    names = dict.fromkeys(drawing.COLUMNS, "plain")
+    provider = {**names, "name": "=1+1", "inventories": {}, "usages": {}}
+    text = drawing.fleet_as_csv({"providers": [provider]})
+    [row] = csv.DictReader(io.StringIO(text))
+    assert (row["name"], row["uuid"]) == ("'=1+1", "plain")
 
 
 def test_programs_choose_what_is_in_the_document(desk: Desk) -> None:

@@ -36,7 +36,7 @@ def test_it_says_when_and_by_whom_and_what(
         assert client.call("PUT", f"/allocations/{consumer}", body).status == 204
     status, [second, first] = lines(service, capsys, consumer)
     assert status == 0
-    when = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  req-[-0-9a-f]{36}  admin \(admin\)  "
+    when = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC  req-[-0-9a-f]{36}  admin \(admin\)  "
     assert re.fullmatch(f"{when}{provider}: VCPU 0 → 4", first), first
     assert re.fullmatch(f"{when}{provider}: VCPU 4 → 6", second), second
     by_name = lines(service, capsys, provider)[1]

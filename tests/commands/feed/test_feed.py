@@ -1,6 +1,7 @@
 """The forwarder, with a service and a receiver: nothing is missed."""
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import itertools
@@ -8,6 +9,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -554,6 +556,69 @@ def test_a_target_that_does_not_answer_is_away() -> None:
     change = {"id": "1", "type": "journal.gap", "time": "", "subject": None}
     with pytest.raises(Away, match="does not answer"):
         nobody.deliver(change)
+
+
+@contextlib.contextmanager
+def answering(head: bytes, *drops: bytes, pause: float = 0.1) -> Iterator[str]:
+    """Yield the address of a receiver that answers with a head, and then with drops.
+
+    It goes on with the drops for as long as somebody reads.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            with contextlib.suppress(OSError), listening.accept()[0] as connection:
+                connection.recv(65536)
+                connection.sendall(head)
+                for drop in itertools.cycle(drops):
+                    connection.sendall(drop)
+                    time.sleep(pause)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+A_CHANGE = {"id": "1", "type": "journal.gap", "time": "", "subject": None}
+OK, HUGE = b"HTTP/1.1 200 OK\r\n", b"content-length: 1000000000000\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "drop", "pause"),
+    [
+        (OK + HUGE, b"x" * 65536, 0),
+        (OK + b"\r\n", b"x" * 65536, 0),
+        (OK + HUGE, b"x", 0.1),
+        (OK + b"x-header: ", b"x", 0.1),
+        (OK + b"transfer-encoding: chunked\r\n\r\n", b"1\r\nx\r\n", 0.1),
+    ],
+)
+def test_an_answer_without_end_is_a_delivery(
+    head: bytes, drop: bytes, pause: float
+) -> None:
+    began = time.monotonic()
+    with answering(head, drop, pause=pause) as url:
+        target.Webhook(url, lambda: "here", seconds=0.5).deliver(A_CHANGE)
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 100 OK\r\nx: "])
+def test_an_answer_that_does_not_begin_in_time_is_none(head: bytes) -> None:
+    with (
+        answering(head, b"x", pause=0.1) as url,
+        pytest.raises(Away, match="does not answer"),
+    ):
+        target.Webhook(url, lambda: "here", seconds=0.5).deliver(A_CHANGE)
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 503])
+def test_what_may_pass_is_no_refusal(receiver: Receiver, status: int) -> None:
+    receiver.answers = [(status, {})]
+    with pytest.raises(Away):
+        webhook(receiver).deliver(A_CHANGE)
+    assert receiver.answers == []
 
 
 def test_others_may_read_the_counts_but_not_the_cursor(
