@@ -4,7 +4,7 @@
 import { capacity, type Provider } from "./fleet.ts";
 import { nameOf } from "./name.ts";
 import { amount, short } from "./unit.ts";
-import type { Constraint, Unmet } from "./wire.ts";
+import type { Constraint, Near, Unmet } from "./wire.ts";
 
 interface Imagined {
   inventories?: Record<string, { total?: number; max_unit?: number }>;
@@ -54,6 +54,30 @@ function say(aggregate: string): string {
 interface Help {
   term: string;
   text: string;
+}
+
+/** Return all that a host would need to serve; null if some of it cannot be imagined, and the rest would not help. */
+export function helpOf(
+  { uuid, unmet }: Near,
+  constraints: ReadonlyMap<string, Constraint>,
+  providerOf: (uuid: string) => Provider | undefined,
+): { terms: string[]; text: string } | null {
+  const terms: string[] = [];
+  const texts: string[] = [];
+  for (const each of unmet) {
+    const provider = each.provider ?? uuid;
+    const constraint = constraints.get(each.id);
+    const help = constraint && imagine(constraint, each, providerOf(provider));
+    if (!help) return null;
+    terms.push(`${provider}:${help.term}`);
+    texts.push(help.text);
+  }
+  return terms.length ? { terms, text: texts.join(" and ") } : null;
+}
+
+/** Whether a host would serve if one of its consumers were gone. */
+export function isEnough(held: number, { needs, has }: Unmet, { unmet }: Near): boolean {
+  return unmet.length === 1 && Number(has) + held >= Number(needs);
 }
 
 /** Return what a provider would need to meet a constraint; null if it cannot be imagined. */

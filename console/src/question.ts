@@ -46,7 +46,7 @@ export function parse(text: string): Question {
 }
 
 /** The query may be part of a whole URL, or of a `curl` command. */
-function strip(text: string): string {
+export function strip(text: string): string {
   const query = text.trim().replace(/^[^?]*\?/, "");
   return query.split(/["'\s#]/)[0]!;
 }
@@ -229,40 +229,4 @@ export function termOf({ kind, suffix = "", resource_class: name, value }: Told)
     default:
       return null;
   }
-}
-
-// Flavors, as `openstack flavor show -f json` prints them and as the compute API returns them.
-
-type Flavor = Record<string, unknown>;
-
-export function fromFlavor(text: string): Question {
-  const document = JSON.parse(text) as Flavor;
-  const flavor = (document["flavor"] ?? document) as Flavor;
-  const properties = (flavor["properties"] ?? flavor["extra_specs"] ?? {}) as Record<string, string>;
-  const disk =
-    number(flavor, "disk") +
-    number(flavor, "OS-FLV-EXT-DATA:ephemeral") +
-    Math.ceil(number(flavor, "swap") / 1024);
-  const amounts = new Map<string, string>();
-  const plain: [string, number][] = [
-    ["VCPU", number(flavor, "vcpus")],
-    ["MEMORY_MB", number(flavor, "ram")],
-    ["DISK_GB", disk],
-  ];
-  plain.filter(([, amount]) => amount > 0).forEach(([name, amount]) => amounts.set(name, String(amount)));
-  const said: string[] = [];
-  for (const [key, value] of Object.entries(properties)) {
-    const [, kind, suffix, name] = /^(resources|trait)([A-Za-z0-9_-]*):(.+)$/.exec(key) ?? [];
-    if (key === "group_policy") said.push(`group_policy=${value}`);
-    else if (kind === "trait") said.push(`required${suffix}=${value === "forbidden" ? "!" : ""}${name}`);
-    else if (kind && suffix) said.push(`resources${suffix}=${name}:${value}`);
-    else if (kind) amounts.set(name!, value);
-  }
-  const own = [...amounts].filter(([, amount]) => Number(amount) > 0);
-  if (own.length) said.unshift(`resources=${own.map((each) => each.join(":")).join()}`);
-  return parse(said.join("&"));
-}
-
-function number(flavor: Flavor, name: string): number {
-  return Number(flavor[name] || 0) || 0;
 }

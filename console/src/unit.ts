@@ -41,9 +41,26 @@ export function amount(resourceClass: string, value: number): string {
   return `${count(significant(rest))}${NARROW}${scale.units[unit]}`;
 }
 
+/** Amounts by class, in one line: `2 VCPU, 4 GiB MEMORY_MB`. */
+export function sayAmounts(amounts: Iterable<readonly [string, number]>): string {
+  return [...amounts].map(([name, value]) => `${amount(name, value)} ${name}`).join(", ");
+}
+
 /** The same amount, exactly: `262 144 MEMORY_MB`. */
 export function exact(resourceClass: string, value: number): string {
   return `${count(value)} ${resourceClass}`;
+}
+
+const IN_SENTENCE = /(\d+) ([A-Z][A-Z0-9_]+)\b|(instead of |total |reserved |used |\()(\d+)(?= at most| free|[,;:)]|$)/g;
+
+/** A sentence of the service, which has exact numbers, with amounts in the units of people. */
+export function inUnits(sentence: string): string {
+  let last = "";
+  return sentence.replace(IN_SENTENCE, (whole, number?: string, name?: string, before?: string, bare?: string) => {
+    if (name) last = name;
+    if (!(last in SCALES)) return whole;
+    return name ? `${amount(name, Number(number))} ${name}` : `${before}${amount(last, Number(bare))}`;
+  });
 }
 
 function significant(value: number): number {

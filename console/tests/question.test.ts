@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromFlavor, parse, render, termOf, termsOf, without, withTerms } from "../src/question.ts";
+import { parse, render, termOf, termsOf, without, withTerms } from "../src/question.ts";
 
 const QUERY =
   "resources=VCPU:2,MEMORY_MB:512&required=HW_CPU_X86_AVX2,!CUSTOM_OLD&required=in:CUSTOM_A,CUSTOM_B" +
@@ -58,20 +58,4 @@ test("what would leave nothing to ask for is not asked", () => {
   const inventory = { kind: "inventory", suffix: "", resource_class: "VCPU", value: "VCPU" };
   assert.equal(termsOf(parse("resources=VCPU:16"), [inventory], []), null);
   assert.deepEqual(termsOf(parse("resources=VCPU:16,DISK_GB:1"), [inventory], []), ["resources=VCPU"]);
-});
-
-test("a flavor is a question", () => {
-  const flavor = {
-    vcpus: 4, ram: 8192, disk: 20, swap: 1500, "OS-FLV-EXT-DATA:ephemeral": 10,
-    properties: {
-      "resources:CUSTOM_BAREMETAL": "1", "resources:VCPU": "0", "resources1:PGPU": "2",
-      "trait:HW_CPU_X86_AVX2": "required", "trait1:CUSTOM_OLD": "forbidden",
-      "hw:cpu_policy": "shared", group_policy: "none",
-    },
-  };
-  const query =
-    "resources=MEMORY_MB:8192,DISK_GB:32,CUSTOM_BAREMETAL:1&required=HW_CPU_X86_AVX2" +
-    "&resources1=PGPU:2&required1=!CUSTOM_OLD&group_policy=none";
-  assert.equal(render(fromFlavor(JSON.stringify(flavor))), query);
-  assert.equal(render(fromFlavor(JSON.stringify({ flavor }))), query);
 });

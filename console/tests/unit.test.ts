@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { age, amount, dashed, exact, natural, percent, usedOf } from "../src/unit.ts";
+import { age, amount, dashed, exact, inUnits, natural, percent, usedOf } from "../src/unit.ts";
 
 const plain = (text: string) => text.replaceAll("\u202f", " ");
 
@@ -39,4 +39,17 @@ test("ages are in their largest unit", () => {
 
 test("names are sorted as people count", () => {
   assert.deepEqual(["host10", "host2"].sort(natural), ["host2", "host10"]);
+});
+
+test("sentences of the service have the units of people", () => {
+  const said = (text: string) => inUnits(text).replaceAll("\u202f", " ");
+  assert.equal(
+    said("has less than 999999 MEMORY_MB free on one provider (540672 free: total 1048576, reserved 16384, allocation_ratio 1, used 491520)"),
+    "has less than 977 GiB MEMORY_MB free on one provider (528 GiB free: total 1 TiB, reserved 16 GiB, allocation_ratio 1, used 480 GiB)",
+  );
+  assert.equal(
+    said("ask for 64 VCPU instead of 120 and 540672 MEMORY_MB instead of 999999: 3 hosts serve"),
+    "ask for 64 VCPU instead of 120 and 528 GiB MEMORY_MB instead of 977 GiB: 3 hosts serve",
+  );
+  assert.equal(said("the 20 others have less than 2048 DISK_GB free (1024 at most), 12 are in no aggregate"), "the 20 others have less than 2 TiB DISK_GB free (1 TiB at most), 12 are in no aggregate");
 });

@@ -47,7 +47,7 @@ def test_a_dry_run_writes_nothing_and_placing_does(
     url, client, hosts = cloud
     page = ask(visit, url, "resources=VCPU:2")
     fill(page, 3)
-    page.get_by_label("each on a host of its own").check()
+    page.get_by_label("Spread").select_option("host")
     page.get_by_label("How long").select_option("3600")
     page.get_by_role("button", name="Dry run").click()
     page.wait_for_selector("text=3 consumers would be placed")
@@ -67,6 +67,35 @@ def test_a_dry_run_writes_nothing_and_placing_does(
     # The consumer's page says until when it is kept.
     page.locator("td.mono a").first.click()
     page.wait_for_selector("dd:has-text('unless it is renewed or confirmed')")
+
+
+def test_placing_over_aggregates_is_undone(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    racks = [CONSUMER, CONSUMER.replace("6f3d", "7f3d")]
+    for host, rack in zip(hosts, racks, strict=False):
+        path = f"/resource_providers/{host}/aggregates"
+        body = {"resource_provider_generation": 1, "aggregates": [rack]}
+        assert client.call("PUT", path, body).status == 200
+    page = ask(visit, url, "resources=VCPU:2")
+    fill(page, 3)
+    page.get_by_label("Spread").select_option("aggregates")
+    page.get_by_role("button", name="Dry run").click()
+    page.wait_for_selector(".failed:has-text('The aggregates are missing')")
+    page.get_by_label("Aggregates, with commas").fill(", ".join(racks))
+    page.get_by_label("At least").fill("2")
+    page.get_by_label("Prefer").fill(f"host={hosts[0]}")
+    page.get_by_role("button", name="Dry run").click()
+    page.wait_for_selector("text=2 consumers would be placed, 1 not: there is no room")
+    page.get_by_role("button", name="Place 3 consumers").click()
+    page.wait_for_selector("text=2 consumers placed")
+    used = client.get("/usages?project_id=web")["usages"]
+    assert used == {"INSTANCE": {"VCPU": 4, "consumer_count": 2}}
+    check(page)
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_selector("text=Undone")
+    assert client.call("GET", "/usages?project_id=web").document == {"usages": {}}
 
 
 def test_another_number_can_be_typed(

@@ -3,18 +3,19 @@
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { type Failure, get, wrap } from "../api.ts";
 import { curl, explain, openstack } from "../command.ts";
-import { given, imagine, sayGiven } from "../imagine.ts";
-import { fromFlavor, isEmpty, parse, parseTerm, render, termsOf, without, withTerms, type Question } from "../question.ts";
+import { understand, type Translation } from "../flavor.ts";
+import { given, helpOf, isEnough, sayGiven } from "../imagine.ts";
+import { isEmpty, parse, parseTerm, render, strip, termsOf, without, withTerms, type Question } from "../question.ts";
 import { ROOT } from "../root.ts";
 import { address, change, recall, type Place as Here } from "../route.ts";
 import { useSource } from "../source.ts";
 import { store, useFleet } from "../store.ts";
-import { amount, count, plural, short } from "../unit.ts";
+import { amount, count, inUnits, plural, sayAmounts, short } from "../unit.ts";
 import type { Asked as Host, Candidates, Capacity, Change, Constraint, Explanation, Near, Unmet } from "../wire.ts";
-import { Export } from "./export.tsx";
 import { Copy, Failed, Id, Known, Length, Name } from "./part.tsx";
 import { Place } from "./place.tsx";
 import { Chip, QuestionForm } from "./question.tsx";
+import { Table, type Column } from "./table.tsx";
 
 /** The question, and the changes to the cloud under which it is asked. */
 interface Asked {
@@ -73,42 +74,67 @@ function Nothing() {
 
 function Paste({ text }: { text: string }) {
   const [draft, setDraft] = useState(text);
-  const [wrong, setWrong] = useState("");
+  const [{ faults, notes }, setSaid] = useState<Pick<Translation, "faults" | "notes">>(SILENT);
   // Before the page is drawn, or the field shows the question before this one for a frame.
   useLayoutEffect(() => setDraft(text), [text]);
-  const take = (given: string) => {
-    setDraft(given);
-    setWrong("");
-    if (!given.trim().startsWith("{")) {
-      change({ q: given.trim() && render(parse(given)), off: null }, "replace");
-      return;
-    }
-    try {
-      change({ q: render(fromFlavor(given)), off: null }, "replace");
-    } catch {
-      setWrong("This looks like JSON, but is not valid.");
-    }
+  const take = (typed: string) => {
+    if (typed === text && !faults.length) return;
+    const { query, ...said } = understand(typed, strip);
+    setDraft(typed);
+    setSaid(said);
+    if (said.faults.length) return;
+    const next = render(parse(query));
+    setDraft(next);
+    change({ q: next, off: null }, "replace");
+  };
+  const press = (event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }) => {
+    if (event.key !== "Enter" || event.shiftKey) return;
+    event.preventDefault();
+    take(event.currentTarget.value);
   };
   return (
-    <label class="field paste">
-      <span>Query string, or the JSON of a flavor</span>
-      <textarea
-        rows={3}
-        spellcheck={false}
-        value={draft}
-        onChange={(event) => take(event.currentTarget.value)}
-        onPaste={(event) => {
-          const { currentTarget } = event;
-          setTimeout(() => take(currentTarget.value));
-        }}
-        aria-describedby="paste-wrong"
-      />
-      <span id="paste-wrong" role="alert">
-        {wrong}
-      </span>
-    </label>
+    <form
+      class="paste"
+      onSubmit={(event) => {
+        event.preventDefault();
+        take(draft);
+      }}
+    >
+      <label class="field paste">
+        <span>Query string, or the JSON of a flavor</span>
+        <textarea
+          rows={3}
+          spellcheck={false}
+          value={draft}
+          onInput={(event) => setDraft(event.currentTarget.value)}
+          onChange={(event) => take(event.currentTarget.value)}
+          onKeyDown={press}
+          onPaste={(event) => {
+            const { currentTarget } = event;
+            setTimeout(() => take(currentTarget.value));
+          }}
+          aria-invalid={faults.length > 0}
+          aria-describedby="paste-said"
+        />
+      </label>
+      <div id="paste-said" role="alert">
+        {faults.map((fault) => (
+          <p key={fault} class="fault">
+            <Name text={fault} />
+          </p>
+        ))}
+        {notes.map((note) => (
+          <p key={note} class="dim">
+            <Name text={note} />
+          </p>
+        ))}
+      </div>
+      <button type="submit">Ask</button> <span class="dim">or press Enter</span>
+    </form>
   );
 }
+
+const SILENT = { faults: [], notes: [] };
 
 /** Names that the fields of the form complete. */
 function KnownNames() {
@@ -288,10 +314,11 @@ function Answer({ asked }: { asked: Asked }) {
       {explanation?.host?.map((host) => (
         <Judged key={host.uuid} host={host} explanation={explanation} />
       ))}
-      {explanation && explanation.serves === 0 && <Remedies asked={asked} explanation={explanation} />}
+      {explanation?.serves === 0 && explanation.constraints.length > 0 && <Funnel explanation={explanation} />}
+      {explanation?.serves === 0 && <Remedies asked={asked} explanation={explanation} />}
       {candidates && candidates.allocation_requests.length > 0 && <First candidates={candidates} asked={asked} />}
       {explanation && explanation.serves > 0 && isReal(asked) && <Place query={render(asked.now)} />}
-      {explanation && explanation.constraints.length > 0 && <Funnel explanation={explanation} />}
+      {explanation && explanation.serves > 0 && explanation.constraints.length > 0 && <Funnel explanation={explanation} />}
       <Commands question={asked.now} />
     </div>
   );
@@ -321,7 +348,7 @@ function Verdict({ asked, capacity, explanation, longer }: VerdictOf) {
         )}
       </p>
       <p>
-        <Name text={explanation.summary} />
+        <Name text={inUnits(explanation.summary)} />
       </p>
       {capacity && !capacity.complete && (
         <p class="stale" role="status">
@@ -405,7 +432,7 @@ function Remedy({ change: { drop, text, offers }, constraints, asked }: RemedyOf
         );
       })}
       <span>
-        <Name text={text} />
+        <Name text={inUnits(text)} />
       </span>
     </li>
   );
@@ -417,15 +444,23 @@ interface NearOf {
   asked: Asked;
 }
 
+/** A host that lacks little, and one button for all that it would need. */
 function NearHost({ host, constraints, asked }: NearOf) {
+  const { fleet } = useFleet();
+  const help = helpOf(host, constraints, (uuid) => fleet?.providers.get(uuid));
   return (
     <li>
       <a href={address("host", host.uuid)}>
         <Name text={host.name} />
       </a>
+      {help && (
+        <button type="button" class="small" onClick={() => change({ give: [...asked.give, ...help.terms] })}>
+          As if it {help.text}
+        </button>
+      )}
       <ul>
         {host.unmet.map((unmet) => (
-          <Lack key={unmet.id} unmet={unmet} constraint={constraints.get(unmet.id)} host={host} asked={asked} />
+          <Lack key={unmet.id} unmet={unmet} host={host} asked={asked} name={constraints.get(unmet.id)?.resource_class ?? ""} />
         ))}
       </ul>
     </li>
@@ -434,112 +469,110 @@ function NearHost({ host, constraints, asked }: NearOf) {
 
 interface LackOf {
   unmet: Unmet;
-  constraint: Constraint | undefined;
+  /** The resource class that it is about. */
+  name: string;
   host: Near;
   asked: Asked;
 }
 
-function Lack({ unmet, constraint, host, asked }: LackOf) {
+function Lack({ unmet, name, host, asked }: LackOf) {
   const { text, holders = [] } = unmet;
-  const { fleet } = useFleet();
-  const name = constraint?.resource_class ?? "";
-  const provider = unmet.provider ?? host.uuid;
-  const help = constraint && imagine(constraint, unmet, fleet?.providers.get(provider));
   return (
     <li>
-      <Name text={text} />
-      {help && (
-        <button type="button" class="small" onClick={() => change({ give: [...asked.give, `${provider}:${help.term}`] })}>
-          As if it {help.text}
-        </button>
-      )}
+      <Name text={inUnits(text)} />
       {holders.length > 0 && (
-        <ul class="holders">
-          {holders.map(({ consumer, amount: held, type, project }) => (
-            <li key={consumer}>
-              <a class="mono" href={address("consumers", consumer)}>
-                {short(consumer)}
-              </a>{" "}
-              holds {amount(name, held)}
-              <span class="dim">
-                {type ? ` · ${type}` : ""}
-                {project && (
-                  <>
-                    {" · project "}
-                    <Id id={project} kind="projects" />
-                  </>
+        <details>
+          <summary>{plural(holders.length, "consumer")} of {name}</summary>
+          <ul class="holders">
+            {holders.map(({ consumer, amount: held, type, project }) => (
+              <li key={consumer}>
+                <a class="mono" href={address("consumers", consumer)}>
+                  {short(consumer)}
+                </a>{" "}
+                holds {amount(name, held)}
+                <span class="dim">
+                  {type ? ` · ${type}` : ""}
+                  {project && (
+                    <>
+                      {" · project "}
+                      <Id id={project} kind="projects" />
+                    </>
+                  )}
+                </span>
+                {isEnough(held, unmet, host) && (
+                  <button type="button" class="small" onClick={() => change({ ignore: [...asked.ignore, consumer] })}>
+                    As if it were gone
+                  </button>
                 )}
-              </span>
-              <button type="button" class="small" onClick={() => change({ ignore: [...asked.ignore, consumer] })}>
-                As if it were gone
-              </button>
-            </li>
-          ))}
-        </ul>
+              </li>
+            ))}
+          </ul>
+        </details>
       )}
     </li>
   );
 }
 
+type Candidate = Candidates["allocation_requests"][number];
+
 function First({ candidates, asked }: { candidates: Candidates; asked: Asked }) {
   const { fleet } = useFleet();
   const name = (uuid: string) => fleet?.providers.get(uuid)?.name ?? short(uuid);
   const rows = candidates.allocation_requests.slice(0, 10);
+  const rootOf = ({ allocations }: Candidate) => {
+    const [first = ""] = Object.keys(allocations);
+    return candidates.provider_summaries[first]?.root_provider_uuid ?? first;
+  };
+  const columns: Column<Candidate>[] = [
+    {
+      id: "host",
+      title: "Host",
+      kind: "name",
+      cell: (row) => (
+        <a href={address("host", rootOf(row))}>
+          <Name text={name(rootOf(row))} />
+        </a>
+      ),
+    },
+    {
+      id: "takes",
+      title: "Takes",
+      cell: (row) =>
+        Object.entries(row.allocations).map(([uuid, { resources }]) => (
+          <div key={uuid}>
+            {uuid !== rootOf(row) && (
+              <span class="dim">
+                <Name text={name(uuid)} />:{" "}
+              </span>
+            )}
+            {sayAmounts(Object.entries(resources))}
+          </div>
+        )),
+    },
+    {
+      id: "without",
+      title: "What if",
+      cell: (row) => (
+        <button
+          type="button"
+          class="small"
+          aria-label={`As if it were not there: ${name(rootOf(row))}`}
+          onClick={() => change({ leave: [...new Set([...asked.leave, rootOf(row)])] })}
+        >
+          As if it were not there
+        </button>
+      ),
+    },
+  ];
   return (
     <section>
       <h2>First candidates</h2>
-      <div class="wide" tabIndex={0} role="region" aria-label="First candidates">
-        <table>
-          <thead>
-            <tr>
-              <th>Host</th>
-              <th>Takes</th>
-              <th>What if</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ allocations }, number) => {
-              const [first = ""] = Object.keys(allocations);
-              const root = candidates.provider_summaries[first]?.root_provider_uuid ?? first;
-              return (
-                <tr key={number}>
-                  <td class="name">
-                    <a href={address("host", root)}>
-                      <Name text={name(root)} />
-                    </a>
-                  </td>
-                  <td>
-                    {Object.entries(allocations).map(([uuid, { resources }]) => (
-                      <div key={uuid}>
-                        {uuid !== root && (
-                          <span class="dim">
-                            <Name text={name(uuid)} />:{" "}
-                          </span>
-                        )}
-                        {Object.entries(resources)
-                          .map(([each, value]) => `${amount(each, value)} ${each}`)
-                          .join(", ")}
-                      </div>
-                    ))}
-                  </td>
-                  <td>
-                    <button
-                      type="button"
-                      class="small"
-                      aria-label={`As if it were not there: ${name(root)}`}
-                      onClick={() => change({ leave: [...new Set([...asked.leave, root])] })}
-                    >
-                      As if it were not there
-                    </button>
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
-      <Export
+      <Table
+        label="First candidates"
         name="candidates"
+        columns={columns}
+        rows={rows}
+        keyOf={(_, number) => number}
         list={() => ({
           columns: ["candidate", "provider", "name", "class", "amount"],
           rows: rows.flatMap(({ allocations }, number) =>
@@ -570,11 +603,11 @@ function Judged({ host: { uuid, name, serves, constraints }, explanation }: { ho
       <ul>
         {constraints.map(({ id, met, text }) => (
           <li key={id} class={met ? "met" : "unmet"}>
-            <strong>{met ? "met" : "not met"}</strong> <Name text={texts.get(id) ?? id} />
+            <strong>{met ? "met" : "not met"}</strong> <Name text={inUnits(texts.get(id) ?? id)} />
             {text && (
               <span class="dim">
                 {" – "}
-                <Name text={text} />
+                <Name text={inUnits(text)} />
               </span>
             )}
           </li>
@@ -585,46 +618,26 @@ function Judged({ host: { uuid, name, serves, constraints }, explanation }: { ho
 }
 
 function Funnel({ explanation: { constraints, hosts } }: { explanation: Explanation }) {
+  const columns: Column<Constraint>[] = [
+    { id: "id", value: ({ id }) => id },
+    { id: "text", title: "Constraint", kind: "name", value: ({ text }) => text, cell: ({ text }) => <Name text={inUnits(text)} /> },
+    { id: "before", value: ({ before }) => before },
+    { id: "after", title: "Hosts left", kind: "number", value: ({ after }) => after },
+    { id: "part", title: "", cell: ({ before, after }) => <Length part={after} whole={hosts} faint={before} /> },
+    { id: "alone", title: "By itself", kind: "number", hint: "hosts that meet it, and nothing else that is asked", value: ({ alone }) => alone ?? null },
+    {
+      id: "gain",
+      title: "Keeps out alone",
+      kind: "number",
+      hint: "hosts that would serve if only this were not asked",
+      value: ({ gain }) => gain ?? null,
+      cell: ({ gain }) => (gain ? count(gain) : "–"),
+    },
+  ];
   return (
     <section>
       <h2>One after the other</h2>
-      <div class="wide" tabIndex={0} role="region" aria-label="Hosts left after each constraint">
-        <table class="funnel">
-          <thead>
-            <tr>
-              <th>Constraint</th>
-              <th class="number">Hosts left</th>
-              <td class="bar-column" />
-              <th class="number" title="hosts that meet it, and nothing else that is asked">
-                By itself
-              </th>
-              <th class="number" title="hosts that would serve if only this were not asked">
-                Keeps out alone
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {constraints.map(({ id, text, before, after, alone, gain }) => (
-              <tr key={id}>
-                <td class="name"><Name text={text} /></td>
-                <td class="number">{count(after)}</td>
-                <td>
-                  <Length part={after} whole={hosts} faint={before} />
-                </td>
-                <td class="number">{alone === undefined ? "–" : count(alone)}</td>
-                <td class="number">{gain ? count(gain) : "–"}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <Export
-        name="constraints"
-        list={() => ({
-          columns: ["id", "text", "before", "after", "alone", "gain"],
-          rows: constraints.map(({ id, text, before, after, alone, gain }) => [id, text, before, after, alone ?? null, gain ?? null]),
-        })}
-      />
+      <Table label="Hosts left after each constraint" name="constraints" className="funnel" columns={columns} rows={constraints} keyOf={({ id }) => id} />
     </section>
   );
 }

@@ -7,12 +7,12 @@ import { nameOf, names } from "../name.ts";
 import { address, change, type Place } from "../route.ts";
 import { useSource } from "../source.ts";
 import { refresh, useFleet, useTimes } from "../store.ts";
-import { age, count, natural, plural, short } from "../unit.ts";
-import { Export } from "./export.tsx";
+import { count, natural, plural, short } from "../unit.ts";
 import { HistoryOf } from "./history.tsx";
 import { Until, useLeases } from "./lease.tsx";
-import { Amount, Copy, Failed, Field, Id, Length, Loading, Name, Project, Select, usePage } from "./part.tsx";
+import { Age, Amount, Copy, Failed, Field, Id, Length, Loading, Name, Project, Select } from "./part.tsx";
 import { Old, useReading } from "./reading.tsx";
+import { amountColumn, Table, type Column } from "./table.tsx";
 
 const GROUPS: [string, string][] = [
   ["project", "project"],
@@ -151,59 +151,29 @@ function Groups({ consumers, by, name, chosen, now }: GroupsOf) {
     }
     return [...found].sort((a, b) => b[1].amount - a[1].amount || b[1].consumers - a[1].consumers);
   }, [consumers, by, name, now]);
-  const [most, more] = usePage(12, by);
   const largest = groups[0]?.[1].amount ?? 0;
-  return (
-    <>
-      <div class="wide" tabIndex={0} role="region" aria-label={`By ${by}`}>
-        <table>
-          <thead>
-            <tr>
-              <th>{by === "project" ? "Project" : by === "type" ? "Type" : "Age"}</th>
-              <th class="number">{name}</th>
-              <td class="bar-column" />
-              <th class="number">Consumers</th>
-              <th class="number">Hosts</th>
-            </tr>
-          </thead>
-          <tbody>
-            {groups.slice(0, most).map(([label, group]) => (
-              <tr key={label} class={label === chosen ? "chosen" : ""}>
-                <td class="name">
-                  <a href={address("consumers", "", { by, of: name, in: label })} aria-current={label === chosen}>
-                    <Label by={by} text={label} />
-                  </a>
-                </td>
-                <td class="number">
-                  <Amount name={name} value={group.amount} />
-                </td>
-                <td>
-                  <Length part={group.amount} whole={largest} />
-                </td>
-                <td class="number">{count(group.consumers)}</td>
-                <td class="number">{count(group.hosts.size)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {more(groups.length)}
-      <Export
-        name={`by-${by}`}
-        list={() => ({
-          columns: [by, "name", name, "consumers", "hosts"],
-          rows: groups.map(([label, { amount, consumers, hosts }]) => [
-            label,
-            by === "project" ? nameOf("projects", label) || null : null,
-            amount,
-            consumers,
-            hosts.size,
-          ]),
-        })}
-      />
-    </>
-  );
+  const columns: Column<Grouped>[] = [
+    {
+      id: by,
+      title: by === "project" ? "Project" : by === "type" ? "Type" : "Age",
+      kind: "name",
+      value: ([label]) => label,
+      cell: ([label]) => (
+        <a href={address("consumers", "", { by, of: name, in: label })} aria-current={label === chosen}>
+          <Label by={by} text={label} />
+        </a>
+      ),
+    },
+    { id: "name", value: ([label]) => (by === "project" ? nameOf("projects", label) || null : null) },
+    amountColumn(name, ([, { amount }]) => amount),
+    { id: "part", title: "", cell: ([, { amount }]) => <Length part={amount} whole={largest} /> },
+    { id: "consumers", title: "Consumers", kind: "number", value: ([, { consumers }]) => consumers },
+    { id: "hosts", title: "Hosts", kind: "number", value: ([, { hosts }]) => hosts.size },
+  ];
+  return <Table label={`By ${by}`} name={`by-${by}`} columns={columns} rows={groups} keyOf={([label]) => label} page={12} pageKey={by} isChosen={([label]) => label === chosen} />;
 }
+
+type Grouped = [string, { consumers: number; amount: number; hosts: Set<unknown> }];
 
 interface RowsOf {
   consumers: Consumer[];
@@ -213,66 +183,17 @@ interface RowsOf {
 }
 
 function Rows({ consumers, name, now, pageKey }: RowsOf) {
-  const [most, more] = usePage(100, pageKey);
-  return (
-    <>
-      <div class="wide" tabIndex={0} role="region" aria-label="Consumers">
-        <table>
-          <thead>
-            <tr>
-              <th>Consumer</th>
-              <th class="number">{name}</th>
-              <th>Type</th>
-              <th>Project</th>
-              <th class="number">Age</th>
-              <th>Where</th>
-            </tr>
-          </thead>
-          <tbody>
-            {consumers.slice(0, most).map((consumer) => (
-              <tr key={consumer.uuid}>
-                <td>
-                  <a class="mono" href={address("consumers", consumer.uuid)}>
-                    {consumer.uuid}
-                  </a>
-                </td>
-                <td class="number">
-                  <Amount name={name} value={has(consumer, name)} />
-                </td>
-                <td>{consumer.type || "unknown"}</td>
-                <td class="name">
-                  <Project id={consumer.project} />
-                </td>
-                <td class="number" title={consumer.created?.toISOString()}>
-                  {consumer.created ? age(consumer.created, now) : "–"}
-                </td>
-                <td class="name">
-                  <Where consumer={consumer} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {more(consumers.length)}
-      <Export
-        name="consumers"
-        list={() => ({
-          columns: ["consumer", name, "type", "project", "project_name", "user", "created", "hosts"],
-          rows: consumers.map((each) => [
-            each.uuid,
-            has(each, name),
-            each.type,
-            each.project,
-            nameOf("projects", each.project) || null,
-            each.user,
-            each.created?.toISOString() ?? null,
-            [...each.hosts].map(({ root }) => root.name).join(" "),
-          ]),
-        })}
-      />
-    </>
-  );
+  const columns: Column<Consumer>[] = [
+    { id: "consumer", title: "Consumer", kind: "mono", value: ({ uuid }) => uuid, cell: ({ uuid }) => <a href={address("consumers", uuid)}>{uuid}</a> },
+    amountColumn(name, (consumer) => has(consumer, name)),
+    { id: "type", title: "Type", value: ({ type }) => type, cell: ({ type }) => type || "unknown" },
+    { id: "project", title: "Project", kind: "name", value: ({ project }) => project, cell: ({ project }) => <Project id={project} /> },
+    { id: "project_name", value: ({ project }) => nameOf("projects", project) || null },
+    { id: "user", value: ({ user }) => user },
+    { id: "created", title: "Age", kind: "number", value: ({ created }) => created?.toISOString() ?? null, cell: ({ created }) => <Age since={created} now={now} /> },
+    { id: "hosts", title: "Where", kind: "name", value: ({ hosts }) => [...hosts].map(({ root }) => root.name).join(" "), cell: (consumer) => <Where consumer={consumer} /> },
+  ];
+  return <Table label="Consumers" name="consumers" columns={columns} rows={consumers} keyOf={({ uuid }) => uuid} page={100} pageKey={pageKey} />;
 }
 
 const FEW = 3;
@@ -317,6 +238,22 @@ function ConsumerView({ uuid }: { uuid: string }) {
   if (!rows.length) return <NoConsumer uuid={uuid} again={again} />;
   const total = new Map<string, number>();
   rows.forEach(([, { resources }]) => add(total, resources));
+  const nameOfProvider = (provider: string) => fleet?.providers.get(provider)?.name ?? null;
+  const columns: Column<(typeof rows)[number]>[] = [
+    {
+      id: "provider",
+      title: "Provider",
+      kind: "name",
+      value: ([provider]) => provider,
+      cell: ([provider]) => (
+        <a href={address("host", provider)}>
+          <Name text={nameOfProvider(provider) ?? provider} />
+        </a>
+      ),
+    },
+    { id: "name", value: ([provider]) => nameOfProvider(provider) },
+    ...[...total.keys()].map((name) => amountColumn<(typeof rows)[number]>(name, ([, { resources }]) => resources[name])),
+  ];
   return (
     <>
       {failure && <Old what="the consumer" moment={moment!} failure={failure} again={again} />}
@@ -351,58 +288,24 @@ function ConsumerView({ uuid }: { uuid: string }) {
         )}
       </dl>
       <h2>Where it is</h2>
-      <div class="wide" tabIndex={0} role="region" aria-label="Allocations">
-        <table>
-          <thead>
+      <Table
+        label="Allocations"
+        name="allocations"
+        columns={columns}
+        rows={rows}
+        keyOf={([provider]) => provider}
+        foot={
+          rows.length > 1 && (
             <tr>
-              <th>Provider</th>
-              {[...total.keys()].map((name) => (
-                <th key={name} class="number">
-                  {name}
-                </th>
+              <th>In all</th>
+              {[...total].map(([name, value]) => (
+                <td key={name} class="number">
+                  <Amount name={name} value={value} />
+                </td>
               ))}
             </tr>
-          </thead>
-          <tbody>
-            {rows.map(([provider, { resources }]) => (
-              <tr key={provider}>
-                <td class="name">
-                  <a href={address("host", provider)}>
-                    <Name text={fleet?.providers.get(provider)?.name ?? provider} />
-                  </a>
-                </td>
-                {[...total.keys()].map((name) => (
-                  <td key={name} class="number">
-                    {name in resources ? <Amount name={name} value={resources[name]!} /> : "–"}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-          {rows.length > 1 && (
-            <tfoot>
-              <tr>
-                <th>In all</th>
-                {[...total].map(([name, value]) => (
-                  <td key={name} class="number">
-                    <Amount name={name} value={value} />
-                  </td>
-                ))}
-              </tr>
-            </tfoot>
-          )}
-        </table>
-      </div>
-      <Export
-        name="allocations"
-        list={() => ({
-          columns: ["provider", "name", ...total.keys()],
-          rows: rows.map(([provider, { resources }]) => [
-            provider,
-            fleet?.providers.get(provider)?.name ?? null,
-            ...[...total.keys()].map((name) => resources[name] ?? null),
-          ]),
-        })}
+          )
+        }
       />
       <HistoryOf filters={{ consumer: uuid }} />
       <h2>On the command line</h2>

@@ -4,7 +4,6 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { get } from "../api.ts";
 import { arrange, type Block } from "../arrange.ts";
-import type { Listing } from "../export.ts";
 import { parseFind, save, saved } from "../find.ts";
 import type { Fleet, Host, Sum } from "../fleet.ts";
 import { live } from "../live.ts";
@@ -15,12 +14,12 @@ import { useSource } from "../source.ts";
 import { refresh, useFleet } from "../store.ts";
 import { count, exact, percent, plural, usedOf } from "../unit.ts";
 import type { Capacity, Part } from "../wire.ts";
-import { Export } from "./export.tsx";
 import { FirstSteps } from "./first.tsx";
 import { Legend } from "./legend.tsx";
 import { FleetMap } from "./map.tsx";
-import { Amount, Bar, Failed, Field, Known, Loading, Name, Select, usePage } from "./part.tsx";
+import { Bar, Failed, Field, Known, Loading, Name, Select } from "./part.tsx";
 import { Old, useReading, type Reading } from "./reading.tsx";
+import { amountColumn, Table, type Column } from "./table.tsx";
 
 const COLOURS: [Kind, string][] = [
   ["used", "used"],
@@ -44,7 +43,6 @@ const ORDERS: [string, string][] = [
   ["most", "most first"],
   ["least", "least first"],
 ];
-const ROWS = 200;
 
 interface Asked {
   kind: Kind;
@@ -388,7 +386,7 @@ function Picture({ fleet, asked, fits, changed, waiting }: Pictured) {
         {group === "aggregate" && <span class="dim">hosts in several aggregates appear in each of them</span>}
       </p>
       {!hosts.length && <p class="state">No host matches.</p>}
-      {hosts.length > 0 && table && <Table blocks={blocks} scale={scale} fleet={fleet} changed={changed} />}
+      {hosts.length > 0 && table && <Hosts blocks={blocks} scale={scale} fleet={fleet} changed={changed} />}
       {hosts.length > 0 && !table && <FleetMap blocks={blocks} scale={scale} named={shown} changed={changed} />}
         </>
       )}
@@ -403,94 +401,46 @@ interface TableOf {
   changed: ReadonlyMap<string, Date>;
 }
 
-function Table({ blocks, scale, fleet, changed }: TableOf) {
-  const rows = blocks.flatMap((block) => block.hosts.map((host) => [block, host] as const));
-  const [most, more] = usePage(ROWS, "fleet");
-  const names = fleet.classes.slice(0, 4).map(([name]) => name);
-  const grouped = blocks.length > 1;
+function Hosts({ blocks, scale, fleet, changed }: TableOf) {
+  const rows = blocks.flatMap((block) => block.hosts.map((host): Listed => ({ block, host })));
+  const names = fleet.classes.map(([name]) => name);
+  const columns: Column<Listed>[] = [
+    { id: "group", value: ({ block }) => block.id },
+    { id: "group_name", ...(blocks.length > 1 ? { title: "Group" } : {}), kind: "name", value: ({ block }) => block.label },
+    { id: "uuid", value: ({ host }) => host.root.uuid },
+    { id: "name", title: "Host", kind: "name", value: ({ host }) => host.root.name, cell: ({ host }) => <HostCell host={host} at={changed.get(host.root.uuid)} /> },
+    // Without more words it could be the name of a later column.
+    { id: `coloured by ${scale.title}`, title: scale.title, value: ({ host }) => scale.valueOf(host), cell: ({ host }) => scale.tell(host) },
+    ...names.flatMap((name, place): Column<Listed>[] => {
+      const sum = ({ host }: Listed) => host.sums.get(name);
+      const free = { ...amountColumn<Listed>(name, (row) => sum(row)?.free), id: `${name} free`, title: `${name} free`, isNotSaved: true };
+      return [
+        ...(place < SHOWN_CLASSES ? [free] : []),
+        { id: `${name} used`, value: (row) => sum(row)?.used ?? null },
+        { id: `${name} capacity`, value: (row) => sum(row)?.capacity ?? null },
+      ];
+    }),
+    { id: "providers", title: "Providers", kind: "number", value: ({ host }) => host.providers.length, isNotSaved: true },
+  ];
+  return <Table label="Hosts" name="hosts" columns={columns} rows={rows} keyOf={({ block, host }) => block.id + host.root.uuid} />;
+}
+
+const SHOWN_CLASSES = 4;
+
+interface Listed {
+  block: Block;
+  host: Host;
+}
+
+/** A host, and when it changed if it just has. */
+function HostCell({ host, at }: { host: Host; at: Date | undefined }) {
   return (
     <>
-      <div class="wide" tabIndex={0} role="region" aria-label="Hosts">
-        <table>
-          <thead>
-            <tr>
-              {grouped && <th>Group</th>}
-              <th>Host</th>
-              <th>{scale.title}</th>
-              {names.map((name) => (
-                <th key={name} class="number">
-                  {name} free
-                </th>
-              ))}
-              <th class="number">Providers</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.slice(0, most).map(([block, host]) => (
-              <Row key={block.id + host.root.uuid} host={host} scale={scale} names={names} block={grouped ? block : null} at={changed.get(host.root.uuid)} />
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {more(rows.length)}
-      <Export name="hosts" list={() => listed(rows, scale, fleet)} />
+      <a href={address("host", host.root.uuid)}>
+        <Name text={host.root.name} />
+      </a>
+      {at && <span class="dim"> changed at {at.toLocaleTimeString()}</span>}
     </>
-  );
-}
-
-function listed(rows: readonly (readonly [Block, Host])[], scale: Scale, fleet: Fleet): Listing {
-  const names = fleet.classes.map(([name]) => name);
-  return {
-    // Without more words it could be the name of a later column.
-    columns: ["group", "group_name", "uuid", "name", `coloured by ${scale.title}`, ...names.flatMap((name) => [`${name} used`, `${name} capacity`])],
-    rows: rows.map(([{ id, label }, host]) => [
-      id,
-      label,
-      host.root.uuid,
-      host.root.name,
-      scale.valueOf(host),
-      ...names.flatMap((name) => {
-        const sum = host.sums.get(name);
-        return [sum?.used ?? null, sum?.capacity ?? null];
-      }),
-    ]),
-  };
-}
-
-interface RowOf {
-  host: Host;
-  scale: Scale;
-  names: string[];
-  block: Block | null;
-  /** When it changed, if it just has. */
-  at: Date | undefined;
-}
-
-function Row({ host, scale, names, block, at }: RowOf) {
-  return (
-    <tr>
-      {block && (
-        <td class="name" title={block.id}>
-          <Name text={block.label} />
-        </td>
-      )}
-      <td class="name">
-        <a href={address("host", host.root.uuid)}>
-          <Name text={host.root.name} />
-        </a>
-        {at && <span class="dim"> changed at {at.toLocaleTimeString()}</span>}
-      </td>
-      <td>{scale.tell(host)}</td>
-      {names.map((name) => {
-        const sum = host.sums.get(name);
-        return (
-          <td key={name} class="number">
-            {sum ? <Amount name={name} value={sum.free} /> : "–"}
-          </td>
-        );
-      })}
-      <td class="number">{count(host.providers.length)}</td>
-    </tr>
   );
 }
 

@@ -6,15 +6,15 @@ import { add, capacity, SHARING, type Inventory, type Provider } from "../fleet.
 import { nameOf, names } from "../name.ts";
 import { ROOT } from "../root.ts";
 import { address, recalled } from "../route.ts";
-import { age, amount, count, exact, natural, percent, plural, short, usedOf } from "../unit.ts";
+import { amount, count, exact, natural, percent, plural, short, usedOf } from "../unit.ts";
 import { useSource } from "../source.ts";
 import { useFleet } from "../store.ts";
 import { readProvider } from "../wire.ts";
-import { Export } from "./export.tsx";
 import { HistoryOf } from "./history.tsx";
 import { Until, useLeases } from "./lease.tsx";
-import { Amount, Copy, Failed, Id, Loading, Name, Project, usePage } from "./part.tsx";
+import { Age, Copy, Failed, Id, Loading, Name, Project } from "./part.tsx";
 import { Old, useReading } from "./reading.tsx";
+import { amountColumn, Table, type Column } from "./table.tsx";
 
 interface Shown {
   tree: Provider[];
@@ -287,84 +287,27 @@ function listUsers(tree: readonly Provider[], first: string): User[] {
 
 function Users({ tree }: { tree: readonly Provider[] }) {
   const names = [...new Set(tree.flatMap(({ usages }) => Object.keys(usages).filter((name) => usages[name])))];
-  const [by, setBy] = useState("");
-  const first = by || names[0] || "";
-  const users = useMemo(() => listUsers(tree, first), [tree, first]);
+  const users = useMemo(() => listUsers(tree, names[0] ?? ""), [tree]);
   const leases = useLeases(() => ({}), "", tree).answer;
   const ends = new Map(leases?.found.map(({ consumer, expires_at: end }) => [consumer, end]));
-  const isLeased = users.some(({ consumer }) => ends.has(consumer));
-  const [most, more] = usePage(50, tree[0]!.uuid);
+  const end = ({ consumer }: User) => ends.get(consumer) ?? null;
+  const isLeased = users.some(end);
   const now = new Date();
+  const columns: Column<User>[] = [
+    { id: "consumer", title: "Consumer", kind: "mono", value: ({ consumer }) => consumer, cell: ({ consumer }) => <a href={address("consumers", consumer)}>{consumer}</a> },
+    { id: "type", title: "Type", value: ({ type }) => type },
+    { id: "project", title: "Project", kind: "name", value: ({ project }) => project, cell: ({ project }) => <Project id={project} /> },
+    { id: "project_name", value: ({ project }) => nameOf("projects", project) || null },
+    { id: "created", title: "Age", kind: "number", value: ({ created }) => created, cell: ({ created }) => <Age since={created} now={now} /> },
+    { id: "lease_ends", ...(isLeased ? { title: "Lease ends" } : {}), value: end, cell: (user) => <Until time={end(user)} /> },
+    ...names.map((name) => amountColumn<User>(name, ({ resources }) => resources.get(name))),
+  ];
   return (
     <section>
       <h2>Consumers</h2>
       {!users.length && <p class="dim">Nothing uses it.</p>}
-      {users.length > 0 && (
-        <div class="wide" tabIndex={0} role="region" aria-label="Consumers">
-          <table>
-            <thead>
-              <tr>
-                <th>Consumer</th>
-                <th>Type</th>
-                <th>Project</th>
-                <th class="number">Age</th>
-                {isLeased && <th>Lease ends</th>}
-                {names.map((name) => (
-                  <th key={name} class="number" aria-sort={name === first ? "descending" : "none"}>
-                    <button type="button" class="plain" onClick={() => setBy(name)}>
-                      {name}
-                      {name === first ? " ↓" : ""}
-                    </button>
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {users.slice(0, most).map(({ consumer, project, type, created, resources }) => (
-                <tr key={consumer}>
-                  <td>
-                    <a href={address("consumers", consumer)} class="mono">
-                      {consumer}
-                    </a>
-                  </td>
-                  <td>{type || "–"}</td>
-                  <td class="name">
-                    <Project id={project} />
-                  </td>
-                  <td class="number" title={created}>
-                    {created ? age(new Date(created), now) : "–"}
-                  </td>
-                  {isLeased && <td>{ends.has(consumer) ? <Until time={ends.get(consumer)!} /> : "–"}</td>}
-                  {names.map((name) => (
-                    <td key={name} class="number">
-                      {resources.has(name) ? <Amount name={name} value={resources.get(name)!} /> : "–"}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {more(users.length)}
+      {users.length > 0 && <Table label="Consumers" name="consumers" columns={columns} rows={users} keyOf={({ consumer }) => consumer} page={50} pageKey={tree[0]!.uuid} />}
       {leases && !leases.isWhole && <p class="dim">Only the leases that end first were read: others are not shown here.</p>}
-      {users.length > 0 && (
-        <Export
-          name="consumers"
-          list={() => ({
-            columns: ["consumer", "type", "project", "project_name", "created", "lease_ends", ...names],
-            rows: users.map(({ consumer, type, project, created, resources }) => [
-              consumer,
-              type,
-              project,
-              nameOf("projects", project) || null,
-              created,
-              ends.get(consumer) ?? null,
-              ...names.map((name) => resources.get(name) ?? null),
-            ]),
-          })}
-        />
-      )}
     </section>
   );
 }

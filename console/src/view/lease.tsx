@@ -12,7 +12,8 @@ export function useLeases(filters: (() => Record<string, string>) | null, questi
   return useReading(`ledger/v1/leases ${question}`, read, times);
 }
 
-export function Until({ time }: { time: string }) {
+export function Until({ time }: { time: string | null }) {
+  if (!time) return <>–</>;
   return (
     <time dateTime={time} title={time}>
       {new Date(time).toLocaleString()}

@@ -6,10 +6,10 @@ import type { Fleet } from "../fleet.ts";
 import { useMinutes } from "../live.ts";
 import { address, change, type Place } from "../route.ts";
 import { refresh, useFleet } from "../store.ts";
-import { count, plural } from "../unit.ts";
-import { Export } from "./export.tsx";
-import { Failed, Field, Length, Loading, Name, Select, usePage } from "./part.tsx";
+import { plural } from "../unit.ts";
+import { Failed, Field, Length, Loading, Name, Select } from "./part.tsx";
 import { Old, useReading } from "./reading.tsx";
+import { Table, type Column } from "./table.tsx";
 
 const KINDS: [string, string][] = [
   ["traits", "traits"],
@@ -93,9 +93,23 @@ function List({ names, fleet, kind, show, find }: ListOf) {
       .map((name) => [name, number(name)] as const)
       .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   }, [names, numbers, show, find]);
-  const [most, more] = usePage(200, kind + show + find);
   const largest = rows[0]?.[1] ?? 0;
   const what = kind === "traits" ? "trait" : "resource class";
+  const columns: Column<(typeof rows)[number]>[] = [
+    {
+      id: "name",
+      title: kind === "traits" ? "Trait" : "Resource class",
+      kind: "name",
+      value: ([name]) => name,
+      cell: ([name]) => (
+        <a href={address("fleet", "", kind === "traits" ? { by: "trait", of: name } : { by: "used", of: name })}>
+          <Name text={name} />
+        </a>
+      ),
+    },
+    { id: "providers", title: "Providers", kind: "number", value: ([, number]) => number },
+    { id: "part", title: "", cell: ([, number]) => <Length part={number} whole={largest} /> },
+  ];
   if (!rows.length) {
     return <p class="state">{show === "unused" ? `Every custom ${what} is in use.` : `No ${what} matches.`}</p>;
   }
@@ -104,33 +118,7 @@ function List({ names, fleet, kind, show, find }: ListOf) {
       <p class="caption">
         <strong>{plural(rows.length, what, kind === "traits" ? "traits" : "resource classes")}</strong>
       </p>
-      <div class="wide" tabIndex={0} role="region" aria-label="Names">
-        <table>
-          <thead>
-            <tr>
-              <th>{kind === "traits" ? "Trait" : "Resource class"}</th>
-              <th class="number">Providers</th>
-              <td class="bar-column" />
-            </tr>
-          </thead>
-          <tbody>
-            {rows.slice(0, most).map(([name, number]) => (
-              <tr key={name}>
-                <td class="name">
-                  <a href={address("fleet", "", kind === "traits" ? { by: "trait", of: name } : { by: "used", of: name })}><Name text={name} />
-                  </a>
-                </td>
-                <td class="number">{count(number)}</td>
-                <td>
-                  <Length part={number} whole={largest} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {more(rows.length)}
-      <Export name={kind} list={() => ({ columns: ["name", "providers"], rows })} />
+      <Table label="Names" name={kind} columns={columns} rows={rows} keyOf={([name]) => name} pageKey={kind + show + find} />
     </>
   );
 }

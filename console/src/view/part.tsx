@@ -8,7 +8,7 @@ import { nameOf, names, shared, split, type Named } from "../name.ts";
 import { address } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
-import { amount, count, exact, percent, short } from "../unit.ts";
+import { age, amount, count, exact, percent, short } from "../unit.ts";
 
 /** Used, reserved and free of one resource class, in one line. */
 export function Bar({ name, sum }: { name: string; sum: Sum }) {
@@ -90,6 +90,13 @@ export function Length({ part, whole, faint = 0 }: { part: number; whole: number
 
 export function Amount({ name, value }: { name: string; value: number }) {
   return <span title={exact(name, value)}>{amount(name, value)}</span>;
+}
+
+/** How long ago a time was. */
+export function Age({ since, now }: { since: Date | string | null; now: Date }) {
+  if (!since) return <>–</>;
+  const time = new Date(since);
+  return <span title={time.toISOString()}>{age(time, now)}</span>;
 }
 
 export function Loading({ what, read }: { what: string; read?: number | null }) {

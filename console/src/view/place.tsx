@@ -1,41 +1,24 @@
 // Place: put consumers on hosts that serve the question, or only say which these would be.
 
 import { useRef, useState } from "preact/hooks";
-import { type Failure, get, wrap } from "../api.ts";
-import { idOf } from "../name.ts";
+import { ask, Failure, get, wrap } from "../api.ts";
+import { bodyOf, undoOf, type Placed, type Wishes } from "../placing.ts";
 import { address } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
-import { amount, dashed, plural } from "../unit.ts";
-import { Export } from "./export.tsx";
+import { dashed, plural, sayAmounts } from "../unit.ts";
 import { Until } from "./lease.tsx";
-import { Failed, Field, Known, Name } from "./part.tsx";
+import { Failed, Field, Known, Name, Select } from "./part.tsx";
+import { Table, type Column } from "./table.tsx";
 
 const RULE = "placement:ledger:placements";
+const PATH = "ledger/v1/placements";
 const MOST = 1000;
-
-interface Placed {
-  consumer: string;
-  host: string | null;
-  name: string | null;
-  existed: boolean;
-  allocations: Record<string, { resources: Record<string, number> }>;
-  expires_at: string | null;
-}
 
 interface Answer {
   placements: Placed[];
   unplaced: string[];
   dry_run: boolean;
-}
-
-interface Wanted {
-  number: string;
-  project: string;
-  user: string;
-  type: string;
-  isSpread: boolean;
-  lease: string;
 }
 
 const LEASES: [string, string][] = [
@@ -44,132 +27,173 @@ const LEASES: [string, string][] = [
   ["3600", "for an hour"],
   ["86400", "for a day"],
 ];
+const SPREADS: [string, string][] = [
+  ["", "anywhere"],
+  ["host", "over hosts"],
+  ["aggregates", "over aggregates"],
+];
+const TOGETHER: [string, string][] = [
+  ["", "anywhere"],
+  ["host", "on one host"],
+  ["aggregates", "in one aggregate"],
+];
 
 export function Place({ query }: { query: string }) {
   const { denied, who } = useSource(session);
-  const [wanted, setWanted] = useState<Wanted>({
+  const [wishes, setWishes] = useState<Wishes>({
     number: "1",
     project: who?.project ?? "",
     user: "",
     type: "INSTANCE",
-    isSpread: false,
+    atLeast: "",
+    spread: "",
+    atMost: "1",
+    together: "",
+    aggregates: "",
+    prefer: "",
     lease: "",
   });
-  const latest = useRef(wanted);
-  latest.current = wanted;
+  const latest = useRef(wishes);
+  latest.current = wishes;
   const [consumers, setConsumers] = useState<string[]>([]);
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(false);
+  const [isUndone, setUndone] = useState(false);
   if (denied.has(RULE)) return failure ? <Failed failure={failure} /> : null;
-  const change = (changes: Partial<Wanted>) => {
-    setWanted({ ...wanted, ...changes });
+  const wish = (changes: Partial<Wishes>) => {
+    setWishes({ ...wishes, ...changes });
     setAnswer(null);
   };
-  const send = async (isDry: boolean, whom: string[]) => {
+  /** Send something; what fails is said. */
+  const busily = async (path: string, work: () => Promise<void>, isLate = () => false) => {
     setBusy(true);
     setFailure(null);
-    // What would be placed is of use only for what is wanted still; what was placed always is.
-    const isLate = () => isDry && latest.current !== wanted;
     try {
-      const body = render(query, wanted, whom, isDry);
-      const found = await get<Answer>("ledger/v1/placements", { method: "POST", body });
-      if (!isLate()) setAnswer(found);
+      await work();
     } catch (error) {
-      // They may have been placed though the answer was lost: the same ones can be sent again.
-      if (isDry) setAnswer(null);
-      if (!isLate()) setFailure(wrap(error, "ledger/v1/placements"));
+      if (!isLate()) setFailure(wrap(error, path));
     }
     setBusy(false);
   };
-  const tryIt = (event: Event) => {
+  const place = (isDry: boolean, uuids: string[]) => {
+    const body = bodyOf(query, wishes, uuids, isDry);
+    if (typeof body === "string") return setFailure(new Failure(PATH, body));
+    // What would be placed is of use only for what is wished for still; what was placed always is.
+    const isLate = () => isDry && latest.current !== wishes;
+    // A placement may have been written though its answer was lost: the same one can be sent again.
+    if (isDry) setAnswer(null);
+    setUndone(false);
+    void busily(PATH, async () => {
+      const next = await get<Answer>(PATH, { method: "POST", body });
+      if (!isLate()) setAnswer(next);
+    }, isLate);
+  };
+  const dryRun = (event: Event) => {
     event.preventDefault();
     // The same consumers are placed afterwards: sent twice, they are placed once.
-    const whom = Array.from({ length: Number(wanted.number) }, newUuid);
-    setConsumers(whom);
-    void send(true, whom);
+    const uuids = Array.from({ length: Number(wishes.number) }, newUuid);
+    setConsumers(uuids);
+    place(true, uuids);
   };
+  const undo = () =>
+    void busily("allocations", async () => {
+      await ask("allocations", { method: "POST", body: undoOf(answer!.placements, wishes) });
+      setUndone(true);
+    });
   const isPlaced = answer !== null && !answer.dry_run;
   return (
     <section>
       <details>
         <summary>Place it</summary>
-        <form class="controls" onSubmit={tryIt}>
-          <Field label="How many consumers">
-            <input
-              type="number"
-              min={1}
-              max={MOST}
-              required
-              value={wanted.number}
-              onInput={(event) => change({ number: event.currentTarget.value })}
-            />
-          </Field>
-          <Field label="Project of the consumers">
-            <input
-              required
-              list="known-projects"
-              value={wanted.project}
-              size={34}
-              onInput={(event) => change({ project: event.currentTarget.value })}
-            />
-          </Field>
-          <Known id="known-projects" kind="projects" />
-          <Field label="User">
-            <input required value={wanted.user} onInput={(event) => change({ user: event.currentTarget.value })} />
-          </Field>
-          <Field label="Type">
-            <input
-              required
-              pattern="[A-Z0-9_]+"
-              value={wanted.type}
-              onInput={(event) => change({ type: event.currentTarget.value.toUpperCase() })}
-            />
-          </Field>
-          <Field label="How long">
-            <select value={wanted.lease} onChange={(event) => change({ lease: event.currentTarget.value })}>
-              {LEASES.map(([seconds, text]) => (
-                <option key={seconds} value={seconds}>
-                  {text}
-                </option>
-              ))}
-            </select>
-          </Field>
-          <label class="check">
-            <input type="checkbox" checked={wanted.isSpread} onChange={() => change({ isSpread: !wanted.isSpread })} />
-            each on a host of its own
-          </label>
-          <button type="submit" disabled={busy}>
-            Dry run
-          </button>
-        </form>
+        <Form wishes={wishes} wish={wish} busy={busy} submit={dryRun} />
         {failure && <Failed failure={failure} />}
         {answer && <Outcome answer={answer} />}
         {answer?.dry_run && answer.placements.length > 0 && (
           <p>
-            <button type="button" class="main" disabled={busy} onClick={() => void send(false, consumers)}>
+            <button type="button" class="main" disabled={busy} onClick={() => place(false, consumers)}>
               Place {plural(consumers.length, "consumer")}
             </button>{" "}
             <span class="dim">writes allocations; the service chooses anew, so the hosts may be others</span>
           </p>
         )}
-        {isPlaced && <p class="dim">To give it back, delete the allocations of the consumer.</p>}
+        {isPlaced && !isUndone && (
+          <p>
+            <button type="button" disabled={busy} onClick={undo}>
+              Undo
+            </button>{" "}
+            <span class="dim">gives everything back, unless a consumer has changed meanwhile</span>
+          </p>
+        )}
+        {isUndone && <p role="status">Undone: the consumers have nothing any more.</p>}
       </details>
     </section>
   );
 }
 
-function render(query: string, wanted: Wanted, consumers: string[], isDry: boolean): object {
-  return {
-    query,
-    consumers,
-    project_id: idOf("projects", wanted.project),
-    user_id: wanted.user,
-    consumer_type: wanted.type,
-    dry_run: isDry,
-    ...(wanted.isSpread ? { spread: { per: "host", at_most: 1 } } : {}),
-    ...(wanted.lease ? { lease_seconds: Number(wanted.lease) } : {}),
-  };
+interface FormOf {
+  wishes: Wishes;
+  wish: (changes: Partial<Wishes>) => void;
+  busy: boolean;
+  submit: (event: Event) => void;
+}
+
+function Form({ wishes, wish, busy, submit }: FormOf) {
+  const input = (name: keyof Wishes) => ({
+    value: wishes[name],
+    onInput: (event: Event) => wish({ [name]: (event.currentTarget as HTMLInputElement).value }),
+  });
+  const choice = (name: keyof Wishes) => ({ value: wishes[name], choose: (next: string) => wish({ [name]: next }) });
+  const isByAggregate = wishes.spread === "aggregates" || wishes.together === "aggregates";
+  return (
+    <form class="controls" onSubmit={submit}>
+      <Field label="How many consumers">
+        <input type="number" min={1} max={MOST} required {...input("number")} />
+      </Field>
+      <Field label="At least">
+        <input type="number" min={1} max={wishes.number} placeholder="all" {...input("atLeast")} />
+      </Field>
+      <Field label="Project of the consumers">
+        <input required list="known-projects" size={34} {...input("project")} />
+      </Field>
+      <Known id="known-projects" kind="projects" />
+      <Field label="User">
+        <input required {...input("user")} />
+      </Field>
+      <Field label="Type">
+        <input
+          required
+          pattern="[A-Z0-9_]+"
+          value={wishes.type}
+          onInput={(event) => wish({ type: event.currentTarget.value.toUpperCase() })}
+        />
+      </Field>
+      <Select label="How long" options={LEASES} {...choice("lease")} />
+      <Select label="Spread" options={SPREADS} {...choice("spread")} />
+      {wishes.spread && (
+        <Field label="At most on each">
+          <input type="number" min={1} max={MOST} required {...input("atMost")} />
+        </Field>
+      )}
+      <Select label="Together" options={TOGETHER} {...choice("together")} />
+      {isByAggregate && (
+        <Field label="Aggregates, with commas">
+          <input list="known-aggregates" size={34} {...input("aggregates")} />
+        </Field>
+      )}
+      <Field label="Prefer">
+        <input
+          size={34}
+          placeholder="trait=NAME:2, free=VCPU:-1"
+          title="trait=NAME, aggregate=NAME, host=UUID or free=CLASS, each with :WEIGHT if it is not 1; a negative weight is a dislike"
+          {...input("prefer")}
+        />
+      </Field>
+      <button type="submit" disabled={busy}>
+        Dry run
+      </button>
+    </form>
+  );
 }
 
 /** Browsers have `crypto.randomUUID` only on pages of a secure origin. */
@@ -187,8 +211,32 @@ function Outcome({ answer: { placements, unplaced, dry_run: isDry } }: { answer:
     for (const { resources } of Object.values(allocations)) {
       for (const name in resources) sums.set(name, (sums.get(name) ?? 0) + resources[name]!);
     }
-    return [...sums].map(([name, value]) => `${amount(name, value)} ${name}`).join(", ");
+    return sayAmounts(sums);
   };
+  const columns: Column<Placed>[] = [
+    {
+      id: "consumer",
+      title: "Consumer",
+      kind: "mono",
+      value: ({ consumer }) => consumer,
+      cell: ({ consumer }) => (isDry ? consumer : <a href={address("consumers", consumer)}>{consumer}</a>),
+    },
+    { id: "host", value: ({ host }) => host },
+    {
+      id: "name",
+      title: "Host",
+      kind: "name",
+      value: ({ name }) => name,
+      cell: ({ host, name }) =>
+        host && (
+          <a href={address("host", host)}>
+            <Name text={name ?? host} />
+          </a>
+        ),
+    },
+    { id: "takes", title: "Takes", value: amounts },
+    { id: "lease_ends", ...(isDry ? {} : { title: "Lease ends" }), value: ({ expires_at: end }) => end, cell: ({ expires_at: end }) => <Until time={end} /> },
+  ];
   return (
     <>
       <p role="status">
@@ -197,41 +245,7 @@ function Outcome({ answer: { placements, unplaced, dry_run: isDry } }: { answer:
         </strong>
         {unplaced.length > 0 && `, ${unplaced.length} not: there is no room`}
       </p>
-      <div class="wide" tabIndex={0} role="region" aria-label="Placements">
-        <table>
-          <thead>
-            <tr>
-              <th>Consumer</th>
-              <th>Host</th>
-              <th>Takes</th>
-              {!isDry && <th>Lease ends</th>}
-            </tr>
-          </thead>
-          <tbody>
-            {placements.map((each) => (
-              <tr key={each.consumer}>
-                <td class="mono">{isDry ? each.consumer : <a href={address("consumers", each.consumer)}>{each.consumer}</a>}</td>
-                <td class="name">
-                  {each.host && (
-                    <a href={address("host", each.host)}>
-                      <Name text={each.name ?? each.host} />
-                    </a>
-                  )}
-                </td>
-                <td>{amounts(each)}</td>
-                {!isDry && <td>{each.expires_at ? <Until time={each.expires_at} /> : "–"}</td>}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <Export
-        name="placements"
-        list={() => ({
-          columns: ["consumer", "host", "name", "takes", "lease_ends"],
-          rows: placements.map((each) => [each.consumer, each.host, each.name, amounts(each), each.expires_at]),
-        })}
-      />
+      <Table label="Placements" name="placements" columns={columns} rows={placements} keyOf={({ consumer }) => consumer} />
     </>
   );
 }

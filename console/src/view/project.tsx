@@ -6,11 +6,10 @@ import { address, go, type Place } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
 import { useTimes } from "../store.ts";
-import { count } from "../unit.ts";
-import { Export } from "./export.tsx";
 import { HistoryOf } from "./history.tsx";
-import { Amount, Failed, Field, Known, Loading, Name } from "./part.tsx";
+import { Failed, Field, Known, Loading, Name } from "./part.tsx";
 import { Old, useReading } from "./reading.tsx";
+import { amountColumn, Table, type Column } from "./table.tsx";
 
 /** By consumer type: how many there are, and what they have of each class. */
 type Usages = Record<string, Record<string, number>>;
@@ -60,42 +59,15 @@ function Used({ project }: { project: string }) {
   const old = failure && <Old what="the usage of the project" moment={moment!} failure={failure} again={again} />;
   if (!types.length) return old ?? <p class="state">The project uses nothing.</p>;
   const names = [...new Set(types.flatMap((type) => Object.keys(usages[type]!)))].filter((name) => name !== CONSUMERS);
-  const numbers = (type: string) => [CONSUMERS, ...names].map((name) => usages[type]![name] ?? 0);
+  const columns: Column<string>[] = [
+    { id: "type", title: "Consumer type", value: (type) => type },
+    { id: "consumers", title: "Consumers", kind: "number", value: (type) => usages[type]![CONSUMERS] ?? 0 },
+    ...names.map((name) => amountColumn<string>(name, (type) => usages[type]![name] ?? 0)),
+  ];
   return (
     <>
     {old}
-    <div class="wide" tabIndex={0} role="region" aria-label="Usage by consumer type">
-      <table>
-        <thead>
-          <tr>
-            <th>Consumer type</th>
-            <th class="number">Consumers</th>
-            {names.map((name) => (
-              <th key={name} class="number">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {types.map((type) => (
-            <tr key={type}>
-              <td>{type}</td>
-              <td class="number">{count(usages[type]![CONSUMERS] ?? 0)}</td>
-              {names.map((name) => (
-                <td key={name} class="number">
-                  <Amount name={name} value={usages[type]![name] ?? 0} />
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-    <Export
-      name="usage"
-      list={() => ({ columns: ["type", "consumers", ...names], rows: types.map((type) => [type, ...numbers(type)]) })}
-    />
+    <Table label="Usage by consumer type" name="usage" columns={columns} rows={types} keyOf={(type) => type} />
     </>
   );
 }

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { idOf } from "../name.ts";
 import { copy, group, render, type Group, type Question } from "../question.ts";
+import { amount, count } from "../unit.ts";
 import { Field, Name } from "./part.tsx";
 
 interface Asking {
@@ -87,6 +88,7 @@ function GroupFields({ group, alone, edit }: GroupOf) {
               onInput={(event) => setRow(number, [resourceClass, event.currentTarget.value])}
             />
           </Field>
+          {amountOf(resourceClass, amount) && <span class="dim unit">{amountOf(resourceClass, amount)}</span>}
           {rows.length > 1 && (
             <button type="button" class="small" onClick={() => dropRow(number)} aria-label={`Remove ${resourceClass}`}>
               ×
@@ -133,6 +135,12 @@ function GroupFields({ group, alone, edit }: GroupOf) {
       </Field>
     </fieldset>
   );
+}
+
+/** What an amount is in the units of people; empty if these are the same. */
+function amountOf(resourceClass: string, text: string): string {
+  const said = amount(resourceClass, Number(text));
+  return said === count(Number(text)) ? "" : `= ${said}`;
 }
 
 interface TermsOf {
