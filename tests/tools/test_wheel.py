@@ -54,7 +54,6 @@ def test_all_packages_say_that_they_are_typed(wheel: Path) -> None:
     assert packages == {
         "placement",
         "placement_clients",
-        "placement_consumers",
         "placement_foundation",
         "placement_nodes",
         "placement_reservations",

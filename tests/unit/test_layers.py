@@ -68,8 +68,6 @@ LAYERS = {
         {"clock", "errors", "version", "free_pool", "nova_filter", "measure"},
     ],
     FOUNDATION: [
-        # The former names of modules that operators' files import.
-        {"worker", "metrics", "garbage"},
         {"serving"},
         {"http"},
         {"database"},

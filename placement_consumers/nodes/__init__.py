@@ -1,1 +1,0 @@
-"""The former name of ``placement_nodes``."""
