@@ -98,7 +98,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="placement:allocations:list",
             reply=always(allocation_wire.render_consumer),
             dated=(1, 15),
-            one_query=True,
         ),
         "PUT": Operation(
             handler=always(allocation.replace_of_consumer),
@@ -129,7 +128,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="placement:resource_providers:allocations:list",
             reply=always(allocation_wire.render_provider),
             dated=(1, 15),
-            one_query=True,
         ),
     },
     "/ledger/v1": {
@@ -381,7 +379,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             query=provider_wire.LIST,
             reply=always(provider_wire.render_providers),
             dated=(1, 15),
-            one_query=provider.names_one,
         ),
         "POST": Operation(
             handler=always(provider.create_provider),
@@ -398,7 +395,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="placement:resource_providers:show",
             reply=always(provider_wire.render_provider),
             dated=(1, 15),
-            one_query=True,
         ),
         "DELETE": Operation(
             handler=always(provider.delete_provider),
@@ -429,7 +425,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="placement:resource_providers:inventories:list",
             reply=always(inventory_wire.render_inventories),
             dated=(1, 15),
-            one_query=True,
         ),
         "POST": Operation(
             handler=always(inventory.create_inventory),
@@ -468,7 +463,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             subject_parameters=("uuid",),
             reply=always(inventory_wire.render_inventory),
             dated=(1, 15),
-            one_query=True,
         ),
         "PUT": Operation(
             handler=always(inventory.update_inventory),
@@ -497,7 +491,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             reply=aggregate_wire.RENDER_AGGREGATES,
             dated=(1, 15),
             media_type_first=True,
-            one_query=True,
         ),
         "PUT": Operation(
             handler=since(1, 1, aggregate.replace_aggregates),
@@ -516,7 +509,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="placement:resource_providers:traits:list",
             reply=always(trait_wire.render_provider_traits),
             dated=(1, 15),
-            one_query=True,
         ),
         "PUT": Operation(
             handler=since(1, 6, trait.replace_provider_traits),
@@ -542,7 +534,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="placement:resource_providers:usages",
             reply=always(usage_wire.render_provider_usages),
             dated=(1, 15),
-            one_query=True,
         ),
     },
     "/traits": {

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.model import entry
 from placement.objects.journal import keeping, recording
-from placement_foundation.database import direct, engine
+from placement_foundation.database import engine, storage
 
 # Tables, and the beginnings of the types of entries that say that their rows changed.
 # Projects, users, consumer types and aggregates are in no entries but those of what
@@ -46,10 +46,6 @@ EXCUSED = {
         "another service has deleted the consumers: its writes are a gap"
     ),
 }
-
-# SQLAlchemy tells nobody of what the driver executes itself.
-_execute = direct.execute
-_text_of = functools.cache(str)
 
 ROOT = Path(__file__).parents[1]
 _TABLE = r"[\"`]?(\w+)[\"`]?"
@@ -81,19 +77,10 @@ class Witness:
         self, connection: sa.Connection, cursor: Any, statement: str, *unused: Any
     ) -> None:
         """Note what a statement has written."""
-        self._note(connection, statement, cursor.rowcount)
-
-    def execute(self, connection: sa.Connection, statement: Any, rows: Any) -> int:
-        """Let the driver execute a statement, and note what it has written."""
-        matched = _execute(connection, statement, rows)
-        self._note(connection, _text_of(statement), matched)
-        return matched
-
-    def _note(self, connection: sa.Connection, statement: str, matched: int) -> None:
         tables = ENTRIES_OF.keys() & _WRITES.findall(statement)
         if (aside := _ONLY_ASIDE.match(statement)) is not None:
             tables -= {aside[1]}
-        if tables and matched and (functions := _list_functions()):
+        if tables and cursor.rowcount and (functions := _list_functions()):
             changes = self._changes.setdefault(connection, set())
             changes.update(Change(table, functions) for table in tables)
 
@@ -117,7 +104,7 @@ class Witness:
 
 def _is_noted(connection: sa.Connection, table: str) -> bool:
     """Return whether the transaction has noted entries that say so."""
-    notes = getattr(connection, "notes", {})
+    notes = connection.get_execution_options().get(storage.NOTES, {})
     pending = notes.get(recording._PENDING)
     if pending is None:
         return False
@@ -196,10 +183,8 @@ def watching() -> Iterator[Witness]:
     }
     for name, listener in listeners.items():
         sa.event.listen(sa.Engine, name, listener)
-    direct.execute = witness.execute
     try:
         yield witness
     finally:
-        direct.execute = _execute
         for name, listener in listeners.items():
             sa.event.remove(sa.Engine, name, listener)

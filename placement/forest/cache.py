@@ -18,7 +18,6 @@ from placement.forest.part import Part
 from placement.objects import change_log, exact_match
 from placement.objects.change_log import Nearby
 from placement.objects.journal import keeping
-from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
 from placement_foundation.serving import interpreter
@@ -145,8 +144,6 @@ class ForestCache:
             current = self._load(connection, base)
             return current.forest if current else None
         may_suffice = self._may_suffice(base, part)
-        if not may_suffice:
-            storage.begin(connection)
         nearby = self._load_nearby(connection, *only)
         generation = nearby.generation if nearby else None
         is_same = generation == _generation(base, *only)
@@ -167,7 +164,6 @@ class ForestCache:
         ) and part.is_one_tree(base.forest.vocabulary)
 
     def _load(self, connection: sa.Connection, base: Kept | None) -> Kept | None:
-        storage.begin(connection)
         if self._distrusted_since is not None:
             return None
         current = self._bring(connection, base)

@@ -22,7 +22,6 @@ from placement.model.inventory import FIELDS, InventoryUsage
 from placement.model.tree import Provider, Tree, walk
 from placement.objects import generation
 from placement.objects.inventory import USED
-from placement_foundation.database import direct
 from placement_foundation.database.streaming import stream
 
 # Ids, or UUIDs, that the database has joined into one string.
@@ -231,7 +230,7 @@ def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
     # By provider and resource class, which is None in the only row of a provider that
     # has no inventory.
     rows = sorted(
-        direct.fetch_all(connection, _OF_SOME, wanted),
+        connection.execute(_OF_SOME, wanted),
         key=operator.itemgetter(0, _WIDTH + 2),
     )
     return _Found(

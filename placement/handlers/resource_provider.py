@@ -7,7 +7,6 @@ from placement.operation import Call
 from placement.questions import providers
 from placement.schemas import resource_provider as wire
 from placement_foundation.http.operation import Later, Reply
-from placement_foundation.http.schema import Json
 
 
 def list_providers(call: Call[None]) -> Later:
@@ -23,12 +22,6 @@ def list_providers(call: Call[None]) -> Later:
         return Reply(listed, modified=clock.newest(each.modified for each in listed))
 
     return later
-
-
-def names_one(query: ProviderFilters, body: Json) -> bool:
-    """Return whether a list is about the tree of one provider that the query names."""
-    part = providers.part_of(query)
-    return part is not None and part.only is not None
 
 
 def show_provider(call: Call[None]) -> Reply:

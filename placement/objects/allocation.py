@@ -35,7 +35,7 @@ from placement.objects import (
 from placement.objects.exact_match import WantedStrings
 from placement.objects.resource_provider import Locked
 from placement_foundation.clock import utc_now
-from placement_foundation.database import direct, storage
+from placement_foundation.database import storage
 
 STORED: Mapping[Place, Inventory] = types.MappingProxyType({})
 
@@ -300,7 +300,7 @@ def _list_exactly(
     """Return what a query for a ``wanted`` UUID finds, if it is the one in a column."""
     if not exact_match.is_searchable(uuid):
         return []
-    rows = direct.fetch_all(connection, query, {"wanted": uuid})
+    rows = connection.execute(query, {"wanted": uuid})
     # MariaDB also finds UUIDs that differ in case.
     return [row for row in rows if getattr(row, column) == uuid]
 
@@ -521,7 +521,7 @@ def insert_new(
     ]
     rows = _rows_of(claims, held, class_ids)
     both = {**_columns(_NAMED, consumers), **_columns(_ALLOCATION, rows)}
-    written = direct.execute(connection, _INSERT_NEW, [{**both, "now": utc_now()}])
+    written = connection.execute(_INSERT_NEW, {**both, "now": utc_now()}).rowcount
     if written < len(rows):
         return False
     _record_change(connection, claims, held)
@@ -594,7 +594,7 @@ def _list_rows(
     rows: list[Row] = []
     stray: list[Row] = []
     for chunk in storage.chunks(sorted(wanted)):
-        found = direct.fetch_all(connection, _ROWS, {"consumers": chunk})
+        found: Sequence[Any] = connection.execute(_ROWS, {"consumers": chunk}).all()
         for record_id, *fields in found:
             row = Row(*fields)
             if row.consumer_uuid in records:
@@ -664,11 +664,11 @@ def _insert(
     """Insert new consumers and allocations."""
     if consumers and connection.dialect.name == "postgresql":
         both = {**_columns(_CONSUMER, consumers), **_columns(_ALLOCATION, rows)}
-        direct.execute(connection, _INSERT_BOTH, [{**both, "now": utc_now()}])
+        connection.execute(_INSERT_BOTH, {**both, "now": utc_now()})
         return
     consumer.insert(connection, consumers)
     if rows:
-        direct.execute(connection, _INSERT, rows)
+        connection.execute(_INSERT, rows)
 
 
 def _columns(

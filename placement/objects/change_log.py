@@ -322,9 +322,10 @@ def load_seen(connection: sa.Connection) -> Seen | None:
 
 def load_differing(connection: sa.Connection, seen: Seen) -> dict[int, str] | None:
     """Return the lists that are other ones now, by shard; None if rows are missing."""
-    [(count, joined)] = own_table.fetch_all(
+    row: Sequence[Any] = own_table.execute(
         connection, models.FOREST_STAMPS, _DIFFERING, {"heads": seen.heads}
-    )
+    ).one()
+    count, joined = row
     changes = {}
     for each in joined.split("/") if joined else ():
         shard, _, listed = each.partition(":")
@@ -347,9 +348,9 @@ def load_nearby(connection: sa.Connection, key: str, value: str) -> Nearby | Non
 
     :param key: ``uuid`` or ``name``
     """
-    rows = own_table.fetch_all(
+    rows: Sequence[Any] = own_table.execute(
         connection, models.FOREST_STAMPS, _ABOUT[key], {"key": value}
-    )
+    ).all()
     if not rows:
         return None
     names, found, root_id, generation, changes = rows[0]

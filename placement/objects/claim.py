@@ -10,7 +10,7 @@ from placement.model.allocation import Claim, Place, class_names, provider_uuids
 from placement.model.inventory import FIELDS, Inventory, InventoryUsage
 from placement.objects.inventory import USED
 from placement.objects.resource_provider import KnownProvider
-from placement_foundation.database import direct, storage
+from placement_foundation.database import storage
 from placement_foundation.database.trouble import LostRaceError
 
 _stored = models.Inventory
@@ -48,7 +48,7 @@ def load_inventories(
     inventories: dict[Place, InventoryUsage] = {}
     for chunk in storage.chunks(uuids):
         parameters = {"providers": chunk, "classes": list(names)}
-        rows = direct.fetch_all(connection, _INVENTORIES, parameters)
+        rows = connection.execute(_INVENTORIES, parameters)
         for provider_id, class_id, name, amount, *fields in rows:
             if name != names[class_id]:
                 raise LostRaceError(f"the class {names[class_id]} is now {name}")

@@ -13,7 +13,7 @@ from placement.model.consumer import WantedConsumer
 from placement.model.entry import Ownership
 from placement.objects import exact_match, generation, lease
 from placement.objects.exact_match import WantedStrings
-from placement_foundation.database import direct, storage
+from placement_foundation.database import storage
 
 RACE = "Another thread concurrently updated the data. Please retry your update"
 
@@ -262,7 +262,7 @@ def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None
     if not rows:
         return
     try:
-        direct.execute(connection, _INSERT, rows)
+        connection.execute(_INSERT, rows)
     except db_exc.DBDuplicateEntry:
         # Another request was faster, unless two UUIDs differ only in case.
         if connection.dialect.name in ("mysql", "mariadb"):

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from placement_foundation.database import direct, storage
+from placement_foundation.database import storage
 
 NONE: Mapping[str, int] = types.MappingProxyType({})
 
@@ -126,9 +126,7 @@ def ids_of_all(
     strings = {
         f"strings{place}": sorted(wanted[number]) for place, number in enumerate(some)
     }
-    for place, row_id, string in direct.fetch_all(
-        connection, _union(tuple(columns)), strings
-    ):
+    for place, row_id, string in connection.execute(_union(tuple(columns)), strings):
         number = some[place]
         if string in wanted[number]:
             found[number][string] = row_id

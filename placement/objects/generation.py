@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement_foundation.database import direct, storage
+from placement_foundation.database import storage
 
 
 class WithGeneration(Protocol):
@@ -53,7 +53,7 @@ def bump(
         if len(chunk) == 1:
             [only] = chunk
             found = {"row_id": only.id, "known": of(only)}
-            matched = direct.execute(connection, _update_one(row), [found])
+            matched = connection.execute(_update_one(row), found).rowcount
         else:
             known = [(value.id, of(value)) for value in chunk]
             parameters = {"ids": [value.id for value in chunk], "known": known}

@@ -8,7 +8,7 @@ about it fails; one that cannot be used is looked at again in the next transacti
 
 import enum
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log
 
 from placement import errors
-from placement_foundation.database import direct, storage, trouble
+from placement_foundation.database import trouble
 
 LOG = log.getLogger(__name__)
 
@@ -131,34 +131,6 @@ def execute(
         raise
 
 
-def fetch_all(
-    connection: sa.Connection,
-    table: sa.Table,
-    query: sa.Select[*tuple[Any, ...]],
-    parameters: Mapping[str, Any],
-) -> Sequence[Any]:
-    """Return the rows of a query about such a table; see ``direct.fetch_all``."""
-    try:
-        return direct.fetch_all(connection, query, parameters)
-    except (db_exc.DBError, sa.exc.DBAPIError) as exc:
-        _forget(connection, table, exc)
-        raise
-
-
-def write(
-    connection: sa.Connection,
-    table: sa.Table,
-    statement: sa.Insert | sa.Update,
-    rows: Sequence[Mapping[str, Any]],
-) -> None:
-    """Execute a statement about such a table for each row; see ``direct.execute``."""
-    try:
-        direct.execute(connection, statement, rows)
-    except (db_exc.DBError, sa.exc.DBAPIError) as exc:
-        _forget(connection, table, exc)
-        raise
-
-
 def _forget(connection: sa.Connection, table: sa.Table, exc: Exception) -> None:
     """Forget which tables can be used, if one cannot be any more.
 
@@ -172,7 +144,6 @@ def _forget(connection: sa.Connection, table: sa.Table, exc: Exception) -> None:
 
 
 def _probe(connection: sa.Connection, table: sa.Table) -> Fault | None:
-    storage.begin(connection)
     if connection.dialect.name == "postgresql":
         return _probe_postgresql(connection, table)
     if connection.dialect.name == "sqlite":

@@ -15,7 +15,7 @@ from placement.model.entry import Entry, Node
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider
 from placement.objects import declared, exact_match, generation
 from placement.objects.journal import recording
-from placement_foundation.database import direct, storage
+from placement_foundation.database import storage
 
 UNKNOWN_FOR_DELETE = f"{UNKNOWN_PROVIDER} for delete"
 OUT_OF_DATE = (
@@ -134,7 +134,7 @@ def _list(
     query: sa.Select[*tuple[Any, ...]],
     **parameters: Any,
 ) -> list[ResourceProvider]:
-    rows = direct.fetch_all(connection, query, parameters)
+    rows = connection.execute(query, parameters)
     return [ResourceProvider(*row) for row in rows]
 
 

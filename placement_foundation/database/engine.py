@@ -14,8 +14,7 @@ import sqlalchemy as sa
 from oslo_db.sqlalchemy import engines, exc_filters
 from oslo_log import log
 
-from placement_foundation.database import digest, direct, trouble
-from placement_foundation.database.connection import Connection, OneQuery, begun_by_of
+from placement_foundation.database import digest, trouble
 from placement_foundation.option import DatabaseSettings
 
 LOG = log.getLogger(__name__)
@@ -35,12 +34,11 @@ JOINED_LENGTH = 2**30
 # all statements of a request agree with each other. Writers see what was committed
 # when each statement starts: what is read under a lock is current.
 READ, WRITE = "read", "write"
-DEFERRED = "BEGIN"
 # What is executed before the first statement. Writers on MySQL need nothing, since its
 # sessions are theirs, and PostgreSQL never does: its drivers say how a transaction
 # begins in the BEGIN that they send anyway.
 PREAMBLE = {
-    ("sqlite", READ): DEFERRED,
+    ("sqlite", READ): "BEGIN",
     ("sqlite", WRITE): "BEGIN IMMEDIATE",
     ("mysql", READ): "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
 }
@@ -51,14 +49,11 @@ BEGINNINGS = {
     READ: ("REPEATABLE READ", True),
     WRITE: ("READ COMMITTED", False),
 }
-# The kind of no transaction at all, as SQLAlchemy calls it, and while a driver is told.
-AUTOCOMMIT, UNKNOWN = "AUTOCOMMIT", "unknown"
 # How long after its last use a connection is trusted without asking the server, in
 # seconds. Should it be lost nevertheless, the transaction begins again.
 TRUSTED = 1.0
-# On PostgreSQL, the connection to the server remembers by this key what its driver was
-# told last.
-BEGUN_BY = "begun by"
+# The option of a connection that has this statement.
+PREAMBLE_KEY = "placement_preamble"
 # How much longer than the server's own limit a client waits before it hangs up, in
 # seconds.
 GRACE = 5
@@ -296,88 +291,28 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
 
 
 def listen(engine: sa.Engine) -> None:
-    """Let the transactions of an engine begin as their connections say."""
-    begin = _begin_postgresql if engine.dialect.name == "postgresql" else _begin
-    if not sa.event.contains(engine, "begin", begin):
-        sa.event.listen(engine, "begin", begin)
+    """Let the transactions of an engine begin as ``open_transaction`` says."""
+    if not sa.event.contains(engine, "begin", _begin):
+        sa.event.listen(engine, "begin", _begin)
 
 
-def for_transaction(engine: sa.Engine, kind: str) -> Connection:
-    """Return a connection of a reader or a writer, which the caller has to close."""
+def open_transaction(engine: sa.Engine, kind: str, **notes: Any) -> sa.Connection:
+    """Return a connection of a reader or a writer, which the caller has to close.
+
+    :param notes: what its execution options say besides
+    """
     name = engine.dialect.name.replace("mariadb", "mysql")
-    begun_by = kind if name == "postgresql" else PREAMBLE.get((name, kind))
-    return Connection(engine, begun_by)
-
-
-def lets_alone(engine: sa.Engine) -> bool:
-    """Return whether a query may do without a transaction.
-
-    psycopg2 would send statements each time that a query without a transaction follows
-    one with it, or the other way round. Listeners to connections of SQLAlchemy may have
-    to prepare them.
-    """
-    listened = engine.dispatch.engine_connect
-    return engine.dialect.driver != "psycopg2" and not listened
-
-
-def for_one_query(engine: sa.Engine) -> OneQuery:
-    """Return a connection of a reader for a query without a transaction.
-
-    That takes one round trip instead of three: BEGIN and COMMIT are left out. With
-    MySQL it takes two: a transaction has begun with the query, and has to be ended.
-
-    On PostgreSQL, the connection of the pool begins none afterwards either, until a
-    connection of SQLAlchemy says how.
-    """
-    driver_begins = engine.dialect.name == "postgresql"
-    return OneQuery(engine, _begin_nothing if driver_begins else None)
-
-
-def _begin_nothing(dialect: sa.Dialect, proxied: sa.PoolProxiedConnection) -> None:
-    """Tell the driver to execute what comes next without a transaction."""
-    _tell_postgresql(dialect, proxied, AUTOCOMMIT)
-
-
-def _begin_postgresql(connection: sa.Connection) -> None:
-    """Tell the driver how to begin.
-
-    SQLAlchemy would tell it before each transaction, and tell it otherwise afterwards.
-    """
-    begun_by = begun_by_of(connection)
-    _tell_postgresql(connection.dialect, connection.connection, begun_by)
-
-
-def _tell_postgresql(
-    dialect: Any, proxied: sa.PoolProxiedConnection, kind: str | None
-) -> None:
-    """Tell the driver how a transaction of a kind begins, if it was told otherwise."""
-    if proxied.info.get(BEGUN_BY) == kind:
-        return
-    # If this is interrupted, the driver has to be told, whatever comes next.
-    proxied.info[BEGUN_BY] = UNKNOWN
-    driven = proxied.dbapi_connection
-    if kind == AUTOCOMMIT:
-        dialect.set_isolation_level(driven, kind)
-    elif kind is None:
-        dialect.reset_isolation_level(driven)
-        dialect.set_readonly(driven, False)
-    else:
+    if name == "postgresql":
         isolation, reads_only = BEGINNINGS[kind]
-        dialect.set_isolation_level(driven, isolation)
-        dialect.set_readonly(driven, reads_only)
-    proxied.info[BEGUN_BY] = kind
+        notes |= {"isolation_level": isolation, "postgresql_readonly": reads_only}
+    else:
+        notes[PREAMBLE_KEY] = PREAMBLE.get((name, kind))
+    return engine.connect().execution_options(**notes)
 
 
 def _begin(connection: sa.Connection) -> None:
-    statement = begun_by_of(connection)
-    if statement is None:
-        return
-    driven: Any = connection.connection.dbapi_connection
-    if statement == DEFERRED and isinstance(driven, sqlite3.Connection):
-        # It does not touch the file, and the long way takes longer than all the rest.
-        driven.execute(statement)
-    else:
-        direct.begin(connection, statement)
+    if statement := connection.get_execution_options().get(PREAMBLE_KEY):
+        connection.exec_driver_sql(statement)
 
 
 def _wait_until_reachable(engine: sa.Engine, settings: DatabaseSettings) -> None:

@@ -14,7 +14,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -22,8 +22,7 @@ from sqlalchemy import orm
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from placement_foundation import errors, precedence
-from placement_foundation.database import direct, engine, trouble
-from placement_foundation.database.connection import AnotherQuery, Connection, OneQuery
+from placement_foundation.database import engine, trouble
 from placement_foundation.observing import telemetry
 from placement_foundation.option import DatabaseSettings
 
@@ -47,6 +46,9 @@ AT_END = "at end"
 AFTERWARDS = "afterwards"
 # The key of what is to be closed before a transaction ends, among the notes on it.
 OPEN = "open"
+# The options of a connection that have the notes, and when the transaction began.
+NOTES = "placement_notes"
+BEGAN = "placement_began"
 # The longest pause before a transaction is run again, in seconds.
 LONGEST_PAUSE = 1.0
 
@@ -130,7 +132,7 @@ def lock_rows(
     :param values: values of the key, or of the column that rows are found ``by``
     """
     query = _locking(columns, key, key if by is None else by)
-    return direct.fetch_all(connection, query, {"wanted": list(values)})
+    return connection.execute(query, {"wanted": list(values)}).all()
 
 
 @functools.lru_cache
@@ -157,7 +159,7 @@ def delete_each(
     # on the way that another transaction has locked.
     rows = [{"wanted": value} for value in values]
     if rows:
-        direct.execute(connection, _deletion(column), rows)
+        connection.execute(_deletion(column), rows)
 
 
 @functools.cache
@@ -170,7 +172,8 @@ def notes(connection: sa.Connection) -> dict[Any, Any]:
 
     :param connection: one that a ``Database`` gives
     """
-    return cast(Connection, connection).notes
+    found: dict[Any, Any] = connection.get_execution_options()[NOTES]
+    return found
 
 
 def began(connection: sa.Connection) -> float:
@@ -178,17 +181,8 @@ def began(connection: sa.Connection) -> float:
 
     It sees everything that was committed until then.
     """
-    return cast(Connection, connection).made_at
-
-
-def begin(connection: sa.Connection) -> None:
-    """Begin a transaction, if there is none.
-
-    What was to take one query then begins again; see ``Database.read``. So it is for
-    what takes more, before any work that would then be done twice.
-    """
-    if not connection.in_transaction():
-        connection.begin()
+    moment: float = connection.get_execution_options()[BEGAN]
+    return moment
 
 
 def at_end(connection: sa.Connection, work: Callable[[sa.Connection], None]) -> None:
@@ -275,17 +269,13 @@ class Database:
         """
         return self._read_once(work)
 
-    def read(self, work: Callable[[sa.Connection], T], *, one_query: bool = False) -> T:
+    def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Run ``work``, which reads one snapshot and changes nothing, in a transaction.
 
-        :param one_query: whether ``work`` nearly always takes one query at most, by
-            ``direct.fetch_all``: then there is no BEGIN and no COMMIT, and if it does
-            anything else after all, it is called again, in a transaction
         :raises ConcurrentUpdate: each of a few attempts lost a race against a writer
         :raises DatabaseUnavailable: the database cannot be reached, or is too slow
         """
-        run_once = self._read_quickly if one_query else self._read_once
-        return self._retried(run_once, work, attempts=3)
+        return self._retried(self._read_once, work, attempts=3)
 
     def write(
         self, work: Callable[[sa.Connection], T], *, attempts: int = ATTEMPTS
@@ -369,19 +359,9 @@ class Database:
         finally:
             turns.release()
 
-    def _read_quickly(self, work: Callable[[sa.Connection], T]) -> T:
-        if engine.lets_alone(self.engine):
-            with (
-                contextlib.suppress(AnotherQuery),
-                engine.for_one_query(self.engine) as connection,
-            ):
-                return self._do(work, connection)
-        return self._read_once(work)
-
     def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
-        connection = engine.for_transaction(self.engine, engine.READ)
-        with connection:
-            result = self._do(work, connection)
+        with self._transaction(engine.READ) as connection:
+            result = _do(work, connection)
             if self.engine.dialect.driver == "psycopg":
                 # After a rollback it forgets which statements the server has prepared,
                 # which would plan each of them again.
@@ -389,10 +369,9 @@ class Database:
             return result
 
     def _write_once(self, work: Callable[[sa.Connection], T]) -> T:
-        connection = engine.for_transaction(self.engine, engine.WRITE)
-        with connection:
-            result = self._do(work, connection)
-            for final in connection.notes.get(AT_END, ()):
+        with self._transaction(engine.WRITE) as connection:
+            result = _do(work, connection)
+            for final in notes(connection).get(AT_END, ()):
                 final(connection)
             try:
                 connection.commit()
@@ -404,22 +383,30 @@ class Database:
                     # It may have been committed, so it is not run again.
                     raise _unavailable() from exc
                 raise
-            for each in connection.notes.get(AFTERWARDS, ()):
+            for each in notes(connection).get(AFTERWARDS, ()):
                 each()
             return result
 
-    def _do(
-        self, work: Callable[[sa.Connection], T], given: Connection | OneQuery
-    ) -> T:
-        """Do work with a new connection, and close what it leaves open."""
-        connection = cast(Connection, given)
-        for opening in self.openings.values():
-            opening(connection)
-        try:
-            return work(connection)
-        finally:
-            for close in connection.notes.get(OPEN, ()):
-                close()
+    @contextlib.contextmanager
+    def _transaction(self, kind: str) -> Iterator[sa.Connection]:
+        """Yield a connection for a transaction, which the first statement begins.
+
+        Whatever is not committed is rolled back.
+        """
+        began: dict[str, Any] = {BEGAN: time.monotonic(), NOTES: {}}
+        with engine.open_transaction(self.engine, kind, **began) as connection:
+            for opening in self.openings.values():
+                opening(connection)
+            yield connection
+
+
+def _do(work: Callable[[sa.Connection], T], connection: sa.Connection) -> T:
+    """Do work, and close what it leaves open."""
+    try:
+        return work(connection)
+    finally:
+        for close in notes(connection).get(OPEN, ()):
+            close()
 
 
 def _give_up(exc: Exception) -> errors.ServiceError:

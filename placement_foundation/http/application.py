@@ -311,11 +311,7 @@ class Application:
             return done if isinstance(done, webob.Response) else render(done())
         # A request that is sure to fail needs no lock.
         reading = request.method == READING or operation.changes_nothing or asked.fault
-        run = (
-            functools.partial(self._database.read, one_query=asked.is_one_query)
-            if reading
-            else self._writing(request, asking)
-        )
+        run = self._database.read if reading else self._writing(request, asking)
         # Nor does it need a connection, if the path names nothing that is stored.
         alone = (
             operation.static
@@ -434,18 +430,10 @@ class _Asked:
     @property
     def is_heavy(self) -> bool:
         """Whether it may take seconds to answer; to refuse it never does."""
-        return self._has(self._operation.heavy)
-
-    @property
-    def is_one_query(self) -> bool:
-        """Whether it nearly always takes one query to answer it."""
-        return self._has(self._operation.one_query)
-
-    def _has(self, quality: bool | Callable[[Any, Json], bool]) -> bool:
-        """Return whether the request has a quality that all or some of a row have."""
         if self.fault:
             return False
-        return quality(self.query, self.body) if callable(quality) else quality
+        heavy = self._operation.heavy
+        return heavy(self.query, self.body) if callable(heavy) else heavy
 
     def subject(self, connection: sa.Connection, parameters: Mapping[str, str]) -> Any:
         """Load and return what the path names; None if it names nothing."""

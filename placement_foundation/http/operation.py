@@ -138,10 +138,6 @@ class Operation:
     of these are occupied. If only some of its requests take long, ``heavy`` is a
     function that returns whether one does, given the parsed query and body.
 
-    An operation with ``one_query`` nearly always sends one query at most, so it is
-    tried without a transaction first; see ``Database.read``. If only some of its
-    requests do, ``one_query`` is a function, as ``heavy`` may be.
-
     ``newest_by_default`` is for operations that no client from before microversions
     uses: a request without one gets the newest, and errors are those of the newest
     whichever it asks for. An operation that ``changes_nothing`` only reads, whatever
@@ -186,4 +182,3 @@ class Operation:
     static: bool = False
     own_transactions: bool = False
     heavy: bool | Callable[[Any, Json], bool] = False
-    one_query: bool | Callable[[Any, Json], bool] = False

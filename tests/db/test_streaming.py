@@ -1,6 +1,5 @@
-"""Rows that are read while the database goes on sending them."""
+"""Rows of which only some are in memory at a time."""
 
-import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -8,8 +7,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from placement_foundation import errors, option
-from placement_foundation.database import storage, streaming
+from placement_foundation import errors
+from placement_foundation.database import streaming
 from placement_foundation.database.storage import Database
 from tests import backends
 
@@ -114,7 +113,7 @@ def test_rows_that_are_not_read_end_with_the_transaction(alone: Database) -> Non
     assert not thread.is_alive()
 
 
-@pytest.mark.skipif(backends.KIND != "postgresql", reason="it sends rows ahead")
+@pytest.mark.skipif(backends.KIND != "postgresql", reason="of PostgreSQL")
 def test_a_lost_connection_is_replaced_by_another_one(
     alone: Database, database: Database
 ) -> None:
@@ -132,29 +131,3 @@ def test_a_lost_connection_is_replaced_by_another_one(
 
     assert alone.read(work) == 1_000_000
     assert len(attempts) == 2
-
-
-@pytest.mark.skipif(backends.KIND != "postgresql", reason="it limits statements")
-def test_the_limit_for_a_statement_is_not_one_for_all_rows(database: Database) -> None:
-    url = database.engine.url.render_as_string(hide_password=False)
-    settings = option.DatabaseSettings(url)
-    hasty = storage.connect(dataclasses.replace(settings, statement_timeout=1))
-    slow: sa.Select[tuple[int]] = sa.select(
-        sa.literal_column("1"), sa.func.pg_sleep(0.3)
-    ).select_from(sa.func.generate_series(1, 5))
-
-    def work(connection: sa.Connection) -> int:
-        if not streaming._sends_ahead(connection):
-            pytest.skip("this driver has a cursor, whose parts are statements")
-        count = len([*streaming.stream(connection, slow)])
-        limit = sa.select(sa.func.current_setting("statement_timeout"))
-        assert connection.scalar(limit) == "1s"
-        return count
-
-    try:
-        assert hasty.read(work) == 5
-        # It applies to whatever is not streamed.
-        with pytest.raises(errors.DatabaseUnavailable):
-            hasty.read(lambda connection: connection.execute(slow).all())
-    finally:
-        hasty.engine.dispose()

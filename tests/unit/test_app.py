@@ -15,6 +15,7 @@ import webob
 
 from placement import app, conf, errors, policy
 from placement.operation import Call, context_of
+from placement_foundation.database import storage
 from placement_foundation.http import thread_limit
 from placement_foundation.http.application import Application, Table
 from placement_foundation.http.operation import Operation, Reply
@@ -29,7 +30,10 @@ class NoConnection:
     """Stands in for a connection that is only asked for its notes."""
 
     def __init__(self) -> None:
-        self.notes: dict[Any, Any] = {}
+        self._options: dict[str, Any] = {storage.NOTES: {}}
+
+    def get_execution_options(self) -> dict[str, Any]:
+        return self._options
 
 
 class NoDatabase:
@@ -38,8 +42,8 @@ class NoDatabase:
     def __init__(self) -> None:
         self.runs: list[str] = []
 
-    def read(self, work: Callable[[Any], Reply], *, one_query: bool) -> Reply:
-        self.runs.append("one query" if one_query else "read")
+    def read(self, work: Callable[[Any], Reply]) -> Reply:
+        self.runs.append("read")
         return work(None)
 
     def write(self, work: Callable[[Any], Reply]) -> Reply:
@@ -124,21 +128,6 @@ def test_reading_and_writing_are_different_transactions(
     serve(operation())
     serve(operation(), method="DELETE")
     assert database.runs == ["read", "write"]
-
-
-def test_what_takes_one_query_is_declared(
-    serve: Callable[..., webob.Response], database: NoDatabase
-) -> None:
-    serve(operation(one_query=True))
-    options = {"body": b'"x"', "content_type": "application/json"}
-    for name in ("x", "y"):
-        row = operation(
-            body=always(Schema({})),
-            changes_nothing=True,
-            one_query=lambda query, body, name=name: body == name,
-        )
-        serve(row, method="PUT", **options)
-    assert database.runs == ["one query", "one query", "read"]
 
 
 def test_a_body_that_is_wrong_locks_nothing(

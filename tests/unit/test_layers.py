@@ -132,8 +132,7 @@ INNER = {
         {"migration", "origin"},
         {"storage"},
         {"engine"},
-        {"trouble", "column", "digest", "direct"},
-        {"connection"},
+        {"trouble", "column", "digest"},
     ],
     FOUNDATION / "serving": [
         {"upgrade"},

@@ -121,15 +121,15 @@ def _store(connection: sa.Connection) -> None:
     if dialect == "postgresql" and changes and len(entries) == 1:
         update, parameters = change_log.in_one(changes)
         both = {**parameters, **entries[0]}
-        own_table.write(connection, models.JOURNAL_INBOX, _both(update), [both])
+        own_table.execute(connection, models.JOURNAL_INBOX, _both(update), both)
     else:
         if changes:
-            own_table.write(
+            own_table.execute(
                 connection, models.FOREST_STAMPS, change_log.UPDATE, changes
             )
         if entries:
             insertion = _insertion(dialect)
-            own_table.write(connection, models.JOURNAL_INBOX, insertion, entries)
+            own_table.execute(connection, models.JOURNAL_INBOX, insertion, entries)
 
 
 def _list_rows(connection: sa.Connection) -> list[dict[str, Any]]:
