@@ -1,7 +1,17 @@
-"""Settings for gunicorn: ``gunicorn --config gunicorn.conf.py``."""
+"""Settings for gunicorn: ``gunicorn --config gunicorn.conf.py``.
+
+Put a proxy in front that reads whole requests first, such as nginx.conf or haproxy.cfg:
+a client that sends or reads slowly keeps a thread.
+"""
 
 import multiprocessing
 import os
+
+from placement_foundation.serving.web_server import (  # noqa: F401
+    child_exit,
+    post_worker_init,
+    when_ready,
+)
 
 wsgi_app = "placement.wsgi.api:application"
 bind = ["0.0.0.0:8778"]
@@ -11,18 +21,21 @@ bind = ["0.0.0.0:8778"]
 preload_app = True
 # A container may have fewer processors than the machine, and does not know.
 workers = int(os.environ.get("WEB_CONCURRENCY") or multiprocessing.cpu_count())
-# Clients that send or read slowly keep no thread waiting.
-worker_class = "placement_foundation.serving.worker.Worker"
+worker_class = "gthread"
 threads = 8
-# Connections of each process. If there are more, the oldest idle ones are closed.
 worker_connections = 1000
+# Longer than the proxy keeps connections, so that it hangs up first.
+keepalive = 75
 timeout = 60
 graceful_timeout = 30
 
-# For other worker classes: many groups of resources make a long query, and clients must
-# not say where the service is mounted.
+# Many groups of resources make a long query, and a token may be long.
 limit_request_line = 0
+limit_request_field_size = 65536
+# Clients must not say where the service is mounted.
 forwarder_headers = ""
+# The service answers methods that it does not know: 405.
+permit_unconventional_http_method = True
 
 # The service writes a line about each request by itself.
 accesslog = None
@@ -30,10 +43,3 @@ errorlog = "-"
 proc_name = "placement-api"
 # The service manager does what this would be used for.
 control_socket_disable = True
-
-
-def child_exit(server, worker):
-    """Remove a process that has ended from the metrics."""
-    from placement_foundation.observing import metrics
-
-    metrics.forget(worker.pid)

@@ -1,22 +1,21 @@
 """Whether this process is about to end: what waits for news then answers at once."""
 
-import contextlib
-from collections.abc import Iterator
-
-_is_near = False
+from collections.abc import Callable
 
 
-@contextlib.contextmanager
-def announced() -> Iterator[None]:
-    """Announce the end, while the context is open: its server accepts no more."""
+def _never() -> bool:
+    return False
+
+
+_is_near: Callable[[], bool] = _never
+
+
+def follow(is_near: Callable[[], bool]) -> None:
+    """Let the web server of this process say whether its end is near."""
     global _is_near
-    _is_near = True
-    try:
-        yield
-    finally:
-        _is_near = False
+    _is_near = is_near
 
 
 def is_near() -> bool:
-    """Return whether it is announced."""
-    return _is_near
+    """Return whether the process accepts no more requests."""
+    return _is_near()

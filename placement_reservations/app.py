@@ -106,7 +106,7 @@ def publish(config: cfg.ConfigOpts, world: World) -> None:
         pages[monitoring.METRICS] = monitoring.metrics_page(
             world.database, measure.PREFIX, measure.MEASURES
         )
-        side.serve(config.metrics.address, pages)
+        side.serve_pages(config.metrics.address, pages)
 
 
 def make_world(config: cfg.ConfigOpts) -> World:

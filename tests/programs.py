@@ -39,6 +39,17 @@ def environment(home: Path, connection: str | None = None) -> dict[str, str]:
     return {**inherited, **settings, "HOME": str(home)}
 
 
+def wait_for(port: int) -> None:
+    """Wait until a program accepts connections."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until:
+        with contextlib.suppress(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"nothing listens on port {port}")
+
+
 class Program(subprocess.Popen[str]):
     """A program that a test that fails does not wait for."""
 

@@ -3,6 +3,7 @@
 Each is a WSGI application wrapped around another one.
 """
 
+import contextlib
 import dataclasses
 import logging
 import re
@@ -31,6 +32,8 @@ REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSION_KEY = "placement.microversion"
 LARGEST_BODY_KEY = "placement.largest_body"
 NO_PAGES: Mapping[str, "WSGIApplication"] = types.MappingProxyType({})
+# How much of a body that is too large is read and thrown away.
+DRAINED, DRAINED_AT_ONCE = 256 * 1024 * 1024, 256 * 1024
 # How much of an address is logged, in characters.
 LOGGED = 2000
 
@@ -53,8 +56,8 @@ class Surroundings:
 class Surrounded:
     """An application with all that surrounds it.
 
-    ``largest_body`` is the largest body in bytes, for servers that read the body before
-    they call. ``elsewhere`` has further applications to serve, each at its own socket.
+    ``largest_body`` is that of a request, in bytes. ``elsewhere`` has further
+    applications to serve, each at its own socket.
     """
 
     def __init__(
@@ -72,7 +75,25 @@ class Surrounded:
     ) -> Iterable[bytes]:
         """Serve a request."""
         environment[LARGEST_BODY_KEY] = self.largest_body
-        return self._application(environment, start_response)
+
+        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
+            if status.startswith("413"):
+                _drain(environment["wsgi.input"])
+            return start_response(status, headers, *error)
+
+        return self._application(environment, start)
+
+
+def _drain(body: Any) -> None:
+    """Read the rest of a body that is too large, for its client to see the answer.
+
+    If the connection were closed at once, a client that is still sending would not.
+    """
+    left = DRAINED
+    # Each server has its own errors for a client that has gone.
+    with contextlib.suppress(Exception):
+        while left > 0 and (data := body.read(DRAINED_AT_ONCE)):
+            left -= len(data)
 
 
 def surround(

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import functools
 import ipaddress
 import os
 import socket
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from gunicorn.app import base
 from oslo_config import cfg
 from oslo_log import log
 
@@ -20,20 +20,15 @@ from placement_foundation.database import storage
 from placement_foundation.database.migration import History
 from placement_foundation.database.storage import Database
 from placement_foundation.http.policy import Enforcer
-from placement_foundation.observing import metrics
 from placement_foundation.observing.log import set_up_logging
-from placement_foundation.serving import command, worker
+from placement_foundation.serving import command, web_server
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 LOG = log.getLogger(__name__)
 
-# Enough to keep a process busy while some of its threads wait for the database.
-THREADS = 8
 BACKLOG = 2048
-# By name: gunicorn 22 takes no class.
-WORKER_CLASS = f"{worker.Worker.__module__}.{worker.Worker.__qualname__}"
 
 
 class Unusable(Exception):
@@ -79,50 +74,6 @@ class Program:
     fill: Callable[[Database], object] = _nothing
     begin: Callable[[cfg.ConfigOpts], object] = _nothing
     list_places: Callable[[cfg.ConfigOpts, str], list[str]] = _nowhere
-
-
-class Server(base.BaseApplication):  # type: ignore[misc]
-    """The web server: several processes with threads and persistent connections."""
-
-    def __init__(
-        self,
-        program: Program,
-        config: cfg.ConfigOpts,
-        listener: socket.socket,
-        workers: int,
-    ) -> None:
-        self._program = program
-        self._config = config
-        self._options = {
-            "bind": f"fd://{listener.fileno()}",
-            "workers": workers,
-            # A process that replaces another one starts without the database.
-            "preload_app": True,
-            "worker_class": WORKER_CLASS,
-            "post_worker_init": lambda process: program.begin(config),
-            "threads": THREADS,
-            "graceful_timeout": 10,
-            "proc_name": program.name,
-            "loglevel": "warning",
-            "control_socket_disable": True,
-            "child_exit": _forget,
-        }
-        super().__init__()
-
-    def load_config(self) -> None:
-        """Pass the options to the server."""
-        for name, value in self._options.items():
-            if name in self.cfg.settings:
-                self.cfg.set(name, value)
-
-    def load(self) -> "WSGIApplication":
-        """Make the application, before the processes are forked."""
-        return self._program.start(self._config)
-
-
-def _forget(server: object, process: Any) -> None:
-    """Remove a process that has ended from the metrics."""
-    metrics.forget(process.pid)
 
 
 def add_arguments(parser: argparse.ArgumentParser, program: Program) -> None:
@@ -188,8 +139,26 @@ def serve(program: Program, asked: argparse.Namespace) -> int:
         listener.close()
         return refuse(program, exc)
     _announce(program, config, listener, asked.workers)
-    Server(program, config, listener, asked.workers).run()
+    _serve(program, config, listener, asked.workers)
     return 0
+
+
+def _serve(
+    program: Program, config: cfg.ConfigOpts, listener: socket.socket, workers: int
+) -> None:
+    def begin(worker: Any) -> None:
+        web_server.post_worker_init(worker)
+        program.begin(config)
+
+    settings = {
+        "bind": f"fd://{listener.fileno()}",
+        "workers": workers,
+        "graceful_timeout": 10,
+        "proc_name": program.name,
+        "loglevel": "warning",
+        "post_worker_init": begin,
+    }
+    web_server.Server(functools.partial(program.start, config), settings).run()
 
 
 def _open_log(program: Program, config: cfg.ConfigOpts) -> None:

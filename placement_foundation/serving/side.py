@@ -1,5 +1,6 @@
 """Pages for monitoring a process that has no web server of its own."""
 
+import socket
 import socketserver
 import threading
 from collections.abc import Iterable, Mapping
@@ -32,23 +33,28 @@ class Handler(simple_server.WSGIRequestHandler):
         """Write nothing: probes come every few seconds."""
 
 
-def serve(place: Place, pages: Mapping[str, "WSGIApplication"]) -> SideServer:
-    """Serve pages at an address, in a thread that ends with the process.
+def serve(bound: socket.socket, application: "WSGIApplication") -> SideServer:
+    """Serve an application at a socket, in a thread that ends with the process."""
+    address = bound.getsockname()
+    server = SideServer(address, Handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = bound
+    server.server_address = address
+    # Without asking a name server what this machine is called.
+    server.server_name, server.server_port = address[:2]
+    server.setup_environ()
+    server.server_activate()
+    server.set_app(application)
+    threading.Thread(target=server.serve_forever, daemon=True, name="pages").start()
+    return server
+
+
+def serve_pages(place: Place, pages: Mapping[str, "WSGIApplication"]) -> SideServer:
+    """Serve pages by path at an address, in a thread that ends with the process.
 
     :raises OSError: the address is taken, or does not belong to this machine
     """
-    bound = page.bind(place)
-    server = SideServer((place.host, place.port), Handler, bind_and_activate=False)
-    server.socket.close()
-    server.socket = bound
-    server.server_address = bound.getsockname()
-    # Without asking a name server what this machine is called.
-    server.server_name, server.server_port = place.host, bound.getsockname()[1]
-    server.setup_environ()
-    server.server_activate()
-    server.set_app(page.beside(_nothing_here, pages))
-    threading.Thread(target=server.serve_forever, daemon=True, name="pages").start()
-    return server
+    return serve(page.bind(place), page.beside(_nothing_here, pages))
 
 
 def _nothing_here(

@@ -194,7 +194,7 @@ def _publish(config: cfg.ConfigOpts, report: Report) -> None:
         checks = {"nodes": report.reads_nodes, "placement": report.reaches_placement}
         pages = health.pages(checks)
         pages["/metrics"] = side.metrics_page()
-        side.serve(config.sync.monitoring_address, pages)
+        side.serve_pages(config.sync.monitoring_address, pages)
 
 
 def _run(

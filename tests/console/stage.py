@@ -1,13 +1,11 @@
 """A service with data in it, and a browser to look at it."""
 
 import contextlib
-import threading
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-
-import waitress
 
 from placement import app
 from placement.db import migration
@@ -15,6 +13,7 @@ from placement.objects import standard_name
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
+from placement_foundation.serving import side
 from tests.settings import make_config
 
 if TYPE_CHECKING:
@@ -73,23 +72,13 @@ def beneath(application: "WSGIApplication") -> "WSGIApplication":
 @contextlib.contextmanager
 def serving(application: "WSGIApplication") -> Iterator[str]:
     """Serve an application on a free port; give its URL."""
-    server = waitress.create_server(application, host="127.0.0.1", port=0, threads=8)
-
-    def run() -> None:
-        # Readers of the feed may be waiting when it is closed.
-        with contextlib.suppress(OSError):
-            server.run()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.effective_port}"
-    finally:
-        # A thread that is still answering would wake the server through a pipe whose
-        # number is soon that of another file: a byte in a database made it useless.
-        server.trigger.pull_trigger = lambda thunk=None: None
-        server.close()
-        thread.join(5)
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        server = side.serve(bound, application)
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
 @contextlib.contextmanager

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from gunicorn import util
 
 from placement import measure as placement_measure
 from placement.db import models
@@ -18,7 +17,7 @@ from placement.monitoring import fleet
 from placement.objects import total
 from placement_foundation.observing import metrics, telemetry
 from placement_foundation.observing.telemetry import Kind, Measure
-from placement_foundation.serving import program, worker
+from placement_foundation.serving import web_server
 from placement_nodes import conf
 from placement_nodes import measure as nodes_measure
 from placement_reservations import measure as reservations_measure
@@ -40,8 +39,7 @@ def test_gunicorn_knows_the_settings() -> None:
     known = Config().settings
     settings = runpy.run_path(str(DEPLOY / "gunicorn.conf.py"))
     ours = {name for name in settings if not name.startswith("__")}
-    # Older releases have no control socket, and ignore what they do not know.
-    assert ours - {"multiprocessing", "os", "control_socket_disable"} <= set(known)
+    assert ours - {"multiprocessing", "os"} <= set(known)
 
 
 def test_a_container_has_as_many_processes_as_it_is_told(
@@ -63,11 +61,9 @@ def test_no_unit_promises_to_load_new_options_while_it_runs() -> None:
         assert "ExecReload" not in unit.read_text()
 
 
-def test_gunicorn_runs_our_own_workers() -> None:
+def test_gunicorn_has_the_settings_of_our_command() -> None:
     settings = runpy.run_path(str(DEPLOY / "gunicorn.conf.py"))
-    assert settings["worker_class"] == program.WORKER_CLASS
-    assert util.load_class(program.WORKER_CLASS) is worker.Worker
-    assert settings["forwarder_headers"] == ""
+    assert {name: settings[name] for name in web_server.SETTINGS} == web_server.SETTINGS
 
 
 def test_uwsgi_serves_the_application_on_the_usual_port() -> None:

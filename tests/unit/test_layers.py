@@ -137,14 +137,13 @@ INNER = {
     FOUNDATION / "serving": [
         {"upgrade"},
         {"program"},
-        {"assembly", "command", "side", "worker"},
+        {"web_server"},
+        {"assembly", "command", "side"},
         {
             "background",
             "completion",
-            "event_loop",
             "guidance",
             "interpreter",
-            "load",
             "pipe",
             "terminal",
             "wording",
