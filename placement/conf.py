@@ -103,13 +103,12 @@ PLACEMENT_OPTIONS = [
     ),
     cfg.IntOpt(
         "max_heavy_requests",
+        default=1,
         min=1,
         help="How many requests that may take seconds each process answers at a time: "
         "explanations, capacity, what-if and the fleet. Further ones are refused with "
-        "503, so that claims and allocation candidates always find a thread. If unset, "
-        "half as many as a process has threads: placement-api, our worker class for "
-        "gunicorn, uWSGI and mod_wsgi say how many these are; for other servers it is "
-        "2.",
+        "503: they compute without a pause, and claims and allocation candidates share "
+        "the interpreter of the process with them.",
     ),
     cfg.IntOpt(
         "max_stored_replies",

@@ -33,7 +33,6 @@ from placement.questions.placement.domain import domains_of
 from placement.questions.placement.filling import Choice
 from placement.schemas import explanation as explanation_wire
 from placement.schemas.placement import Order, Placement, Placements
-from placement_foundation import precedence
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.http.schema import Json, View
@@ -213,7 +212,6 @@ class Placing:
 
     def _find_reasons(self) -> Json:
         # Nothing is locked any more, and it may take a second.
-        precedence.stand_back()
         forest = self.database.read(
             lambda connection: cache.load(connection, self.cache)
         )

@@ -21,7 +21,7 @@ from oslo_log import log
 from sqlalchemy import orm
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
-from placement_foundation import errors, precedence
+from placement_foundation import errors
 from placement_foundation.database import engine, trouble
 from placement_foundation.observing import telemetry
 from placement_foundation.option import DatabaseSettings
@@ -302,7 +302,7 @@ class Database:
         reconnected = False
         for attempt in range(1, attempts + 1):
             try:
-                with telemetry.step("transaction"), self._turn(), precedence.hurry():
+                with telemetry.step("transaction"), self._turn():
                     return run_once(work)
             except errors.ServiceError:
                 raise

@@ -1,9 +1,11 @@
 """The steps that every request takes, in their order."""
 
+import contextlib
 import dataclasses
 import datetime
 import functools
 import sys
+import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +17,7 @@ import webob
 from oslo_log import log
 from webob import datetime_utils
 
-from placement_foundation import context, errors, precedence
+from placement_foundation import context, errors
 from placement_foundation.context import RequestContext
 from placement_foundation.database import origin, trouble
 from placement_foundation.database.origin import Origin
@@ -30,7 +32,6 @@ from placement_foundation.http import (
     schema,
     spool,
     stream,
-    thread_limit,
 )
 from placement_foundation.http.operation import (
     Call,
@@ -58,12 +59,7 @@ READING = "GET"
 # Many groups of resources, or many aggregates, make a long query.
 LONGEST_ADDRESS = query_string.LONGEST
 PARTS_OF_ADDRESS = ("SCRIPT_NAME", "PATH_INFO", "QUERY_STRING")
-# Half of the threads may answer heavy requests.
-HEAVY_PART = 2
-TOO_HEAVY = (
-    "As many requests that take long are being answered as may be at a time. Please "
-    "retry."
-)
+TOO_HEAVY = "Too many long-running requests are in progress. Please retry."
 # How often an unavailable database is logged with its traceback, in seconds.
 IN_FULL_EVERY = 60
 # How many times of changes are remembered in the form that headers have.
@@ -118,8 +114,8 @@ class Application:
     """A service: takes each request through the steps, and turns errors into answers.
 
     :param given: what its handlers get as the ``context`` of each call
-    :param most_heavy: how many heavy requests it may answer at a time; by default half
-        as many as there are threads
+    :param most_heavy: how many heavy requests it may answer at a time: their threads
+        compute without a pause, and share the interpreter with those of claims
     :param most_stored: how many bytes of large replies it may store on disk until their
         clients have read them
     """
@@ -130,11 +126,11 @@ class Application:
         database: Database,
         given: Any,
         enforcer: policy.Enforcer,
-        most_heavy: int | None = None,
+        most_heavy: int = 1,
         most_stored: int = 512 * spool.MEBIBYTE,
     ) -> None:
         self._spool = spool.Spool(most_stored)
-        self._heavy = thread_limit.ThreadLimit(HEAVY_PART, most_heavy)
+        self._heavy = threading.BoundedSemaphore(most_heavy)
         self._service = service
         self._database = database
         self._given = given
@@ -151,37 +147,17 @@ class Application:
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Serve a request."""
-        with precedence.request():
-            return self._answer(environment, start_response)
-
-    def _answer(
-        self, environment: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        occupied: list[Callable[[], None]] = []
-        try:
-            response = self._respond(webob.Request(environment), occupied)
-            body: Iterable[bytes] = response(environment, start_response)
-            # An answer may be made while it is sent, and with some servers a client
-            # that reads slowly keeps a thread waiting.
-            if occupied and response.status_int < HTTPStatus.BAD_REQUEST:
-                body = thread_limit.Held(body, occupied.pop())
-        finally:
-            for release in occupied:
-                release()
+        response = self._respond(webob.Request(environment))
+        body: Iterable[bytes] = response(environment, start_response)
         return body
 
-    def _respond(
-        self, request: webob.Request, occupied: list[Callable[[], None]]
-    ) -> webob.Response:
-        """Return the response to a request.
-
-        :param occupied: gets what releases the thread of a heavy request
-        """
+    def _respond(self, request: webob.Request) -> webob.Response:
+        """Return the response to a request."""
         version = place = None
         try:
             place = self._find(request)
             version = self._negotiate(request, place)
-            response = self._serve(request, version, place, occupied)
+            response = self._serve(request, version, place)
         except errors.ServiceError as error:
             self._tell_outage(error)
             response = self._service.refuse(
@@ -254,7 +230,6 @@ class Application:
         request: webob.Request,
         version: Version,
         place: _Place | None,
-        occupied: list[Callable[[], None]],
     ) -> webob.Response:
         _check_sizes(request)
         _check_body_headers(request)
@@ -269,10 +244,35 @@ class Application:
         handler = _check_gates(request, operation, version)
         self._check_policy(request, operation)
         asked = _Asked(request, operation, version)
-        if asked.is_heavy:
-            occupied.append(self._heavy.take(TOO_HEAVY))
-            precedence.stand_back()
+        with self._turn(asked):
+            return self._run(request, version, parameters, operation, handler, asked)
 
+    @contextlib.contextmanager
+    def _turn(self, asked: "_Asked") -> Iterator[None]:
+        """Take a turn for a request that may take seconds.
+
+        :raises Busy: as many as may be are in progress
+        """
+        if not asked.is_heavy:
+            yield
+            return
+        if not self._heavy.acquire(blocking=False):
+            raise errors.Busy(TOO_HEAVY)
+        try:
+            yield
+        finally:
+            self._heavy.release()
+
+    def _run(
+        self,
+        request: webob.Request,
+        version: Version,
+        parameters: Mapping[str, str],
+        operation: Operation,
+        handler: Handler,
+        asked: "_Asked",
+    ) -> webob.Response:
+        """Run the handler of a request, and render what it returns."""
         asking = request.environ.get(context.ENVIRONMENT_KEY)
 
         def may(rule: str) -> bool:

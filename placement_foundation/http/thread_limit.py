@@ -5,7 +5,7 @@ import importlib
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from placement_foundation import errors
 
@@ -107,30 +107,3 @@ class ThreadLimit:
         with self._changed:
             self._began.pop(number, None)
             self._changed.notify()
-
-
-class Held:
-    """The body of an answer that occupies one of these threads until it is sent.
-
-    A server calls ``close`` when that is done, or no longer wanted.
-    """
-
-    def __init__(self, body: Iterable[bytes], release: Callable[[], None]) -> None:
-        self._body = body
-        self._release = release
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._body)
-
-    def close(self) -> None:
-        """Close the body, and occupy no thread any longer."""
-        try:
-            close = getattr(self._body, "close", None)
-            if close:
-                close()
-        finally:
-            self._release()
-
-    def __del__(self) -> None:
-        # Programs that call the application without a server may forget to close.
-        self._release()

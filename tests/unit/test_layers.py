@@ -72,7 +72,7 @@ LAYERS = {
         {"http"},
         {"database"},
         {"observing"},
-        {"clock", "context", "ending", "errors", "gathering", "option", "precedence"},
+        {"clock", "context", "ending", "errors", "gathering", "option"},
     ],
     CLIENTS: [
         {"request", "explain", "apply", "feed", "audit"},

@@ -9,7 +9,7 @@ import pytest
 
 from placement_foundation import errors
 from placement_foundation.http import thread_limit
-from placement_foundation.http.thread_limit import Held, ThreadLimit
+from placement_foundation.http.thread_limit import ThreadLimit
 
 
 @pytest.fixture(autouse=True)
@@ -96,20 +96,3 @@ def test_nothing_waits_for_work_that_hangs() -> None:
     with pytest.raises(errors.Busy):
         limit_of_one.take("")
     assert time.monotonic() - began < 0.05
-
-
-def test_a_body_occupies_a_thread_until_it_is_closed() -> None:
-    limit_of_one = ThreadLimit(1, most=1)
-    body = Held([b"a", b"b"], limit_of_one.take(""))
-    assert list(body) == [b"a", b"b"]
-    with pytest.raises(errors.Busy):
-        limit_of_one.take("")
-    body.close()
-    limit_of_one.take("")
-
-
-def test_a_forgotten_body_occupies_no_thread() -> None:
-    limit_of_one = ThreadLimit(1, most=1)
-    body = Held([], limit_of_one.take(""))
-    del body
-    limit_of_one.take("")

@@ -1,14 +1,11 @@
 """The fleet: all providers at once."""
 
-import dataclasses
-
 from placement.model.resource_provider import ProviderFilters
 from placement.objects import clock, holding
 from placement.objects.journal import reading
 from placement.operation import Call
 from placement.questions import fleet, name, providers
 from placement.schemas import fleet as wire
-from placement_foundation import precedence
 from placement_foundation.http.operation import Later, Reply
 
 
@@ -52,5 +49,4 @@ def list_fleet(call: Call[None]) -> Reply | Later:
     if question.wants_allocations:
         return Reply(fleet_now, basis=basis)
     # Nothing else is read, so the transaction may end first.
-    resting = dataclasses.replace(fleet_now, members=precedence.rest_between(members))
-    return lambda: Reply(resting, basis=basis)
+    return lambda: Reply(fleet_now, basis=basis)

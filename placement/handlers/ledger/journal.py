@@ -5,7 +5,6 @@ from placement.objects import allocation
 from placement.objects.journal import following, past, reading
 from placement.operation import Call
 from placement.schemas import journal as wire
-from placement_foundation import precedence
 from placement_foundation.http.operation import Later, Reply
 
 
@@ -20,8 +19,6 @@ def list_changes(call: Call[None]) -> Later:
     query: wire.FeedQuery = call.query
 
     def read() -> Reply:
-        # It may wait for an entry.
-        precedence.stand_back()
         page = following.follow(
             keeper, query.since, query.filters, query.limit, query.wait
         )

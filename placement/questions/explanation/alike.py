@@ -8,7 +8,6 @@ from typing import TypeAlias
 from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
-from placement_foundation import precedence
 
 Sight: TypeAlias = Hashable
 
@@ -44,7 +43,6 @@ def kinds_of(
     eye = _Eye(snapshot, request, exactly)
     kinds: dict[Sight, Kind] = {}
     for tree in snapshot.trees if trees is None else trees:
-        precedence.give_way()
         sight = eye.look_at(tree)
         kind = kinds.get(sight)
         if kind is None:

@@ -10,7 +10,6 @@ from placement.model.tree import Provider, Snapshot, Tree
 from placement.questions.explanation.alike import Kind, kinds_of
 from placement.questions.explanation.constraint import Constraint, Relaxations, Set
 from placement.search import engine
-from placement_foundation import precedence
 
 # How long what must not be left out may take once the time of a report is up, in
 # seconds.
@@ -26,16 +25,12 @@ class Deadline:
         self._clock = clock
         self._end = clock() + seconds
         self._half = self._end - seconds / 2
-        # The other half is for the work.
-        precedence.rest_within(seconds / 2)
         self.is_missed = False
         self._grace_ends: float | None = None
 
     def has_come(self) -> bool:
-        """Return whether the time is up; if it is not, let others go first."""
+        """Return whether the time is up."""
         self.is_missed = self.is_missed or self._clock() > self._end
-        if not self.is_missed:
-            precedence.give_way()
         return self.is_missed
 
     def is_half_over(self) -> bool:
@@ -124,7 +119,6 @@ class Survey:
         answers = engine.serving(self.snapshot, request, examples)
         serving = []
         for kind, (_, serves) in zip(kinds, answers, strict=True):
-            precedence.give_way()
             if serves:
                 serving.append(kind)
             elif serves is None:
