@@ -152,6 +152,6 @@ COMMANDS = {
     entry.name
     for entry in metadata.distribution("placement-server").entry_points
     if entry.group == "console_scripts"
-}
+} | {"placement-api"}
 if HELPS.keys() != COMMANDS or PURPOSES.keys() != COMMANDS:
     raise RuntimeError(f"the manual lacks {COMMANDS ^ HELPS.keys()}")

@@ -1,5 +1,5 @@
 """The service for servers that import it: ``placement.wsgi.api:application``."""
 
-from placement import app
+from placement.wsgi import init_application
 
-application = app.start_from_environment()
+application = init_application()

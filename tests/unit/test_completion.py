@@ -15,7 +15,7 @@ SETUP.read(Path(__file__).parents[2] / "setup.cfg")
 COMMANDS = dict(
     line.split(" = ")
     for line in SETUP["options.entry_points"]["console_scripts"].strip().splitlines()
-)
+) | {"placement-api": "placement.cmd.api:main"}
 # Of each, something that is deep inside.
 WORDS = {
     "placement-api": {"--port", "--workers"},
