@@ -211,6 +211,23 @@ def test_a_check_that_cannot_be_parsed_is_never_true(files: Files) -> None:
     assert not admits(files.enforcer(), asking("admin"), LIST)
 
 
+@pytest.mark.parametrize(
+    ("check", "role", "outcome"),
+    [
+        ('[["role:a"], ["role:b"]]', "b", True),
+        ('[["role:a", "role:b"]]', "b", False),
+        ("[]", "c", True),
+        ("", "c", True),
+        ("null", "c", True),
+    ],
+)
+def test_a_check_may_be_a_list_or_nothing(
+    files: Files, check: str, role: str, outcome: bool
+) -> None:
+    files.write(files.file, f'"{LIST}": {check}\n"nova:servers": {check}')
+    assert admits(files.enforcer(), asking(role), LIST) == outcome
+
+
 def test_files_of_the_directory_come_after_the_file_in_order(files: Files) -> None:
     files.write(files.file, f'"{LIST}": "role:first"')
     files.write(files.directory / "10.yaml", f'"{LIST}": "role:second"')
@@ -301,7 +318,7 @@ def test_a_file_that_cannot_be_parsed_stops_the_start(files: Files) -> None:
         files.enforcer()
 
 
-@pytest.mark.parametrize("text", ["- a list", "a text", f'"{LIST}": 5', f"{LIST}:"])
+@pytest.mark.parametrize("text", ["- a list", "a text", f'"{LIST}": 5'])
 def test_a_file_without_checks_stops_the_start(files: Files, text: str) -> None:
     files.write(files.file, text)
     with pytest.raises((AttributeError, TypeError, ValueError)):
