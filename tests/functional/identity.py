@@ -93,8 +93,12 @@ def options_of(
     *,
     password: str = SERVICE_PASSWORD,
     delay_auth_decision: bool = False,
+    further: str = "",
 ) -> str:
-    """Return how a service reaches the server, as a section of its configuration."""
+    """Return how a service reaches the server, as a section of its configuration.
+
+    :param further: more lines of the section
+    """
     return f"""
 [keystone_authtoken]
 www_authenticate_uri = https://identity.example/v3
@@ -107,6 +111,7 @@ user_domain_name = Default
 project_domain_name = Default
 http_request_max_retries = 0
 delay_auth_decision = {delay_auth_decision}
+{further}
 """
 
 

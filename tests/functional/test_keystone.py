@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -49,12 +50,17 @@ def build(server: IdentityServer, database: Database, tmp_path: Path) -> Build:
     """Give a function that assembles the service, and returns a way to call it."""
 
     def build(
-        *, delay: bool = False, password: str = identity.SERVICE_PASSWORD
+        *,
+        delay: bool = False,
+        password: str = identity.SERVICE_PASSWORD,
+        further: str = "",
     ) -> Send:
         path = tmp_path / "placement.conf"
         path.write_text(
             CONFIGURATION
-            + identity.options_of(server, password=password, delay_auth_decision=delay)
+            + identity.options_of(
+                server, password=password, delay_auth_decision=delay, further=further
+            )
         )
         application = app.build(conf.read([], [str(path)]), database)
         return lambda *args, **kwargs: send(application, *args, **kwargs)
@@ -86,6 +92,38 @@ def send(
     for name, value in headers.items():
         request.headers[name.replace("_", "-")] = value
     return request.get_response(application)
+
+
+# The library imports eventlet if it is installed, as it is for tests of notifications.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_memcached_that_does_not_answer_is_no_obstacle(
+    build: Build, server: IdentityServer
+) -> None:
+    call = build(further="memcached_servers = 127.0.0.1:1")
+    for _ in range(2):
+        assert call("/traits", server.add_token("admin")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("further", "package"),
+    [
+        ("memcache_sasl_enabled = true", "python-binary-memcached"),
+        ("memcache_tls_enabled = true", "python-binary-memcached"),
+        ("memcache_security_strategy = ENCRYPT", "cryptography"),
+    ],
+)
+def test_a_package_that_is_missing_for_memcached_is_named_at_the_start(
+    build: Build, monkeypatch: pytest.MonkeyPatch, further: str, package: str
+) -> None:
+    for module in ("bmemcached", "cryptography"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ValueError, match=f"pip install {package}$"):
+        build(further=f"memcached_servers = 127.0.0.1:1\n{further}")
+
+
+def test_without_a_password_it_does_not_start(build: Build) -> None:
+    with pytest.raises(ValueError, match="needs a password"):
+        build(password="")
 
 
 @pytest.mark.parametrize("path", ["/", ""])
