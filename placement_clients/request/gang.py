@@ -27,8 +27,8 @@ NO_ROOM = "placement.no_room"
 # What a consumer is where its type must be named.
 CONSUMER_TYPE = "INSTANCE"
 ONLY_THERE = (
-    "this Placement does not have /ledger/v1/placements: it takes one server at a time, "
-    "without a spread, preferences and a lease"
+    "this Placement does not have /ledger/v1/placements: it takes one server at a "
+    "time, without a spread, preferences and a lease"
 )
 
 
