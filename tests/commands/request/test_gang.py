@@ -173,8 +173,10 @@ def test_claims_may_end_by_themselves(small_cloud: Cloud) -> None:
 def test_servers_are_spread_over_aggregates(small_cloud: Cloud) -> None:
     racks = new_uuid(), new_uuid()
     for name, rack in (("cn1", racks[0]), ("cn2", racks[0]), ("cn3", racks[1])):
-        uuid = small_cloud.uuids[name]
-        small_cloud.placement.change_aggregates(uuid, lambda _, rack=rack: {rack})
+        provider = small_cloud.placement.get_provider(small_cloud.uuids[name])
+        small_cloud.placement.replace_aggregates(
+            provider.uuid, provider.generation, [rack]
+        )
     placed = place(small_cloud, servers(4), spread=racks, at_most=2)
     found = hosts(small_cloud, placed)
     assert (found["cn3"], found["cn1"] + found["cn2"]) == (2, 2)
