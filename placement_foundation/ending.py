@@ -1,21 +1,60 @@
-"""Whether this process is about to end: what waits for news then answers at once."""
+"""Whether waiting for news must end, in the thread that answers a request.
 
+It must if the process is about to end, if the client has hung up, or if the process
+answers one request at a time.
+"""
+
+import socket
+import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
 
 
 def _never() -> bool:
     return False
 
 
-_is_near: Callable[[], bool] = _never
+_process_ends: Callable[[], bool] = _never
 
 
-def follow(is_near: Callable[[], bool]) -> None:
-    """Let the web server of this process say whether its end is near."""
-    global _is_near
-    _is_near = is_near
+class _Here(threading.local):
+    """The request of this thread: its connection, if the server shows it."""
+
+    is_alone = False
+    connection: Any = None
+
+
+_here = _Here()
+
+
+def follow(process_ends: Callable[[], bool]) -> None:
+    """Let the web server say whether the end of this process is near."""
+    global _process_ends
+    _process_ends = process_ends
+
+
+def begin(environment: "WSGIEnvironment") -> None:
+    """Take the request that this thread answers from now on."""
+    _here.is_alone = not environment.get("wsgi.multithread", True)
+    # gunicorn's name for it.
+    _here.connection = environment.get("gunicorn.socket")
 
 
 def is_near() -> bool:
-    """Return whether the process accepts no more requests."""
-    return _is_near()
+    """Return whether waiting must end."""
+    return _here.is_alone or _process_ends() or _has_hung_up(_here.connection)
+
+
+def _has_hung_up(connection: Any) -> bool:
+    """Return whether the other end of a connection has been closed."""
+    if connection is None:
+        return False
+    try:
+        return not connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True

@@ -46,6 +46,7 @@ class Client:
         self, method: str, path: str, body: Any = None, version: str = "latest"
     ) -> Answer:
         request = webob.Request.blank(path, method=method)
+        request.environ["wsgi.multithread"] = True
         request.headers["x-auth-token"] = self._user
         request.headers["x-roles"] = "admin"
         request.headers["openstack-api-version"] = f"placement {version}"

@@ -17,7 +17,7 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_middleware import cors
 
-from placement_foundation import context
+from placement_foundation import context, ending
 from placement_foundation.http import address, page, quotation
 from placement_foundation.observing import telemetry
 
@@ -75,6 +75,7 @@ class Surrounded:
     ) -> Iterable[bytes]:
         """Serve a request."""
         environment[LARGEST_BODY_KEY] = self.largest_body
+        ending.begin(environment)
 
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
             if status.startswith("413"):

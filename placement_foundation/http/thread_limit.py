@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 
 from placement_foundation import errors
 
-# For web servers that do not say how many threads they give to a process.
-ASSUMED = 4
+# For web servers that do not say how many threads they give to a process: the fewest
+# with which one may wait.
+ASSUMED = 2
 
 _own_count = 0
 

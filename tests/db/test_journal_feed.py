@@ -207,6 +207,16 @@ def test_not_more_readers_wait_than_may(database: Database) -> None:
     assert time.monotonic() - began < 10
 
 
+def test_nothing_is_waited_for_where_one_request_is_answered_at_a_time(
+    client: Client, application: "WSGIApplication"
+) -> None:
+    request = webob.Request.blank(f"{CHANGES}?since={now(client)}&wait=20")
+    request.headers["x-auth-token"] = "admin"
+    began = time.monotonic()
+    assert request.get_response(application).json["changes"] == []
+    assert time.monotonic() - began < 10
+
+
 def gone(client: Client, cursor: str) -> str:
     answer = client.call("GET", f"{CHANGES}?since={cursor}")
     assert (answer.status, answer.code) == (410, "placement.cursor_gone"), answer
@@ -229,7 +239,7 @@ def test_nothing_is_waited_for_by_a_process_that_is_about_to_end(
     while not keeper.news.waiting and time.monotonic() < deadline:
         time.sleep(0.01)
     assert keeper.news.waiting == 1
-    monkeypatch.setattr(ending, "_is_near", lambda: True)
+    monkeypatch.setattr(ending, "_process_ends", lambda: True)
     reader.join(10)
     assert not reader.is_alive()
     assert client.get(address)["changes"] == []

@@ -360,6 +360,27 @@ def test_a_request_in_progress_is_answered_before_the_end(tmp_path: Path) -> Non
             assert status(read_answer(half)) == 200
 
 
+def test_readers_that_have_hung_up_leave_their_places(tmp_path: Path) -> None:
+    module = "placement.cmd.api"
+    changes = b"GET /ledger/v1/changes?since=now&wait=30 HTTP/1.1\r\n" + IDENTITY
+    with programs.serving_as(module, "--workers=1", home=tmp_path) as (url, _):
+        port = urlsplit(url).port
+        assert port
+        assert status_of_root(url) == 200
+        # As many as may wait.
+        readers = [connect(port) for _ in range(4)]
+        for reader in readers:
+            reader.sendall(changes + b"\r\n")
+        time.sleep(1)
+        for reader in readers:
+            reader.close()
+        time.sleep(2)
+        began = time.monotonic()
+        answer = send(port, changes.replace(b"wait=30", b"wait=3") + b"\r\n")
+        assert status(answer) == 200
+        assert time.monotonic() - began > 2
+
+
 def test_processes_are_replaced_while_requests_are_answered(tmp_path: Path) -> None:
     module = "placement.cmd.api"
     with programs.serving_as(module, "--workers=2", home=tmp_path) as (url, process):
