@@ -196,23 +196,6 @@ def test_connections_are_counted_while_they_are_used(
     assert read(counting).get("placement_database_connections") >= 1
 
 
-IMPORTED_EARLIER = """
-import prometheus_client
-from placement_foundation.observing import metrics, telemetry
-metrics.switch_on("placement_")
-telemetry.record(telemetry.TRANSACTION_RETRIES, cause="lost_race")
-print(metrics.render().decode())
-"""
-
-
-def test_another_library_may_have_imported_the_client_of_prometheus_before() -> None:
-    environment = {**os.environ}
-    environment.pop(metrics.DIRECTORY, None)
-    program = [sys.executable, "-c", IMPORTED_EARLIER]
-    written = subprocess.check_output(program, env=environment, text=True)
-    assert Reading(written).get("placement_transaction_retries_total") == 1
-
-
 def run(program: str, directory: Path) -> "subprocess.CompletedProcess[str]":
     """Run a program that keeps its numbers in the files of a directory."""
     return subprocess.run(
@@ -224,15 +207,8 @@ def run(program: str, directory: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def check_room(directory: Path) -> None:
-    """Check that nothing of the files with numbers is a hole."""
-    files = list(directory.glob("*.db"))
-    assert files
-    for file in files:
-        assert file.stat().st_blocks * 512 >= file.stat().st_size
-
-
 SHARED_EARLIER = """
+import errno
 import os
 import prometheus_client
 theirs = prometheus_client.Counter("theirs", "Counted by another library.", ["kind"])
@@ -258,166 +234,26 @@ def test_another_library_may_write_to_the_same_files(tmp_path: Path) -> None:
 
 PROCESSES_COME_AND_GO = """
 import os, shutil
-from pathlib import Path
-from placement_foundation.observing import ended, metrics, telemetry
+from placement_foundation.observing import metrics, telemetry
 metrics.switch_on("placement_")
-place = Path(metrics.directory())
-def files():
-    return sorted(each.name.partition("_")[0] for each in place.glob("*.db"))
 def come_and_go():
     pid = os.fork()
     if not pid:
         telemetry.record(telemetry.TRANSACTION_RETRIES, cause="lost_race")
-        telemetry.record(telemetry.STEP_SECONDS, 2, operation="none", step="load")
         os._exit(0)
     os.waitpid(pid, 0)
     metrics.forget(pid)
-def show():
-    print("----", metrics.render().decode())
-come_and_go()
-usual = files()
-for _ in range(4):
+for _ in range(3):
     come_and_go()
-assert files() == usual, files()
-show()
-# While numbers are read, nothing is added up.
-with ended.unchanged(place):
-    come_and_go()
-    come_and_go()
-    show()
-assert len(files()) > len(usual), files()
+print(metrics.render().decode())
+shutil.rmtree(metrics.directory())
 come_and_go()
-assert files() == usual, files()
-show()
-# Nor while the disk is full.
-def full(name):
-    raise OSError("full")
-metrics._File, usual_file = full, metrics._File
-come_and_go()
-show()
-metrics._File = usual_file
-come_and_go()
-assert files() == usual, files()
-show()
 """
 
 
-def test_the_numbers_of_processes_that_have_ended_are_in_one_file(
-    tmp_path: Path,
-) -> None:
+def test_counts_remain_of_processes_that_have_ended(tmp_path: Path) -> None:
     written = run(PROCESSES_COME_AND_GO, tmp_path).stdout
-    _, *each = written.split("----")
-    for shown, expected in zip(each, (5, 7, 8, 9, 10), strict=True):
-        found = Reading(shown)
-        assert found.get("placement_transaction_retries_total") == expected
-        seconds = "placement_step_duration_seconds"
-        assert found.get(f"{seconds}_count") == expected
-        assert found.get(f"{seconds}_sum") == 2 * expected
-        edges = {"1.0": 0, "2.5": expected, "+Inf": expected}
-        for edge, below in edges.items():
-            assert found.get(f"{seconds}_bucket", le=edge) == below
-    check_room(tmp_path)
-
-
-def test_the_files_may_be_removed_while_the_service_runs(tmp_path: Path) -> None:
-    removing = "shutil.rmtree(place)\ncome_and_go()\nshow()\n"
-    written = run(PROCESSES_COME_AND_GO + removing, tmp_path).stdout
-    assert not Reading(written.rpartition("----")[2]).values
-
-
-DISK_IS_FULL_FOR_A_WHILE = """
-import errno, os
-from placement_foundation.observing import metrics, telemetry
-metrics.switch_on("placement_")
-def count():
-    telemetry.record(telemetry.TRANSACTION_RETRIES, cause="lost_race")
-count()
-take = os.posix_fallocate
-def fail(*arguments):
-    raise OSError(errno.ENOSPC, "full")
-if not os.fork():
-    os.posix_fallocate = fail
-    count()
-    count()
-    os.posix_fallocate = take
-    count()
-    os._exit(0)
-os.wait()
-print(metrics.render().decode())
-"""
-
-
-def test_what_is_counted_while_the_disk_is_full_is_kept_later(tmp_path: Path) -> None:
-    done = run(DISK_IS_FULL_FOR_A_WHILE, tmp_path)
-    assert Reading(done.stdout).get("placement_transaction_retries_total") == 4
-    assert done.stderr.count("metrics cannot be kept") == 1, done.stderr
-    check_room(tmp_path)
-
-
-MANY_NAMES = """
-import prometheus_client
-from placement_foundation.observing import metrics
-metrics.switch_on("placement_")
-many = prometheus_client.Counter("many", "Many.", ["name"])
-for number in range(20):
-    many.labels(f"{number:010000}").inc()
-print(metrics.render().decode())
-"""
-
-
-def test_a_file_has_room_for_all_that_is_written_to_it(tmp_path: Path) -> None:
-    written = run(MANY_NAMES, tmp_path).stdout
-    assert Reading(written).get("many_total") == 20
-    check_room(tmp_path)
-
-
-class FullDisk:
-    """What stands for ``posix_fallocate`` on a disk that has no room."""
-
-    def __init__(self, code: int = errno.ENOSPC) -> None:
-        self.code = code
-
-    def __call__(self, *arguments: int) -> NoReturn:
-        raise OSError(self.code, os.strerror(self.code))
-
-
-def test_a_request_is_answered_though_the_disk_is_full(
-    counting: "WSGIApplication",
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    meter = metrics.switch_on(measure.PREFIX, measure.MEASURES)
-    monkeypatch.setattr(meter, "_quiet_until", 0)
-    monkeypatch.setattr(os, "posix_fallocate", FullDisk())
-    # Any new entry needs more room.
-    monkeypatch.setattr(metrics, "BESIDE_KEY", 1 << 30)
-    headers = {"x-auth-token": "admin"}
-    for _ in range(3):
-        response = ask(counting, "/reshaper", method="COW", headers=headers)
-        assert response.status_int == 405
-    found = [each for each in caplog.messages if "metrics cannot be kept" in each]
-    assert len(found) == 1
-
-
-def test_some_file_systems_cannot_take_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "posix_fallocate", FullDisk(errno.EOPNOTSUPP))
-    for _ in range(2):
-        file = metrics._File(str(tmp_path / "counter_1.db"))
-        _, before = file.read_value("cow")
-        file.write_value("cow", 3, before + 1)
-        assert file.read_value("cow") == (3, before + 1)
-        file.close()
-    assert before == 1
-
-
-def test_a_file_that_exists_is_written_on(tmp_path: Path) -> None:
-    for value in range(3):
-        file = metrics._File(str(tmp_path / "counter_1.db"))
-        assert file.read_value("cow") == (value, 0)
-        file.write_value("cow", value + 1, 0)
-        file.close()
+    assert Reading(written).get("placement_transaction_retries_total") == 3
 
 
 def test_a_file_that_another_process_is_just_making_is_left_out(
@@ -558,8 +394,12 @@ def test_the_fleet_is_left_out_while_the_disk_is_full(
         return total.Totals(7, {}, {})
 
     monkeypatch.setattr(total, "load", load)
+
+    def full(*arguments: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "full")
+
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", FullDisk())
+        patch.setattr(Path, "write_text", full)
         for seconds in (0, 30, 30):
             clock.now += seconds
             assert not sums(collector).values

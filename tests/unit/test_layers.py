@@ -151,7 +151,7 @@ INNER = {
     ],
     FOUNDATION / "observing": [
         {"metrics", "tracing"},
-        {"telemetry", "log", "recent", "progress", "ended"},
+        {"telemetry", "log", "recent", "progress"},
     ],
 }
 # Which rooms may use a library: webob is HTTP, jsonschema the wire, and so on. What
