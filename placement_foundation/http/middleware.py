@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import webob.exc
 from oslo_config import cfg
 from oslo_log import log
-from oslo_middleware import cors
+from oslo_middleware import cors, http_proxy_to_wsgi
 
 from placement_foundation import context, ending
 from placement_foundation.http import address, page, quotation
@@ -120,7 +120,7 @@ def surround(
         wrapped = cors.CORS(wrapped, config)
     wrapped = with_request_log(wrapped, around)
     if config.oslo_middleware.enable_proxy_headers_parsing:
-        wrapped = address.behind_proxy(wrapped)
+        wrapped = http_proxy_to_wsgi.HTTPProxyToWSGI(wrapped, config)
     wrapped = page.beside(wrapped, pages)
     return Surrounded(wrapped, config.api.max_request_body_size, elsewhere)
 
@@ -151,9 +151,9 @@ def with_request_log(
             environment["HTTP_ACCEPT"] = "application/json"
         is_logged = request_log.isEnabledFor(logging.INFO)
         line = _request_line(environment) if is_logged else ""
-        request_log.debug(
-            "Starting request: %s %s", environment.get("REMOTE_ADDR"), line
-        )
+        # A proxy has written it.
+        caller = address.escape_controls(environment.get("REMOTE_ADDR") or "-")
+        request_log.debug("Starting request: %s %s", caller, line)
 
         def start_logged(
             status: str, headers: list[tuple[str, str]], *error: Any
@@ -164,7 +164,7 @@ def with_request_log(
             if is_logged:
                 request_log.info(
                     "%s %s status: %s len: %s microversion: %s",
-                    environment.get("REMOTE_ADDR") or "-",
+                    caller,
                     line,
                     code,
                     _header(headers, "content-length"),
