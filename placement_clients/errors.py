@@ -19,8 +19,9 @@ LOST_RACE_WORDS = ("generation", "update conflict")
 
 # Answers after which the same request may succeed another time. 401 and 403 are about
 # this caller, whose password or roles an operator mends; 404 and 409 are about a state
-# that changes; the rest of 4xx is about the request itself.
-PASSING = (None, 401, 403, 404, 408, 409, 429)
+# that changes; 408, 413, 425, 429 and 499 come from proxies; the rest of 4xx is about
+# the request itself.
+PASSING = (None, 401, 403, 404, 408, 409, 413, 425, 429, 499)
 
 
 def may_pass(status: int | None) -> bool:
@@ -28,7 +29,7 @@ def may_pass(status: int | None) -> bool:
 
     :param status: of the answer, None if there was none
     """
-    return status in PASSING or (status or 0) >= 500
+    return status in PASSING or not 400 <= (status or 0) < 500
 
 
 # What the operating system says if there is no connection, and answers by which a
@@ -61,6 +62,11 @@ class PlacementError(Exception):
         self.code = code
         self.request_id = request_id
         self.document = document
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the error is Placement's, and not that of a proxy before it."""
+        return isinstance((self.document or {}).get("errors"), list)
 
     @property
     def reason(self) -> str:

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 NO_TIME = datetime.timedelta()
+# The most that is counted of each resource: what the tables can store.
+LARGEST = 0x7FFFFFFF
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,6 +29,14 @@ class Size:
             self.disk_gb + other.disk_gb,
         )
 
+    def __sub__(self, other: "Size") -> "Size":
+        return self + other.times(-1)
+
+    def largest(self, other: "Size") -> "Size":
+        """Return the larger amount of each resource."""
+        pairs = zip(self.amounts(), other.amounts(), strict=True)
+        return Size(*(max(pair) for pair in pairs))
+
     def times(self, count: int) -> "Size":
         """Return this size multiplied by a count."""
         return Size(self.vcpus * count, self.memory_mb * count, self.disk_gb * count)
@@ -34,6 +44,41 @@ class Size:
     def amounts(self) -> tuple[int, int, int]:
         """Return the amounts, always in the same order."""
         return self.vcpus, self.memory_mb, self.disk_gb
+
+
+# The resources of a size, in its order.
+RESOURCES = tuple(field.name for field in dataclasses.fields(Size))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unit:
+    """How much of a resource one server may have: ``min_unit`` and so on."""
+
+    smallest: int = 1
+    largest: int = LARGEST
+    step: int = 1
+
+    def allows(self, amount: int) -> bool:
+        """Return whether a server may have an amount."""
+        return not amount or (
+            self.smallest <= amount <= self.largest and not amount % self.step
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """What keeps a host from giving slots: its units, and use besides reservations."""
+
+    units: tuple[Unit, ...] = (Unit(), Unit(), Unit())
+    used: Size = Size()
+
+    def list_refused(self, size: Size) -> list[str]:
+        """Return the resources of which no server may have what a size says."""
+        amounts = zip(RESOURCES, self.units, size.amounts(), strict=True)
+        return [name for name, unit, amount in amounts if not unit.allows(amount)]
+
+
+NO_LIMITS = Limits()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,13 +95,18 @@ class Interval:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Holding:
-    """Slots of one size that a reservation holds on a host."""
+    """Slots of one size that a reservation holds on a host.
+
+    While a lease is changed, its reservations hold the slots that they have, and those
+    that are ``wanted``: at each moment, the larger of the two counts.
+    """
 
     host_id: int
     reservation_id: str
     interval: Interval
     size: Size
     count: int
+    wanted: bool = False
 
     @property
     def use(self) -> Size:
@@ -91,19 +141,23 @@ def peak_use(
     A holding uses a host until the cleaning after it is over; the interval itself is
     followed by a cleaning, too.
     """
-    changes: list[tuple[datetime.datetime, bool, Size]] = []
+    changes: list[tuple[datetime.datetime, bool, Holding]] = []
     for holding in holdings:
         if holding.overlaps(interval, cleaning):
             start = max(holding.interval.start, interval.start)
             end = holding.interval.end + cleaning
-            changes += [(start, True, holding.use), (end, False, holding.use.times(-1))]
+            changes += [(start, True, holding), (end, False, holding)]
     # A holding that ends makes room for one that begins at the same moment.
     changes.sort(key=lambda change: change[:2])
+    # What each reservation has, and what it is to get.
+    parts: dict[str, list[Size]] = {}
     used = peak = Size()
-    for _, _, change in changes:
-        used += change
-        pairs = zip(peak.amounts(), used.amounts(), strict=True)
-        peak = Size(*(max(pair) for pair in pairs))
+    for _, begins, holding in changes:
+        part = parts.setdefault(holding.reservation_id, [Size(), Size()])
+        used -= part[False].largest(part[True])
+        part[holding.wanted] += holding.use.times(1 if begins else -1)
+        used += part[False].largest(part[True])
+        peak = peak.largest(used)
     return peak
 
 
@@ -139,8 +193,7 @@ def list_short(
 ) -> list[str]:
     """Return the resources of which a host has too little for one more slot."""
     needed = (peak_use(holdings, interval, cleaning) + size).amounts()
-    names = [field.name for field in dataclasses.fields(Size)]
-    amounts = zip(names, needed, capacity.amounts(), strict=True)
+    amounts = zip(RESOURCES, needed, capacity.amounts(), strict=True)
     return [name for name, amount, total in amounts if amount > total]
 
 

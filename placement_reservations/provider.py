@@ -1,22 +1,41 @@
-"""Reservation providers: the children of hosts that have the inventory of leases."""
+"""Hosts in Placement, and their children that have the inventory of leases.
+
+A reservation provider belongs to a host if it has the name for that, and is a child of
+the host's own provider: a host may be renamed, and another one take its name.
+"""
 
 from collections.abc import Mapping
 
 from placement_clients import errors
 from placement_clients.client import Client, Inventory, Provider, path_of
-from placement_reservations.capacity import Size
+from placement_reservations.capacity import LARGEST, Limits, Size, Unit
 
 VERSION = "1.29"
 
-
-# The most that is counted of each: what the tables can store.
-LARGEST = 0x7FFFFFFF
 # The classes of which a slot has an amount, in the order of ``Size``.
 SIZES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
 class NoHost(Exception):
     """Placement has no root provider with that name."""
+
+
+class Misplaced(Exception):
+    """The reservation provider of a host is the child of another one."""
+
+
+class MayBeGone:
+    """A block of code that ends early if Placement says that something does not exist.
+
+    A 404 without an error document is that of a proxy, and means nothing.
+    """
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, kind: object, exc: object, traceback: object) -> bool:
+        """Let the error pass if it is Placement's."""
+        return isinstance(exc, errors.NotFound) and exc.is_own
 
 
 def name_of(host: str) -> str:
@@ -41,19 +60,19 @@ def get_root(placement: Client, host: str) -> Provider:
     return root
 
 
-def find_size(
+def get_size(
     placement: Client, root: Provider, *, use_ratio: bool = False
-) -> Size | None:
-    """Return what can be allocated of a host in all; None if it is gone.
+) -> tuple[Size, Limits]:
+    """Return what can be allocated of a host in all, and what limits it.
 
     :param use_ratio: whether a resource can be allocated more than once; a ratio below
         one counts in any case, as no more than that can be allocated
+    :raises errors.NotFound: the host is gone
     """
-    try:
-        known = placement.get_inventories(root.uuid).by_class
-    except errors.NotFound:
-        return None
-    return Size(*(_allocatable(known.get(name), use_ratio) for name in SIZES))
+    known = placement.get_inventories(root.uuid).by_class
+    units = tuple(_unit(known.get(name)) for name in SIZES)
+    size = Size(*(_allocatable(known.get(name), use_ratio) for name in SIZES))
+    return size, Limits(units, _ordinary_use(placement, root))
 
 
 def _allocatable(inventory: Inventory | None, use_ratio: bool) -> int:
@@ -65,8 +84,48 @@ def _allocatable(inventory: Inventory | None, use_ratio: bool) -> int:
     return int(max(0, min(amount, LARGEST)))
 
 
+def _unit(inventory: Inventory | None) -> Unit:
+    if inventory is None:
+        return Unit()
+    largest = min(inventory.max_unit, LARGEST)
+    return Unit(inventory.min_unit, largest, inventory.step_size)
+
+
+def _ordinary_use(placement: Client, root: Provider) -> Size:
+    """Return what is used of a host by consumers without a slot of a reservation."""
+    uses = placement.list_allocations_of_provider(root.uuid)
+    ordinary = set(uses)
+    if ordinary:
+        ordinary -= set(list_consumers(placement, _find_child(placement, root)))
+    if ordinary:
+        # The server of a slot may have gone before its slot was looked for.
+        ordinary &= set(list_consumers(placement, root))
+    used = Size()
+    for consumer in ordinary:
+        used += Size(*(uses[consumer].get(name, 0) for name in SIZES))
+    return Size(*(min(amount, LARGEST) for amount in used.amounts()))
+
+
 def find(placement: Client, host: str) -> Provider | None:
     """Return the reservation provider of a host, if it has one."""
+    found = find_named(placement, host)
+    if found and found.parent_uuid:
+        with MayBeGone():
+            parent = placement.get_provider(found.parent_uuid, version=VERSION)
+            return found if parent.name == host else None
+    return None
+
+
+def _find_child(placement: Client, root: Provider) -> Provider | None:
+    found = find_named(placement, root.name)
+    return found if found and found.parent_uuid == root.uuid else None
+
+
+def find_named(placement: Client, host: str) -> Provider | None:
+    """Return the reservation provider with the name of a host, wherever it is.
+
+    What is removed, is removed there as well: a class belongs to one reservation.
+    """
     found = placement.list_providers(name=name_of(host), version=VERSION)
     return next(iter(found), None)
 
@@ -93,15 +152,21 @@ def ensure(placement: Client, host: str) -> Provider:
     """Return the reservation provider of a host, creating it if it has none.
 
     :raises NoHost: there is no such host
+    :raises Misplaced: another host has it
     """
     found = find(placement, host)
     if found:
         return found
     try:
         return create(placement, host)
-    except errors.Conflict:
+    except errors.Conflict as exc:
         # Another process was faster.
         found = find(placement, host)
+        if found is None and find_named(placement, host):
+            raise Misplaced(
+                f"Provider {name_of(host)} is not a child of host {host}: was a host "
+                "renamed, or replaced?"
+            ) from exc
         if found is None:
             raise
         return found
@@ -111,11 +176,9 @@ def delete(placement: Client, host: str, uuid: str | None = None) -> None:
     """Delete the reservation provider of a host; given a UUID, only that one."""
     found = find(placement, host)
     if found and uuid in (None, found.uuid):
-        try:
+        # Another process may have been faster.
+        with MayBeGone():
             placement.delete_provider(found.uuid)
-        except errors.NotFound:
-            # Another process was faster.
-            return
 
 
 def slots(total: int) -> Inventory:
@@ -150,13 +213,11 @@ def remove_class(placement: Client, host: str, resource_class: str) -> None:
 
     :raises errors.Conflict: some are in use
     """
-    found = find(placement, host)
+    found = find_named(placement, host)
     if found:
-        try:
+        # It may have been removed earlier, or the provider was.
+        with MayBeGone():
             placement.delete_inventory(found.uuid, resource_class, version=VERSION)
-        except errors.NotFound:
-            # It was removed earlier, or the provider was.
-            return
 
 
 def list_consumers(
@@ -168,12 +229,11 @@ def list_consumers(
     """
     if provider is None:
         return []
-    try:
+    with MayBeGone():
         held = placement.list_allocations_of_provider(provider.uuid)
-    except errors.NotFound:
-        return []
-    return sorted(
-        consumer
-        for consumer, amounts in held.items()
-        if resource_class is None or resource_class in amounts
-    )
+        return sorted(
+            consumer
+            for consumer, amounts in held.items()
+            if resource_class is None or resource_class in amounts
+        )
+    return []

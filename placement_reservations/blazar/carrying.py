@@ -21,6 +21,9 @@ from placement_reservations.store.debt import Debt
 from placement_reservations.store.host import Details, Host
 from placement_reservations.store.lease import Event, Lease, Reservation, Wish
 
+# Why a lease is degraded that was so in Blazar, until the hosts are checked.
+LACKS = "Some of its hosts had failed in Blazar."
+
 
 class Refused(Exception):
     """Something cannot be carried, so nothing is."""
@@ -176,7 +179,6 @@ def _lease(source: Source, row: Row) -> Lease:
             )
             for each in source.events[row["id"]]
         ),
-        degraded=row["degraded"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )
@@ -190,7 +192,7 @@ def _reservation(row: Row, wish: Row) -> Reservation:
         row["resource_id"],
         Wish(size, wish["amount"], wish["affinity"], judging.requirement_of(wish)),
         state.Reservation(row["status"]),
-        row["missing_resources"],
+        LACKS if row["missing_resources"] else None,
         row["resources_changed"],
         row["created_at"],
         row["updated_at"],

@@ -33,7 +33,6 @@ COLUMNS: dict[str, dict[str, type[sa.types.TypeEngine[Any]]]] = {
     "leases": {
         **dict.fromkeys(("id", "name", "user_id", "project_id", "status"), sa.String),
         **dict.fromkeys(("start_date", "end_date"), sa.DateTime),
-        "degraded": sa.Boolean,
         **TIMES,
     },
     "reservations": {

@@ -53,18 +53,21 @@ class NovaCompute:
         root = provider.find_root(self.placement, found.name)
         if root is None:
             return None
-        size = provider.find_size(self.placement, root, use_ratio=self.use_ratio)
-        if size is None:
-            return None
-        return Details(
-            name=found.name,
-            size=size,
-            available=found.state == "up" and found.status == "enabled",
-            service_name=_service_of(found),
-            cpu_info=str(found.cpu_info or "{}"),
-            hypervisor_type=found.hypervisor_type or "",
-            hypervisor_version=found.hypervisor_version or 0,
-        )
+        with provider.MayBeGone():
+            size, limits = provider.get_size(
+                self.placement, root, use_ratio=self.use_ratio
+            )
+            return Details(
+                name=found.name,
+                size=size,
+                available=found.state == "up" and found.status == "enabled",
+                service_name=_service_of(found),
+                cpu_info=str(found.cpu_info or "{}"),
+                hypervisor_type=found.hypervisor_type or "",
+                hypervisor_version=found.hypervisor_version or 0,
+                limits=limits,
+            )
+        return None
 
     def list_servers_on(self, host: str) -> list[str]:
         """Return the ids of the servers that run on a host."""
@@ -90,8 +93,8 @@ class NovaCompute:
 
     def delete_flavor(self, flavor_id: str) -> None:
         """Make sure that a flavor does not exist."""
-        with _translated():
-            self.nova.delete_flavor(flavor_id, ignore_missing=True)
+        with _translated(), _MayBeGone():
+            self.nova.delete_flavor(flavor_id, ignore_missing=False)
 
     def give_access(self, flavor_id: str, project_id: str) -> None:
         """Give a project access to a flavor."""
@@ -100,7 +103,7 @@ class NovaCompute:
 
     def take_access(self, flavor_id: str, project_id: str) -> None:
         """Take access to a flavor from a project, if the flavor exists."""
-        with _translated(), contextlib.suppress(exceptions.NotFoundException):
+        with _translated(), _MayBeGone():
             self.nova.flavor_remove_tenant_access(flavor_id, project_id)
 
     def list_servers_of(
@@ -120,8 +123,8 @@ class NovaCompute:
 
     def delete_server(self, server: str) -> None:
         """Start to delete a server."""
-        with _translated():
-            self.nova.delete_server(server, ignore_missing=True)
+        with _translated(), _MayBeGone():
+            self.nova.delete_server(server, ignore_missing=False)
 
     def join_pool(self, host: str) -> None:
         """Add a host to the pool of reservable hosts, which is created if needed."""
@@ -158,7 +161,7 @@ class NovaCompute:
 
     def _find_hypervisor(self, name: str) -> Any:
         """Return the hypervisor with a name, None if there is none."""
-        with _translated(), contextlib.suppress(exceptions.NotFoundException):
+        with _translated(), _MayBeGone():
             found = self.nova.hypervisors(
                 details=True,
                 hypervisor_hostname_pattern=name,
@@ -168,12 +171,30 @@ class NovaCompute:
         return None
 
 
+class _MayBeGone:
+    """A block of code that ends early if Nova says that something does not exist.
+
+    A 404 without its error document is that of a proxy, and means nothing.
+    """
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, kind: object, exc: object, traceback: object) -> bool:
+        """Let the error pass if it is Nova's, or that of a search in what Nova says."""
+        if not isinstance(exc, exceptions.NotFoundException):
+            return False
+        try:
+            return exc.response is None or isinstance(exc.response.json(), dict)
+        except ValueError:
+            return False
+
+
 def _find(find: Callable[..., Any], name: str, **options: Any) -> Any:
     """Return the object with a name or an id, None if there is none."""
-    try:
+    with _MayBeGone():
         return find(name, ignore_missing=False, **options)
-    except exceptions.NotFoundException:
-        return None
+    return None
 
 
 def _service_of(hypervisor: Any) -> str:

@@ -7,7 +7,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from placement_clients import errors
 from placement_clients.client import Client
 from placement_foundation.database.storage import Database
 from placement_reservations import provider
@@ -41,14 +40,14 @@ class PlacementCompute:
         root = provider.find_root(self.placement, name)
         if root is None:
             return None
-        size = provider.find_size(self.placement, root, use_ratio=self.use_ratio)
-        try:
+        with provider.MayBeGone():
             traits = self.placement.get_traits(root.uuid).names
-        except errors.NotFound:
-            return None
-        if size is None:
-            return None
-        return Details(name, size, available=DISABLED not in traits, service_name=name)
+            size, limits = provider.get_size(
+                self.placement, root, use_ratio=self.use_ratio
+            )
+            available = DISABLED not in traits
+            return Details(name, size, available, name, limits=limits)
+        return None
 
     def list_servers_on(self, host: str) -> list[str]:
         """Return the ids of the servers that run on a host."""
@@ -90,16 +89,14 @@ class PlacementCompute:
         found: list[str] = []
         for host in hosts:
             go_on()
-            child = provider.find(self.placement, host)
+            child = provider.find_named(self.placement, host)
             found += provider.list_consumers(self.placement, child, resource_class)
         return found
 
     def delete_server(self, server: str) -> None:
         """Delete a server by removing all its allocations."""
-        try:
+        with provider.MayBeGone():
             self.placement.delete_allocations(server)
-        except errors.NotFound:
-            return
 
     def join_pool(self, host: str) -> None:
         """Add a host to the pool of reservable hosts."""

@@ -2,4 +2,4 @@
 
 from placement_foundation.database.migration import History
 
-SCHEMA = History("placement_reservations.db:alembic", head="e2b94a7c30f1")
+SCHEMA = History("placement_reservations.db:alembic", head="1d8f36c0a7b5")

@@ -43,7 +43,6 @@ class Lease(Base):
     start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
     end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
-    degraded: orm.Mapped[bool]
     status_reason: orm.Mapped[str | None] = orm.mapped_column(column.text())
 
 
@@ -63,8 +62,8 @@ class Reservation(Base):
     resource_type: orm.Mapped[str] = orm.mapped_column(sa.String(66))
     resource_id: orm.Mapped[str] = orm.mapped_column(UUID)
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
-    missing_resources: orm.Mapped[bool]
     resources_changed: orm.Mapped[bool]
+    lacks: orm.Mapped[str | None] = orm.mapped_column(column.text())
 
 
 class InstanceReservation(Base):
@@ -130,6 +129,7 @@ class ComputeHost(Base):
     availability_zone: orm.Mapped[str] = orm.mapped_column(NAME)
     status: orm.Mapped[str | None] = orm.mapped_column(sa.String(13))
     reservable: orm.Mapped[bool]
+    limits: orm.Mapped[str | None] = orm.mapped_column(column.text())
 
 
 class ExtraCapability(Base):
@@ -184,6 +184,23 @@ class Allocation(Base):
     memory_mb: orm.Mapped[int]
     disk_gb: orm.Mapped[int]
     wanted: orm.Mapped[bool]
+
+
+class Cleaning(Base):
+    """Slots that are being cleaned although their lease is over, or gone."""
+
+    __tablename__ = "cleanings"
+    __table_args__ = (sa.Index("cleanings_end_date_idx", "end_date"),)
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    computehost_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey("computehosts.id", ondelete="CASCADE")
+    )
+    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
+    vcpus: orm.Mapped[int]
+    memory_mb: orm.Mapped[int]
+    disk_gb: orm.Mapped[int]
+    slots: orm.Mapped[int]
 
 
 class Flavor(Base):

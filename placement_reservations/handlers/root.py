@@ -24,7 +24,7 @@ def show_health(call: Call[None]) -> Reply:
     return Reply(
         Health(
             overdue_events=len(events.list_due(call.connection, before)),
-            expired_claims=len(claims.list_expired(call.connection, before)),
+            expired_claims=claims.count_late(call.connection, before),
             debts=len(debts.list_subjects(call.connection)),
         )
     )

@@ -69,7 +69,7 @@ def _succeed(world: World, claim: Claim) -> None:
 
     def complete(connection: sa.Connection) -> None:
         _close(connection, world, claim, *outcome)
-        leases.clear_trouble(connection, lease_id)
+        leases.set_trouble(connection, lease_id, None)
 
     execution.write(world, claim, complete)
     _count("done")

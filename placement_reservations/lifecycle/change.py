@@ -9,15 +9,17 @@ from oslo_log import log
 
 from placement_foundation import errors
 from placement_reservations import clock, plan, requirement, state
-from placement_reservations.capacity import Interval
+from placement_reservations.capacity import Interval, NotEnough
 from placement_reservations.lifecycle import (
     activation,
     execution,
     notice,
     selection,
     settlement,
+    sighting,
 )
 from placement_reservations.lifecycle.selection import Selection, Slots
+from placement_reservations.lifecycle.sighting import Sight
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import debt as debts
 from placement_reservations.store import event as events
@@ -106,8 +108,9 @@ def update(world: World, lease_id: str, wanted: Update) -> None:
             lambda connection: _rename(connection, lease_id, wanted.name)
         )
         return
-    claim, target, steps = world.database.write(
-        lambda connection: _prepare(connection, world, lease_id, wanted)
+    claim, target, steps = sighting.promise(
+        world,
+        lambda connection, sight: _prepare(connection, world, lease_id, wanted, sight),
     )
     try:
         execution.run(world, claim, steps)
@@ -131,9 +134,12 @@ def _rename(connection: sa.Connection, lease_id: str, name: str | None) -> None:
 
 
 def _prepare(
-    connection: sa.Connection, world: World, lease_id: str, wanted: Update
+    connection: sa.Connection,
+    world: World,
+    lease_id: str,
+    wanted: Update,
+    sight: Sight,
 ) -> tuple[Claim, Target, list[plan.Step]]:
-    known = hosts.lock_hosts(connection)
     lease = leases.get(connection, lease_id)
     subject = leases.subject(lease_id)
     owes = bool(debts.list_by_subject(connection, subject))
@@ -148,10 +154,11 @@ def _prepare(
         connection,
         target.interval,
         cleaning,
+        world.clock.now(),
         without=[each.id for each in target.changed],
     )
-    chosen = Selection(known, holdings, target.interval, cleaning)
-    slots = _select(connection, chosen, target)
+    chosen = Selection(sight.hosts, holdings, target.interval, cleaning)
+    slots = _select(connection, chosen, target, sight)
     steps: list[plan.Step] = []
     for each in target.changed:
         steps += _want(connection, target, each, slots[each.id])
@@ -213,33 +220,66 @@ def _aim_wish(reservation: Reservation, change: WishChange | None) -> Wish:
 
 
 def _select(
-    connection: sa.Connection, chosen: Selection, target: Target
+    connection: sa.Connection, chosen: Selection, target: Target, sight: Sight
 ) -> dict[str, Slots]:
     """Return the slots of the reservations, keyed by reservation id.
 
     Slots that a reservation holds are kept if possible.
 
-    :raises Conflict: there are not enough slots, or the slots of a reservation that has
+    :raises NoRoom: there are not enough slots, or the slots of a reservation that has
         started are not free all the time
     """
-    kept = {}
-    required = {}
+    held, kept, required = {}, {}, {}
     for each in target.changed:
         required[each.id] = _requirement(connection, target, each)
-        held = allocations.count_by_host(connection, each.id)
-        kept[each.id] = _keep(chosen, target, each, required[each.id], held)
+        held[each.id] = allocations.count_by_host(connection, each.id)
+        kept[each.id] = _keep(
+            chosen, target, each, required[each.id], held[each.id], sight
+        )
         chosen.hold(each, kept[each.id])
     slots = {}
     for each in target.changed:
         try:
-            slots[each.id] = chosen.choose(each, required[each.id], kept[each.id])
-        except errors.Conflict:
-            if not kept[each.id] or _is_fixed(each):
-                raise
-            # Other hosts may have room for all of it.
-            chosen.drop(each)
-            slots[each.id] = chosen.choose(each, required[each.id])
+            slots[each.id] = _choose(chosen, each, required[each.id], kept[each.id])
+        except NotEnough as exc:
+            sight.require_all()
+            reason = chosen.explain(each, required[each.id])
+            raise selection.NoRoom(reason) from exc
+        if _is_more(target, each, held[each.id], slots[each.id]):
+            sight.require(slots[each.id])
     return slots
+
+
+def _choose(
+    chosen: Selection,
+    reservation: Reservation,
+    required: requirement.Requirement,
+    kept: Slots,
+) -> Slots:
+    """Return the slots of a reservation.
+
+    :raises NotEnough: there are not enough
+    """
+    try:
+        return chosen.choose(reservation, required, kept)
+    except NotEnough:
+        if not kept or _is_fixed(reservation):
+            raise
+        # Other hosts may have room for all of it.
+        chosen.drop(reservation)
+        return chosen.choose(reservation, required)
+
+
+def _is_more(
+    target: Target, reservation: Reservation, held: Slots, slots: Slots
+) -> bool:
+    """Return whether a reservation is promised what it does not have."""
+    sizes = {each.id: each.wish.size for each in target.lease.reservations}
+    return (
+        reservation.wish.size != sizes[reservation.id]
+        or not target.lease.interval.covers(target.interval)
+        or any(count > held.get(host_id, 0) for host_id, count in slots.items())
+    )
 
 
 def _requirement(
@@ -262,13 +302,15 @@ def _keep(
     reservation: Reservation,
     required: requirement.Requirement,
     held: Slots,
+    sight: Sight,
 ) -> Slots:
     if not _is_fixed(reservation):
         kept = selection.trim(held, reservation.wish.amount)
         return kept if chosen.fits(reservation, required, kept) else {}
     longer = not target.lease.interval.covers(target.interval)
     if longer and not chosen.has_room(reservation, held):
-        raise errors.Conflict(selection.NOT_ENOUGH)
+        sight.require(held)
+        raise selection.NoRoom(chosen.explain_kept(reservation, held))
     return held
 
 
@@ -304,12 +346,12 @@ def _complete(connection: sa.Connection, target: Target) -> None:
     for each in target.changed:
         allocations.keep_wanted(connection, each.id)
         leases.set_wish(connection, each.id, each.wish)
-        if each.missing_resources and not _is_fixed(each):
+        if each.lacks and not _is_fixed(each):
             # All its slots were chosen anew.
-            cured = dataclasses.replace(each, missing_resources=False)
+            cured = dataclasses.replace(each, lacks=None)
             leases.set_condition(connection, cured)
     if not lease.has_started:
-        leases.clear_trouble(connection, lease.id)
+        leases.set_trouble(connection, lease.id, None)
     _move_events(connection, target)
     if not target.owes:
         # Otherwise all are paid later: those of this change again, which is harmless.

@@ -10,12 +10,18 @@ from oslo_log import log
 
 from placement_foundation import errors
 from placement_reservations import plan, state
-from placement_reservations.capacity import Interval
-from placement_reservations.lifecycle import execution, opening, selection, settlement
+from placement_reservations.capacity import Interval, NotEnough
+from placement_reservations.lifecycle import (
+    execution,
+    opening,
+    selection,
+    settlement,
+    sighting,
+)
+from placement_reservations.lifecycle.sighting import Sight
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import debt as debts
 from placement_reservations.store import event as events
-from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 from placement_reservations.store.claim import Claim
 from placement_reservations.store.debt import Debt
@@ -53,8 +59,8 @@ def create(world: World, order: Order) -> str:
     """
     lease = _draft(order)
     try:
-        claim = world.database.write(
-            lambda connection: _promise(connection, world, lease)
+        claim = sighting.promise(
+            world, lambda connection, sight: _promise(connection, world, lease, sight)
         )
     except selection.NoRoom as exc:
         # No lock is held any more, so the advice may take a while.
@@ -91,12 +97,15 @@ def _draft(order: Order) -> Lease:
     )
 
 
-def _promise(connection: sa.Connection, world: World, lease: Lease) -> Claim:
+def _promise(
+    connection: sa.Connection, world: World, lease: Lease, sight: Sight
+) -> Claim:
     """Choose slots and store them: of two concurrent requests, the second one waits."""
-    known = hosts.lock_hosts(connection)
     cleaning = world.rules.cleaning
-    holdings = allocations.list_holdings(connection, lease.interval, cleaning)
-    chosen = selection.Selection(known, holdings, lease.interval, cleaning)
+    holdings = allocations.list_holdings(
+        connection, lease.interval, cleaning, world.clock.now()
+    )
+    chosen = selection.Selection(sight.hosts, holdings, lease.interval, cleaning)
     subject = leases.subject(lease.id)
     claim = execution.begin(connection, world, subject, OPERATION)
     leases.insert(connection, lease)
@@ -105,9 +114,11 @@ def _promise(connection: sa.Connection, world: World, lease: Lease) -> Claim:
         required = selection.parse_requirement(connection, wish.resource_properties)
         try:
             slots = chosen.choose(reservation, required)
-        except errors.Conflict as exc:
+        except NotEnough as exc:
+            sight.require_all()
             reason = chosen.explain(reservation, required)
             raise selection.NoRoom(reason) from exc
+        sight.require(slots)
         allocations.insert(connection, reservation.id, slots, lease.interval, wish.size)
     debts.insert(connection, (Debt(subject, each.id) for each in lease.reservations))
     return claim

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_log import log
 
-from placement_clients.client import Conflict, NotFound
+from placement_clients.client import Conflict
 from placement_clients.errors import PlacementError
 from placement_clients.errors import may_pass as may_pass_after
 from placement_foundation import errors
@@ -24,7 +24,7 @@ from placement_reservations.world import World
 LOG = log.getLogger(__name__)
 
 # The exceptions by which Placement or the compute service reports that a step failed.
-FAILURES = (PlacementError, ComputeError, provider.NoHost)
+FAILURES = (PlacementError, ComputeError, provider.NoHost, provider.Misplaced)
 
 
 class StillInUse(Exception):
@@ -113,7 +113,7 @@ def let_go(world: World, claim: Claim) -> None:
     :raises Lost: another process has taken it over already
     """
     now = world.clock.now()
-    world.database.write(lambda connection: claims.renew(connection, claim, now))
+    world.database.write(lambda connection: claims.wait(connection, claim, now))
 
 
 def perform(world: World, step: plan.Step, go_on: Callable[[], None]) -> None:
@@ -169,16 +169,15 @@ def _perform(world: World, step: plan.Step, go_on: Callable[[], None]) -> None:
 def _create_class(world: World, name: str) -> None:
     try:
         world.placement.create_resource_class(name)
-    except Conflict:
+    except Conflict as exc:
         # An earlier attempt created it: nothing else creates a class with that name.
-        return
+        if not exc.is_own:
+            raise
 
 
 def _delete_class(world: World, name: str) -> None:
-    try:
+    with provider.MayBeGone():
         world.placement.delete_resource_class(name)
-    except NotFound:
-        return
 
 
 def _delete_servers(
@@ -198,8 +197,8 @@ def may_pass(exc: Exception) -> bool:
     if isinstance(exc, ComputeError):
         return exc.may_pass
     if isinstance(exc, PlacementError):
-        return may_pass_after(exc.status)
-    return isinstance(exc, StillInUse)
+        return may_pass_after(exc.status) or not exc.is_own
+    return isinstance(exc, StillInUse | provider.Misplaced)
 
 
 def describe(exc: Exception) -> str:

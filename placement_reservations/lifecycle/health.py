@@ -2,15 +2,14 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 from oslo_log import log
 
-from placement_foundation import errors
 from placement_reservations import capacity, requirement, state
-from placement_reservations.capacity import Holding, Size
-from placement_reservations.lifecycle import execution, inspection
+from placement_reservations.capacity import Holding, NotEnough, Size
+from placement_reservations.lifecycle import execution, inspection, selection
 from placement_reservations.lifecycle.selection import Selection
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
@@ -82,7 +81,7 @@ def _put_right(
         if left:
             LOG.warning("host %s is not in the pool of reservable hosts", host.name)
             debts.add(connection, Debt(hosts.subject(host.name), None, host.name))
-    heal(connection, world)
+    heal(connection, world, seen)
 
 
 def _has_left(host: Host, details: Details, pool: set[str] | None) -> bool:
@@ -95,8 +94,11 @@ def _has_left(host: Host, details: Details, pool: set[str] | None) -> bool:
     return (details.service_name or details.name) not in pool
 
 
-def heal(connection: sa.Connection, world: World) -> None:
-    """Move reservations that have not started off failing hosts; mark the others."""
+def heal(connection: sa.Connection, world: World, seen: Collection[int]) -> None:
+    """Move reservations that have not started off failing hosts; mark the others.
+
+    :param seen: the ids of the hosts to which they may move
+    """
     now = world.clock.now()
     concerned = {
         each.id: (lease, each)
@@ -106,19 +108,23 @@ def heal(connection: sa.Connection, world: World) -> None:
     }
     known = hosts.list_hosts(connection)
     lacking = _displaced(connection, world, known, concerned)
-    moves = _Moves(connection, world, known, lacking)
-    degraded: dict[str, bool] = {}
+    targets = [host for host in known if host.id in seen]
+    moves = _Moves(connection, world, targets, lacking)
     for lease, reservation in concerned.values():
-        missing = reservation.id in lacking and not moves.move(lease, reservation)
-        if reservation.id not in lacking and reservation.missing_resources:
-            _mark(connection, reservation, missing=False)
-        elif missing and not reservation.missing_resources:
-            _mark(connection, reservation, missing=True)
-        degraded[lease.id] = degraded.get(lease.id, False) or missing
-    for lease, _ in concerned.values():
-        is_degraded = degraded[lease.id] or lease.status_reason is not None
-        if lease.degraded != is_degraded:
-            leases.set_degraded(connection, lease.id, is_degraded)
+        lack = lacking.get(reservation.id)
+        if lack and moves.move(lease, reservation):
+            continue
+        lacks = " ".join(each.reason for each in lack.values()) if lack else None
+        if lacks != reservation.lacks:
+            _mark(connection, reservation, lacks)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lack:
+    """How many slots a host cannot keep, and why."""
+
+    count: int
+    reason: str
 
 
 def _displaced(
@@ -126,26 +132,60 @@ def _displaced(
     world: World,
     known: Sequence[Host],
     concerned: Mapping[str, tuple[Lease, Reservation]],
-) -> dict[str, dict[int, int]]:
-    """Return the slots that hosts cannot keep: counts by host, by reservation."""
+) -> dict[str, dict[int, Lack]]:
+    """Return the slots that hosts cannot keep: by host, by reservation."""
+    now = world.clock.now()
 
     def importance(holding: Holding) -> tuple[bool, datetime.datetime]:
-        pending = concerned[holding.reservation_id][1].status == "pending"
+        _, reservation = concerned.get(holding.reservation_id, (None, None))
+        pending = reservation is not None and reservation.status == "pending"
         return pending, holding.interval.start
 
     held: dict[int, list[Holding]] = {}
-    for each in allocations.list_all(connection):
-        if each.reservation_id in concerned:
+    for each in allocations.list_all(connection, now):
+        # What is over, but could not be ended, takes room from others.
+        if each.reservation_id in concerned or each.interval.end > now:
             held.setdefault(each.host_id, []).append(each)
-    lacking: dict[str, dict[int, int]] = {}
+    lacking: dict[str, dict[int, Lack]] = {}
     for host in known:
         there = sorted(held.get(host.id, ()), key=importance)
-        displaced = capacity.count_displaced(
-            host.size if host.reservable else Size(), there, world.rules.cleaning
-        )
-        for reservation_id, count in displaced.items():
-            lacking.setdefault(reservation_id, {})[host.id] = count
+        counts = _count_displaced(host, there, world.rules.cleaning)
+        for holding in there:
+            count = counts.pop(holding.reservation_id, 0)
+            if count and holding.reservation_id in concerned:
+                why = _explain(host, holding, there, world.rules.cleaning)
+                reason = f"Host {host.id} cannot keep {count} of its slots: it {why}."
+                lack = lacking.setdefault(holding.reservation_id, {})
+                lack[host.id] = Lack(count, reason)
     return lacking
+
+
+def _count_displaced(
+    host: Host, held: Sequence[Holding], cleaning: datetime.timedelta
+) -> dict[str, int]:
+    """Return how many slots a host cannot keep, keyed by reservation id."""
+    if not host.reservable:
+        return capacity.count_displaced(Size(), held, cleaning)
+    refused = [each for each in held if host.limits.list_refused(each.size)]
+    kept = [each for each in held if each not in refused]
+    return {
+        **capacity.count_displaced(host.room, kept, cleaning),
+        **capacity.count_displaced(Size(), refused, cleaning),
+    }
+
+
+def _explain(
+    host: Host,
+    holding: Holding,
+    held: Sequence[Holding],
+    cleaning: datetime.timedelta,
+) -> str:
+    if not host.reservable:
+        return "cannot be used now"
+    others = [each for each in held if each is not holding]
+    return selection.describe_lack(
+        host, holding.use, holding.size, others, holding.interval, cleaning
+    )
 
 
 class _Moves:
@@ -159,15 +199,19 @@ class _Moves:
         connection: sa.Connection,
         world: World,
         known: Sequence[Host],
-        lacking: Mapping[str, Mapping[int, int]],
+        lacking: Mapping[str, Mapping[int, Lack]],
     ) -> None:
         self._connection = connection
         self._cleaning = world.rules.cleaning
         self._hosts = known
         self._lacking = lacking
         self._holdings: dict[str, list[Holding]] = {}
-        for held in allocations.list_every(connection) if lacking else ():
-            self._holdings.setdefault(held.reservation_id, []).append(held)
+        if lacking:
+            every = allocations.list_every(
+                connection, world.rules.cleaning, world.clock.now()
+            )
+            for held in every:
+                self._holdings.setdefault(held.reservation_id, []).append(held)
 
     def move(self, lease: Lease, reservation: Reservation) -> bool:
         """Replace displaced slots of a reservation; return whether that worked."""
@@ -176,7 +220,7 @@ class _Moves:
             return False
         try:
             slots = self._choose(lease, reservation)
-        except errors.Conflict:
+        except NotEnough:
             return False
         # A lease that is just starting is left alone.
         if not leases.move(self._connection, lease.id, pending, [pending]):
@@ -188,17 +232,19 @@ class _Moves:
             Holding(host_id, reservation.id, interval, size, count)
             for host_id, count in slots.items()
         ]
-        _mark(self._connection, reservation, missing=False, changed=True)
+        _mark(self._connection, reservation, None, changed=True)
         return True
 
     def _choose(self, lease: Lease, reservation: Reservation) -> dict[int, int]:
         required = requirement.parse(reservation.wish.resource_properties)
         displaced = self._lacking[reservation.id]
         kept = {
-            held.host_id: held.count - displaced.get(held.host_id, 0)
+            held.host_id: held.count - displaced[held.host_id].count
+            if held.host_id in displaced
+            else held.count
             for held in self._holdings[reservation.id]
-            if held.count > displaced.get(held.host_id, 0)
         }
+        kept = {host_id: count for host_id, count in kept.items() if count}
         others = (
             each
             for reservation_id, there in self._holdings.items()
@@ -209,7 +255,7 @@ class _Moves:
         chosen.hold(reservation, kept)
         try:
             return chosen.choose(reservation, required, kept)
-        except errors.Conflict:
+        except NotEnough:
             chosen.drop(reservation)
             return chosen.choose(reservation, required)
 
@@ -217,15 +263,15 @@ class _Moves:
 def _mark(
     connection: sa.Connection,
     reservation: Reservation,
+    lacks: str | None,
     *,
-    missing: bool,
     changed: bool = False,
 ) -> None:
     leases.set_condition(
         connection,
         dataclasses.replace(
             reservation,
-            missing_resources=missing,
+            lacks=lacks,
             resources_changed=changed or reservation.resources_changed,
         ),
     )

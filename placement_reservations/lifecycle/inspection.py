@@ -1,6 +1,7 @@
 """Active leases: what Placement has for them, compared with what was promised."""
 
 import dataclasses
+import datetime
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
@@ -76,7 +77,8 @@ def inspect(world: World, between: Callable[[], None] = lambda: None) -> int:
     :param between: called before each host, as all of them may take long
     :returns: how many servers use more than was promised
     """
-    promises = world.database.read(_list_promises)
+    now = world.clock.now()
+    promises = world.database.read(lambda connection: _list_promises(connection, now))
     excess: dict[str, str] = {}
     seen: set[str] = set()
     overused = 0
@@ -107,7 +109,7 @@ def inspect(world: World, between: Callable[[], None] = lambda: None) -> int:
     return overused
 
 
-def _list_promises(connection: sa.Connection) -> list[Promise]:
+def _list_promises(connection: sa.Connection, now: datetime.datetime) -> list[Promise]:
     names = hosts.names_by_id(connection)
     busy = claims.list_subjects(connection)
     active = {
@@ -124,7 +126,7 @@ def _list_promises(connection: sa.Connection) -> list[Promise]:
             held.reservation_id,
             held.count,
         )
-        for held in allocations.list_all(connection)
+        for held in allocations.list_all(connection, now)
         if held.reservation_id in active
     ]
 
@@ -196,7 +198,4 @@ def _record(
         reason = excess.get(lease_id)
         if leases.subject(lease_id) in owing or known.get(lease_id) == reason:
             continue
-        if reason:
-            leases.set_trouble(connection, lease_id, reason, state.Lease.ACTIVE)
-        else:
-            leases.clear_trouble(connection, lease_id, state.Lease.ACTIVE)
+        leases.set_trouble(connection, lease_id, reason, state.Lease.ACTIVE)

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from placement_foundation import errors
 from placement_reservations import capacity
-from placement_reservations.capacity import Holding, Interval
+from placement_reservations.capacity import Holding, Interval, NotEnough
 from placement_reservations.lifecycle import selection
 from placement_reservations.requirement import Requirement
 from placement_reservations.store import allocation as allocations
@@ -66,7 +65,7 @@ class Room:
         for reservation, required in self.wanted:
             try:
                 chosen.choose(reservation, required)
-            except errors.Conflict:
+            except NotEnough:
                 return reservation, required
         return None
 
@@ -103,7 +102,7 @@ class Rooms:
     ) -> None:
         self._room = room
         self._wish = reservation.wish
-        self._sizes = selection.suitable(room.hosts, required)
+        self._sizes = selection.suitable(room.hosts, required, self._wish.size)
         self._held = held
         self._counts: dict[int, int] = {}
         # The hosts to be counted before the next question.
@@ -156,7 +155,7 @@ def load(
     cleaning = world.rules.cleaning
     return Room(
         hosts.list_hosts(connection),
-        allocations.list_holdings(connection, reach, cleaning),
+        allocations.list_holdings(connection, reach, cleaning, world.clock.now()),
         cleaning,
         wanted,
         duration,

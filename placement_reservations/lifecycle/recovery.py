@@ -42,9 +42,9 @@ def recover(world: World) -> None:
     """End abandoned operations, and pay debts."""
     now = world.clock.now()
     for claim in world.database.read(
-        lambda connection: claims.list_expired(connection, now)
+        lambda connection: claims.list_expired(connection, now, world.rules.claim)
     ):
-        if claim.is_due(now):
+        if claim.is_due(now, activation.LONGEST_PAUSE):
             _attempt(world, claim.subject, claim)
     for subject in world.database.read(debts.list_subjects):
         _attempt(world, subject)
@@ -52,9 +52,8 @@ def recover(world: World) -> None:
 
 def _take_over(world: World, expired: Claim) -> None:
     now = world.clock.now()
-    expires_at = now + world.rules.claim
     claim = world.database.write(
-        lambda connection: claims.take_over(connection, expired, now, expires_at)
+        lambda connection: claims.take_over(connection, expired, now, world.rules.claim)
     )
     if claim:
         LOG.info("%s: going on with %s", claim.subject, claim.operation)

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from placement_foundation import errors
 from placement_reservations import capacity, requirement
-from placement_reservations.capacity import Holding, Interval, NotEnough
+from placement_reservations.capacity import Holding, Interval
 from placement_reservations.store import host as hosts
 from placement_reservations.store.host import Host
 from placement_reservations.store.lease import Reservation, Wish
@@ -15,12 +15,14 @@ from placement_reservations.store.lease import Reservation, Wish
 NOT_ENOUGH = "Not enough hosts available"
 # Where the slots that a refusal counts are, keyed by affinity.
 WHERE = {None: "", True: " on one host", False: ", each on a different host"}
+# What a host with servers that have no slot lacks, it may lack because of them.
+OTHERS = ", as servers without a reservation are on it"
 # A refusal names so many hosts. By number: the names of hosts are for administrators.
 MOST_HOSTS = 10
 
 
 class NoRoom(errors.Conflict):
-    """There are not enough slots for a new lease; the message says what is missing."""
+    """There are not enough slots; the message says what each host lacks."""
 
 
 # How many slots on each host, keyed by host id.
@@ -57,7 +59,9 @@ class Selection:
         self._hosts = known
         self._interval = interval
         self._cleaning = cleaning
-        self._suitable: dict[requirement.Requirement, dict[int, capacity.Size]] = {}
+        self._suitable: dict[
+            tuple[requirement.Requirement, capacity.Size], dict[int, capacity.Size]
+        ] = {}
         self._held = capacity.by_host(
             each for each in holdings if each.overlaps(interval, cleaning)
         )
@@ -71,20 +75,17 @@ class Selection:
         """Return the slots of a reservation, both those it holds and new ones.
 
         :param held: slots to keep
-        :raises Conflict: there are not enough slots
+        :raises NotEnough: there are not enough slots
         """
         wish = reservation.wish
         offers = capacity.offers(
-            self._list_suitable(required),
+            self._list_suitable(required, wish.size),
             self._held,
             self._interval,
             wish.size,
             self._cleaning,
         )
-        try:
-            chosen = capacity.choose(offers, wish.amount, wish.affinity, held)
-        except NotEnough as exc:
-            raise errors.Conflict(NOT_ENOUGH) from exc
+        chosen = capacity.choose(offers, wish.amount, wish.affinity, held)
         added = {
             host_id: count - (held or {}).get(host_id, 0)
             for host_id, count in chosen.items()
@@ -101,24 +102,34 @@ class Selection:
         sentences = []
         for host in self._hosts:
             lack = _unsuitable(host, required)
-            room = 0 if lack else self._room(host.size, host.id, wish)
+            room = 0 if lack else self._room(host, wish)
             rooms.append(room)
             if not lack and not room:
-                names = capacity.list_short(
-                    host.size,
-                    self._held.get(host.id, ()),
-                    self._interval,
-                    wish.size,
-                    self._cleaning,
-                )
-                lack = f"has too little {', '.join(names)}"
+                lack = self._lack(host, wish)
             sentences.append(f"Host {host.id} {lack or f'has room for {room}'}.")
-        more = len(sentences) - MOST_HOSTS
-        if more > 0:
-            sentences[MOST_HOSTS:] = [f"There are {more} more hosts."]
         free = f"{count_usable(rooms, wish)} of {wish.amount} slots are free"
-        count = f"{NOT_ENOUGH}: {free}{WHERE[wish.affinity]}."
-        return " ".join([count, *sentences])
+        return _refusal(f"{free}{WHERE[wish.affinity]}", sentences)
+
+    def explain_kept(self, reservation: Reservation, slots: Mapping[int, int]) -> str:
+        """Return in sentences why a reservation cannot keep the slots that it has."""
+        sentences = []
+        for host in self._hosts:
+            room = self._room(host, reservation.wish)
+            if room < slots.get(host.id, 0):
+                lack = (
+                    f"has room for {room}"
+                    if room
+                    else self._lack(host, reservation.wish)
+                )
+                sentences.append(f"Host {host.id} {lack}.")
+        return _refusal("what has started stays on its hosts", sentences)
+
+    def _lack(self, host: Host, wish: Wish) -> str:
+        """Return what a host lacks for one more slot."""
+        there = self._held.get(host.id, ())
+        return describe_lack(
+            host, wish.size, wish.size, there, self._interval, self._cleaning
+        )
 
     def hold(self, reservation: Reservation, slots: Mapping[int, int]) -> None:
         """Count slots as promised."""
@@ -146,41 +157,45 @@ class Selection:
     ) -> bool:
         """Return whether slots are free, on suitable hosts, and as the wish asks."""
         wish = reservation.wish
-        sizes = self._list_suitable(required)
-        return _is_as_wished(wish, slots) and all(
-            host_id in sizes and self._room(sizes[host_id], host_id, wish) >= count
-            for host_id, count in slots.items()
+        rooms = self._list_suitable(required, wish.size)
+        return (
+            _is_as_wished(wish, slots)
+            and slots.keys() <= rooms.keys()
+            and self.has_room(reservation, slots)
         )
 
     def has_room(self, reservation: Reservation, slots: Mapping[int, int]) -> bool:
         """Return whether slots are free, on any hosts."""
-        sizes = {host.id: host.size for host in self._hosts}
         return all(
-            self._room(sizes[host_id], host_id, reservation.wish) >= count
-            for host_id, count in slots.items()
+            self._room(host, reservation.wish) >= slots.get(host.id, 0)
+            for host in self._hosts
         )
 
     def _list_suitable(
-        self, required: requirement.Requirement
+        self, required: requirement.Requirement, size: capacity.Size
     ) -> dict[int, capacity.Size]:
         # Many reservations of a lease may ask for the same.
-        if required not in self._suitable:
-            self._suitable[required] = suitable(self._hosts, required)
-        return self._suitable[required]
+        key = required, size
+        if key not in self._suitable:
+            self._suitable[key] = suitable(self._hosts, required, size)
+        return self._suitable[key]
 
-    def _room(self, size: capacity.Size, host_id: int, wish: Wish) -> int:
-        there = self._held.get(host_id, ())
+    def _room(self, host: Host, wish: Wish) -> int:
         return capacity.count_free(
-            size, there, self._interval, wish.size, self._cleaning
+            host.room_for(wish.size),
+            self._held.get(host.id, ()),
+            self._interval,
+            wish.size,
+            self._cleaning,
         )
 
 
 def suitable(
-    known: Sequence[Host], required: requirement.Requirement
+    known: Sequence[Host], required: requirement.Requirement, size: capacity.Size
 ) -> dict[int, capacity.Size]:
-    """Return the sizes of the hosts that meet a requirement, keyed by id."""
+    """Return the room for slots of a size on hosts that meet a requirement, by id."""
     return {
-        host.id: host.size
+        host.id: host.room_for(size)
         for host in known
         if host.reservable
         and (not required or requirement.holds(required, host.properties))
@@ -195,6 +210,33 @@ def _unsuitable(host: Host, required: requirement.Requirement) -> str:
         if not requirement.holds((comparison,), host.properties):
             return f"does not meet {comparison}"
     return ""
+
+
+def describe_lack(
+    host: Host,
+    use: capacity.Size,
+    size: capacity.Size,
+    held: Sequence[Holding],
+    interval: Interval,
+    cleaning: datetime.timedelta,
+) -> str:
+    """Return why a host cannot have slots of a size besides those that are held.
+
+    :param use: what all the slots use
+    """
+    refused = host.limits.list_refused(size)
+    if refused:
+        return f"gives no server such an amount of {', '.join(refused)}"
+    names = capacity.list_short(host.room, held, interval, use, cleaning)
+    used = "" if host.limits.used == capacity.Size() else OTHERS
+    return f"has too little {', '.join(names)}{used}"
+
+
+def _refusal(summary: str, sentences: list[str]) -> str:
+    more = len(sentences) - MOST_HOSTS
+    if more > 0:
+        sentences[MOST_HOSTS:] = [f"There are {more} more hosts."]
+    return " ".join([f"{NOT_ENOUGH}: {summary}.", *sentences])
 
 
 def count_usable(rooms: Collection[int], wish: Wish) -> int:

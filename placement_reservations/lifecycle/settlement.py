@@ -59,7 +59,7 @@ def _clear(connection: sa.Connection, claim: Claim) -> None:
     lease_id = leases.id_of(claim.subject)
     debts.delete(connection, claim.subject)
     if lease_id in leases.list_troubles(connection, state.Lease.ACTIVE):
-        leases.clear_trouble(connection, lease_id, state.Lease.ACTIVE)
+        leases.set_trouble(connection, lease_id, None, state.Lease.ACTIVE)
 
 
 def _pay_one(world: World, claim: Claim, step: plan.Step) -> None:

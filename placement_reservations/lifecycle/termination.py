@@ -97,7 +97,7 @@ def _begin(connection: sa.Connection, world: World, lease_id: str) -> Claim:
     document = {"since": now.isoformat()}
     subject = leases.subject(lease_id)
     # An operation whose process is gone loses its claim on the lease.
-    claims.drop_expired(connection, subject, now)
+    claims.drop_expired(connection, subject, now, world.rules.claim)
     claim = execution.begin(connection, world, subject, DELETE, document)
     if not leases.move(
         connection, lease_id, deleting, state.sources(deleting, stable=False)
@@ -135,7 +135,8 @@ def _began(lease: Lease) -> bool:
 
 def _is_patient(world: World, claim: Claim) -> bool:
     since = datetime.datetime.fromisoformat(claim.document["since"])
-    return world.clock.now() - since < world.rules.patience
+    # It may have begun in the future, by a clock that has been put right.
+    return abs(world.clock.now() - since) < world.rules.patience
 
 
 def _succeed(world: World, claim: Claim) -> None:
@@ -144,14 +145,19 @@ def _succeed(world: World, claim: Claim) -> None:
 
     def complete(connection: sa.Connection) -> None:
         debts.delete(connection, claim.subject)
+        lease = leases.get(connection, lease_id)
+        for each in lease.reservations:
+            if _began(lease):
+                allocations.begin_cleaning(
+                    connection, each.id, world.rules.cleaning, now
+                )
+            allocations.delete(connection, each.id)
         if claim.operation == DELETE:
             leases.delete(connection, lease_id)
             return
-        for each in leases.get(connection, lease_id).reservations:
-            allocations.delete(connection, each.id)
         leases.set_reservation_status(connection, lease_id, state.Reservation.DELETED)
         _close(connection, claim, state.Event.DONE, now)
-        leases.clear_trouble(connection, lease_id)
+        leases.set_trouble(connection, lease_id, None)
         sources = [state.Lease.TERMINATING]
         leases.move(connection, lease_id, state.Lease.TERMINATED, sources)
 

@@ -120,11 +120,12 @@ def _list_due(world: World) -> list[Event]:
 
 def retry_ends(world: World) -> None:
     """Retry ends that failed some time ago, so that nothing is left for ever."""
-    before = world.clock.now() - world.rules.retry
+    now = world.clock.now()
+    before = now - world.rules.retry
     _run_all(
         world,
         world.database.read(
-            lambda connection: events.list_failed_ends(connection, before)
+            lambda connection: events.list_failed_ends(connection, before, now)
         ),
     )
 

@@ -8,8 +8,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from placement_reservations import state
 from placement_reservations.capacity import Holding, Interval, Size
+from placement_reservations.clock import MINUTE
 from placement_reservations.db import models
+
+# For so long after the end of a lease, its end is only due, and has not failed.
+GRACE = MINUTE
+# When slots will be free of which that is not known.
+NEVER = datetime.datetime(9500, 1, 1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,6 +33,7 @@ def list_holdings(
     connection: sa.Connection,
     interval: Interval,
     cleaning: datetime.timedelta,
+    now: datetime.datetime,
     *,
     without: Collection[str] = (),
 ) -> list[Holding]:
@@ -36,26 +44,35 @@ def list_holdings(
     table = models.Allocation
     query = _grouped().where(
         table.start_date < interval.end + cleaning,
-        table.end_date > interval.start - cleaning,
+        (table.end_date > interval.start - cleaning) | (table.end_date <= now),
     )
-    if without:
-        query = query.where(table.reservation_id.not_in(without))
-    return [_holding(row) for row in connection.execute(query)]
+    held = [_holding(row, now) for row in connection.execute(query)]
+    return [
+        each
+        for each in held + _list_cleanings(connection, cleaning, now)
+        if each.overlaps(interval, cleaning) and each.reservation_id not in without
+    ]
 
 
-def list_every(connection: sa.Connection) -> list[Holding]:
-    """Return all slots, including those only wanted; the oldest promises first."""
-    return [_holding(row) for row in connection.execute(_grouped())]
+def list_every(
+    connection: sa.Connection, cleaning: datetime.timedelta, now: datetime.datetime
+) -> list[Holding]:
+    """Return all slots, including those only wanted; the oldest promises first.
+
+    What is being cleaned although its lease is gone follows.
+    """
+    held = [_holding(row, now) for row in connection.execute(_grouped())]
+    return held + _list_cleanings(connection, cleaning, now)
 
 
-def list_all(connection: sa.Connection) -> list[Holding]:
+def list_all(connection: sa.Connection, now: datetime.datetime) -> list[Holding]:
     """Return all slots that are held, not only wanted; the oldest promises first."""
     query = _grouped().where(models.Allocation.wanted.is_(sa.false()))
-    return [_holding(row) for row in connection.execute(query)]
+    return [_holding(row, now) for row in connection.execute(query)]
 
 
 def _grouped() -> Any:
-    table = models.Allocation
+    table, lease = models.Allocation, models.Lease
     columns = (
         table.computehost_id,
         table.reservation_id,
@@ -64,19 +81,71 @@ def _grouped() -> Any:
         table.vcpus,
         table.memory_mb,
         table.disk_gb,
+        table.wanted,
+        lease.status,
     )
     query: Any = sa.select(*columns, sa.func.count().label("slots"))
+    query = query.join(
+        models.Reservation, models.Reservation.id == table.reservation_id
+    ).join(lease, lease.id == models.Reservation.lease_id)
     return query.group_by(*columns).order_by(sa.func.min(table.id))
 
 
-def _holding(row: Any) -> Holding:
+def _holding(row: Any, now: datetime.datetime) -> Holding:
+    """Return slots; those of a lease that could not be ended are held until it is."""
+    end = row.end_date
+    # A lease whose end has just come ends with the next turn of an event loop.
+    if end <= now and (row.status != state.Lease.ACTIVE or end <= now - GRACE):
+        end = NEVER
     return Holding(
         row.computehost_id,
         row.reservation_id,
-        Interval(row.start_date, row.end_date),
+        Interval(row.start_date, end),
         Size(row.vcpus, row.memory_mb, row.disk_gb),
         row.slots,
+        row.wanted,
     )
+
+
+def _list_cleanings(
+    connection: sa.Connection, cleaning: datetime.timedelta, now: datetime.datetime
+) -> list[Holding]:
+    table = models.Cleaning
+    query = sa.select(table).where(table.end_date > now - cleaning).order_by(table.id)
+    return [
+        Holding(
+            row.computehost_id,
+            "",
+            Interval(row.end_date, row.end_date),
+            Size(row.vcpus, row.memory_mb, row.disk_gb),
+            row.slots,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def begin_cleaning(
+    connection: sa.Connection,
+    reservation_id: str,
+    cleaning: datetime.timedelta,
+    now: datetime.datetime,
+) -> None:
+    """Let the slots of a reservation that is over be cleaned from now on.
+
+    Its slots can be deleted then. What has been cleaned is forgotten.
+    """
+    table, slot = models.Cleaning, models.Allocation
+    connection.execute(sa.delete(table).where(table.end_date <= now - cleaning))
+    columns = slot.computehost_id, slot.vcpus, slot.memory_mb, slot.disk_gb
+    query = sa.select(*columns, sa.func.count().label("slots")).group_by(*columns)
+    query = query.where(
+        slot.reservation_id == reservation_id,
+        slot.wanted.is_(sa.false()),
+        slot.start_date <= now,
+    )
+    rows = [dict(row) for row in connection.execute(query).mappings()]
+    if rows and cleaning:
+        connection.execute(sa.insert(table), [{**row, "end_date": now} for row in rows])
 
 
 def count_by_host(

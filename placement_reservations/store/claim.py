@@ -15,7 +15,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement_foundation import errors
+from placement_reservations import clock
 from placement_reservations.db import models
+
+# The holder of an operation that was put off: any process may go on with it.
+NO_HOLDER = "none"
 
 
 class Busy(errors.Conflict):
@@ -35,10 +39,16 @@ class Claim:
     operation: str
     document: Any
 
-    def is_due(self, now: datetime.datetime) -> bool:
-        """Return whether it is time to go on, if it was put off."""
+    def is_due(self, now: datetime.datetime, longest: int) -> bool:
+        """Return whether it is time to go on, if it was put off.
+
+        :param longest: no pause is longer, in seconds, unless a clock was put right
+        """
         again = (self.document or {}).get("not_before")
-        return again is None or datetime.datetime.fromisoformat(again) <= now
+        if again is None:
+            return True
+        ahead = (datetime.datetime.fromisoformat(again) - now).total_seconds()
+        return not 0 < ahead <= longest
 
 
 def take(
@@ -94,13 +104,15 @@ def put_off(claim: Claim, until: datetime.datetime, **facts: object) -> Claim:
 def wait(connection: sa.Connection, claim: Claim, now: datetime.datetime) -> None:
     """Let any process continue an operation that was put off.
 
-    The claim expires at once, so that it does not keep others from deleting a lease.
+    The claim has no holder, so that it does not keep others from deleting a lease.
 
     :raises Lost: another process has taken it over
     """
     statement = _held(sa.update(models.Claim), claim)
     kept = connection.execute(
-        statement.values(document=json.dumps(claim.document), expires_at=now)
+        statement.values(
+            holder=NO_HOLDER, document=json.dumps(claim.document), expires_at=now
+        )
     )
     if not kept.rowcount:
         raise Lost(f"Another process has taken over the work on {claim.subject}.")
@@ -117,12 +129,29 @@ def release(connection: sa.Connection, claim: Claim) -> None:
 
 
 def drop_expired(
-    connection: sa.Connection, subject: str, now: datetime.datetime
+    connection: sa.Connection,
+    subject: str,
+    now: datetime.datetime,
+    term: datetime.timedelta,
 ) -> None:
     """Delete the claim on a subject if it expired; the caller cleans up after it."""
     table = models.Claim
-    connection.execute(
-        sa.delete(table).where(table.subject == subject, table.expires_at <= now)
+    statement = sa.delete(table).where(table.subject == subject, _is_free(now, term))
+    connection.execute(statement)
+
+
+def _is_free(
+    now: datetime.datetime, term: datetime.timedelta
+) -> sa.ColumnElement[bool]:
+    """Return the condition of claims that do not belong to a process any more.
+
+    A claim that expires after its term was made by a clock that has been put right.
+    """
+    table = models.Claim
+    return sa.or_(
+        table.holder == NO_HOLDER,
+        table.expires_at <= now,
+        table.expires_at > now + term + clock.MINUTE,
     )
 
 
@@ -136,25 +165,38 @@ def list_subjects(connection: sa.Connection) -> set[str]:
     return set(connection.scalars(sa.select(models.Claim.subject)))
 
 
-def list_expired(connection: sa.Connection, now: datetime.datetime) -> list[Claim]:
-    """Return the claims that have expired, the oldest first."""
+def list_expired(
+    connection: sa.Connection, now: datetime.datetime, term: datetime.timedelta
+) -> list[Claim]:
+    """Return the claims that have expired, the oldest first.
+
+    :param term: how long a claim is valid
+    """
     table = models.Claim
-    query = sa.select(table).where(table.expires_at <= now)
+    query = sa.select(table).where(_is_free(now, term))
     query = query.order_by(table.expires_at, table.subject)
     return [_claim(row) for row in connection.execute(query)]
+
+
+def count_late(connection: sa.Connection, before: datetime.datetime) -> int:
+    """Return how many claims expired before a time."""
+    query = sa.select(sa.func.count()).where(models.Claim.expires_at <= before)
+    return connection.scalar(query) or 0
 
 
 def take_over(
     connection: sa.Connection,
     claim: Claim,
     now: datetime.datetime,
-    expires_at: datetime.datetime,
+    term: datetime.timedelta,
 ) -> Claim | None:
     """Take an expired claim from its holder; None if another process was faster."""
     holder = str(uuid.uuid4())
     table = models.Claim
-    statement = _held(sa.update(table), claim).where(table.expires_at <= now)
-    taken = connection.execute(statement.values(holder=holder, expires_at=expires_at))
+    statement = _held(sa.update(table), claim).where(
+        _is_free(now, term), table.document == json.dumps(claim.document)
+    )
+    taken = connection.execute(statement.values(holder=holder, expires_at=now + term))
     if not taken.rowcount:
         return None
     return dataclasses.replace(claim, holder=holder)

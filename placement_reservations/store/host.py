@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import sqlalchemy as sa
 
 from placement_foundation import errors
 from placement_foundation.database import storage
-from placement_reservations.capacity import Size
+from placement_reservations.capacity import NO_LIMITS, Limits, Size, Unit
 from placement_reservations.db import models
 from placement_reservations.store import times
 
@@ -22,7 +23,8 @@ ID = re.compile("[1-9][0-9]{0,9}")
 class Details:
     """A host as the compute service describes it.
 
-    ``available`` means that instances can be started there.
+    ``available`` means that instances can be started there, ``limits`` what Placement
+    says about how much of it can be promised.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Details:
     hypervisor_type: str = "QEMU"
     hypervisor_version: int = 1
     availability_zone: str = ""
+    limits: Limits = NO_LIMITS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,6 +58,20 @@ class Host:
     def size(self) -> Size:
         """Return what can be allocated of it in all."""
         return self.details.size
+
+    @property
+    def limits(self) -> Limits:
+        """Return what keeps it from giving slots."""
+        return self.details.limits
+
+    @property
+    def room(self) -> Size:
+        """Return what can be promised of it in all."""
+        return (self.size - self.limits.used).largest(Size())
+
+    def room_for(self, size: Size) -> Size:
+        """Return what can be promised of it in slots of a size: none may be allowed."""
+        return Size() if self.limits.list_refused(size) else self.room
 
     @property
     def columns(self) -> dict[str, object]:
@@ -176,6 +193,7 @@ def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Host]:
                 hypervisor_type=row.hypervisor_type,
                 hypervisor_version=row.hypervisor_version,
                 availability_zone=row.availability_zone,
+                limits=_limits(row.limits),
             ),
             row.reservable,
             capabilities.get(row.id, {}),
@@ -236,7 +254,15 @@ def _values(details: Details) -> dict[str, object]:
         "hypervisor_version": details.hypervisor_version,
         "availability_zone": details.availability_zone,
         "reservable": details.available,
+        "limits": json.dumps(dataclasses.astuple(details.limits)),
     }
+
+
+def _limits(document: str | None) -> Limits:
+    if document is None:
+        return NO_LIMITS
+    units, used = json.loads(document)
+    return Limits(tuple(Unit(*unit) for unit in units), Size(*used))
 
 
 def update(connection: sa.Connection, host_id: int, details: Details) -> None:
@@ -277,10 +303,9 @@ def set_capabilities(
 
 def delete(connection: sa.Connection, host_id: int) -> None:
     """Delete a host that has no slots."""
-    capability, host = models.ExtraCapability, models.ComputeHost
-    connection.execute(
-        sa.delete(capability).where(capability.computehost_id == host_id)
-    )
+    host = models.ComputeHost
+    for part in (models.ExtraCapability, models.Cleaning):
+        connection.execute(sa.delete(part).where(part.computehost_id == host_id))
     connection.execute(sa.delete(host).where(host.id == host_id))
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,14 +29,17 @@ class Wish:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reservation:
-    """A part of a lease. Its flavor has the same id."""
+    """A part of a lease. Its flavor has the same id.
+
+    It ``lacks`` slots if hosts cannot keep what was promised; this says why.
+    """
 
     id: str
     lease_id: str
     resource_id: str
     wish: Wish
     status: state.Reservation = state.Reservation.PENDING
-    missing_resources: bool = False
+    lacks: str | None = None
     resources_changed: bool = False
     created_at: datetime.datetime | None = None
     updated_at: datetime.datetime | None = None
@@ -72,10 +75,20 @@ class Lease:
     status: state.Lease
     reservations: tuple[Reservation, ...]
     events: tuple[Event, ...] = ()
-    degraded: bool = False
     status_reason: str | None = None
     created_at: datetime.datetime | None = None
     updated_at: datetime.datetime | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        """Return in sentences why it is not as it should be."""
+        lacks = [each.lacks for each in self.reservations]
+        return " ".join(filter(None, [self.status_reason, *lacks])) or None
+
+    @property
+    def degraded(self) -> bool:
+        """Return whether it is not as it should be."""
+        return self.trouble is not None
 
     @property
     def has_started(self) -> bool:
@@ -171,7 +184,6 @@ def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Lease]:
             state.Lease(row.status),
             tuple(reservations.get(row.id, ())),
             tuple(events.get(row.id, ())),
-            row.degraded,
             row.status_reason,
             row.created_at,
             row.updated_at,
@@ -218,7 +230,7 @@ def _reservations(
                 row.resource_properties,
             ),
             state.Reservation(row.status),
-            row.missing_resources,
+            row.lacks,
             row.resources_changed,
             row.created_at,
             max(filter(None, (row.updated_at, row.wish_updated_at)), default=None),
@@ -260,7 +272,7 @@ def insert(connection: sa.Connection, lease: Lease) -> None:
             start_date=lease.interval.start,
             end_date=lease.interval.end,
             status=lease.status,
-            degraded=lease.degraded,
+            status_reason=lease.status_reason,
             **times.known(lease),
         )
     )
@@ -279,7 +291,7 @@ def _insert_reservation(
             resource_type=RESOURCE_TYPE,
             resource_id=reservation.resource_id,
             status=reservation.status,
-            missing_resources=reservation.missing_resources,
+            lacks=reservation.lacks,
             resources_changed=reservation.resources_changed,
             **times.known(reservation),
         )
@@ -363,51 +375,24 @@ def set_condition(connection: sa.Connection, reservation: Reservation) -> None:
         sa.update(table)
         .where(table.id == reservation.id)
         .values(
-            missing_resources=reservation.missing_resources,
+            lacks=reservation.lacks,
             resources_changed=reservation.resources_changed,
         )
     )
 
 
-def set_degraded(connection: sa.Connection, lease_id: str, degraded: bool) -> None:
-    """Store whether a lease lacks slots that it was promised."""
-    _update(connection, lease_id, degraded=degraded)
-
-
 def set_trouble(
-    connection: sa.Connection, lease_id: str, reason: str, *only: state.Lease
+    connection: sa.Connection, lease_id: str, reason: str | None, *only: state.Lease
 ) -> None:
-    """Store why a lease is not as it should be; it is degraded until that is cleared.
+    """Store why a lease is not as it should be; None if it is.
 
     :param only: the states in which it is stored; none means all
     """
-    _update_in(connection, lease_id, only, status_reason=reason, degraded=True)
-
-
-def clear_trouble(connection: sa.Connection, lease_id: str, *only: state.Lease) -> None:
-    """Store that a lease is as it should be, except for slots that it may lack.
-
-    :param only: the states in which it is stored; none means all
-    """
-    table = models.Reservation
-    query = sa.select(table.id).where(
-        table.lease_id == lease_id, table.missing_resources
-    )
-    lacking = connection.execute(query.limit(1)).first() is not None
-    _update_in(connection, lease_id, only, status_reason=None, degraded=lacking)
-
-
-def _update_in(
-    connection: sa.Connection,
-    lease_id: str,
-    only: Sequence[state.Lease],
-    **values: object,
-) -> None:
     table = models.Lease
     statement = sa.update(table).where(table.id == lease_id)
     if only:
         statement = statement.where(table.status.in_(only))
-    connection.execute(statement.values(**values))
+    connection.execute(statement.values(status_reason=reason))
 
 
 def list_troubles(connection: sa.Connection, status: state.Lease) -> dict[str, str]:
@@ -420,8 +405,11 @@ def list_troubles(connection: sa.Connection, status: state.Lease) -> dict[str, s
 
 def count_degraded(connection: sa.Connection) -> int:
     """Return how many leases are degraded."""
-    query = sa.select(sa.func.count()).select_from(models.Lease)
-    return connection.scalar(query.where(models.Lease.degraded)) or 0
+    lease, reservation = models.Lease, models.Reservation
+    lacking = sa.select(reservation.lease_id).where(reservation.lacks.is_not(None))
+    query = sa.select(sa.func.count()).select_from(lease)
+    query = query.where(lease.status_reason.is_not(None) | lease.id.in_(lacking))
+    return connection.scalar(query) or 0
 
 
 def delete(connection: sa.Connection, lease_id: str) -> None:

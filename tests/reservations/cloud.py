@@ -102,11 +102,18 @@ class Response:
 
 
 class Answered(Exception):
-    """Placement answers with a status, and nothing else."""
+    """Placement answers with a status; or a proxy, with a page or nothing at all."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, content: bytes = b"") -> None:
         super().__init__(status)
         self.status = status
+        self.content = content
+
+
+def refusal(status: int) -> Answered:
+    """Return an answer of Placement itself."""
+    error = {"status": status, "title": "Refused", "detail": "It is not possible."}
+    return Answered(status, _dump({"errors": [error]}))
 
 
 class Wire:
@@ -127,7 +134,7 @@ class Wire:
         try:
             return self._request(call, url, method, headers, json)
         except Answered as answered:
-            return Response(answered.status, {}, b"", url)
+            return Response(answered.status, {}, answered.content, url)
 
     def _request(
         self, call: str, url: str, method: str, headers: Any, json: Any

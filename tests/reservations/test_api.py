@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from placement_reservations import app, conf
-from tests.reservations.cloud import DAY, POOL, Answered, Cloud, new_uuid
+from tests.reservations.cloud import DAY, POOL, Cloud, new_uuid, refusal
 from tests.reservations.options import make_config
 from tests.reservations.visitor import Visitor
 
@@ -163,7 +163,7 @@ def test_a_lease_that_starts_now_has_started(
 def refuse_inventories(cloud: Cloud, status: int) -> None:
     def answer(call: str) -> None:
         if call.startswith("PUT") and call.endswith("/inventories"):
-            raise Answered(status)
+            raise refusal(status)
 
     cloud.wire.before = answer
 

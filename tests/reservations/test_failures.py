@@ -329,7 +329,7 @@ def test_a_change_leaves_the_repairs_after_another_one_to_be_done(cloud: Cloud) 
     with pytest.raises(errors.Unavailable):
         change.update(cloud.world, lease, more)
     # This one needs nothing of Placement.
-    change.update(cloud.world, lease, Update(end=TODAY + 12 * HOUR))
+    change.update(cloud.world, lease, Update(end=TODAY + 8 * HOUR))
     cloud.wire.before = cloud.wire.after = lambda call: None
     assert len(cloud.inventories()[reservation.resource_class]) == 2
     recover(cloud)

@@ -21,7 +21,7 @@ DISABLED = "COMPUTE_STATUS_DISABLED"
 def condition(lease: Lease) -> tuple[bool, bool, bool]:
     """Return whether a lease is degraded, lacks slots, and was moved."""
     (reservation,) = lease.reservations
-    return lease.degraded, reservation.missing_resources, reservation.resources_changed
+    return lease.degraded, reservation.lacks is not None, reservation.resources_changed
 
 
 def set_traits(cloud: Cloud, name: str, *traits: str) -> None:

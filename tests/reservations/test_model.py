@@ -46,6 +46,8 @@ class Leases(RuleBasedStateMachine):
         super().__init__()
         self.start = self.cloud.clock.time.replace(minute=0, second=0) + HOUR
         self.cloud.clock.time = self.start
+        # What is over or deleted: its host, its processors there, and when it ended.
+        self.past: list[tuple[int, int, datetime.datetime]] = []
 
     @property
     def cleaning(self) -> datetime.timedelta:
@@ -67,7 +69,12 @@ class Leases(RuleBasedStateMachine):
         self, host_id: int, hour: datetime.datetime, without: str | None = None
     ) -> int:
         """Add up the promised processors of a host in an hour."""
-        return sum(
+        cleaned = sum(
+            vcpus
+            for host, vcpus, end in self.past
+            if host == host_id and end <= hour < end + self.cleaning
+        )
+        return cleaned + sum(
             each.wish.size.vcpus * self.held[each.id].count(host_id)
             for lease in self.all()
             if lease.interval.start <= hour < lease.interval.end + self.cleaning
@@ -129,12 +136,24 @@ class Leases(RuleBasedStateMachine):
 
     @rule(hours=HOURS)
     def wait(self, hours: int) -> None:
+        started = [each for each in self.all() if self.cloud.slots(each.id)]
+        held = self.held
         self.cloud.run_due(advance=hours * HOUR)
+        for lease in started:
+            if self.cloud.status(lease.id) == state.Lease.TERMINATED:
+                self.remember(lease, held)
+
+    def remember(self, lease: Lease, held: dict[str, list[int]]) -> None:
+        for each in lease.reservations:
+            for host_id in held[each.id]:
+                self.past.append((host_id, each.wish.size.vcpus, self.now))
 
     @rule(number=PICKS)
     def delete(self, number: int) -> None:
         lease = self.pick(number)
         if lease:
+            if lease.status == state.Lease.ACTIVE:
+                self.remember(lease, self.held)
             termination.delete(self.cloud.world, lease.id)
 
     @rule(number=PICKS, hours=HOURS)

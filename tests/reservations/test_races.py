@@ -191,7 +191,6 @@ def test_a_change_is_not_completed_while_the_watch_moves_leases(
 ) -> None:
     lease = cloud.order(2)
     (reservation,) = cloud.lease(lease).reservations
-    cloud.give("compute-1", VCPU=1, MEMORY_MB=8192, DISK_GB=100)
     look = health._displaced
     looking, changed = threading.Event(), threading.Event()
 
@@ -205,6 +204,7 @@ def test_a_change_is_not_completed_while_the_watch_moves_leases(
         watching = []
 
         def run(*_: object) -> None:
+            cloud.give("compute-1", VCPU=1, MEMORY_MB=8192, DISK_GB=100)
             watching.append(pool.submit(health.watch, cloud.world))
             assert looking.wait(30)
 
@@ -220,9 +220,10 @@ def test_a_change_is_not_completed_while_the_watch_moves_leases(
         known = cloud.lease(lease)
         size = known.reservations[0].wish.size
         assert (known.interval.end, size.vcpus) == (TODAY + 2 * DAY, 4)
-        assert cloud.world.database.read(allocations.list_all) == [
-            Holding(host_id, reservation.id, known.interval, size, 2)
-        ]
+        held = cloud.world.database.read(
+            lambda connection: allocations.list_all(connection, cloud.clock.now())
+        )
+        assert held == [Holding(host_id, reservation.id, known.interval, size, 2)]
 
     assert_promised(1)
     # The next one finds that there is no room.
@@ -261,7 +262,9 @@ def test_an_end_that_takes_long_is_not_taken_for_dead(
     seen: list[str] = []
 
     def list_expired(connection: sa.Connection) -> list[claims.Claim]:
-        return claims.list_expired(connection, cloud.clock.now())
+        return claims.list_expired(
+            connection, cloud.clock.now(), cloud.world.rules.claim
+        )
 
     def be_slow(call: str) -> None:
         cloud.clock.advance(datetime.timedelta(seconds=25))

@@ -6,7 +6,7 @@ import pytest
 
 from placement_foundation import errors
 from placement_reservations.lifecycle import activation, termination
-from tests.reservations.cloud import DAY, HOUR, TODAY, Answered, Cloud
+from tests.reservations.cloud import DAY, HOUR, TODAY, Answered, Cloud, refusal
 
 SECOND = datetime.timedelta(seconds=1)
 
@@ -127,7 +127,7 @@ def test_one_that_placement_refuses_does_not_start(cloud: Cloud) -> None:
 
     def refuse(call: str) -> None:
         if call.startswith("PUT"):
-            raise Answered(400)
+            raise refusal(400)
 
     cloud.wire.before = refuse
     cloud.run_due(advance=DAY)

@@ -1,0 +1,103 @@
+"""Promises of slots on hosts that have been looked at just now.
+
+What the tables say about a host is as old as the last watch. Slots are chosen by it,
+but only promised once the chosen hosts have been looked at; if one of them has less
+than it had, slots are chosen again.
+"""
+
+import dataclasses
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeAlias, TypeVar
+
+import sqlalchemy as sa
+
+from placement_reservations.lifecycle import execution, selection
+from placement_reservations.store import host as hosts
+from placement_reservations.store.host import Details, Host
+from placement_reservations.world import World
+
+T = TypeVar("T")
+# The name of a host, and its details; None if it is gone.
+Seen: TypeAlias = tuple[str, Details | None]
+
+
+class _Unseen(Exception):
+    """Hosts have to be looked at before slots on them are promised, or refused."""
+
+    def __init__(self, host_ids: Collection[int]) -> None:
+        super().__init__()
+        self.host_ids = host_ids
+
+
+class Sight:
+    """All hosts, locked until the transaction ends, and those looked at just now."""
+
+    def __init__(self, known: Sequence[Host], seen: Collection[int]) -> None:
+        self.hosts = known
+        self._seen = seen
+
+    def require(self, host_ids: Collection[int]) -> None:
+        """Go on only if these hosts have been looked at; otherwise begin again then."""
+        unseen = set(host_ids) - set(self._seen)
+        if unseen:
+            raise _Unseen(unseen)
+
+    def require_all(self) -> None:
+        """Go on only if all hosts have been looked at."""
+        self.require([host.id for host in self.hosts])
+
+
+def promise(world: World, work: Callable[[sa.Connection, Sight], T]) -> T:
+    """Run a transaction that promises slots.
+
+    :raises NoRoom: ``work`` raised it
+    :raises Unavailable: a host cannot be looked at
+    """
+    seen: dict[int, Seen] = {}
+
+    def keep(connection: sa.Connection) -> list[Host]:
+        return _apply(connection, seen)
+
+    def attempt(connection: sa.Connection) -> T:
+        return work(connection, Sight(keep(connection), seen))
+
+    while True:
+        try:
+            return world.database.write(attempt)
+        except _Unseen as exc:
+            seen |= _look(world, exc.host_ids)
+        except selection.NoRoom:
+            # What was seen is kept for whoever looks for another time.
+            world.database.write(keep)
+            raise
+
+
+def _look(world: World, host_ids: Collection[int]) -> dict[int, Seen]:
+    names = world.database.read(hosts.names_by_id)
+    try:
+        return {
+            host_id: (name, world.compute.find_host(name))
+            for host_id, name in names.items()
+            if host_id in host_ids
+        }
+    except execution.FAILURES as exc:
+        raise execution.unavailable(exc) from exc
+
+
+def _apply(connection: sa.Connection, seen: Mapping[int, Seen]) -> list[Host]:
+    """Store what was seen of hosts, and return all of them, locked.
+
+    Only the watch makes a host reservable again.
+    """
+    known = []
+    for host in hosts.lock_hosts(connection):
+        name, found = seen.get(host.id, ("", None))
+        # An embedded database gives the id of a removed host to the next one.
+        if name == host.name:
+            available = host.reservable and found is not None and found.available
+            details = dataclasses.replace(found or host.details, available=available)
+            if details != host.details:
+                hosts.update(connection, host.id, details)
+            host = dataclasses.replace(host, details=details, reservable=available)
+        known.append(host)
+    return known
