@@ -52,6 +52,22 @@ SYNC_OPTIONS = [
         help="Publish /livez, /readyz and /metrics at this address, such as "
         "127.0.0.1:9179, to anybody who can reach it. By default nothing listens.",
     ),
+    cfg.IntOpt(
+        "removed_at_once",
+        default=3,
+        min=0,
+        help="How many providers a pass removes because their nodes are missing. If "
+        "more are missing, or all, the list of nodes may be wrong: nothing is removed "
+        "until they have been missing for removal_quiet_time, or in two passes with "
+        "--remove-many.",
+    ),
+    cfg.IntOpt(
+        "removal_quiet_time",
+        default=3600,
+        min=0,
+        help="Seconds for which many nodes, or all, have to be missing before their "
+        "providers are removed.",
+    ),
     cfg.StrOpt(
         "state_file",
         sample_default="~/.local/share/placement-nodes/providers.json",

@@ -26,10 +26,15 @@ CHANGES = Measure(
     "Providers that were changed or removed.",
     ("kind",),
 )
+REMOVALS_HELD = Measure(
+    "removals_held",
+    Kind.SIZE,
+    "Providers that are not removed, as too many nodes are missing at once.",
+)
 LAST_PASS = Measure(
     "last_complete_pass_timestamp_seconds",
     Kind.SIZE,
     "When the last pass was over in which no node failed, in seconds since 1970.",
 )
 
-SYNC_MEASURES = (PASSES, NODES, CHANGES, LAST_PASS)
+SYNC_MEASURES = (PASSES, NODES, CHANGES, REMOVALS_HELD, LAST_PASS)

@@ -22,7 +22,7 @@ from placement_foundation.serving import command, completion, pipe, side
 from placement_foundation.serving.terminal import visible
 from placement_nodes import conf, measure
 from placement_nodes.sync import memory
-from placement_nodes.sync.agent import Agent, Tally
+from placement_nodes.sync.agent import Agent, Caution, Tally
 from placement_nodes.sync.bare_metal import BareMetal, Unreadable
 from placement_nodes.sync.report import Report
 
@@ -57,6 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 dry=asked.dry_run,
                 stopped=stop.is_set,
                 heard=report.heard,
+                caution=Caution(
+                    config.sync.removed_at_once,
+                    config.sync.removal_quiet_time,
+                    asked.remove_many,
+                ),
             )
             if asked.once or asked.dry_run:
                 return _run_once(agent, asked.node)
@@ -86,6 +91,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--node", metavar="NODE", help="copy only this node: its UUID or its name"
+    )
+    parser.add_argument(
+        "--remove-many",
+        action="store_true",
+        help="remove the providers of nodes that are missing in two passes, although "
+        "they are many, or all ([sync] removed_at_once)",
     )
     parser.add_argument(
         "--dry-run",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
 from functools import partial
@@ -27,7 +28,8 @@ class Tally:
     """The outcome for the nodes of a pass, by UUID.
 
     Some of the failed ones are ``unanswered``: Placement could not be reached, or did
-    not know the agent.
+    not know the agent. Others are ``held``: their nodes are missing, but so many at
+    once that their providers are not removed yet.
     """
 
     synchronised: set[str] = dataclasses.field(default_factory=set)
@@ -36,12 +38,26 @@ class Tally:
     left_out: set[str] = dataclasses.field(default_factory=set)
     failed: set[str] = dataclasses.field(default_factory=set)
     unanswered: set[str] = dataclasses.field(default_factory=set)
+    held: set[str] = dataclasses.field(default_factory=set)
 
     def __str__(self) -> str:
         return ", ".join(
             f"{len(getattr(self, field.name))} {field.name.replace('_', ' ')}"
             for field in dataclasses.fields(self)
         )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Caution:
+    """When providers are removed although many nodes, or all, are missing at once.
+
+    A list of nodes may be wrong: a role may have been lost. So it has to lack the nodes
+    twice, and an operator says ``expected``, or they are missing for ``quiet`` seconds.
+    """
+
+    few: int = 3
+    quiet: float = 3600
+    expected: bool = False
 
 
 # Works on a node, and returns whether it has asked Placement.
@@ -75,6 +91,7 @@ class Agent:
     :param dry: write nothing, neither to Placement nor to the memory
     :param stopped: returns whether to stop after the current node
     :param heard: is called with the name of a service that has answered
+    :param caution: when many providers are removed at once
     """
 
     def __init__(
@@ -88,6 +105,8 @@ class Agent:
         dry: bool = False,
         stopped: Callable[[], bool] = lambda: False,
         heard: Callable[[str], object] = lambda service: None,
+        caution: Caution = Caution(),
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._nodes = nodes
         self._placement = placement
@@ -97,6 +116,8 @@ class Agent:
         self._dry = dry
         self._stopped = stopped
         self._heard = heard
+        self._caution = caution
+        self._clock = clock
         # The nodes for which Placement did not answer: they come last in the next pass,
         # so that they do not hold up the others.
         self._unanswered: set[str] = set()
@@ -111,7 +132,37 @@ class Agent:
         """
         nodes = self._nodes.list_nodes()
         self._heard("nodes")
-        return self._pass(nodes, self._memory.providers.difference(map(_uuid, nodes)))
+        own = self._memory.providers
+        gone = own.difference(map(_uuid, nodes))
+        held = self._hold(gone, own)
+        tally = self._pass(nodes, gone - held)
+        if held:
+            LOG.error(
+                "%s of %s nodes are missing at once: their providers are not removed "
+                "(--remove-many)",
+                len(held),
+                len(own),
+            )
+            tally.held |= held
+            tally.failed |= held
+        return tally
+
+    def _hold(self, gone: frozenset[str], own: frozenset[str]) -> frozenset[str]:
+        """Return the providers not to be removed yet, although their nodes are missing.
+
+        If that cannot be noted, the next pass does.
+        """
+        now, caution, before = self._clock(), self._caution, self._memory.missing
+        many = gone if len(gone) > caution.few or gone == own else frozenset()
+        if not self._dry:
+            try:
+                self._memory.miss(many, now)
+            except Unusable as exc:
+                LOG.error("%s", exc)
+        wait = 0 if caution.expected else caution.quiet
+        return frozenset(
+            uuid for uuid in many if uuid not in before or now - before[uuid] < wait
+        )
 
     def synchronise_one(self, ident: str) -> Tally:
         """Copy one node to Placement, or remove its provider if the node is gone.
@@ -293,6 +344,11 @@ class Agent:
             return False
         try:
             self._placement.delete_provider(uuid)
+        except errors.Conflict as exc:
+            if exc.in_use:
+                # Until its instance has gone; others must not get the node after it.
+                self._placement.change_inventories(uuid, plan.reserve)
+            raise
         except errors.NotFound:
             # A 404 may come from a proxy, or from Keystone.
             if plan.is_there(self._placement, uuid):

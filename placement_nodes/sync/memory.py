@@ -5,7 +5,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from placement_nodes.sync import plan
@@ -20,35 +20,49 @@ class Unusable(Exception):
 class Memory:
     """The UUIDs of the providers that the agent has created or adopted.
 
-    Every change is written to disk at once.
+    Of those whose nodes are missing, it has since when: seconds since 1970. Every
+    change is written to disk at once.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         # Several nodes are worked on at a time.
         self._lock = threading.Lock()
-        self._providers = _read(path)
+        self._providers, self._missing = _read(path)
 
     @property
     def providers(self) -> frozenset[str]:
         """The UUIDs."""
         return self._providers
 
+    @property
+    def missing(self) -> Mapping[str, float]:
+        """Since when nodes have been missing, by UUID."""
+        return self._missing
+
+    def miss(self, uuids: Iterable[str], now: float) -> None:
+        """Note which nodes are missing; all others are there."""
+        with self._lock:
+            missing = {uuid: self._missing.get(uuid, now) for uuid in uuids}
+            self._replace(self._providers, missing)
+
     def add(self, uuids: Iterable[str]) -> None:
         """Add some more."""
         with self._lock:
-            self._replace(self._providers.union(uuids))
+            self._replace(self._providers.union(uuids), self._missing)
 
     def forget(self, uuids: Iterable[str]) -> None:
         """Remove some."""
         with self._lock:
-            self._replace(self._providers.difference(uuids))
+            left = self._providers.difference(uuids)
+            missing = {uuid: at for uuid, at in self._missing.items() if uuid in left}
+            self._replace(left, missing)
 
-    def _replace(self, providers: frozenset[str]) -> None:
-        if providers == self._providers:
+    def _replace(self, providers: frozenset[str], missing: Mapping[str, float]) -> None:
+        if (providers, missing) == (self._providers, self._missing):
             return
-        _write(self._path, providers)
-        self._providers = providers
+        _write(self._path, providers, missing)
+        self._providers, self._missing = providers, missing
 
 
 @contextlib.contextmanager
@@ -67,23 +81,30 @@ def opened(path: Path) -> Iterator[Memory]:
         raise Unusable(f"another agent is using {path}") from exc
 
 
-def _read(path: Path) -> frozenset[str]:
+def _read(path: Path) -> tuple[frozenset[str], Mapping[str, float]]:
     try:
         document = json.loads(path.read_text())
         if document["version"] != VERSION:
             raise Unusable(f"{path} was written by a newer agent")
         # Earlier releases kept the spelling of Ironic.
-        return frozenset(map(plan.spelled, document["providers"]))
+        providers = frozenset(map(plan.spelled, document["providers"]))
+        return providers, {
+            uuid: float(at) for uuid, at in document.get("missing", {}).items()
+        }
     except FileNotFoundError:
-        return frozenset()
+        return frozenset(), {}
     except (OSError, ValueError) as exc:
         raise Unusable(f"{path} cannot be read: {exc}") from exc
-    except (KeyError, TypeError) as exc:
+    except (AttributeError, KeyError, TypeError) as exc:
         raise Unusable(f"{path} was not written by this agent") from exc
 
 
-def _write(path: Path, providers: frozenset[str]) -> None:
-    document = {"version": VERSION, "providers": sorted(providers)}
+def _write(path: Path, providers: frozenset[str], missing: Mapping[str, float]) -> None:
+    document = {
+        "version": VERSION,
+        "providers": sorted(providers),
+        "missing": dict(missing),
+    }
     draft = path.with_name(f"{path.name}.new")
     try:
         with draft.open("w") as file:

@@ -241,12 +241,17 @@ def _rename(uuid: str, name: str) -> Step:
     return Step(f"rename the provider {name} back", perform)
 
 
-def _withdraw(uuid: str, inventories: Mapping[str, Inventory]) -> Step:
-    """Remove all inventories; while an instance uses them, only reserve them."""
-    reserved = {
+def reserve(inventories: Mapping[str, Inventory]) -> dict[str, Inventory]:
+    """Return inventories of which nothing more can be allocated."""
+    return {
         name: dataclasses.replace(inventory, reserved=inventory.total)
         for name, inventory in inventories.items()
     }
+
+
+def _withdraw(uuid: str, inventories: Mapping[str, Inventory]) -> Step:
+    """Remove all inventories; while an instance uses them, only reserve them."""
+    reserved = reserve(inventories)
 
     def perform(placement: Client, generation: int | None) -> int:
         before = _known(generation)

@@ -48,6 +48,7 @@ class Report:
             telemetry.record(measure.NODES, len(getattr(tally, name)), outcome=name)
         for name in ("changed", "removed"):
             telemetry.record(measure.CHANGES, len(getattr(tally, name)), kind=name)
+        telemetry.record(measure.REMOVALS_HELD, len(tally.held))
         if not tally.failed:
             telemetry.record(measure.LAST_PASS, time.time())
 

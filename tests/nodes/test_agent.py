@@ -17,7 +17,7 @@ from placement_clients import access
 from placement_clients.client import Client, Inventory
 from placement_foundation.database.storage import Database
 from placement_nodes.sync import memory
-from placement_nodes.sync.agent import Agent
+from placement_nodes.sync.agent import Agent, Caution, Tally
 from placement_nodes.sync.bare_metal import FIELDS, BareMetal, Unreadable
 from placement_nodes.sync.memory import Memory
 from tests.client import new_uuid
@@ -284,6 +284,8 @@ def test_a_provider_in_use_is_kept_until_it_is_free(
     assert (tally.removed, tally.failed) == (set(), {uuid})
     assert uuid in caplog.text
     world.placement.delete_allocations(instance)
+    # Until the next pass nothing else gets the node.
+    assert world.candidates(f"resources={GOLD}:1") == set()
     assert world.run().removed == {uuid}
 
 
@@ -335,8 +337,9 @@ def test_one_node_is_copied_alone(world: World) -> None:
 
 
 def test_a_dry_run_prints_and_does_nothing(world: World) -> None:
-    gone, uuid = world.enrol("n1"), world.enrol("n2", "CUSTOM_A")
-    world.run(node="n1")
+    gone, _ = world.enrol("n1"), world.enrol("n3")
+    world.run()
+    uuid = world.enrol("n2", "CUSTOM_A")
     world.nodes.call("DELETE", "/v1/nodes/n1")
     before = world.state.read_text()
     world.run(dry=True)
@@ -475,11 +478,12 @@ def test_a_node_that_may_be_gone_and_cannot_be_read_is_left(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     uuid = world.enrol("n1")
+    world.enrol("n2")
     world.run()
 
     class Unread(BareMetal):
         def list_nodes(self) -> list[dict[str, Any]]:
-            return []
+            return [each for each in super().list_nodes() if each["uuid"] != uuid]
 
         def find_node(self, ident: str) -> None:
             raise Unreadable("the node service answered 503")
@@ -771,24 +775,25 @@ def test_the_memory_is_written_once_however_many_providers_go(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uuids = {world.enrol(f"n{number}") for number in range(4)}
+    left = world.enrol("n4")
     world.run()
     for number in range(4):
         world.nodes.call("DELETE", f"/v1/nodes/n{number}")
     written: list[frozenset[str]] = []
     write = memory._write
 
-    def recording(path: Path, providers: frozenset[str]) -> None:
+    def recording(path: Path, providers: frozenset[str], missing: Any) -> None:
         written.append(providers)
         if len(written) == 1:
             raise memory.Unusable("there is no room")
-        write(path, providers)
+        write(path, providers, missing)
 
     monkeypatch.setattr(memory, "_write", recording)
     # What cannot be forgotten is found to be gone by the next pass.
     assert world.run().failed == uuids
     tally = world.run(parallel=2)
     assert (tally.removed, tally.failed) == (uuids, set())
-    assert written == [frozenset()] * 2
+    assert written == [frozenset({left})] * 2
 
 
 def test_new_nodes_that_cannot_be_remembered_do_not_hold_up_the_others(
@@ -799,7 +804,7 @@ def test_new_nodes_that_cannot_be_remembered_do_not_hold_up_the_others(
     new = world.enrol("n2")
     world.nodes.set_traits("n1", ["CUSTOM_A"])
 
-    def refuse(path: Path, providers: frozenset[str]) -> None:
+    def refuse(*_: object) -> None:
         raise memory.Unusable("there is no room")
 
     with monkeypatch.context() as patched:
@@ -881,3 +886,52 @@ def test_a_memory_that_cannot_be_parsed_is_not_used(
     with pytest.raises(memory.Unusable, match=fault), memory.opened(path):
         pass
     assert path.read_text() == text
+
+
+def test_many_providers_are_removed_only_after_a_quiet_time(world: World) -> None:
+    uuids = {world.enrol(f"n{number}") for number in range(6)}
+    world.run()
+    time = [1000.0]
+
+    def make_pass(lacking: set[str], **caution: Any) -> Tally:
+        nodes = world.bare_metal()
+        listed = [each for each in nodes.list_nodes() if each["uuid"] not in lacking]
+        nodes.list_nodes = lambda: listed  # type: ignore[method-assign]
+        nodes.find_node = lambda ident: None  # type: ignore[method-assign]
+        with memory.opened(world.state) as remembered:
+            agent = Agent(
+                nodes,
+                world.placement,
+                remembered,
+                caution=Caution(quiet=600, **caution),
+                clock=lambda: time[0],
+            )
+            return agent.synchronise_all()
+
+    for lacking in (uuids, set(sorted(uuids)[:4])):
+        for _ in range(2):
+            tally = make_pass(lacking)
+            assert (tally.removed, tally.held) == (set(), lacking)
+            assert lacking <= tally.failed
+            time[0] += 200
+        # A node that is there again has not been missing for long.
+        assert make_pass(set()).held == set()
+    assert make_pass(lacking, expected=True).held == lacking
+    time[0] += 599
+    assert make_pass(lacking).held == lacking
+    time[0] += 1
+    assert make_pass(lacking).removed == lacking
+    left = uuids - lacking
+    # All that are left, however few.
+    assert make_pass(left).held == left
+    assert make_pass(left, expected=True).removed == left
+
+
+def test_a_few_providers_are_removed_at_once(world: World) -> None:
+    uuids = [world.enrol(f"n{number}") for number in range(4)]
+    world.run()
+    for name in ("n0", "n1", "n2"):
+        world.nodes.call("DELETE", f"/v1/nodes/{name}")
+    with memory.opened(world.state) as remembered:
+        tally = Agent(world.bare_metal(), world.placement, remembered).synchronise_all()
+    assert (tally.removed, tally.held) == (set(uuids[:3]), set())

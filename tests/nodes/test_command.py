@@ -136,11 +136,14 @@ def test_nodes_are_copied_to_placement_by_a_command(world: World, home: Path) ->
     code, output, _ = sync(world, home, "--once")
     assert code == 0
     assert output.endswith(
-        "1 synchronised, 1 changed, 0 removed, 0 left out, 0 failed, 0 unanswered\n"
+        "1 synchronised, 1 changed, 0 removed, 0 left out, 0 failed, 0 unanswered, "
+        "0 held\n"
     )
     assert world.candidates(f"resources={GOLD}:1&required=CUSTOM_A") == {uuid}
     world.nodes.call("DELETE", "/v1/nodes/n1")
-    assert sync(world, home, "--once")[0] == 0
+    # It is the only one: the list has to say so twice.
+    assert sync(world, home, "--once", "--remove-many")[0] == 1
+    assert sync(world, home, "--once", "--remove-many")[0] == 0
     assert world.placement.list_providers() == []
 
 
