@@ -52,12 +52,7 @@ class Forest:
         named = self._only_tree(request)
         if named is not None:
             return self._snapshot(named)
-        needs = _needs(request, self.sharing)
-        # The largest amount of a class proves nothing about smaller ones: steps.
-        asked = sum(len(group.resources) for group in request.groups)
-        is_exact = not self.sharing and asked == len(needs.amounts)
-        proven = request.groups if is_exact else None
-        return self._snapshot(Trees(self.blocks, needs), proven)
+        return self._snapshot(Trees(self.blocks, _needs(request, self.sharing)))
 
     def around(
         self,
@@ -149,10 +144,8 @@ class Forest:
             self.names.replace(set(_by_name(gone)), set(_by_name(there))),
         )
 
-    def _snapshot(
-        self, trees: Sequence[Tree], proven: tuple[Group, ...] | None = None
-    ) -> Snapshot:
-        return Snapshot(trees, self.sharing, TreeByUuid(self), proven)
+    def _snapshot(self, trees: Sequence[Tree]) -> Snapshot:
+        return Snapshot(trees, self.sharing, TreeByUuid(self))
 
     def _only_tree(self, request: Request) -> Sequence[Tree] | None:
         """Return the only tree that ``in_tree`` allows as an anchor; None if many."""

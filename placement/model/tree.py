@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from placement.model.inventory import InventoryUsage
-from placement.model.request import Group
 
 K = TypeVar("K", bound=Hashable)
 
@@ -100,15 +99,12 @@ class Snapshot:
     """Everything that a search considers, as it was at one moment.
 
     ``sharing`` are the providers that serve other trees as well, ``tree_by_uuid`` the
-    trees by the UUID of each of their members. ``proven`` are the request groups whose
-    constraints on a provider by itself, as far as an index has them, are met by each
-    tree of one provider that ``trees`` has; None if that is not known.
+    trees by the UUID of each of their members.
     """
 
     trees: Sequence[Tree]
     sharing: tuple[Provider, ...]
     tree_by_uuid: Mapping[str, Tree]
-    proven: tuple[Group, ...] | None = None
 
     def sharing_with(self, aggregates: frozenset[str]) -> list[Provider]:
         """Return the sharing providers that have one of some aggregates."""

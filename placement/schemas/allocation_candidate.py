@@ -2,11 +2,10 @@
 
 import dataclasses
 import functools
-import itertools
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from placement import errors
 from placement.model.request import Group, Request
@@ -15,8 +14,8 @@ from placement.questions.candidate_query import CandidateQuery, Candidates
 from placement.schemas import query
 from placement.schemas.query import Grammar, Traits
 from placement.search.engine import Candidate
+from placement.search.search import Picks
 from placement_foundation.http import json_text, query_string
-from placement_foundation.http.json_text import Written
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (
     INTEGER,
@@ -38,22 +37,11 @@ from placement_foundation.http.version import ByVersion, Version
 
 LIMIT = {"type": "string", "pattern": "^[1-9][0-9]*$"}
 POLICY = {"type": "string", "enum": ["none", "isolate"]}
-# How many summaries are remembered in their encoded form: those of the largest answers
-# that are usual, a thousand candidates whose hosts have 16 providers each. Fewer would
-# all be forgotten before such an answer is given again. They are not those of a whole
-# cloud: each takes a kilobyte.
+# How many providers' resources are remembered in their encoded form: those of the
+# largest usual answers, a thousand candidates whose hosts have 16 providers each.
 MOST_REMEMBERED = 16_384
-# The same for trees of several providers, unless they have more than so many, which
-# would keep the summaries of a whole cloud.
-MOST_TREES = 2_048
-LARGEST_TREE = 16
 # The same for sets of traits, which hosts of a kind share.
 MOST_TRAITS = 4_096
-# Marks their place in a summary: no name contains this character.
-PLACE_OF_TRAITS = "\0"
-TRAITS_GO_HERE = json_text.encode(PLACE_OF_TRAITS)
-# The place of a UUID in the form of a candidate: no name in it has such characters.
-PLACE = re.compile("<([0-9]+)>")
 # Any larger limit means the same: all candidates.
 LARGEST_LIMIT = 10**18
 
@@ -345,6 +333,10 @@ QUERY = ByVersion(
     }
 )
 
+# What is taken from the pick of each number, and which numbers serve each suffix.
+Amounts: TypeAlias = Sequence[tuple[int, Json]]
+Mappings: TypeAlias = Sequence[tuple[str, Sequence[int]]]
+
 # At first amounts were a list; later they were keyed by provider.
 LISTED = listed(
     closed_object(resource_provider=closed_object(uuid=TEXT), resources=keyed(INTEGER))
@@ -362,25 +354,15 @@ SUMMARY_FIELDS = {
 }
 
 
-def _listed(amounts: Mapping[Provider, Mapping[str, int]]) -> Json:
+def _listed(providers: Picks, amounts: Amounts) -> Json:
     return [
-        {"resource_provider": {"uuid": provider.uuid}, "resources": resources}
-        for provider, resources in amounts.items()
+        {"resource_provider": {"uuid": providers[number].uuid}, "resources": taken}
+        for number, taken in amounts
     ]
 
 
-def _keyed(amounts: Mapping[Provider, Mapping[str, int]]) -> Json:
-    return {
-        provider.uuid: {"resources": resources}
-        for provider, resources in amounts.items()
-    }
-
-
-def _mapped(mappings: Mapping[str, list[Provider]]) -> Json:
-    return {
-        suffix: [provider.uuid for provider in serving]
-        for suffix, serving in mappings.items()
-    }
+def _keyed(providers: Picks, amounts: Amounts) -> Json:
+    return {providers[number].uuid: {"resources": taken} for number, taken in amounts}
 
 
 def _list_resources(provider: Provider) -> dict[str, Json]:
@@ -388,10 +370,6 @@ def _list_resources(provider: Provider) -> dict[str, Json]:
         name: {"capacity": inventory.capacity, "used": inventory.used}
         for name, inventory in provider.inventories.items()
     }
-
-
-def _all_resources(provider: Provider, answer: Candidates) -> Json:
-    return _list_resources(provider)
 
 
 def _requested_resources(provider: Provider, answer: Candidates) -> Json:
@@ -404,7 +382,7 @@ def _requested_resources(provider: Provider, answer: Candidates) -> Json:
 
 ALLOCATIONS = ByVersion({(1, 10): _listed, (1, 12): _keyed})
 ALLOCATIONS_DESCRIBED = ByVersion({(1, 10): LISTED, (1, 12): KEYED})
-RESOURCES = ByVersion({(1, 10): _requested_resources, (1, 27): _all_resources})
+ALL_RESOURCES = ByVersion({(1, 10): False, (1, 27): True})
 
 
 def _describe(version: Version) -> Json:
@@ -420,147 +398,85 @@ def _describe(version: Version) -> Json:
 @described(_describe)
 def render(answer: Candidates, view: View) -> Json:
     """Render candidates, and summaries of the providers in them."""
-    writer = _Writer(view.version)
-    written = map(writer.write, answer.candidates)
     return {
-        "allocation_requests": Written(f"[{','.join(written)}]".encode()),
+        "allocation_requests": list(_render_candidates(answer.candidates, view)),
         "provider_summaries": _render_summaries(answer, view),
     }
 
 
-class _Form(NamedTuple):
-    """The text of a candidate: ``strings`` before, between and after the UUIDs.
+def _render_candidates(candidates: Iterable[Candidate], view: View) -> Iterator[Json]:
+    """Yield candidates, with the fields of the microversion.
 
-    ``pieces`` has these as well, and places for the UUIDs between them; ``places`` are
-    their positions, each with the number of the pick whose UUID belongs there.
+    What is taken depends only on the slots and on which of the picks are the same
+    provider: it is added up once for all candidates of such a pattern.
     """
-
-    strings: Sequence[str]
-    pieces: Sequence[str]
-    places: Sequence[tuple[int, int]]
-
-
-class _Writer:
-    """Writes candidates as JSON.
-
-    The JSON of a candidate depends only on its slots, on which of its picks are the
-    same provider, and on UUIDs. So one candidate of each pattern is rendered, and the
-    text of the others has different UUIDs in the same places.
-    """
-
-    def __init__(self, version: Version) -> None:
-        self._version = version
-        self._met: set[Hashable] = set()
-        self._forms: dict[Hashable, _Form] = {}
-
-    def write(self, candidate: Candidate) -> str:
-        """Return a candidate as JSON."""
-        slots, providers = candidate
-        first = providers[0]
-        is_alone = providers.count(first) == len(providers)
-        pattern = slots, () if is_alone else tuple(map(providers.index, providers))
-        form = self._forms.get(pattern)
-        if form is None:
-            if pattern not in self._met:
-                # A form takes as long as five candidates, and many are needed once.
-                self._met.add(pattern)
-                return self._text(candidate)
-            form = self._forms[pattern] = self._form(candidate)
-        if is_alone:
-            return first.uuid.join(form.strings)
-        pieces = list(form.pieces)
-        for place, number in form.places:
-            pieces[place] = providers[number].uuid
-        return "".join(pieces)
-
-    def _form(self, candidate: Candidate) -> _Form:
-        """Return the form of all candidates of the same pattern."""
-        nameless = {
-            provider: replace(provider, uuid=f"<{number}>")
-            for number, provider in reversed(list(enumerate(candidate.providers)))
-        }
-        like = Candidate(
-            candidate.slots, tuple(map(nameless.__getitem__, candidate.providers))
-        )
-        parts = PLACE.split(self._text(like))
-        places = [(place, int(parts[place])) for place in range(1, len(parts), 2)]
-        return _Form(parts[::2], parts, places)
-
-    def _text(self, candidate: Candidate) -> str:
-        return json_text.encode(_render_candidate(candidate, self._version)).decode()
+    allocations = ALLOCATIONS.at(view.version) or _listed
+    mapped = "mappings" in known(FIELDS, view.version)
+    patterns: dict[Hashable, tuple[Amounts, Mappings]] = {}
+    for slots, providers in candidates:
+        is_alone = providers.count(providers[0]) == len(providers)
+        key = slots, () if is_alone else tuple(map(providers.index, providers))
+        pattern = patterns.get(key)
+        if pattern is None:
+            pattern = patterns[key] = _pattern_of(Candidate(slots, providers))
+        amounts, mappings = pattern
+        candidate = {"allocations": allocations(providers, amounts)}
+        if mapped:
+            candidate["mappings"] = {
+                suffix: [providers[number].uuid for number in serving]
+                for suffix, serving in mappings
+            }
+        yield candidate
 
 
-def _render_candidate(candidate: Candidate, version: Version) -> Json:
-    allocations = ALLOCATIONS.at(version) or _listed
-    renderers: dict[str, Callable[[Candidate], Json]] = {
-        "allocations": lambda candidate: allocations(candidate.amounts()),
-        "mappings": lambda candidate: _mapped(candidate.mappings()),
-    }
-    return {name: renderers[name](candidate) for name in known(FIELDS, version)}
+def _pattern_of(candidate: Candidate) -> tuple[Amounts, Mappings]:
+    """Return what a candidate takes, with the numbers of picks as providers."""
+    number_of = candidate.providers.index
+    return (
+        [
+            (number_of(each), json_text.fragment(taken))
+            for each, taken in candidate.amounts().items()
+        ],
+        [
+            (suffix, [number_of(each) for each in serving])
+            for suffix, serving in candidate.mappings().items()
+        ],
+    )
 
 
 def _render_summaries(answer: Candidates, view: View) -> Json:
     names = tuple(known(SUMMARY_FIELDS, view.version))
-    resources = RESOURCES.at(view.version) or _requested_resources
-    if resources is _all_resources:
-        written = map(_write_summaries, answer.summarised, itertools.repeat(names))
-        pieces = itertools.chain.from_iterable(written)
-        return json_text.enclose(b"{", pieces, b"}")
+    if ALL_RESOURCES.at(view.version):
+        return {
+            provider.uuid: _summary(provider, names)
+            for tree in answer.summarised
+            for provider in tree
+        }
     return {
-        provider.uuid: _summary(provider, names, resources(provider, answer))
+        provider.uuid: {
+            **_summary(provider, names),
+            "resources": _requested_resources(provider, answer),
+        }
         for tree in answer.summarised
         for provider in tree
     }
 
 
-def _summary(provider: Provider, names: tuple[str, ...], resources: Json) -> Json:
-    """Return the summary of a provider, with the fields known at the microversion."""
+@functools.lru_cache(maxsize=MOST_REMEMBERED)
+def _summary(provider: Provider, names: tuple[str, ...]) -> Json:
+    """Return the summary of a provider, with the fields known at the microversion.
+
+    It is remembered: a provider never changes, and its next state is another value.
+    """
     values = {
-        "resources": resources,
-        "traits": provider.trait_names,
+        "resources": json_text.fragment(_list_resources(provider)),
+        "traits": _encode_traits(provider.trait_names),
         "parent_provider_uuid": provider.parent_uuid,
         "root_provider_uuid": provider.root_uuid,
     }
     return {name: values[name] for name in names}
 
 
-def _write_summaries(
-    providers: tuple[Provider, ...], names: tuple[str, ...]
-) -> Sequence[bytes]:
-    """Return the parts of the encoded summaries of a tree, each after a comma."""
-    if len(providers) == 1:
-        return _write_summary(providers[0], names)
-    if len(providers) <= LARGEST_TREE:
-        return _write_together(providers, names)
-    return _write_each(providers, names)
-
-
-def _write_each(
-    providers: tuple[Provider, ...], names: tuple[str, ...]
-) -> Sequence[bytes]:
-    each = (_write_summary(provider, names) for provider in providers)
-    return tuple(itertools.chain.from_iterable(each))
-
-
-_write_together = functools.lru_cache(maxsize=MOST_TREES)(_write_each)
-
-
-@functools.lru_cache(maxsize=MOST_REMEMBERED)
-def _write_summary(provider: Provider, names: tuple[str, ...]) -> Sequence[bytes]:
-    """Return the parts of the encoded summary of a provider, with its key and a comma.
-
-    It is remembered: a provider never changes, and its next state is another value. The
-    traits are most of it, and hosts of a kind share them, so that part is encoded once
-    for all of them.
-    """
-    summary = _summary(provider, names, _list_resources(provider))
-    summary["traits"] = PLACE_OF_TRAITS
-    text = json_text.encode({provider.uuid: summary})[1:-1]
-    before, _, after = text.partition(TRAITS_GO_HERE)
-    return b"," + before, _write_traits(provider.trait_names), after
-
-
 @functools.lru_cache(maxsize=MOST_TRAITS)
-def _write_traits(names: tuple[str, ...]) -> bytes:
-    # A copy: what the encoder returns keeps the whole of its buffer, some kilobytes.
-    return bytes(memoryview(json_text.encode(names)))
+def _encode_traits(names: tuple[str, ...]) -> Json:
+    return json_text.fragment(names)

@@ -333,8 +333,11 @@ class _Terms:
 
     def are_met_by(self, provider: Provider) -> bool:
         """Return whether a provider meets them all."""
+        inventories = provider.inventories
         for name, amount in self._amounts:
-            if not provider.gives(name, amount):
+            # What ``gives`` does, without the call.
+            inventory = inventories.get(name)
+            if inventory is None or not inventory.fits(amount):
                 return False
         # Most often there are none, and a generator takes longer than all the rest.
         return not self._rules or all(
@@ -378,6 +381,7 @@ class Anchors:
         self._is_free = not rules.pick_rules(search.plan, 0)
         self._bits = search.plan.bound - 1
         self._may_repeat = distinct and bool(self._sharing)
+        self._is_plain = self._is_free and not (self._bits or self._sharing)
         self._met: set[tuple[frozenset[Provider], ...]] = set()
 
     # Often, nothing needs these: trees of one provider are answers as they are.
@@ -397,26 +401,15 @@ class Anchors:
         if self._search.shuffle:
             trees = self._search.shuffle.sample(trees, len(trees))
         suits_any = not (request.root_required or request.root_forbidden)
-        is_proven = self._is_free and self._is_proven()
-        count = len(self._want_of_slot)
         for tree in trees:
             tally.anchors += 1
             if not (suits_any or rules.suits_root(tree.root, request)):
                 continue
-            if is_proven and len(tree.members) == 1:
-                yield tree.members * count
-            elif (answers := self.answers(tree)) is not None:
-                if isinstance(answers, tuple):
-                    yield answers
-                else:
-                    yield Anchor(answers, self._search)
-
-    def _is_proven(self) -> bool:
-        """Return whether trees of one provider meet the constraints on single picks."""
-        return self._snapshot.proven is self._request.groups and all(
-            rules.INDEXED.issuperset(rules.rules_of(want))
-            for want in self._search.plan.wants
-        )
+            answers = self.answers(tree)
+            if isinstance(answers, tuple):
+                yield answers
+            elif answers is not None:
+                yield Anchor(answers, self._search)
 
     def serves(self, tree: Tree) -> bool | None:
         """Return whether an anchor has a candidate; None if its share is too small."""
@@ -442,6 +435,11 @@ class Anchors:
 
     def answers(self, tree: Tree) -> Answers:
         """Return the same, without an iterator for what is known at once."""
+        if self._is_plain and len(tree.members) == 1:
+            # Most trees of most clouds.
+            if self._alone_at(NO_AGGREGATES).terms.are_met_by(tree.root):
+                return tree.members * len(self._want_of_slot)
+            return None
         domains = self._domains(tree)
         if domains is None:
             return None
@@ -479,11 +477,7 @@ class Anchors:
 
     def _domains_alone(self, tree: Tree) -> list[Sequence[Provider]] | None:
         """Return the same for a tree of one provider."""
-        sharing_through = tree.aggregates if self._sharing else NO_AGGREGATES
-        alone = self._alone.get(sharing_through)
-        if alone is None:
-            alone = self._find_alone(sharing_through)
-            self._alone[sharing_through] = alone
+        alone = self._alone_at(tree.aggregates if self._sharing else NO_AGGREGATES)
         members, root = tree.members, tree.root
         if not alone.terms.are_met_by(root):
             return None
@@ -501,6 +495,12 @@ class Anchors:
                 return None
             by_want[offer.number] = domain
         return [by_want[number] for number in self._want_of_slot]
+
+    def _alone_at(self, aggregates: frozenset[str]) -> _Alone:
+        alone = self._alone.get(aggregates)
+        if alone is None:
+            alone = self._alone[aggregates] = self._find_alone(aggregates)
+        return alone
 
     def _find_alone(self, aggregates: frozenset[str]) -> _Alone:
         """Return what a tree of one provider in some aggregates must meet by itself."""

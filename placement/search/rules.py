@@ -99,18 +99,6 @@ def rules_of(want: Want) -> tuple[ProviderRule, ...]:
     return tuple(rule for rule, matters in rules.items() if matters)
 
 
-# The rules that the index of a forest applies, too: to trees of one provider exactly.
-INDEXED: frozenset[ProviderRule] = frozenset(
-    {
-        is_member,
-        is_no_member,
-        fits,
-        has_required_traits,
-        has_no_forbidden_trait,
-    }
-)
-
-
 def anchor_rules_of(want: Want) -> tuple[ProviderRule, ...]:
     """Return the rules that are about the anchor as well as the provider."""
     about_both = (is_in_tree, is_no_member) if want.spreads else ()

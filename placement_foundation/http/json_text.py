@@ -34,6 +34,12 @@ def encode(document: Json) -> bytes:
         return text.encode("ascii")
 
 
+def fragment(document: Json) -> Json:
+    """Return a part of documents to come, encoded once for all of them."""
+    # A copy: what the encoder returns keeps the whole of its buffer, some kilobytes.
+    return orjson.Fragment(bytes(memoryview(encode(document))))
+
+
 def parts(document: Json) -> list[bytes]:
     """Return a document as bytes in parts, without copying members that are written.
 

@@ -252,9 +252,9 @@ def test_a_block_knows_which_trees_can_give_an_amount(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_hosts_without_parts_are_taken_as_the_index_has_them(seed: int) -> None:
+def test_hosts_without_parts_are_found_by_the_index(seed: int) -> None:
     rng = random.Random(seed)
-    count = proven = 0
+    count = 0
     for _ in range(60):
         cloud = [lone_host(rng, f"p{number}") for number in range(8)]
         grown = forest.forest_of(WORDS, trees_of(cloud))
@@ -264,11 +264,9 @@ def test_hosts_without_parts_are_taken_as_the_index_has_them(seed: int) -> None:
                 groups.append(picky_group(rng, "1"))
             request = Request(tuple(groups), nested=rng.random() < 0.8)
             relevant = grown.relevant(request)
-            proven += relevant.proven is not None
             found = answers(relevant, request)
             assert found == answers(grown.everything, request), (cloud, request)
             count += len(found)
-    assert proven > 100
     assert count > 100
 
 

@@ -8,7 +8,6 @@ import dataclasses
 import gc
 import itertools
 import random
-from typing import Any
 
 import pytest
 
@@ -70,26 +69,6 @@ def test_a_random_order_reaches_every_candidate_first() -> None:
         for _ in range(200)
     }
     assert len(firsts) == 4
-
-
-@pytest.mark.parametrize(
-    ("more", "trusted"),
-    [
-        ({}, True),
-        ({"in_tree": "p"}, False),
-        ({"relaxed": True, "any_unit": frozenset({"GPU"})}, False),
-    ],
-)
-def test_only_what_is_proven_is_not_looked_at_again(
-    more: dict[str, Any], trusted: bool
-) -> None:
-    # It is full, so nothing is found where it is looked at.
-    full = Provider("p", None, "p", FULL, (), frozenset(), frozenset(), 0, 1)
-    snapshot = snapshot_of([Tree((full,), frozenset())])
-    group = Group("", {"GPU": 1}, **more)
-    proven = dataclasses.replace(snapshot, proven=(group,))
-    assert bool(ask(proven, Request(proven.proven or ()))[0]) == trusted
-    assert not ask(proven, Request((group,)))[0], "it was proven of other groups"
 
 
 def test_at_most_so_many_are_generated_before_those_of_old_are_sorted_out() -> None:
