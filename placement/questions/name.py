@@ -41,19 +41,18 @@ def check(request: Request, vocabulary: Vocabulary, everything: Snapshot) -> Non
     :raises BadRequest: a name does not exist; the error names the first such
     """
     root_traits = request.root_required | request.root_forbidden
-    _check_traits(root_traits, vocabulary)
+    refuse(root_traits, vocabulary.trait_ids, UNKNOWN_TRAIT)
     if root_traits and not any(
         rules.suits_root(tree.root, request) for tree in everything.trees
     ):
         return
     for group in request.groups:
         for name in group.resources:
-            if name not in vocabulary.class_ids:
-                raise errors.BadRequest(UNKNOWN_ASKED.format(name=name))
+            refuse([name], vocabulary.class_ids, UNKNOWN_ASKED)
         if group.member_of and not engine.has_member(everything, group):
             return
-        _check_traits(frozenset().union(*group.required), vocabulary)
-        _check_traits(group.forbidden, vocabulary)
+        for names in (frozenset().union(*group.required), group.forbidden):
+            refuse(names, vocabulary.trait_ids, UNKNOWN_TRAIT)
         if not engine.is_served(everything, request, group):
             return
 
@@ -96,8 +95,18 @@ def check_traits(names: Iterable[str], vocabulary: Vocabulary) -> None:
     refuse_unknown(names, vocabulary.trait_ids, UNKNOWN_TRAIT)
 
 
+def refuse(names: Iterable[str], known: Iterable[str], complaint: str) -> None:
+    """Refuse names that are not known, in the words of the Placement API.
+
+    :raises BadRequest: about the first of them
+    """
+    unknown = set(names).difference(known)
+    if unknown:
+        raise errors.BadRequest(complaint.format(name=min(unknown)))
+
+
 def refuse_unknown(names: Iterable[str], known: Iterable[str], complaint: str) -> None:
-    """Refuse names that are not known.
+    """Refuse names that are not known, and suggest the nearest one that is.
 
     :param complaint: what to say of a name
     :raises BadRequest: about the first of them, with the nearest that is known
@@ -113,9 +122,3 @@ def complain(unknown: str, known: Iterable[str], complaint: str) -> str:
     nearest = difflib.get_close_matches(unknown.upper(), known, n=1)
     suggestion = f" Did you mean {nearest[0]}?" if nearest else ""
     return complaint.format(name=unknown) + suggestion
-
-
-def _check_traits(names: frozenset[str], vocabulary: Vocabulary) -> None:
-    unknown = names - vocabulary.trait_ids.keys()
-    if unknown:
-        raise errors.BadRequest(UNKNOWN_TRAIT.format(name=min(unknown)))

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from placement import errors
 from placement.forest.forest import Forest
 from placement.forest.part import Part
-from placement.forest.vocabulary import Vocabulary
 from placement.model.request import Group, Request
 from placement.model.resource_class import UNKNOWN_ASKED
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ProviderFilters
 from placement.model.trait import UNKNOWN_REQUIRED
 from placement.model.tree import Provider, Tree
+from placement.questions import name
 from placement.search import plan, rules
 
 
@@ -60,9 +60,6 @@ def select(forest: Forest, filters: ProviderFilters) -> Sequence[Provider]:
     :raises BadRequest: a trait or resource class does not exist, unless the answer is
         known to be empty anyway
     """
-    if not _are_known(filters, forest.vocabulary):
-        _check_names(forest, filters)
-        return ()
     # As in a group with a suffix, one provider must have everything.
     group = Group(
         suffix="1",
@@ -72,6 +69,9 @@ def select(forest: Forest, filters: ProviderFilters) -> Sequence[Provider]:
         member_of=tuple(filters.aggregates),
         not_member_of=filters.forbidden_aggregates,
     )
+    if not name.are_known(Request((group,)), forest.vocabulary):
+        _check_names(forest, filters)
+        return ()
     members = [
         member
         for tree in _trees(forest, filters, group)
@@ -102,13 +102,6 @@ def _passing(
     return rules.select(members, want, rules.rules_of(want))
 
 
-def _are_known(filters: ProviderFilters, vocabulary: Vocabulary) -> bool:
-    return (
-        filters.forbidden_traits.union(*filters.traits) <= vocabulary.trait_ids.keys()
-        and filters.resources.keys() <= vocabulary.class_ids.keys()
-    )
-
-
 def _check_names(forest: Forest, filters: ProviderFilters) -> None:
     """Refuse a name that does not exist, unless an earlier filter excludes everything.
 
@@ -118,17 +111,18 @@ def _check_names(forest: Forest, filters: ProviderFilters) -> None:
     """
     if filters.in_tree is not None and forest.tree_of(filters.in_tree) is None:
         return
-    _check_traits(frozenset().union(*filters.traits), forest.vocabulary)
+    words = forest.vocabulary
+    traits = frozenset().union(*filters.traits)
+    name.refuse(traits, words.trait_ids, UNKNOWN_REQUIRED)
     having = Group(suffix="1", required=tuple(filters.traits))
     if filters.traits and not _is_passed(forest, having):
         return
-    _check_traits(filters.forbidden_traits, forest.vocabulary)
+    name.refuse(filters.forbidden_traits, words.trait_ids, UNKNOWN_REQUIRED)
     members = Group(suffix="1", member_of=tuple(filters.aggregates))
     if filters.aggregates and not _is_passed(forest, members):
         return
-    for name in filters.resources:
-        if name not in forest.vocabulary.class_ids:
-            raise errors.BadRequest(UNKNOWN_ASKED.format(name=name))
+    for resource_class in filters.resources:
+        name.refuse([resource_class], words.class_ids, UNKNOWN_ASKED)
 
 
 def _is_passed(forest: Forest, group: Group) -> bool:
@@ -136,9 +130,3 @@ def _is_passed(forest: Forest, group: Group) -> bool:
     return any(
         _passing(forest, tree.members, group) for tree in forest.everything.trees
     )
-
-
-def _check_traits(names: frozenset[str], vocabulary: Vocabulary) -> None:
-    unknown = names - vocabulary.trait_ids.keys()
-    if unknown:
-        raise errors.BadRequest(UNKNOWN_REQUIRED.format(name=min(unknown)))
