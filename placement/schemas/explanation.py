@@ -191,7 +191,7 @@ def _render_change(change: QueryChange) -> Json:
         "drop": [constraint.id for constraint in change.dropped],
         "serves": change.serves,
         "text": sentence.change(change),
-        "offers": [_render_offer(offer) for offer in change.offers],
+        "offers": [_render_offer(change.offer)] if change.offer else [],
     }
 
 

@@ -21,7 +21,8 @@ Kept: TypeAlias = frozenset[Constraint]
 # matters.
 Choice: TypeAlias = tuple[set[Node], list[tuple[Node, str, int, bool]]]
 
-MOST_DROPPED = 4
+MOST_DROPPED = 2
+MOST_BLAMED = 4
 TO_BLAME = (
     "same_subtree",
     "isolate",
@@ -391,7 +392,7 @@ class BruteForce:
         unmet = missed
         blames = [
             added
-            for more in range(MOST_DROPPED + 1)
+            for more in range(MOST_BLAMED + 1)
             for added in itertools.combinations(rest, more)
         ]
         # The order of those that are equally far stays.

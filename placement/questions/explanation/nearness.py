@@ -16,8 +16,8 @@ from placement.questions.explanation.constraint import (
 )
 from placement.questions.explanation.survey import Deadline, Survey
 
-# The most constraints to drop at once in search of what would help.
-MOST_DROPPED = 4
+# The most constraints to blame beside those that a host misses by themselves.
+MOST_BLAMED = 4
 # Of how many kinds it is found out at first, and at least, what they miss.
 FIRST_TO_LEARN = 16
 # Where several kinds of constraints could be to blame, the earliest here is.
@@ -251,8 +251,8 @@ class Nearness:
         """Yield what may have to be dropped as well, the least first."""
         yield ()
         least = weight(missed)
-        for more in range(2 * MOST_DROPPED + 1):
-            for number in range(1, MOST_DROPPED + 1):
+        for more in range(2 * MOST_BLAMED + 1):
+            for number in range(1, MOST_BLAMED + 1):
                 for added in itertools.combinations(others, number):
                     if weight((*missed, *added)) == least + more:
                         yield added

@@ -13,17 +13,19 @@ from placement.questions.explanation.constraint import (
     Constraint,
     Set,
 )
-from placement.questions.explanation.nearness import MOST_DROPPED, Host, Nearness
+from placement.questions.explanation.nearness import Host, Nearness
 from placement.questions.explanation.reason import Reason, Step, reasons_of
 from placement.questions.explanation.smaller import (
     Offer,
     Target,
     largest_smaller,
-    offers,
+    offer_for,
     target_of,
 )
 from placement.questions.explanation.survey import Deadline, Smaller, Survey
 
+# The most constraints that a change drops.
+MOST_DROPPED = 2
 # The most sets of constraints to look at, of a size: they take memory until the end.
 MOST_CANDIDATES = 200_000
 # With more steps than this, the funnel does not ask all hosts at each of them.
@@ -53,12 +55,12 @@ class Figures:
 class QueryChange:
     """Constraints to drop so that more hosts serve, and how many serve then.
 
-    ``offers`` are what to ask for if amounts are not dropped but changed.
+    ``offer`` has the amounts to lower instead of dropping them, if that is enough.
     """
 
     dropped: tuple[Constraint, ...]
     serves: int
-    offers: tuple[Offer, ...] = ()
+    offer: Offer | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -264,23 +266,21 @@ class _Reporter:
             if each.kind in OF_AMOUNT
             or (each.kind == "inventory" and target_of(each) not in named)
         ]
-        found = self._offers(change, about)
-        if not found:
+        offer = self._offer(change, about)
+        if not offer:
             # A class of which no amount will do is left out, and the others changed.
             some = [
                 each
                 for each in about
-                if each.kind in OF_AMOUNT or self._offers(change, [each])
+                if each.kind in OF_AMOUNT or self._offer(change, [each])
             ]
-            found = self._offers(change, some)
-        return dataclasses.replace(change, offers=found)
+            offer = self._offer(change, some)
+        return dataclasses.replace(change, offer=offer)
 
-    def _offers(
-        self, change: QueryChange, about: Sequence[Constraint]
-    ) -> tuple[Offer, ...]:
+    def _offer(self, change: QueryChange, about: Sequence[Constraint]) -> Offer | None:
         if not about or self._deadline.has_come():
-            return ()
-        return offers(self._survey, change.dropped, about, self._deadline)
+            return None
+        return offer_for(self._survey, change.dropped, about, self._deadline)
 
     def _helping(self, size: int, kinds: Iterable[Kind]) -> dict[Set, list[Kind]]:
         """Return the sets of a size without which kinds serve, each with its kinds."""

@@ -250,17 +250,11 @@ def _next_subject(reason: Reason) -> str:
 
 def change(each: QueryChange) -> str:
     """Return what to change, and how many hosts serve then."""
-    if not each.offers:
-        return f"{_doing_all(each.dropped)}: {_serve(each.serves)}"
-    first, *more = each.offers
-    said = f"{_doing_all(each.dropped, first)}: {_serve(first.serves)}"
-    for offer in more:
-        [swap] = offer.swaps
-        said += f"; for {swap.amount}: {_serve(offer.serves)}"
-    return said
+    serves = each.offer.serves if each.offer else each.serves
+    return f"{_doing_all(each.dropped, each.offer)}: {_serve(serves)}"
 
 
-def _doing_all(dropped: Sequence[Constraint], offer: Offer | None = None) -> str:
+def _doing_all(dropped: Sequence[Constraint], offer: Offer | None) -> str:
     """Return what to change, with everything to do without in one phrase."""
     swaps = offer.swaps if offer else ()
     changed = {(swap.suffix, swap.resource_class) for swap in swaps}

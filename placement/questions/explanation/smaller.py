@@ -1,4 +1,4 @@
-"""Other amounts that some host serves, instead of those that were asked for."""
+"""The largest amounts that some host serves, instead of those in a request."""
 
 import dataclasses
 import functools
@@ -23,7 +23,7 @@ from placement.questions.explanation.survey import Deadline, Smaller, Survey
 # A class of a group: suffix and name.
 Target: TypeAlias = tuple[str, str]
 Amounts: TypeAlias = Mapping[Target, int]
-# The amounts that an inventory may serve, the nearest to the requested one first.
+# The amounts that an inventory may serve, the largest first.
 Hopes: TypeAlias = tuple[int, ...]
 # The most amounts beside which another one is tried, that other groups may take.
 MOST_SUMS = 4096
@@ -54,7 +54,7 @@ def largest_smaller(
     target = target_of(constraint)
     if target not in asked.smaller:
         trade = _Trade(asked, asked.relaxations.all, {})
-        asked.smaller[target] = trade.nearest(target, deadline)
+        asked.smaller[target] = trade.largest(target, deadline)
     return asked.smaller[target]
 
 
@@ -65,8 +65,8 @@ def largest_for(
     if not largest_smaller(asked, constraint, deadline):
         return None
     trade = _Trade(asked, asked.relaxations.all, {})
-    found = trade.nearest(target_of(constraint), deadline, among=frozenset(trees))
-    return found.amount if found else None
+    smaller = trade.largest(target_of(constraint), deadline, among=frozenset(trees))
+    return smaller.amount if smaller else None
 
 
 def target_of(constraint: Constraint) -> Target:
@@ -74,18 +74,16 @@ def target_of(constraint: Constraint) -> Target:
     return constraint.suffix or "", str(constraint.resource_class)
 
 
-def offers(
+def offer_for(
     asked: Survey,
     dropped: Sequence[Constraint],
     about_amounts: Sequence[Constraint],
     deadline: Deadline,
-) -> tuple[Offer, ...]:
-    """Return what to ask for if amounts are changed instead of being left out.
+) -> Offer | None:
+    """Return the amounts to lower instead of leaving them out; None if none will do.
 
-    Each offer is what asking yields: with these amounts and without the other
-    constraints that are dropped. The first has the amounts nearest to the requested
-    ones with which more hosts serve, the second is for still more. Nothing is offered
-    if there are none.
+    An offer is what a request yields with these amounts, and without the other dropped
+    constraints: more hosts serve. Each amount is the largest, given those before it.
 
     :param about_amounts: those of the dropped constraints that are about an amount
     """
@@ -102,22 +100,11 @@ def offers(
     while waiting:
         target = waiting.pop(0)
         trade = _Trade(asked, kept & ~_amounts_of(asked, waiting, by_target), amounts)
-        found = trade.nearest(target, deadline, already)
-        if not found and all(
-            each.kind == "unit" for each in about_amounts if target_of(each) == target
-        ):
-            found = trade.nearest(target, deadline, already, larger=True)
-        if not found:
-            return ()
-        amounts[target], serves = found.amount, found.serves
-    first = _offer(asked, amounts, serves)
-    if len(by_target) != 1:
-        return (first,)
-    [target] = by_target
-    widest = _Trade(asked, kept, {}).widest(target, amounts[target], deadline)
-    if widest and widest.serves > serves:
-        return first, _offer(asked, {target: widest.amount}, widest.serves)
-    return (first,)
+        smaller = trade.largest(target, deadline, already)
+        if not smaller:
+            return None
+        amounts[target], serves = smaller.amount, smaller.serves
+    return _offer(asked, amounts, serves)
 
 
 def _offer(asked: Survey, amounts: Amounts, serves: int) -> Offer:
@@ -146,32 +133,27 @@ class _Trade:
         self._kept = kept
         self._amounts = amounts
 
-    def nearest(
+    def largest(
         self,
         target: Target,
         deadline: Deadline,
         already: int = 0,
         *,
-        larger: bool = False,
         among: Collection[Tree] | None = None,
     ) -> Smaller | None:
-        """Return the amount nearest to the requested one that more hosts serve.
+        """Return the largest smaller amount that more hosts serve.
 
         :param already: how many hosts are not enough
         :param among: the only trees that matter; None means all
         """
-        hopes = self._hopes(target, larger, deadline)
+        hopes = self._hopes(target, deadline)
         if among is not None:
             hopes = {tree: each for tree, each in hopes.items() if tree in among}
         amounts: set[int] = set().union(*hopes.values())
-        for amount in sorted(amounts, reverse=not larger):
+        for amount in sorted(amounts, reverse=True):
             if deadline.has_come():
                 break
-            hopeful = [
-                tree
-                for tree, (first, *_) in hopes.items()
-                if (first <= amount if larger else first >= amount)
-            ]
+            hopeful = [tree for tree, (most, *_) in hopes.items() if most >= amount]
             if len(hopeful) <= already:
                 continue
             serves = self._count(target, amount, hopeful)
@@ -179,17 +161,7 @@ class _Trade:
                 return Smaller(amount, serves)
         return None
 
-    def widest(self, target: Target, below: int, deadline: Deadline) -> Smaller | None:
-        """Return the largest amount that all hosts with some room have, if smaller."""
-        hopes = self._hopes(target, larger=False, deadline=deadline)
-        amount = min((each[0] for each in hopes.values()), default=below)
-        if amount >= below:
-            return None
-        return Smaller(amount, self._count(target, amount, hopes))
-
-    def _hopes(
-        self, target: Target, larger: bool, deadline: Deadline
-    ) -> dict[Tree, Hopes]:
+    def _hopes(self, target: Target, deadline: Deadline) -> dict[Tree, Hopes]:
         """Return the amounts that hosts may serve, if they serve with none at all.
 
         There are none if the time is up: of some hosts only, they would be wrong.
@@ -198,7 +170,7 @@ class _Trade:
         suffix, name = target
         like = Constraint("inventory", suffix, name, name)
         without = sum(relaxations.about(kind, like) for kind in OF_AMOUNT)
-        hope = self._survey.hope((target, larger, *self._amounts.items()), self._finder)
+        hope = self._survey.hope((target, *self._amounts.items()), self._finder)
         hopes = {}
         for tree in self._serving(self._kept & ~without):
             if deadline.has_come():
@@ -206,7 +178,7 @@ class _Trade:
             hopes[tree] = hope(tree)
         return {tree: each for tree, each in hopes.items() if each}
 
-    def _finder(self, target: Target, larger: bool) -> Callable[[Tree], Hopes]:
+    def _finder(self, target: Target) -> Callable[[Tree], Hopes]:
         """Return a function from a tree to the amounts of it that may do."""
         suffix, name = target
         groups = self._changed(self._survey.relaxations.request).groups
@@ -217,10 +189,9 @@ class _Trade:
             # What is not tried may be nearer than what is.
             self._survey.is_decided = False
             return lambda tree: ()
-        find = _larger if larger else _smaller
         of_inventory = functools.cache(
             lambda inventory: frozenset(
-                amount for taken in sums for amount in find(inventory, asked, taken)
+                amount for taken in sums for amount in _smaller(inventory, asked, taken)
             )
         )
 
@@ -229,7 +200,7 @@ class _Trade:
             for provider in self._survey.reach(tree):
                 if name in provider.inventories:
                     found |= of_inventory(provider.inventories[name])
-            return tuple(sorted(found, reverse=not larger))
+            return tuple(sorted(found, reverse=True))
 
         return of_tree
 
@@ -276,14 +247,6 @@ def _smaller(inventory: InventoryUsage, asked: int, taken: int) -> Iterator[int]
     most -= most % inventory.step_size
     if most > 0 and inventory.fits(most):
         yield most
-
-
-def _larger(inventory: InventoryUsage, asked: int, taken: int) -> Iterator[int]:
-    """Yield the smallest larger amount that an inventory may have beside some taken."""
-    least = max(asked + 1, inventory.min_unit)
-    least += -least % inventory.step_size
-    if least <= inventory.room - taken and inventory.fits(least):
-        yield least
 
 
 def _sums(amounts: Iterable[int]) -> set[int] | None:

@@ -146,12 +146,12 @@ class Survey:
 
     def hope(
         self,
-        key: tuple[tuple[str, str], bool, *tuple[Hashable, ...]],
-        finder: Callable[[tuple[str, str], bool], Callable[[Tree], tuple[int, ...]]],
+        key: tuple[tuple[str, str], *tuple[Hashable, ...]],
+        finder: Callable[[tuple[str, str]], Callable[[Tree], tuple[int, ...]]],
     ) -> Callable[[Tree], tuple[int, ...]]:
         """Return a function that finds amounts that a tree may serve, and remembers."""
         if key not in self._hopes:
-            self._hopes[key] = functools.cache(finder(key[0], key[1]))
+            self._hopes[key] = functools.cache(finder(key[0]))
         return self._hopes[key]
 
     def _bare(self, constraint: Constraint) -> Request:
