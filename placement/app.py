@@ -17,7 +17,7 @@ from placement.db import migration
 from placement.forest import cache, watch
 from placement.forest.cache import ForestCache
 from placement.forest.watch import Watch
-from placement.monitoring import site as monitoring
+from placement.monitoring import site
 from placement.objects import leasing, standard_name
 from placement.objects.journal import filing, keeping, tidying
 from placement.objects.journal.keeping import Keeper
@@ -25,7 +25,14 @@ from placement.operation import Call, Context, context_of
 from placement_foundation.database import origin
 from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
-from placement_foundation.http import middleware, page, refusal, spool, thread_limit
+from placement_foundation.http import (
+    middleware,
+    monitoring,
+    page,
+    refusal,
+    spool,
+    thread_limit,
+)
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surroundings
 from placement_foundation.http.policy import Enforcer
@@ -213,14 +220,14 @@ def _assemble(
         application = console.Site(application, config)
         around = console.admit(around)
     tracing.switch_on()
-    pages = monitoring.health_pages(connected)
+    pages = site.health_pages(connected)
     elsewhere: Sequence[tuple[socket.socket, WSGIApplication]] = ()
     if config.metrics.enabled:
-        metrics = monitoring.metrics_page(config, connected)
-        elsewhere = monitoring.elsewhere(config, metrics)
+        metrics = site.metrics_page(config, connected)
+        elsewhere = monitoring.elsewhere(config, lambda: metrics)
         if config.api.auth_strategy == "noauth2":
             # If anybody may do anything, anybody may read.
             pages[monitoring.METRICS] = metrics
-        guarded = monitoring.Guarded(metrics, enforcer)
+        guarded = site.Guarded(metrics, enforcer)
         application = page.beside(application, {monitoring.METRICS: guarded})
     return middleware.surround(application, config, around, pages, elsewhere)

@@ -73,7 +73,9 @@ def _assemble(
     if config.api.public_endpoint:
         application = middleware.at_endpoint(application, config.api.public_endpoint)
     pages = monitoring.health_pages(database, migration.SCHEMA)
-    elsewhere = monitoring.elsewhere(config, database, measure.PREFIX)
+    elsewhere = monitoring.elsewhere(
+        config, lambda: monitoring.metrics_page(database, measure.PREFIX)
+    )
     surrounded = surroundings.surround(
         application, config, SURROUNDINGS, pages, elsewhere
     )

@@ -14,6 +14,7 @@ from placement_foundation.database.storage import Database
 from placement_foundation.http import middleware, monitoring, refusal
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surroundings
+from placement_foundation.http.page import Page
 from placement_foundation.http.policy import Enforcer
 from placement_foundation.serving import assembly, side
 from placement_reservations import conf, errors, measure, policy, version
@@ -103,10 +104,12 @@ def publish(config: cfg.ConfigOpts, world: World) -> None:
     """
     if config.metrics.address:
         pages = monitoring.health_pages(world.database, migration.SCHEMA)
-        pages[monitoring.METRICS] = monitoring.metrics_page(
-            world.database, measure.PREFIX, measure.MEASURES
-        )
+        pages[monitoring.METRICS] = _metrics_page(world)
         side.serve_pages(config.metrics.address, pages)
+
+
+def _metrics_page(world: World) -> Page:
+    return monitoring.metrics_page(world.database, measure.PREFIX, measure.MEASURES)
 
 
 def make_world(config: cfg.ConfigOpts) -> World:
@@ -162,7 +165,5 @@ def _assemble(
 ) -> "WSGIApplication":
     application = Application(SERVICE, world.database, world, enforcer)
     pages = monitoring.health_pages(world.database, migration.SCHEMA)
-    elsewhere = monitoring.elsewhere(
-        config, world.database, measure.PREFIX, measure.MEASURES
-    )
+    elsewhere = monitoring.elsewhere(config, lambda: _metrics_page(world))
     return middleware.surround(application, config, SURROUNDINGS, pages, elsewhere)
