@@ -1,30 +1,34 @@
 """What the commands say when no database is configured."""
 
-import os
+import shlex
 import sys
 from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from placement import conf
+VARIABLE = "OS_PLACEMENT_DATABASE__CONNECTION"
 
 
 def print_way_on(name: str, config: cfg.ConfigOpts, given: Sequence[str]) -> None:
-    """Print where a command has looked for a database, and how to name one.
+    """Print how to name a database for a command.
 
     :param given: the arguments of the command
     """
-    # Not before somebody needs advice: it takes the service, with its server.
+    # It takes the service, with its server.
     from placement.cmd import api
-    from placement_foundation.serving import guidance, program
+    from placement_foundation.serving import program
 
-    lines = guidance.find_database(
-        name,
-        conf.PROJECT,
-        api.PROGRAM.database_group,
-        program.embedded_url(api.PROGRAM),
-        config.config_file,
-        given,
-        os.environ,
+    files = ", ".join(config.config_file) or "there are none"
+    url = shlex.quote(program.embedded_url(api.PROGRAM))
+    print(
+        "",
+        f"No database is configured: {VARIABLE} is not set, and",
+        f"  these files do not name one: {files}",
+        "",
+        "Name a configuration file that has it:",
+        f"  {shlex.join([name, '--config-file', 'PATH', *given])}",
+        "or, for the database that the service makes where none is configured:",
+        f"  {VARIABLE}={url} {shlex.join([name, *given])}",
+        sep="\n",
+        file=sys.stderr,
     )
-    print(*lines, sep="\n", file=sys.stderr)

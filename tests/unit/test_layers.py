@@ -142,7 +142,6 @@ INNER = {
         {
             "background",
             "completion",
-            "guidance",
             "interpreter",
             "pipe",
             "terminal",
