@@ -171,6 +171,8 @@ CONSOLE_OPTIONS = [
         "there is room, what a host looks like inside, why nothing fits. It has no "
         "rights of its own: users sign in.",
     ),
+    cfg.StrOpt("cloud", help="The name of the cloud, for the head of the page."),
+    cfg.StrOpt("region", help="The name of the region, for the head of the page."),
 ]
 
 METRICS_OPTIONS = [

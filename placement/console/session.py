@@ -20,7 +20,7 @@ LONGEST = 4_096
 # their turn for as long as the identity service answers in a moment, in seconds.
 PART = 8
 PATIENCE = 1.0
-BUSY = "Others are signing in at the moment. Please retry."
+BUSY = "Too many sign-ins are in progress. Please retry."
 
 
 class NotKnown(errors.ServiceError):
@@ -42,10 +42,11 @@ class Credentials:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Session:
-    """A token, when it expires, in UTC, and whom it is for: a project and roles."""
+    """A token, when it expires, in UTC, and its user, project and roles."""
 
     token: str
     expires_at: str
+    user: str
     project_id: str
     roles: tuple[str, ...]
 
@@ -60,7 +61,7 @@ def parse(document: Any) -> Credentials:
         raise errors.BadRequest("The body is not an object.")
     unknown = sorted(document.keys() - {field.name for field in fields})
     if unknown:
-        raise errors.BadRequest(f"The body has members of no meaning: {unknown}.")
+        raise errors.BadRequest(f"Unknown members of the body: {unknown}.")
     values = {}
     for field in fields:
         value = document.get(field.name, field.default)
@@ -108,7 +109,9 @@ def begin(
     :raises Unavailable: the identity service cannot be reached
     """
     if config.api.auth_strategy == "noauth2":
-        raise errors.BadRequest("Nobody is authenticated here: no token is needed.")
+        raise errors.BadRequest(
+            "The service authenticates no users: no token is needed."
+        )
     # A service that authenticates nobody never loads the library for this.
     from placement.console import token
 

@@ -106,7 +106,10 @@ class Site:
         _check_method(environment, *READ, "POST")
         if environment["REQUEST_METHOD"] in READ:
             caller = environment.get("REMOTE_ADDR", "")
-            return _json({"sign_in": session.describe(self._config, caller)})
+            names = {"cloud": self._config.console.cloud or ""}
+            names["region"] = self._config.console.region or ""
+            door = session.describe(self._config, caller)
+            return _json({"sign_in": door, **names})
         credentials = session.parse(_read_json(environment))
         begun = session.begin(self._config, credentials, self._signing_in)
         return _json(dataclasses.asdict(begun), HTTPStatus.CREATED)

@@ -60,6 +60,7 @@ def _ask(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
     return Session(
         access.auth_token,
         access.expires.isoformat(),
+        access.username,
         access.project_id,
         tuple(sorted(access.role_names)),
     )

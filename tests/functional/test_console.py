@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 Send = Callable[..., webob.Response]
 
 PASSWORD = {"user": "ann", "password": "secret of ann", "project": "a project"}
+NAMES = {"cloud": "Example Cloud", "region": "RegionOne"}
 CONFIGURATION = """
 [console]
 enabled = true
+cloud = Example Cloud
+region = RegionOne
 [placement_database]
 connection = sqlite://
 [oslo_policy]
@@ -53,7 +56,8 @@ def caller(application: "WSGIApplication") -> Send:
 @pytest.fixture
 def send(database: Database) -> Send:
     """Give a way to call a service that believes everybody."""
-    config = make_config({("console", "enabled"): True})
+    options = {("console", name): value for name, value in NAMES.items()}
+    config = make_config({("console", "enabled"): True, **options})
     return caller(app.build(config, database))
 
 
@@ -190,23 +194,24 @@ def test_the_api_is_as_closed_as_ever(guarded: Send, send: Send) -> None:
 def test_without_authentication_there_is_no_sign_in(send: Send) -> None:
     for address in ("127.0.0.1", "::1"):
         response = send("/console/session", address=address)
-        assert response.json == {"sign_in": "none"}
+        assert response.json == {"sign_in": "none", **NAMES}
         assert response.headers["cache-control"] == "no-store"
     for address in ("192.0.2.7", "2001:db8::7", ""):
         response = send("/console/session", address=address)
-        assert response.json == {"sign_in": "token"}
+        assert response.json == {"sign_in": "token", **NAMES}
     assert sign_in(send, PASSWORD).status_int == 400
 
 
 def test_a_password_gives_a_token_that_the_api_takes(
     guarded: Send, server: IdentityServer
 ) -> None:
-    assert guarded("/console/session").json == {"sign_in": "password"}
+    assert guarded("/console/session").json == {"sign_in": "password", **NAMES}
     response = sign_in(guarded, PASSWORD)
     assert response.status_int == 201
     token = response.json["token"]
     assert server.tokens[token]["user"]["id"] == "ann"
     assert response.json["expires_at"].startswith("20")
+    assert response.json["user"] == "name of ann"
     assert response.json["project_id"]
     assert response.json["roles"]
     assert response.headers["cache-control"] == "no-store"
