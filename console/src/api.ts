@@ -2,6 +2,7 @@
 
 import { ROOT } from "./root.ts";
 import { deny, expire, session, token } from "./session.ts";
+import { Source } from "./source.ts";
 
 // The documents that this program parses are those of this microversion.
 const VERSION = "placement 1.39";
@@ -91,17 +92,33 @@ export async function get<T>(path: string, asked: Asked = {}): Promise<T> {
   return (await (await ask(path, asked)).json()) as T;
 }
 
-/** Send a request without cookies, so that pages of other sites cannot use them. */
+/** Since when the service has not answered at all; null if it does. */
+export const away = new Source<{ since: Date | null }>({ since: null });
+const PROBE = "console/session";
+const PROBE_SECONDS = 4;
+let isProbing = false;
+
+/** Find out whether the service answers anything, until it does. */
+async function probe(): Promise<void> {
+  if (isProbing) return;
+  isProbing = true;
+  while (!(await fetch(new URL(PROBE, ROOT), PLAIN).catch(() => null))) {
+    away.change({ since: away.value.since ?? new Date() });
+    await new Promise((resolve) => setTimeout(resolve, PROBE_SECONDS * 1000));
+  }
+  isProbing = false;
+  if (away.value.since) away.change({ since: null });
+}
+
+// Without cookies, so that pages of other sites cannot use them.
+const PLAIN = { credentials: "omit", redirect: "error", cache: "no-store" } as const;
+
 export async function send(path: string, request: RequestInit): Promise<Response> {
   try {
-    return await fetch(new URL(path, ROOT), {
-      ...request,
-      credentials: "omit",
-      redirect: "error",
-      cache: "no-store",
-    });
+    return await fetch(new URL(path, ROOT), { ...request, ...PLAIN });
   } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    if (error instanceof DOMException && ["AbortError", "TimeoutError"].includes(error.name)) throw error;
+    void probe();
     throw new Failure(path, "The service does not answer.");
   }
 }

@@ -3,6 +3,7 @@
 import { SHARING, type Fleet, type Host } from "./fleet.ts";
 import type { Lease } from "./lease.ts";
 import { nameOf } from "./name.ts";
+import { Source } from "./source.ts";
 import { amount, count, percent, plural, usedOf } from "./unit.ts";
 
 export interface Finding {
@@ -13,26 +14,34 @@ export interface Finding {
   /** How much it matters: the most comes first. */
   weight: number;
   text: string;
+  /** The resource classes that it is about, where these are counted. */
+  classes?: string[];
 }
 
 export interface Concern {
   id: string;
   title: string;
   meaning: string;
+  /** Whether something is to be mended; otherwise it is worth knowing. */
+  isBad: boolean;
   found: Finding[];
 }
 
-const DISABLED = "COMPUTE_STATUS_DISABLED";
+export const DISABLED = "COMPUTE_STATUS_DISABLED";
 const PROCESSORS = ["VCPU", "PCPU"];
 const MEMORY = "MEMORY_MB";
 // Less than this part of the processors is as good as none, more than that of the memory is much.
 const LITTLE = 0.02;
 const MUCH = 0.25;
+// From this part on, a class is nearly full.
+const NEARLY = 0.9;
 
 export function examine(fleet: Fleet): Concern[] {
   const inUse = aggregatesOfOthers(fleet);
   return [
-    concern(fleet, "over", "Over capacity", "more is used than the inventory allows: after a change of it, or of a ratio", over),
+    concern(fleet, "over", "Over capacity", "more is used than the inventory allows: after a change of it, or of a ratio", over, true),
+    byClass(concern(fleet, "full", "Full", "hosts with nothing free", (host) => full(host, true))),
+    byClass(concern(fleet, "nearly-full", "Nearly full", `hosts with at most ${percent(1 - NEARLY, 1)} free`, (host) => full(host, false))),
     concern(fleet, "disabled", "Disabled with room", `hosts with ${DISABLED} that could take consumers again`, disabled),
     concern(fleet, "stranded", "Stranded memory", "free memory on hosts whose processors are used up", stranded),
     concern(fleet, "pools", "Unused pools", "providers that share, but that nothing uses", (host) => unused(host, inUse)),
@@ -40,16 +49,48 @@ export function examine(fleet: Fleet): Concern[] {
   ];
 }
 
-type Look = (host: Host) => { weight: number; text: string } | null;
+/** How many hosts use more than they have. */
+export function countOver({ hosts }: Fleet): number {
+  return hosts.filter(over).length;
+}
 
-function concern({ hosts }: Fleet, id: string, title: string, meaning: string, look: Look): Concern {
+/** What the last look at Health found to be mended, beside hosts over capacity. */
+export const worries = new Source({ others: 0 });
+
+type Look = (host: Host) => { weight: number; text: string; classes?: string[] } | null;
+
+function concern({ hosts }: Fleet, id: string, title: string, meaning: string, look: Look, isBad = false): Concern {
   const found: Finding[] = [];
   for (const host of hosts) {
     const seen = look(host);
     if (seen) found.push({ view: "host", uuid: host.root.uuid, name: host.root.name, ...seen });
   }
   found.sort((a, b) => b.weight - a.weight);
-  return { id, title, meaning, found };
+  return { id, title, meaning, isBad, found };
+}
+
+/** Say of how many hosts each class is meant, and of how many several at once. */
+function byClass(concern: Concern): Concern {
+  const hosts = new Map<string, number>();
+  let several = 0;
+  for (const { classes = [] } of concern.found) {
+    classes.forEach((name) => hosts.set(name, (hosts.get(name) ?? 0) + 1));
+    several += Number(classes.length > 1);
+  }
+  const said = [...hosts].sort((a, b) => b[1] - a[1]).map(([name, number]) => `${name} on ${plural(number, "host")}`);
+  if (several) said.push(`several at once on ${plural(several, "host")}`);
+  return { ...concern, meaning: said.length ? `${concern.meaning}: ${said.slice(0, 8).join(", ")}` : concern.meaning };
+}
+
+/** The classes of which a host has nothing left, or nearly nothing; single things are in use or not. */
+function full(host: Host, isFull: boolean): ReturnType<Look> {
+  const used = [...host.sums]
+    .filter(([, { capacity }]) => capacity > 1)
+    .map(([name, { free, capacity }]): [string, number] => [name, 1 - free / capacity])
+    .filter(([, part]) => part >= NEARLY);
+  if (!used.length || used.some(([, part]) => part >= 1) !== isFull) return null;
+  const text = used.map(([name, part]) => (part >= 1 ? `${name} full` : `${name} ${percent(part, 1)}`)).join(", ");
+  return { weight: used.reduce((sum, [, part]) => sum + part, 0), text, classes: used.map(([name]) => name) };
 }
 
 const over: Look = (host) => {
@@ -121,7 +162,7 @@ export function ending(leases: readonly Lease[], now: Date): Concern {
     const text = `${type ?? "consumer"} of ${nameOf("projects", project) || project}, ends in ${plural(minutes, "minute")}`;
     return { view: "consumers", uuid: consumer, name: consumer, weight: -minutes, text };
   });
-  return { id: "leases", title: "Leases about to end", meaning: "within the next hour, unless they are renewed or confirmed", found };
+  return { id: "leases", title: "Leases about to end", meaning: "within the next hour, unless they are renewed or confirmed", isBad: false, found };
 }
 
 interface Difference {
@@ -145,7 +186,7 @@ export function drifting(declared: readonly Declared[]): Concern {
     return { view: "host", uuid: root ?? uuid, name: name ?? uuid, weight: drift.length, text: `${said.join("; ")} (${owner})` };
   });
   found.sort((a, b) => b.weight - a.weight);
-  return { id: "drift", title: "Drift from the declared file", meaning: "changed since it was applied, by others", found };
+  return { id: "drift", title: "Drift from the declared file", meaning: "changed since it was applied, by others", isBad: true, found };
 }
 
 function say(value: unknown): string {
@@ -195,7 +236,7 @@ export function audited(audits: readonly Audit[]): Concern[] {
     );
     const all = audits.reduce((sum, { counts }) => sum + (counts[kind] ?? 0), 0);
     const more = all > found.length ? `; ${count(all - found.length)} more are in the report of placement-audit` : "";
-    return { id: `audit-${kind.replace(" ", "-")}`, title, meaning: meaning + more, found };
+    return { id: `audit-${kind.replace(" ", "-")}`, title, meaning: meaning + more, isBad: true, found };
   });
 }
 
@@ -210,4 +251,20 @@ function findingOf(found: AuditFinding, audit: string): Finding {
     audit ? `found by ${audit}` : "",
   ];
   return { view: "consumers", uuid: consumer, name: consumer, weight: 0, text: parts.filter(Boolean).join(", ") };
+}
+
+/** What is to be mended, and what is worth knowing. */
+export function summarise(concerns: readonly Concern[]): [string, string] {
+  const say = (isBad: boolean) =>
+    concerns
+      .filter((each) => each.isBad === isBad && each.found.length)
+      .map(({ title, found }) => `${count(found.length)} ${title.toLowerCase()}`)
+      .join(", ");
+  const [bad, others] = [say(true), say(false)];
+  return [bad ? `To be mended: ${bad}.` : "Nothing is to be mended.", others && `Worth knowing: ${others}.`];
+}
+
+/** How many findings are to be mended. */
+export function countBad(concerns: readonly Concern[]): number {
+  return concerns.reduce((sum, { isBad, found }) => sum + (isBad ? found.length : 0), 0);
 }

@@ -1,7 +1,7 @@
 // Entries of the journal in words, and what was used and free at earlier times.
 
 import { capacity as capacityOf, type Inventory } from "./fleet.ts";
-import { amount, count } from "./unit.ts";
+import { amount, count, plural, when } from "./unit.ts";
 
 type Amounts = Record<string, Record<string, number>>;
 type Document = Record<string, unknown>;
@@ -47,7 +47,7 @@ export function who({ user_name, user_id, project_name, project_id }: Entry): st
 export function tell(entry: Entry): string[] {
   const { type, before, after, subject } = entry;
   const [kind = "", verb = ""] = type.split(".");
-  if (type === GAP) return ["changes were made that were not recorded"];
+  if (type === GAP) return ["changes that were not recorded"];
   if (kind === "allocations") return tellAllocations(entry);
   if (kind === "inventory") return tellInventories(before ?? {}, after ?? {});
   if (kind === "traits" || kind === "aggregates") return tellSet(kind, after ?? {});
@@ -58,9 +58,48 @@ export function tell(entry: Entry): string[] {
   return [`${kind.replace("_", " ")} ${verb}${to ? `: ${subject} → ${to}` : ""}`];
 }
 
+/** Entries of one request that follow each other are one group. */
+export function group(entries: readonly Entry[]): Entry[][] {
+  const groups: Entry[][] = [];
+  for (const entry of entries) {
+    const last = groups.at(-1);
+    if (entry.request_id && last?.[0]!.request_id === entry.request_id) last.push(entry);
+    else groups.push([entry]);
+  }
+  return groups;
+}
+
+/** What a group of entries changed in all. */
+export function tellGroup(entries: readonly Entry[]): string {
+  const claims = entries.filter(({ type }) => type === "allocations.changed");
+  if (!claims.length) return plural(entries.length, "change");
+  const sums = new Map<string, number>();
+  for (const { before, after } of claims) {
+    for (const [side, sign] of [[after, 1], [before, -1]] as const) {
+      for (const resources of Object.values((side ?? {}) as Amounts)) {
+        for (const name in resources) sums.set(name, (sums.get(name) ?? 0) + sign * resources[name]!);
+      }
+    }
+  }
+  const changes = [...sums].filter(([, sum]) => sum).map(([name, sum]) => `${sum > 0 ? "+" : "−"}${amount(name, Math.abs(sum))} ${name}`);
+  const consumers = new Set(claims.map(({ subject }) => subject)).size;
+  return `${plural(consumers, "consumer")}: ${changes.join(", ") || "other providers"}`;
+}
+
+/** From when until when: the last hour, the last night, the last week. */
+export function periodOf(name: string, now: Date): { from: string; to: string | null } {
+  const at = (days: number, hours: number) => new Date(now.getFullYear(), now.getMonth(), now.getDate() + days, hours).toISOString();
+  if (name === "night") return now.getHours() < MORNING ? { from: at(-1, EVENING), to: null } : { from: at(-1, EVENING), to: at(0, MORNING) };
+  const hours = name === "hour" ? 1 : 7 * 24;
+  return { from: new Date(now.getTime() - hours * 3_600_000).toISOString(), to: null };
+}
+
+const EVENING = 20;
+const MORNING = 8;
+
 function until(lease: Document | null): string {
   const end = lease?.["expires_at"];
-  return end ? `, until ${new Date(String(end)).toLocaleString()}` : "";
+  return end ? `, until ${when(String(end))}` : "";
 }
 
 function tellAllocations({ before, after, names = {} }: Entry): string[] {

@@ -24,6 +24,8 @@ export interface Live {
   hasFeed: boolean;
   /** Why nothing is followed at the moment; empty if it is. */
   trouble: string;
+  /** How many times traits were seen to change. */
+  traits: number;
   /** Up to when all changes are known. */
   asOf: Date;
 }
@@ -32,6 +34,7 @@ export const live = new Source<Live>({
   paused: tab.get(PAUSED) === "true",
   hasFeed: true,
   trouble: "",
+  traits: 0,
   asOf: new Date(0),
 });
 
@@ -106,6 +109,7 @@ async function step(cursor: string, signal: AbortSignal): Promise<void> {
 async function take({ changes, cursor }: Page, signal: AbortSignal): Promise<void> {
   const begun = performance.now();
   const roots = new Set(changes.flatMap(({ root, roots = [] }) => (root ? [root, ...roots] : roots)));
+  if (changes.some(({ type }) => type.startsWith("traits."))) live.change({ traits: live.value.traits + 1 });
   const isGlobal = changes.some(({ type }) => type === "journal.gap" || type === "resource_class.renamed");
   if (isGlobal || roots.size > MANY) {
     await refresh();

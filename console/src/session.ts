@@ -14,12 +14,16 @@ export type Door = "none" | "token" | "password";
 
 /** Whom a token is for, as far as that is known: not for a token that was pasted. */
 export interface Who {
+  user: string;
   project: string;
   roles: string[];
 }
 
 export interface Session {
   door: Door | null;
+  /** What operators call the cloud and the region; empty if they do not. */
+  cloud: string;
+  region: string;
   token: string;
   who: Who | null;
   /** The policy rules that the user's roles do not satisfy, as far as they were asked. */
@@ -30,6 +34,8 @@ export interface Session {
 
 export const session = new Source<Session>({
   door: null,
+  cloud: "",
+  region: "",
   token: tab.get(KEY) ?? "",
   who: tab.read<Who>(WHO),
   denied: new Set(),
@@ -56,9 +62,9 @@ export async function begin(): Promise<void> {
   try {
     const response = await send(PATH, { headers: { Accept: "application/json" } });
     if (!response.ok) throw await failure(PATH, response);
-    const { sign_in: door } = (await response.json()) as { sign_in: Door };
+    const { sign_in: door, cloud, region } = (await response.json()) as { sign_in: Door; cloud: string; region: string };
     // Without authentication, everybody counts as the administrator.
-    session.change({ door, ...(door === "none" ? { token: "admin" } : {}) });
+    session.change({ door, cloud, region, ...(door === "none" ? { token: "admin" } : {}) });
   } catch (error) {
     session.change({ failure: error as Failure });
   }
@@ -82,9 +88,9 @@ export async function signIn(given: { token: string } | Credentials): Promise<vo
       body: JSON.stringify(given),
     });
     if (!response.ok) throw await failure(PATH, response);
-    const begun = (await response.json()) as { token: string; project_id: string; roles: string[] };
+    const begun = (await response.json()) as { token: string; user: string; project_id: string; roles: string[] };
     value = begun.token;
-    who = { project: begun.project_id, roles: begun.roles };
+    who = { user: begun.user, project: begun.project_id, roles: begun.roles };
     tab.put(WHO, JSON.stringify(who));
   }
   tab.put(KEY, value);

@@ -101,6 +101,29 @@ export function age(since: Date, now: Date): string {
   return "less than a minute";
 }
 
+/** A time by the reader's clock, with its zone. */
+export function when(time: Date | string | number): string {
+  return new Date(time).toLocaleString(undefined, { dateStyle: "short", timeStyle: "long" });
+}
+
+const UNSEEN = /(?<![\p{Extended_Pictographic}\ufe0f])\u200d|[\p{Cc}\p{Zl}\p{Zp}\u115f\u1160\u3164]|(?!\u200d)\p{Cf}/gu;
+
+/** The parts of a text: what is at odd places is a character that nobody sees, by its number. */
+export function splitUnseen(text: string): string[] {
+  const parts: string[] = [];
+  let end = 0;
+  for (const { 0: unseen, index } of text.matchAll(UNSEEN)) {
+    parts.push(text.slice(end, index), `U+${unseen.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}`);
+    end = index + unseen.length;
+  }
+  return [...parts, text.slice(end)];
+}
+
+/** A text in which every character is seen, for where there are no tags. */
+export function seen(text: string): string {
+  return splitUnseen(text).map((part, at) => (at % 2 ? `⟨${part}⟩` : part)).join("");
+}
+
 export function short(uuid: string): string {
   return uuid.slice(0, 8);
 }

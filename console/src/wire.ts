@@ -184,6 +184,7 @@ export interface Candidates {
       resources: Record<string, { capacity: number; used: number }>;
       root_provider_uuid: string;
       parent_provider_uuid: string | null;
+      traits: string[];
     }
   >;
 }

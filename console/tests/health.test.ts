@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gather, SHARING } from "../src/fleet.ts";
-import { audited, drifting, ending, examine } from "../src/health.ts";
+import { audited, countBad, drifting, ending, examine, summarise } from "../src/health.ts";
 import { readProvider } from "../src/wire.ts";
 
 const inventory = (total: number, reserved = 0) =>
@@ -21,11 +21,25 @@ test("what deserves attention is found, and nothing else", () => {
   const found = Object.fromEntries(concerns.map(({ id, found }) => [id, found.map(({ name, text }) => `${name}: ${text}`)]));
   assert.deepEqual(found, {
     over: ["over: 8 of 4 VCPU used"],
+    full: ["over: VCPU full", "stranded: VCPU full"],
+    "nearly-full": [],
     disabled: ["disabled: 6 VCPU free"],
     stranded: ["stranded: 900\u202fMiB free, 90\u202f% of its memory"],
     pools: ["lost: shares with no host: it has no aggregate in common with any", "idle: nothing of it is used"],
     empty: ["bare: 1 provider without inventory"],
   });
+});
+
+test("what is full is counted by class", () => {
+  const host = (name: string, vcpu: number, memory: number) =>
+    readProvider({ uuid: name, name, inventories: { VCPU: inventory(10), MEMORY_MB: inventory(100) }, usages: { VCPU: vcpu, MEMORY_MB: memory } });
+  const concerns = examine(gather([host("a", 10, 100), host("b", 10, 95), host("c", 1, 90), host("d", 8, 80)]));
+  const [, full, nearly] = concerns;
+  assert.equal(full!.meaning, "hosts with nothing free: VCPU on 2 hosts, MEMORY_MB on 2 hosts, several at once on 2 hosts");
+  assert.deepEqual(full!.found.map(({ text }) => text), ["VCPU full, MEMORY_MB full", "VCPU full, MEMORY_MB 95\u202f%"]);
+  assert.deepEqual(nearly!.found.map(({ text }) => text), ["MEMORY_MB 90\u202f%"]);
+  assert.deepEqual(summarise(concerns), ["Nothing is to be mended.", "Worth knowing: 2 full, 1 nearly full."]);
+  assert.equal(countBad(examine(gather(CLOUD.map((each) => readProvider(each))))), 1);
 });
 
 test("leases say how long they last", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { goBack, knownSince, tell, who, type Entry } from "../src/history.ts";
+import { goBack, group, knownSince, periodOf, tell, tellGroup, who, type Entry } from "../src/history.ts";
 
 function entry(type: string, minute: number, more: Partial<Entry>): Entry {
   const time = new Date(Date.UTC(2026, 10, 21, 10, minute)).toISOString();
@@ -69,4 +69,21 @@ test("nothing is said of what was before a gap", () => {
   const begins = Date.UTC(2026, 10, 21, 9);
   assert.equal(knownSince(entries, begins), Date.UTC(2026, 10, 21, 10, 20));
   assert.equal(knownSince(entries.slice(0, 1), begins), begins);
+});
+
+test("a placement of many is one group", () => {
+  const claim = (request_id: string, subject: string) =>
+    entry("allocations.changed", 1, { request_id, subject, after: { p: { VCPU: 2, MEMORY_MB: 1024 } } });
+  const groups = group([claim("r1", "a"), claim("r1", "b"), entry("traits.changed", 2, {}), entry("traits.changed", 3, {}), claim("r2", "c")]);
+  assert.deepEqual(groups.map((each) => each.length), [2, 1, 1, 1]);
+  assert.equal(tellGroup(groups[0]!), "2 consumers: +4 VCPU, +2\u202fGiB MEMORY_MB");
+  assert.equal(tellGroup([entry("traits.changed", 2, {}), entry("provider.created", 2, {})]), "2 changes");
+});
+
+test("last night is over, or not", () => {
+  const evening = new Date(2026, 10, 20, 20).toISOString();
+  assert.deepEqual(periodOf("night", new Date(2026, 10, 21, 9)), { from: evening, to: new Date(2026, 10, 21, 8).toISOString() });
+  assert.deepEqual(periodOf("night", new Date(2026, 10, 21, 3)), { from: evening, to: null });
+  assert.deepEqual(periodOf("hour", new Date("2026-11-21T10:00:00Z")), { from: "2026-11-21T09:00:00.000Z", to: null });
+  assert.deepEqual(periodOf("week", new Date("2026-11-21T10:00:00Z")), { from: "2026-11-14T10:00:00.000Z", to: null });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { age, amount, dashed, exact, inUnits, natural, percent, usedOf } from "../src/unit.ts";
+import { age, amount, dashed, exact, inUnits, seen, natural, percent, usedOf } from "../src/unit.ts";
 
 const plain = (text: string) => text.replaceAll("\u202f", " ");
 
@@ -52,4 +52,9 @@ test("sentences of the service have the units of people", () => {
     "ask for 64 VCPU instead of 120 and 528 GiB MEMORY_MB instead of 977 GiB: 3 hosts serve",
   );
   assert.equal(said("the 20 others have less than 2048 DISK_GB free (1024 at most), 12 are in no aggregate"), "the 20 others have less than 2 TiB DISK_GB free (1 TiB at most), 12 are in no aggregate");
+});
+
+test("characters that nobody sees are shown by their number", () => {
+  assert.equal(seen("a\u202eb\u200bc\u0007"), "a⟨U+202E⟩b⟨U+200B⟩c⟨U+0007⟩");
+  assert.equal(seen("größe 👩\u200d💻 שלום"), "größe 👩\u200d💻 שלום");
 });

@@ -109,14 +109,41 @@ def test_a_link_means_the_same_time_everywhere(
 ) -> None:
     url, _, _ = cloud
     page = visit(url, "#/history", timezone_id="Europe/Berlin")
-    page.get_by_label("From", exact=True).fill("2026-01-28T10:00")
+    page.get_by_label("From (").fill("2026-01-28T10:00")
     page.wait_for_url("**/#/history?from=*")
     fragment = page.url.partition("/console/")[2]
-    assert page.get_by_label("From", exact=True).input_value() == "2026-01-28T10:00"
+    assert page.get_by_label("From (").input_value() == "2026-01-28T10:00"
     with page.expect_request("**/history?from=2026-01-28T09%3A00%3A00.000Z*"):
         page.reload()
     page = visit(url, fragment, timezone_id="America/New_York")
-    assert page.get_by_label("From", exact=True).input_value() == "2026-01-28T04:00"
+    assert page.get_by_label("From (").input_value() == "2026-01-28T04:00"
+    assert page.get_by_label("From (America/New_York)").count() == 1
+    page.get_by_role("button", name="Last hour").click()
+    # Each time is labelled with its zone.
+    assert all(each.split("\t")[0].endswith(("EST", "EDT")) for each in rows(page))
+    page.get_by_role("button", name="Any time").click()
+    page.wait_for_url(lambda url: "from=" not in url)
+
+
+def test_a_placement_of_many_is_one_row_that_opens(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, _ = cloud
+    body = {
+        "query": "resources=VCPU:1",
+        "consumers": [str(uuid.uuid4()) for _ in range(10)],
+        "project_id": "web",
+        "user_id": "ann",
+        "consumer_type": "INSTANCE",
+    }
+    assert client.call("POST", "/ledger/v1/placements", body).status == 201
+    page = visit(url, "#/history")
+    first, *others = rows(page)
+    assert "10 consumers: +10 VCPU" in first
+    assert len(others) == 5
+    page.locator(ROWS).first.locator("summary").click()
+    assert page.locator(f"{ROWS} li").count() == 10
+    check(page)
 
 
 def test_long_histories_come_in_pages(
@@ -186,7 +213,7 @@ def test_a_history_that_cannot_be_read_again_stays(
     page.witness.expects_failures = True
     page.route("**/ledger/v1/history*", lambda route: route.fulfill(status=500))
     assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 2}}).status == 204
-    old = page.locator(".stale:has-text('This is how the history was at')")
+    old = page.locator(".stale:has-text('State of the history at')")
     old.wait_for()
     # Another reading may just have been on its way.
     assert len(rows(page)) >= 5

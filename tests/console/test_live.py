@@ -227,7 +227,7 @@ def test_a_consumer_that_cannot_be_read_again_stays(
         page.wait_for_selector("td:has-text('5')")
         page.route(asked, lambda route: route.fulfill(status=500))
         assert client.claim(str(uuid.uuid4()), {hosts[0]: {"VCPU": 1}}).status == 204
-        page.wait_for_selector(".stale:has-text('could not be read again')")
+        page.wait_for_selector(".stale:has-text('Reading it again failed')")
         assert page.locator("td:has-text('5')").count() > 0
 
 
@@ -254,7 +254,7 @@ def test_how_often_a_question_fits_is_counted_again(
     row.filter(has_text="does not fit").wait_for()
     page.route(counted, lambda route: route.fulfill(status=500))
     assert client.claim(str(uuid.uuid4()), {hosts[2]: {"VCPU": 1}}).status == 204
-    page.wait_for_selector(".stale:has-text('This is how the count was at')")
+    page.wait_for_selector(".stale:has-text('State of the count at')")
     assert page.locator("tbody tr").count() == 3
     # It is counted again by itself.
     page.unroute(counted)
@@ -330,7 +330,7 @@ def answers(page: Any) -> list[tuple[str, int]]:
     read: list[tuple[str, int]] = []
 
     def note(response: Any) -> None:
-        if "/ledger/v1/fleet" in response.url:
+        if "/ledger/v1/fleet?repeats" in response.url:
             read.append((response.url.partition("fields=")[2], response.status))
 
     page.on("response", note)

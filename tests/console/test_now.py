@@ -110,7 +110,7 @@ def test_readings_that_fail_leave_what_was_read(visit: Visit, site: Site) -> Non
     page.clock.run_for(5_000)
     page.wait_for_selector(".plot dd:not(.earlier):not(:text-is('\u2013'))")
     page.clock.run_for(5_000)
-    page.wait_for_selector(".stale:has-text('This is how the service was at')")
+    page.wait_for_selector(".stale:has-text('State of the service at')")
     assert page.locator(".plot").count() > 0
     check(page)
 

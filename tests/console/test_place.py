@@ -239,6 +239,31 @@ def test_who_may_not_place_is_told_and_not_asked_again(
     assert page.locator("summary:has-text('Place it')").count() == 0
 
 
+def test_the_search_finds_projects_and_any_uuid(
+    visit: Visit, cloud: tuple[str, Client, list[str]]
+) -> None:
+    url, client, hosts = cloud
+    project, rack = CONSUMER.replace("6f3d", "7f3d"), CONSUMER.replace("6f3d", "8f3d")
+    claimed = client.claim(CONSUMER, {hosts[0]: {"VCPU": 1}}, project=project)
+    assert claimed.status == 204
+    path = f"/resource_providers/{hosts[1]}/aggregates"
+    body = {"resource_provider_generation": 1, "aggregates": [rack]}
+    assert client.call("PUT", path, body).status == 200
+    page = visit(url)
+    for text, fragment in (
+        (project, f"project/{project}"),
+        (project.replace("-", ""), f"project/{project}"),
+        (CONSUMER.upper(), f"consumers/{CONSUMER}"),
+        (rack, f"fleet?find=aggregate%3A{rack}"),
+        (hosts[2], f"host/{hosts[2]}"),
+        ("req-1", "history?about=request_id&of=req-1"),
+    ):
+        page.wait_for_selector("text=live, as of")
+        page.get_by_label("Find a host, project").fill(text)
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/#/{fragment}")
+
+
 def test_the_leases_of_a_host_and_those_that_end_soon(
     visit: Visit, cloud: tuple[str, Client, list[str]]
 ) -> None:
@@ -281,7 +306,7 @@ def test_what_health_could_not_read_is_said_and_what_it_knew_stays(
     page.clock.install()
     page.goto(f"{url}/console/#/health")
     for what in ("leases", "drift from the declared file", "audits"):
-        page.wait_for_selector(f".stale:has-text('Not looked at: {what}.')")
+        page.wait_for_selector(f".stale:has-text('Not checked: {what}.')")
     # Nothing is claimed of what was not read.
     text = page.locator("main").inner_text()
     assert "placement-audit" not in text
@@ -296,7 +321,7 @@ def test_what_health_could_not_read_is_said_and_what_it_knew_stays(
     page.route("**/ledger/v1/leases*", lambda route: route.fulfill(status=500, body=""))
     page.clock.fast_forward(61_000)
     page.get_by_role("button", name="Refresh").click()
-    page.wait_for_selector(".stale:has-text('This is how the list of leases was at')")
+    page.wait_for_selector(".stale:has-text('State of the list of leases at')")
     assert page.locator("h2:has-text('Leases about to end')").count() == 1
 
 

@@ -27,6 +27,7 @@ VIEWS = {
     "ask in vain": "#/ask?q=resources%3DVCPU%3A2000",
     "host asked about": "#/ask?q=resources%3DVCPU%3A2000"
     f"&host={cloud.uuid_of(NUMA_HOST)}",
+    "drain": f"#/drain/{cloud.uuid_of('demo-r00-compute03')}",
     "consumers": "#/consumers",
     "consumer": f"#/consumers/{cloud.uuid_of('demo-r00-compute03-server1')}",
     "names": "#/names",
@@ -156,9 +157,44 @@ def test_health_shows_what_deserves_attention(visit: Visit, site: Site) -> None:
         page.get_by_role("button", name="Save disabled as CSV").click()
     saved = Path(downloading.value.path()).read_bytes()
     assert saved.startswith(b"uuid,name,finding\r\n")
+    summary = page.locator(".summary").inner_text()
+    assert summary.startswith("Nothing is to be mended. Worth knowing: ")
+    assert "nearly full" in summary
+    assert page.locator(".badge").count() == 0
     disabled.first.locator("a").click()
-    page.wait_for_selector(".title")
+    page.wait_for_selector(".flag:has-text('COMPUTE_STATUS_DISABLED')")
     page.get_by_role("link", name="Explain this host").wait_for()
+    page.goto(f"{site('demo')}/console/#/fleet")
+    page.wait_for_selector("text=disabled, marked by a cross")
+
+
+def test_the_consumers_of_a_host_would_fit_elsewhere(visit: Visit, site: Site) -> None:
+    host = cloud.uuid_of("demo-r00-compute03")
+    page = open_view(visit, site("demo"), f"#/host/{host}")
+    number = page.locator("[aria-label=Consumers] tbody tr").count()
+    with page.expect_request("**/ledger/v1/what-if"):
+        page.get_by_role("link", name="Drain this host").click()
+    page.wait_for_selector(f"text={number} consumers would fit elsewhere")
+    plan = page.locator("[aria-label=Plan] tbody tr")
+    assert plan.count() == number
+    parts = plan.locator("td:nth-child(6)").all_inner_texts()
+    shares = [int(part.split("\u202f")[0].strip("<")) for part in parts]
+    assert shares == sorted(shares, reverse=True)
+    assert "demo-r00-compute03" not in plan.locator("td:nth-child(7)").all_inner_texts()
+    check(page)
+
+
+def test_tables_are_sorted_by_any_column(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("demo"), "#/names?kind=classes")
+    for press, order in ((1, "descending"), (2, "ascending")):
+        page.get_by_role("button", name="Providers").click()
+        page.wait_for_selector(f"th[aria-sort={order}]")
+        cells = page.locator("tbody td:nth-child(2)").all_inner_texts()
+        numbers = [int(each) for each in cells]
+        assert numbers == sorted(numbers, reverse=press == 1)
+    # The order is part of the address.
+    page.reload()
+    page.wait_for_selector("th[aria-sort=ascending]")
 
 
 def test_all_rows_of_a_table_can_be_saved(visit: Visit, site: Site) -> None:

@@ -95,7 +95,7 @@ def send(
 
 
 # The library imports eventlet if it is installed, as it is for tests of notifications.
-@pytest.mark.filterwarnings(r"ignore:\s*Eventlet is deprecated")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_memcached_that_does_not_answer_is_no_obstacle(
     build: Build, server: IdentityServer
 ) -> None:

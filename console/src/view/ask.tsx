@@ -1,6 +1,6 @@
 // Ask: which hosts serve a request, how many times it fits, and if none serves, why.
 
-import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Failure, get, wrap } from "../api.ts";
 import { curl, explain, openstack } from "../command.ts";
 import { understand, type Translation } from "../flavor.ts";
@@ -42,17 +42,30 @@ export function AskView({ place }: { place: Here }) {
   const asked = useMemo(() => read(place), [place]);
   const text = place.query.get("q") ?? "";
   useEffect(() => recall(text), [text]);
+  const [times, setTimes] = useState(0);
+  const [seconds, setSeconds] = useState("");
+  const found = useAnswers(asked, times, seconds);
+  const answer = useRef<HTMLElement>(null);
   return (
     <>
       <div class="ask">
         <section aria-label="The question">
           <Paste text={text} />
+          {found.answers.explanation && (
+            <button type="button" class="plain brief" onClick={() => answer.current?.scrollIntoView()}>
+              {sayServing(found.answers.explanation)} ↓
+            </button>
+          )}
           <QuestionForm question={asked.question} ask={(question) => change({ q: render(question), off: null }, "replace")} />
           <KnownNames />
         </section>
-        <section aria-label="The answer" aria-live="polite">
+        <section aria-label="The answer" aria-live="polite" ref={answer}>
           <Chips asked={asked} />
-          {isEmpty(asked.question) ? <Nothing /> : <Answer asked={asked} />}
+          {isEmpty(asked.question) ? (
+            <Nothing />
+          ) : (
+            <Answer asked={asked} found={found} again={() => setTimes(times + 1)} longer={seconds ? null : () => setSeconds(LONGER)} />
+          )}
         </section>
       </div>
     </>
@@ -255,6 +268,7 @@ function useAnswers(asked: Asked, times: number, seconds: string): Found {
   const none: Found = { key, answers: {}, failure: null, busy: true };
   const [found, setFound] = useState(none);
   useEffect(() => {
+    if (isEmpty(asked.question)) return;
     const control = new AbortController();
     const { signal } = control;
     const put = (more: Partial<Found>) =>
@@ -299,17 +313,20 @@ function limited(query: string): string {
   return new URLSearchParams(query).has("limit") ? query : `${query}&limit=10`;
 }
 
-function Answer({ asked }: { asked: Asked }) {
-  const [times, setTimes] = useState(0);
-  const [seconds, setSeconds] = useState("");
-  const { answers, failure, busy } = useAnswers(asked, times, seconds);
+interface AnswerOf {
+  asked: Asked;
+  found: Found;
+  again: () => void;
+  /** Counts for longer; null if it is already as long as it may be. */
+  longer: (() => void) | null;
+}
+
+function Answer({ asked, found: { answers, failure, busy }, again, longer }: AnswerOf) {
   const { explanation, capacity, candidates } = answers;
   return (
     <div class="answer" aria-busy={busy}>
-      {failure && <Failed failure={failure} retry={() => setTimes(times + 1)} />}
-      {explanation && (
-        <Verdict asked={asked} capacity={capacity} explanation={explanation} longer={seconds ? null : () => setSeconds(LONGER)} />
-      )}
+      {failure && <Failed failure={failure} retry={again} />}
+      {explanation && <Verdict asked={asked} capacity={capacity} explanation={explanation} longer={longer} />}
       {!explanation && !failure && <p class="state">Asking…</p>}
       {explanation?.host?.map((host) => (
         <Judged key={host.uuid} host={host} explanation={explanation} />
@@ -324,6 +341,10 @@ function Answer({ asked }: { asked: Asked }) {
   );
 }
 
+function sayServing({ serves, hosts }: Explanation): string {
+  return serves ? `${count(serves)} of ${count(hosts)} ${hosts === 1 ? "host serves" : "hosts serve"} it` : "No host serves it";
+}
+
 interface VerdictOf {
   asked: Asked;
   capacity: Capacity | undefined;
@@ -333,14 +354,12 @@ interface VerdictOf {
 }
 
 function Verdict({ asked, capacity, explanation, longer }: VerdictOf) {
-  const { serves: serving, hosts } = explanation;
+  const { serves: serving } = explanation;
   const isExact = capacity?.exact && capacity.complete;
   return (
     <header class="verdict">
       <p class="number-line">
-        <strong>
-          {serving ? `${count(serving)} of ${count(hosts)} ${hosts === 1 ? "host serves" : "hosts serve"} it` : "No host serves it"}
-        </strong>
+        <strong>{sayServing(explanation)}</strong>
         {serving > 0 && (
           <span>
             {capacity ? `fits ${isExact ? "" : "at least "}${plural(capacity.total, "time")}` : "counting how often it fits…"}
@@ -352,8 +371,7 @@ function Verdict({ asked, capacity, explanation, longer }: VerdictOf) {
       </p>
       {capacity && !capacity.complete && (
         <p class="stale" role="status">
-          <strong>Counting how often it fits took too long and was stopped.</strong> What was counted until then is certain; it may fit
-          more often.{" "}
+          <strong>The count took too long and was stopped.</strong> It is a lower bound.{" "}
           {longer && (
             <button type="button" class="small" onClick={longer}>
               Count for up to 30 seconds
@@ -362,7 +380,7 @@ function Verdict({ asked, capacity, explanation, longer }: VerdictOf) {
         </p>
       )}
       {!explanation.complete && (
-        <p class="dim">The time ran out before all possible changes were tried: there may be more.</p>
+        <p class="dim">The time ran out: more changes than these may help.</p>
       )}
       {serving > 0 && (
         <p>
@@ -381,7 +399,7 @@ function Remedies({ asked, explanation }: { asked: Asked; explanation: Explanati
     <>
       {changes.length > 0 && (
         <section>
-          <h2>What would help</h2>
+          <h2>Changes that help</h2>
           <ul class="remedies">
             {changes.map((each) => (
               <Remedy key={each.drop.join()} change={each} constraints={constraints} asked={asked} />
@@ -636,7 +654,7 @@ function Funnel({ explanation: { constraints, hosts } }: { explanation: Explanat
   ];
   return (
     <section>
-      <h2>One after the other</h2>
+      <h2>Hosts left after each constraint</h2>
       <Table label="Hosts left after each constraint" name="constraints" className="funnel" columns={columns} rows={constraints} keyOf={({ id }) => id} />
     </section>
   );

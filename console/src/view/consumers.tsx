@@ -321,7 +321,7 @@ function NoConsumer({ uuid, again }: { uuid: string; again: () => void }) {
       <p>
         <code>{uuid}</code>
       </p>
-      <p>This consumer has no allocations: it never existed, or has given everything back.</p>
+      <p>No consumer with allocations has this UUID: it never existed, or its allocations were deleted.</p>
       <button type="button" onClick={again}>
         Look again
       </button>{" "}

@@ -6,12 +6,13 @@ import { get } from "../api.ts";
 import { arrange, type Block } from "../arrange.ts";
 import { parseFind, save, saved } from "../find.ts";
 import type { Fleet, Host, Sum } from "../fleet.ts";
+import { DISABLED } from "../health.ts";
 import { live } from "../live.ts";
 import { idOf, names } from "../name.ts";
-import { address, change, go, type Place } from "../route.ts";
+import { address, change, type Place } from "../route.ts";
 import { KINDS, makeScale, type Kind, type Scale } from "../scale.ts";
 import { useSource } from "../source.ts";
-import { refresh, useFleet } from "../store.ts";
+import { refresh, store, useFleet } from "../store.ts";
 import { count, exact, percent, plural, usedOf } from "../unit.ts";
 import type { Capacity, Part } from "../wire.ts";
 import { FirstSteps } from "./first.tsx";
@@ -100,8 +101,7 @@ export function FleetView({ place }: { place: Place }) {
       )}
       {fits?.complete === false && (
         <p class="stale" role="status">
-          <strong>Counting took too long and was stopped.</strong> What is shown is certain, but hosts may fit it more often, and hosts
-          shown as not fitting may not have been looked at.
+          <strong>The count took too long and was stopped.</strong> The numbers are lower bounds: hosts without one may serve, too.
         </p>
       )}
       <Picture
@@ -358,6 +358,8 @@ function Picture({ fleet, asked, fits, changed, waiting }: Pictured) {
     return chosen.size ? named.filter((host) => chosen.has(scale.binOf(host))) : named;
   }, [named, scale]);
   const blocks = useMemo(() => arrange(hosts, { group, sort }, scale), [hosts, group, sort, scale, known]);
+  const disabled = useDisabled(fleet);
+  const number = useMemo(() => hosts.filter(({ root }) => disabled.has(root.uuid)).length, [hosts, disabled]);
   const all = hosts.length === fleet.hosts.length;
   const shown = all ? plural(hosts.length, "host") : `${count(hosts.length)} of ${plural(fleet.hosts.length, "host")}`;
   return (
@@ -383,32 +385,45 @@ function Picture({ fleet, asked, fits, changed, waiting }: Pictured) {
         {changed.size > 0 && (
           <span class="dim">{plural(changed.size, "host")} changed in the last minute, marked by a dashed frame and a dot</span>
         )}
+        {number > 0 && <span class="dim">{count(number)} disabled{table ? "" : ", marked by a cross"}</span>}
         {group === "aggregate" && <span class="dim">hosts in several aggregates appear in each of them</span>}
       </p>
       {!hosts.length && <p class="state">No host matches.</p>}
-      {hosts.length > 0 && table && <Hosts blocks={blocks} scale={scale} fleet={fleet} changed={changed} />}
-      {hosts.length > 0 && !table && <FleetMap blocks={blocks} scale={scale} named={shown} changed={changed} />}
+      {hosts.length > 0 && table && <Hosts blocks={blocks} scale={scale} fleet={fleet} changed={changed} disabled={disabled} />}
+      {hosts.length > 0 && !table && <FleetMap blocks={blocks} scale={scale} named={shown} changed={changed} disabled={disabled} />}
         </>
       )}
     </>
   );
 }
 
+/** The roots of hosts that schedulers leave out, read again when traits have changed. */
+function useDisabled({ isPartial, providers }: Fleet): ReadonlySet<string> {
+  const { refreshes, cursor } = useSource(store);
+  const { traits } = useSource(live);
+  const read = (signal: AbortSignal) => get<{ providers: { root_provider_uuid: string }[] }>(DISABLED_HOSTS, { signal });
+  const { answer } = useReading(DISABLED_HOSTS, isPartial ? null : read, cursor === null ? providers : `${refreshes} ${traits}`);
+  return useMemo(() => new Set(answer?.providers.map(({ root_provider_uuid: root }) => root)), [answer]);
+}
+
+const DISABLED_HOSTS = `ledger/v1/fleet?required=${DISABLED}&fields=parent`;
+
 interface TableOf {
   blocks: Block[];
   scale: Scale;
   fleet: Fleet;
   changed: ReadonlyMap<string, Date>;
+  disabled: ReadonlySet<string>;
 }
 
-function Hosts({ blocks, scale, fleet, changed }: TableOf) {
+function Hosts({ blocks, scale, fleet, changed, disabled }: TableOf) {
   const rows = blocks.flatMap((block) => block.hosts.map((host): Listed => ({ block, host })));
   const names = fleet.classes.map(([name]) => name);
   const columns: Column<Listed>[] = [
     { id: "group", value: ({ block }) => block.id },
     { id: "group_name", ...(blocks.length > 1 ? { title: "Group" } : {}), kind: "name", value: ({ block }) => block.label },
     { id: "uuid", value: ({ host }) => host.root.uuid },
-    { id: "name", title: "Host", kind: "name", value: ({ host }) => host.root.name, cell: ({ host }) => <HostCell host={host} at={changed.get(host.root.uuid)} /> },
+    { id: "name", title: "Host", kind: "name", value: ({ host }) => host.root.name, cell: ({ host }) => <HostCell host={host} at={changed.get(host.root.uuid)} isDisabled={disabled.has(host.root.uuid)} /> },
     // Without more words it could be the name of a later column.
     { id: `coloured by ${scale.title}`, title: scale.title, value: ({ host }) => scale.valueOf(host), cell: ({ host }) => scale.tell(host) },
     ...names.flatMap((name, place): Column<Listed>[] => {
@@ -432,18 +447,15 @@ interface Listed {
   host: Host;
 }
 
-/** A host, and when it changed if it just has. */
-function HostCell({ host, at }: { host: Host; at: Date | undefined }) {
+/** A host, whether it is disabled, and when it changed if it just has. */
+function HostCell({ host, at, isDisabled }: { host: Host; at: Date | undefined; isDisabled: boolean }) {
   return (
     <>
       <a href={address("host", host.root.uuid)}>
         <Name text={host.root.name} />
       </a>
+      {isDisabled && <span class="dim"> disabled</span>}
       {at && <span class="dim"> changed at {at.toLocaleTimeString()}</span>}
     </>
   );
-}
-
-export function showOnFleet(query: string): void {
-  go(address("fleet", "", { by: "question", question: query }));
 }

@@ -1,8 +1,8 @@
 // Health: what deserves attention, each with the hosts that it is about.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { ask, get } from "../api.ts";
-import { audited, drifting, ending, examine, type Audit, type Concern, type Declared } from "../health.ts";
+import { ask, away, get } from "../api.ts";
+import { audited, countBad, countOver, drifting, ending, examine, summarise, worries, type Audit, type Concern, type Declared, type Finding } from "../health.ts";
 import { useMinutes } from "../live.ts";
 import { isKnown, parse, total } from "../metrics.ts";
 import { names } from "../name.ts";
@@ -11,10 +11,10 @@ import { session } from "../session.ts";
 import { useSource } from "../source.ts";
 import { refresh, useFleet } from "../store.ts";
 import { age, count, plural } from "../unit.ts";
-import { Export } from "./export.tsx";
 import { useLeases } from "./lease.tsx";
-import { Failed, Loading, Name, usePage } from "./part.tsx";
+import { Failed, Loading, Name } from "./part.tsx";
 import { Old, useReading, type Reading } from "./reading.tsx";
+import { Table, type Column } from "./table.tsx";
 
 const HOUR = 3_600_000;
 
@@ -26,11 +26,11 @@ function useAnswer<T>(path: string, rule: string, times: unknown): Reading<T> {
 
 /** That something could not be read at all, or not again. */
 function Unread({ what, reading: { moment, failure, again } }: { what: string; reading: Reading<unknown> }) {
-  if (!failure || failure.rule) return null;
+  if (useSource(away).since || !failure || failure.rule) return null;
   if (moment) return <Old what={`the list of ${what}`} moment={moment} failure={failure} again={again} />;
   return (
     <p class="stale" role="alert">
-      <strong>Not looked at: {what}.</strong> It could not be read: {failure.detail}{" "}
+      <strong>Not checked: {what}.</strong> Reading failed: {failure.detail}{" "}
       <button type="button" class="small" onClick={again}>
         Try again
       </button>
@@ -89,9 +89,12 @@ export function HealthView() {
       ...others,
     ];
   }, [fleet, ready, leases, declared, audits, known]);
+  const others = ready ? countBad(concerns) - countOver(fleet!) : worries.value.others;
+  useEffect(() => worries.change({ others }), [others]);
   if (failure && !ready) return <Failed failure={failure} retry={refresh} />;
   if (!ready) return <Loading what="traits" read={reading} />;
-  const some = concerns.filter(({ found }) => found.length);
+  const some = concerns.filter(({ found }) => found.length).sort((a, b) => Number(b.isBad) - Number(a.isBad));
+  const [bad, worthKnowing] = summarise(concerns);
   const none = concerns.filter(({ found }) => !found.length);
   return (
     <>
@@ -99,12 +102,14 @@ export function HealthView() {
       <Unread what="drift from the declared file" reading={drift} />
       <Unread what="audits" reading={last} />
       {leases && !leases.isWhole && <p class="dim">More leases end within the hour than are shown.</p>}
-      {!some.length && <p class="state">Nothing deserves attention, as far as the fleet shows.</p>}
+      <p class="summary" role="status">
+        <strong>{bad}</strong> {worthKnowing}
+      </p>
       {some.map((concern) => (
         <Found key={concern.id} concern={concern} />
       ))}
       <Memory hosts={fleet!.hosts.length} times={minute} />
-      {none.length > 0 && <p class="dim">Looked for and not found: {none.map(({ title }) => title.toLowerCase()).join(", ")}.</p>}
+      {none.length > 0 && <p class="dim">Checked and not found: {none.map(({ title }) => title.toLowerCase()).join(", ")}.</p>}
       {audits && <Audits audits={audits} />}
     </>
   );
@@ -115,7 +120,7 @@ function Audits({ audits }: { audits: readonly Audit[] }) {
   if (!audits.length) {
     return (
       <p class="dim">
-        Claims whose consumer no longer lives are found by <code>placement-audit</code>; with <code>--record</code> it shows them here.
+        <code>placement-audit</code> finds claims whose consumer no longer lives; with <code>--record</code> it shows them here.
       </p>
     );
   }
@@ -137,44 +142,30 @@ function Audits({ audits }: { audits: readonly Audit[] }) {
   );
 }
 
-function Found({ concern: { id, title, meaning, found } }: { concern: Concern }) {
-  const [most, more] = usePage(10, id);
-  const list = () => ({
-    columns: ["uuid", "name", "finding"],
-    rows: found.map(({ uuid, name, text }) => [uuid, name, text]),
-  });
+const COLUMNS: Column<Finding>[] = [
+  { id: "uuid", value: ({ uuid }) => uuid },
+  {
+    id: "name",
+    title: "About",
+    kind: "name",
+    value: ({ name }) => name,
+    cell: ({ view, uuid, name }) => (
+      <a href={address(view, uuid)}>
+        <Name text={name} />
+      </a>
+    ),
+  },
+  { id: "finding", title: "Finding", kind: "name", value: ({ text }) => text },
+];
+
+function Found({ concern: { id, title, meaning, isBad, found } }: { concern: Concern }) {
   return (
-    <section>
+    <section class={isBad ? "concern bad" : "concern"}>
       <h2>
         {title} <span class="dim">{count(found.length)}</span>
       </h2>
       <p class="dim">{meaning}</p>
-      <div class="wide" tabIndex={0} role="region" aria-label={title}>
-        <table>
-          <thead>
-            <tr>
-              <th>{found[0]!.view === "host" ? "Host" : "Consumer"}</th>
-              <th>Finding</th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.slice(0, most).map(({ view, uuid, name, text }) => (
-              <tr key={name + text}>
-                <td class="name">
-                  <a href={address(view, uuid)}>
-                    <Name text={name} />
-                  </a>
-                </td>
-                <td class="name">
-                  <Name text={text} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {more(found.length)}
-      <Export name={id} list={list} />
+      <Table label={title} name={id} columns={COLUMNS} rows={found} keyOf={({ name, text }) => name + text} page={10} pageKey={id} />
     </section>
   );
 }

@@ -3,17 +3,19 @@
 import { useMemo, useState } from "preact/hooks";
 import { get } from "../api.ts";
 import type { Fleet, Sum } from "../fleet.ts";
-import { goBack, isOfConsumer, knownSince, tell, who, type Entry, type Level } from "../history.ts";
+import { goBack, group, isOfConsumer, knownSince, periodOf, tell, tellGroup, who, type Entry, type Level } from "../history.ts";
 import { idOf } from "../name.ts";
 import { address, change, type Place } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
 import { store, useFleet, useTimes } from "../store.ts";
-import { amount, isBinary, plural, short } from "../unit.ts";
-import { Export } from "./export.tsx";
+import { amount, isBinary, plural, short, when } from "../unit.ts";
+import type { Listing } from "../export.ts";
+import { Until } from "./lease.tsx";
 import { Failed, Field, Id, Loading, Name, Select } from "./part.tsx";
 import { Plot } from "./plot.tsx";
 import { Old, useReading } from "./reading.tsx";
+import { Table, type Column } from "./table.tsx";
 
 export const RULE = "placement:ledger:history";
 
@@ -37,6 +39,10 @@ const TYPES: [string, string][] = [
   ["consumer", "owners of consumers"],
   ["trait,resource_class", "names"],
 ];
+
+const PERIODS = ["hour", "night", "week"];
+// The zone of the reader's clock.
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export function HistoryView({ place: { query } }: { place: Place }) {
   const about = query.get("about") ?? "";
@@ -62,14 +68,26 @@ export function HistoryView({ place: { query } }: { place: Place }) {
           </Field>
         )}
         <Select label="What" value={type} options={TYPES} choose={(next) => change({ type: next })} />
-        <Field label="From">
+        <Field label={`From (${ZONE})`}>
           <input type="datetime-local" value={local(from)} onChange={(event) => change({ from: utc(event.currentTarget.value) })} />
         </Field>
-        <Field label="Until">
+        <Field label={`Until (${ZONE})`}>
           <input type="datetime-local" value={local(to)} onChange={(event) => change({ to: utc(event.currentTarget.value) })} />
         </Field>
+        <span class="row" role="group" aria-label="Last">
+          {PERIODS.map((each) => (
+            <button key={each} type="button" class="small" onClick={() => change(periodOf(each, new Date()))}>
+              Last {each}
+            </button>
+          ))}
+          {(from || to) && (
+            <button type="button" class="small" onClick={() => change({ from: null, to: null })}>
+              Any time
+            </button>
+          )}
+        </span>
       </form>
-      {about && !of ? <p class="state">Of which one? Its UUID or id is needed.</p> : <HistoryList filters={filters} size={50} />}
+      {about && !of ? <p class="state">The UUID or id is missing.</p> : <HistoryList filters={filters} size={50} />}
     </>
   );
 }
@@ -130,24 +148,16 @@ export function HistoryList({ filters, size }: ListOf) {
   return (
     <>
       {failure && <Old what="the history" moment={moment!} failure={failure} again={again} />}
-      <div class="wide" tabIndex={0} role="region" aria-label="History">
-        <table class="history">
-          <thead>
-            <tr>
-              <th>When</th>
-              <th>About</th>
-              <th>What</th>
-              <th>Who</th>
-              <th>Request</th>
-            </tr>
-          </thead>
-          <tbody>
-            {history.map((entry) => (
-              <Row key={entry.id} entry={entry} fleet={fleet} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="History"
+        name="history"
+        className="history"
+        columns={columnsOf(fleet)}
+        rows={group(history)}
+        keyOf={([first]) => first!.id}
+        page={LONGEST}
+        list={() => list(history)}
+      />
       {marker && (
         <p>
           <button type="button" onClick={() => setShown({ asked, pages: pages + 1 })}>
@@ -156,23 +166,73 @@ export function HistoryList({ filters, size }: ListOf) {
           <span class="dim">the last {plural(history.length, "change")} are shown</span>
         </p>
       )}
-      <Export
-        name="history"
-        list={() => ({
-          columns: ["time", "type", "subject", "what", "who", "request", "request_id", "before", "after"],
-          rows: history.map((each) => [
-            each.time,
-            each.type,
-            each.subject,
-            tell(each).join("; "),
-            who(each),
-            each.request ?? null,
-            each.request_id ?? null,
-            each.before && JSON.stringify(each.before),
-            each.after && JSON.stringify(each.after),
-          ]),
-        })}
-      />
+    </>
+  );
+}
+
+// What is shown at once was asked for.
+const LONGEST = 100_000;
+
+function list(history: readonly Entry[]): Listing {
+  return {
+    columns: ["time", "type", "subject", "what", "who", "request", "request_id", "before", "after"],
+    rows: history.map((each) => [
+      each.time,
+      each.type,
+      each.subject,
+      tell(each).join("; "),
+      who(each),
+      each.request ?? null,
+      each.request_id ?? null,
+      each.before && JSON.stringify(each.before),
+      each.after && JSON.stringify(each.after),
+    ]),
+  };
+}
+
+/** Each row is what one request did: one entry, or several that are behind one line. */
+function columnsOf(fleet: Fleet | null): Column<Entry[]>[] {
+  return [
+    { id: "when", title: "When", cell: ([first]) => <Until time={first!.time} /> },
+    { id: "about", title: "About", kind: "name", cell: (entries) => (entries.length > 1 ? tellGroup(entries) : <About entry={entries[0]!} fleet={fleet} />) },
+    { id: "what", title: "What", kind: "name", cell: (entries) => <What entries={entries} fleet={fleet} /> },
+    { id: "who", title: "Who", kind: "name", cell: ([first]) => <Name text={who(first!)} /> },
+    { id: "request", title: "Request", kind: "name", cell: ([first]) => <Request entry={first!} /> },
+  ];
+}
+
+function What({ entries, fleet }: { entries: Entry[]; fleet: Fleet | null }) {
+  const lines = (entry: Entry) =>
+    tell(entry).map((line) => (
+      <div key={line}>
+        <Name text={line} />
+      </div>
+    ));
+  if (entries.length === 1) return <>{lines(entries[0]!)}</>;
+  return (
+    <details>
+      <summary>{plural(entries.length, "change")} by one request</summary>
+      <ul>
+        {entries.map((entry) => (
+          <li key={entry.id}>
+            <About entry={entry} fleet={fleet} />
+            {lines(entry)}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Request({ entry: { request, request_id: id } }: { entry: Entry }) {
+  return (
+    <>
+      {request && <Name text={request.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, "…")} />}{" "}
+      {id && (
+        <a class="mono dim" href={address("history", "", { about: "request_id", of: id })} title={id}>
+          {id.slice(0, 12)}
+        </a>
+      )}
     </>
   );
 }
@@ -181,38 +241,6 @@ interface RowOf {
   entry: Entry;
   /** What providers are called now, where the entry does not say what they were called. */
   fleet: Fleet | null;
-}
-
-function Row({ entry, fleet }: RowOf) {
-  const { time, request, request_id: id } = entry;
-  return (
-    <tr>
-      <td title={time}>
-        <time dateTime={time}>{new Date(time).toLocaleString()}</time>
-      </td>
-      <td class="name">
-        <About entry={entry} fleet={fleet} />
-      </td>
-      <td class="name">
-        {tell(entry).map((line) => (
-          <div key={line}>
-            <Name text={line} />
-          </div>
-        ))}
-      </td>
-      <td class="name">
-        <Name text={who(entry)} />
-      </td>
-      <td class="name">
-        {request && <Name text={request.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, "…")} />}{" "}
-        {id && (
-          <a class="mono dim" href={address("history", "", { about: "request_id", of: id })} title={id}>
-            {id.slice(0, 12)}
-          </a>
-        )}
-      </td>
-    </tr>
-  );
 }
 
 function About({ entry, fleet }: RowOf) {
@@ -372,10 +400,10 @@ export function LevelPlot({ name, days, filters, sum }: PlotOf) {
           { name: "free", points: levels.map(({ at, used, capacity }) => ({ at, value: Math.max(0, capacity - used) })) },
         ]}
       />
-      {isCut && <p class="dim">What was before {new Date(from).toLocaleString()} is not known: the journal does not go back further.</p>}
+      {isCut && <p class="dim">The journal begins at {when(from)}: earlier levels are not known.</p>}
       {!isWhole && (
         <p class="dim">
-          So much has changed that only what happened since {new Date(from).toLocaleString()} was read.{" "}
+          Changes since {when(from)} are shown: there are too many to read all.{" "}
           <button type="button" class="small" onClick={() => setPages(pages + PAGES)}>
             Read further back
           </button>

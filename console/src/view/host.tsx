@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { get } from "../api.ts";
 import { add, capacity, SHARING, type Inventory, type Provider } from "../fleet.ts";
+import { DISABLED } from "../health.ts";
 import { nameOf, names } from "../name.ts";
 import { ROOT } from "../root.ts";
 import { address, recalled } from "../route.ts";
@@ -16,7 +17,7 @@ import { Age, Copy, Failed, Id, Loading, Name, Project } from "./part.tsx";
 import { Old, useReading } from "./reading.tsx";
 import { amountColumn, Table, type Column } from "./table.tsx";
 
-interface Shown {
+export interface Shown {
   tree: Provider[];
   sharing: Provider[];
 }
@@ -25,7 +26,8 @@ interface Listed {
   providers: unknown[];
 }
 
-async function read(uuid: string, signal: AbortSignal): Promise<Shown> {
+/** Read a tree, and what shares with it. */
+export async function readHost(uuid: string, signal: AbortSignal): Promise<Shown> {
   const list = async (filters: string) =>
     (await get<Listed>(`ledger/v1/fleet?${filters}&fields=${FIELDS}`, { signal })).providers.map((each) => readProvider(each));
   const tree = await list(`in_tree=${encodeURIComponent(uuid)}`);
@@ -43,7 +45,7 @@ export function HostView({ uuid }: { uuid: string }) {
   const { changed } = useFleet();
   // The fleet is followed: what has changed is read again.
   const seen = roots.flatMap((root) => changed.get(root)?.getTime() ?? []).join();
-  const { answer: shown, moment, failure, again } = useReading(`ledger/v1/fleet?in_tree=${uuid}`, (signal) => read(uuid, signal), seen);
+  const { answer: shown, moment, failure, again } = useReading(`ledger/v1/fleet?in_tree=${uuid}`, (signal) => readHost(uuid, signal), seen);
   useEffect(() => {
     const near = shown ? [...shown.tree, ...shown.sharing] : [];
     setRoots([...new Set([uuid, ...near.map((provider) => provider.root)])]);
@@ -103,7 +105,13 @@ function Tree({ tree, sharing, root, chosen, again }: TreeOf) {
           Read again
         </button>
         <a href={address("ask", "", { host: root.uuid, q: recalled() })}>Explain this host</a>
+        <a href={address("drain", root.uuid)}>Drain this host</a>
       </header>
+      {root.traits.includes(DISABLED) && (
+        <p class="flag">
+          <strong>Disabled:</strong> it has <code>{DISABLED}</code>; schedulers put nothing new here.
+        </p>
+      )}
       <dl class="facts">
         <dt>UUID</dt>
         <dd>

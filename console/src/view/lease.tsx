@@ -3,6 +3,7 @@
 import { readLeases, RULE, type Leases } from "../lease.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
+import { when } from "../unit.ts";
 import { useReading, type Reading } from "./reading.tsx";
 
 /** Read leases; there are none for those who may not see them. */
@@ -16,7 +17,7 @@ export function Until({ time }: { time: string | null }) {
   if (!time) return <>–</>;
   return (
     <time dateTime={time} title={time}>
-      {new Date(time).toLocaleString()}
+      {when(time)}
     </time>
   );
 }

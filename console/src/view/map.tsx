@@ -5,7 +5,7 @@ import { cellAt, corner, hostAt, lay, step, type Block, type Cell, type Layout }
 import type { Host } from "../fleet.ts";
 import { address, go, leftBehind, parse } from "../route.ts";
 import { ramp, type Scale } from "../scale.ts";
-import { count, percent, usedOf } from "../unit.ts";
+import { count, percent, seen, usedOf } from "../unit.ts";
 
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 const STOPS = ["--ramp-low", "--ramp-middle", "--ramp-high"];
@@ -18,9 +18,11 @@ interface Mapped {
   named: string;
   /** When hosts have just changed, by UUID of the root. */
   changed: ReadonlyMap<string, Date>;
+  /** The roots that schedulers leave out. */
+  disabled: ReadonlySet<string>;
 }
 
-export function FleetMap({ blocks, scale, named, changed }: Mapped) {
+export function FleetMap({ blocks, scale, named, changed, disabled }: Mapped) {
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
@@ -49,7 +51,7 @@ export function FleetMap({ blocks, scale, named, changed }: Mapped) {
   }, [width > 0]);
   const cell = hovered ?? walked;
   const host = cell && hostAt(layout, cell);
-  usePainting(frame, canvas, { layout, scale, changed, chosen: cell });
+  usePainting(frame, canvas, { layout, scale, changed, disabled, chosen: cell });
 
   const open = (target: Cell | null) => {
     const chosen = target && hostAt(layout, target);
@@ -91,9 +93,9 @@ export function FleetMap({ blocks, scale, named, changed }: Mapped) {
         onClick={(event) => open(at(event))}
         style={{ cursor: hovered ? "pointer" : "default" }}
       />
-      {cell && host && <Tip host={host} scale={scale} at={changed.get(host.root.uuid)} {...beside(layout, cell)} />}
+      {cell && host && <Tip host={host} scale={scale} at={changed.get(host.root.uuid)} isDisabled={disabled.has(host.root.uuid)} {...beside(layout, cell)} />}
       <span class="hidden" role="status">
-        {walked && host ? `${host.root.name}: ${scale.tell(host)}` : ""}
+        {walked && host ? `${host.root.name}: ${scale.tell(host)}${disabled.has(host.root.uuid) ? ", disabled" : ""}` : ""}
       </span>
     </div>
   );
@@ -160,16 +162,18 @@ interface Told {
   x: number;
   y: number;
   left: boolean;
+  isDisabled: boolean;
 }
 
-function Tip({ host, scale, at, x, y, left }: Told) {
+function Tip({ host, scale, at, isDisabled, x, y, left }: Told) {
   const sums = [...host.sums];
   return (
     <div class={left ? "tip tip-left" : "tip"} style={{ left: `${x}px`, top: `${y}px` }} aria-hidden="true">
       <strong>
-        <bdi>{host.root.name}</bdi>
+        <bdi>{seen(host.root.name)}</bdi>
       </strong>
       <p>{scale.tell(host)}</p>
+      {isDisabled && <p>disabled</p>}
       {at && <p>changed at {at.toLocaleTimeString()}</p>}
       <table>
         {sums.slice(0, MOST_LINES).map(([name, sum]) => (
@@ -192,6 +196,7 @@ interface Picture {
   layout: Layout;
   scale: Scale;
   changed: ReadonlyMap<string, Date>;
+  disabled: ReadonlySet<string>;
   chosen: Cell | null;
 }
 
@@ -227,6 +232,7 @@ class Painter {
   private readonly layout: Layout;
   private readonly scale: Scale;
   private readonly changed: Picture["changed"];
+  private readonly disabled: Picture["disabled"];
   private readonly chosen: Cell | null;
   private readonly context: CanvasRenderingContext2D;
   private readonly style: CSSStyleDeclaration;
@@ -237,9 +243,9 @@ class Painter {
   constructor(
     frame: HTMLElement,
     private readonly canvas: HTMLCanvasElement,
-    { layout, scale, changed, chosen }: Picture,
+    { layout, scale, changed, disabled, chosen }: Picture,
   ) {
-    [this.layout, this.scale, this.changed, this.chosen] = [layout, scale, changed, chosen];
+    [this.layout, this.scale, this.changed, this.disabled, this.chosen] = [layout, scale, changed, disabled, chosen];
     this.context = canvas.getContext("2d")!;
     this.style = getComputedStyle(frame);
     this.colours = ramp(STOPS.map((name) => this.named(name)));
@@ -277,6 +283,7 @@ class Painter {
       const at = corner(this.layout, { block, place });
       if (this.layout.tiles) this.paintTile(hosts[place]!, at.x, at.y);
       else this.paintCell(hosts[place]!, at.x, at.y);
+      if (this.disabled.size && this.disabled.has(hosts[place]!.root.uuid)) this.cross(at.x, at.y);
       if (this.changed.size && this.changed.has(hosts[place]!.root.uuid)) this.notice(at.x, at.y);
     }
   }
@@ -311,6 +318,24 @@ class Painter {
     context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
   }
 
+  /** Mark a disabled cell: a cross at its foot, on a ground of its own. */
+  private cross(x: number, y: number): void {
+    const { context } = this;
+    const { pitch, gap } = this.layout;
+    const [width, height] = [pitch.x - gap, pitch.y - gap];
+    const side = Math.min(9, width - 2, height - 2);
+    const [left, top] = [x + width - side - 1, y + height - side - 1];
+    this.fill(this.named("--back"), left - 1, top - 1, side + 2, side + 2);
+    context.strokeStyle = this.named("--text");
+    context.lineWidth = 1.5;
+    context.beginPath();
+    for (const [from, to] of [[left, left + side], [left + side, left]] as const) {
+      context.moveTo(from, top);
+      context.lineTo(to, top + side);
+    }
+    context.stroke();
+  }
+
   /** Mark a cell that has just changed: a dashed frame, and a dot. */
   private notice(x: number, y: number): void {
     const { context } = this;
@@ -330,7 +355,7 @@ class Painter {
     const [width, height] = [pitch.x - gap, pitch.y - gap];
     const shade = this.scale.shadeOf(host);
     this.fill(this.named("--raised"), x, y, width, height);
-    this.write(host.root.name, x + 8, y + 16, width - 16, "--text");
+    this.write(seen(host.root.name), x + 8, y + 16, width - 16, "--text");
     this.write(this.scale.tell(host), x + 8, y + 31, width - 16, "--dim");
     if (shade === null) return;
     this.fill(this.named("--cell"), x, y + height - 6, width, 6);

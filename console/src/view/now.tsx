@@ -40,7 +40,7 @@ export function NowView() {
       {known.length > 0 && (
         <p class="dim">
           Read every {EVERY_SECONDS} seconds, also while other views are shown; {count(total(last, REQUESTS) ?? 0)} requests since the
-          service began. The times are without requests that wait for changes. What this browser has read in the last day is kept in it, as means of five minutes.
+          service began. The times are without requests that wait for changes. The browser keeps means of five minutes for a day.
         </p>
       )}
     </>

@@ -2,13 +2,13 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { USAGES, type Failure } from "../api.ts";
+import { away, USAGES, type Failure } from "../api.ts";
 import type { Sum } from "../fleet.ts";
 import { nameOf, names, shared, split, type Named } from "../name.ts";
 import { address } from "../route.ts";
 import { session } from "../session.ts";
 import { useSource } from "../source.ts";
-import { age, amount, count, exact, percent, short } from "../unit.ts";
+import { age, amount, count, exact, percent, short, splitUnseen } from "../unit.ts";
 
 /** Used, reserved and free of one resource class, in one line. */
 export function Bar({ name, sum }: { name: string; sum: Sum }) {
@@ -74,7 +74,19 @@ export function Known({ id, kind, ids, tell }: { id: string; kind: Named; ids?: 
 
 /** A name that may be long: its lines break between its parts, not within. */
 function Broken({ text }: { text: string }) {
-  return <bdi>{text.split(/(?<=[_\-.:/,])(?=[^_\-.:/,\d])/).flatMap((part, at) => (at ? [<wbr key={at} />, part] : [part]))}</bdi>;
+  return (
+    <bdi>
+      {splitUnseen(text).map((part, at) =>
+        at % 2 ? (
+          <span key={at} class="unseen" title="a character that nobody sees">
+            {part}
+          </span>
+        ) : (
+          part.split(/(?<=[_\-.:/,])(?=[^_\-.:/,\d])/).flatMap((each, place) => (place ? [<wbr key={`${at} ${place}`} />, each] : [each]))
+        ),
+      )}
+    </bdi>
+  );
 }
 
 /** A bar for a number among others. */
@@ -108,14 +120,16 @@ export function Loading({ what, read }: { what: string; read?: number | null }) 
 }
 
 export function Failed({ failure, retry }: { failure: Failure; retry?: () => void }) {
+  const isAway = useSource(away).since !== null;
   if (failure.rule) return <Denied failure={failure} />;
+  if (isAway && !failure.status) return <p class="state dim">Nothing was read yet.</p>;
   return (
     <div class="state failed" role="alert">
       <p>
         <strong>{failure.detail}</strong>
       </p>
       <p class="dim">
-        Asked: <code>/{failure.what}</code>
+        Request: <code>/{failure.what}</code>
         {failure.status ? ` · status ${failure.status}` : ""}
         {failure.requestId && (
           <>
@@ -156,7 +170,7 @@ function Denied({ failure }: { failure: Failure }) {
       )}
       {failure.rule !== USAGES && (
         <p>
-          What a project uses may be shown to its members: <a href={address("project")}>show what the project uses</a>.
+          Members of a project may see its usage: <a href={address("project")}>show what the project uses</a>.
         </p>
       )}
     </section>

@@ -80,7 +80,7 @@ function GroupFields({ group, alone, edit }: GroupOf) {
               onChange={(event) => setRow(number, [event.currentTarget.value.trim().toUpperCase(), amount])}
             />
           </Field>
-          <Field label="Amount">
+          <Field label={`Amount${amountOf(resourceClass, amount)}`}>
             <input
               type="number"
               min={1}
@@ -88,7 +88,6 @@ function GroupFields({ group, alone, edit }: GroupOf) {
               onInput={(event) => setRow(number, [resourceClass, event.currentTarget.value])}
             />
           </Field>
-          {amountOf(resourceClass, amount) && <span class="dim unit">{amountOf(resourceClass, amount)}</span>}
           {rows.length > 1 && (
             <button type="button" class="small" onClick={() => dropRow(number)} aria-label={`Remove ${resourceClass}`}>
               ×
@@ -140,7 +139,7 @@ function GroupFields({ group, alone, edit }: GroupOf) {
 /** What an amount is in the units of people; empty if these are the same. */
 function amountOf(resourceClass: string, text: string): string {
   const said = amount(resourceClass, Number(text));
-  return said === count(Number(text)) ? "" : `= ${said}`;
+  return said === count(Number(text)) ? "" : ` = ${said}`;
 }
 
 interface TermsOf {

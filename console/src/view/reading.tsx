@@ -1,7 +1,8 @@
 // What a view reads by itself: the last answer stays until there is another.
 
 import { useEffect, useState } from "preact/hooks";
-import { type Failure, wrap } from "../api.ts";
+import { away, type Failure, wrap } from "../api.ts";
+import { useSource } from "../source.ts";
 import { age } from "../unit.ts";
 
 interface Answer<T> {
@@ -44,6 +45,10 @@ export function useReading<T>(
       .catch((error) => control.signal.aborted || setFailed({ question, failure: wrap(error, question) }));
     return () => control.abort();
   }, [question, times, tries, read === null]);
+  const { since } = useSource(away);
+  useEffect(() => {
+    if (!since && failed) setTries(tries + 1);
+  }, [since]);
   const known = read && last?.question === question ? last : null;
   return {
     answer: known?.answer ?? null,
@@ -67,12 +72,13 @@ interface OldOf {
 
 /** That something could not be read again, and since when it is as it is shown. */
 export function Old({ what, moment, failure, again, disabled = false }: OldOf) {
+  if (useSource(away).since) return null;
   return (
     <p class="stale" role="alert">
       <strong>
-        This is how {what} was at {moment.toLocaleTimeString()}
+        State of {what} at {moment.toLocaleTimeString()}
       </strong>
-      , {age(moment, new Date())} ago. It could not be read again: {failure.detail}{" "}
+      , {age(moment, new Date())} ago. Reading it again failed: {failure.detail}{" "}
       <button type="button" class="small" onClick={again} disabled={disabled}>
         Try again
       </button>

@@ -1,21 +1,24 @@
 // The frame around the views: navigation, search, help, the age of the data.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, USAGES } from "../api.ts";
-import { inNames } from "../find.ts";
+import { countOver, worries } from "../health.ts";
 import { keys, turnKeys } from "../keys.ts";
 import { follow, live, setPaused, unfollow } from "../live.ts";
-import { idOf, names } from "../name.ts";
+import { lookUp, matching, matchingNames } from "../lookup.ts";
+import { nameOf, names } from "../name.ts";
 import { goOn, stop } from "../poll.ts";
 import { address, go, leftBehind, usePlace, type Place } from "../route.ts";
 import { begin, isOpen, session, signOut } from "../session.ts";
 import { useSource } from "../source.ts";
 import { forget, readAgain, readNames, store, unmark } from "../store.ts";
-import { dashed, isUuid, plural } from "../unit.ts";
+import { count, plural, seen, short } from "../unit.ts";
 import { AskView } from "./ask.tsx";
+import { Away } from "./away.tsx";
 import { Boundary } from "./boundary.tsx";
 import { ConsumersView } from "./consumers.tsx";
+import { DrainView } from "./drain.tsx";
 import { FleetView } from "./fleet.tsx";
 import { HealthView } from "./health.tsx";
 import { HistoryView, RULE as HISTORY } from "./history.tsx";
@@ -36,7 +39,7 @@ const VIEWS: [string, string, string, string][] = [
   ["consumers", "Consumers", "c", "placement:ledger:fleet"],
   ["project", "Project", "p", USAGES],
   ["names", "Names", "n", "placement:traits:list"],
-  ["now", "Now", "w", ""],
+  ["now", "Now", "w", "placement:ledger:fleet"],
 ];
 
 /** What tells whether a user may see a view, asked once the user may not see the fleet. */
@@ -66,6 +69,7 @@ export function Shell() {
   if (state.failure) {
     return (
       <main>
+        <Away again={() => void begin()} />
         <Failed failure={state.failure} retry={() => void begin()} />
       </main>
     );
@@ -85,10 +89,14 @@ function Inside() {
   const main = useRef<HTMLElement>(null);
   const view = title(place);
   const isLater = useRef(false);
+  const subject = useSubject(place);
+  const { cloud } = useSource(session);
+  useEffect(() => {
+    document.title = [subject, view, cloud || "Placement"].filter(Boolean).join(" · ");
+  }, [subject, view, cloud]);
   useEffect(goOn, []);
   useEffect(() => void readNames(), []);
   useEffect(() => {
-    document.title = `${view} · Placement`;
     const link = [...main.current!.querySelectorAll("a")].find((each) => each.getAttribute("href") === leftBehind());
     if (link) link.focus();
     else if (!main.current!.contains(document.activeElement)) {
@@ -113,6 +121,7 @@ function Inside() {
       <Header place={place} />
       <main ref={main} tabIndex={-1} id="main">
         <h1 class="hidden">{view}</h1>
+        <Away again={readAgain} />
         <Stale />
         <Boundary place={place}>
           <View place={place} />
@@ -124,8 +133,18 @@ function Inside() {
 
 function title({ view, id }: Place): string {
   if (view === "host") return "Host";
+  if (view === "drain") return "Drain";
   if (view === "consumers" && id) return "Consumer";
   return VIEWS.find(([name]) => name === view)?.[1] ?? "Nowhere";
+}
+
+/** What a view is about, as people call it. */
+function useSubject({ view, id }: Place): string {
+  const { fleet } = useSource(store);
+  useSource(names);
+  if (view === "host" || view === "drain") return seen(fleet?.providers.get(id)?.name ?? short(id));
+  if (view === "project") return nameOf("projects", id) || id;
+  return short(id);
 }
 
 function View({ place }: { place: Place }): ComponentChildren {
@@ -134,6 +153,8 @@ function View({ place }: { place: Place }): ComponentChildren {
       return <FleetView place={place} />;
     case "host":
       return <HostView uuid={place.id} />;
+    case "drain":
+      return <DrainView key={place.id} place={place} />;
     case "ask":
       return <AskView place={place} />;
     case "consumers":
@@ -179,7 +200,7 @@ function Header({ place }: { place: Place }) {
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, [areOn]);
-  const current = place.view === "host" ? "fleet" : place.view;
+  const current = ["host", "drain"].includes(place.view) ? "fleet" : place.view;
   const views = useViews();
   return (
     <header class="top">
@@ -187,11 +208,13 @@ function Header({ place }: { place: Place }) {
         {views.map(([view, label]) => (
           <a key={view} href={address(view)} aria-current={view === current ? "page" : undefined}>
             {label}
+            {view === "health" && <Badge />}
           </a>
         ))}
       </nav>
       <Search field={search} />
       <Moment />
+      <Where />
       <button type="button" class="plain" onClick={() => help.current?.showModal()} aria-label="Help">
         ?
       </button>
@@ -204,6 +227,36 @@ function Header({ place }: { place: Place }) {
         <Help close={() => help.current?.close()} />
       </dialog>
     </header>
+  );
+}
+
+/** How many findings of Health are to be mended, as far as that is known. */
+function Badge() {
+  const { fleet } = useSource(store);
+  const { others } = useSource(worries);
+  const over = useMemo(() => (fleet && !fleet.isPartial ? countOver(fleet) : 0), [fleet]);
+  if (!(over + others)) return null;
+  return (
+    <>
+      {" "}
+      <span class="badge" title="to be mended">
+        {count(over + others)}
+        <span class="hidden"> to be mended</span>
+      </span>
+    </>
+  );
+}
+
+/** Which cloud it is, and who looks at it, as far as that is known. */
+function Where() {
+  const { door, cloud, region, who } = useSource(session);
+  const user = door === "none" ? "no sign-in" : (who?.user ?? "by token");
+  return (
+    <span class="where">
+      {cloud && <strong>{cloud}</strong>}
+      {region && <span>{region}</span>}
+      <span class="dim">{user}</span>
+    </span>
   );
 }
 
@@ -244,32 +297,16 @@ function Moment() {
   );
 }
 
-const MOST = 12;
-
 function Search({ field }: { field: { current: HTMLInputElement | null } }) {
   const { fleet } = useSource(store);
-  const { aggregates, projects } = useSource(names);
+  useSource(names);
   const { areOn } = useSource(keys);
   const [text, setText] = useState("");
-  const wanted = text.trim().toLowerCase();
-  const found =
-    wanted && fleet ? [...fleet.providers.values()].filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, MOST) : [];
-  const named = wanted
-    ? [...projects.values(), ...aggregates.values()].filter((name) => name.toLowerCase().includes(wanted)).slice(0, MOST)
-    : [];
+  const options = text.trim() ? [...matching(fleet, text).map(({ name }) => name), ...matchingNames(text)] : [];
   const submit = (event: Event) => {
     event.preventDefault();
-    if (!wanted) return;
-    const uuid = dashed(wanted.replaceAll("-", ""));
-    const [project, aggregate] = [idOf("projects", text), idOf("aggregates", text)];
-    const exact = found.find(({ name }) => name.toLowerCase() === wanted) ?? (found.length === 1 ? found[0] : undefined);
-    const isName = exact?.name.toLowerCase() !== wanted;
-    if (isName && projects.has(project)) go(address("project", project));
-    else if (isName && aggregates.has(aggregate)) go(address("fleet", "", { find: `aggregate:${aggregate}` }));
-    else if (exact) go(address("host", exact.uuid));
-    // Only the UUIDs of providers are known; any other is a consumer's.
-    else if (isUuid(wanted)) go(address(!fleet || fleet.isPartial || fleet.providers.has(uuid) ? "host" : "consumers", uuid));
-    else go(address("fleet", "", { find: found.length ? inNames(text.trim()) : text.trim() }));
+    if (!text.trim()) return;
+    void lookUp(text, fleet).then(go);
     setText("");
     field.current?.blur();
   };
@@ -285,10 +322,7 @@ function Search({ field }: { field: { current: HTMLInputElement | null } }) {
         onInput={(event) => setText(event.currentTarget.value)}
       />
       <datalist id="found">
-        {found.map(({ uuid, name }) => (
-          <option key={uuid} value={name} />
-        ))}
-        {named.map((name) => (
+        {options.map((name) => (
           <option key={name} value={name} />
         ))}
       </datalist>

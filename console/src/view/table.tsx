@@ -39,6 +39,8 @@ interface TableOf<Row> {
   className?: string;
 }
 
+const MANY = 4;
+
 export function Table<Row>(table: TableOf<Row>) {
   const { label, name = "", columns, rows, keyOf, page = 200, pageKey = "", isChosen, foot, className = "" } = table;
   const parameter = `sort-${name}`;
@@ -47,6 +49,8 @@ export function Table<Row>(table: TableOf<Row>) {
   const sorted = name && by?.value ? sort(rows, by.value, order.startsWith("-")) : rows;
   const [most, more] = usePage(page, pageKey + order);
   const shown = columns.filter(({ title }) => title !== undefined);
+  // On a phone, each row of many columns is a list of two: names and values.
+  const isMany = shown.filter(({ title }) => title).length > MANY && className !== "funnel";
   const press = ({ id, kind }: Column<Row>) => {
     const [first, second] = kind === "number" ? [`-${id}`, id] : [id, `-${id}`];
     change({ [parameter]: order === first ? second : first }, "replace");
@@ -54,7 +58,7 @@ export function Table<Row>(table: TableOf<Row>) {
   return (
     <>
       <div class="wide" tabIndex={0} role="region" aria-label={label}>
-        <table class={className}>
+        <table class={isMany ? `${className} many` : className}>
           <thead>
             <tr>
               {shown.map((column) =>
@@ -78,8 +82,8 @@ export function Table<Row>(table: TableOf<Row>) {
           <tbody>
             {sorted.slice(0, most).map((row, place) => (
               <tr key={keyOf(row, place)} class={isChosen?.(row) ? "chosen" : ""}>
-                {shown.map(({ id, kind, cell, value }) => (
-                  <td key={id} class={kind}>
+                {shown.map(({ id, title, kind, cell, value }) => (
+                  <td key={id} class={title ? kind : "bar-column"} data-title={title}>
                     {cell ? cell(row) : <Plain value={value!(row)} />}
                   </td>
                 ))}
