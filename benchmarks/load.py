@@ -28,7 +28,7 @@ def main() -> None:
     database = storage.connect(option.DatabaseSettings(sys.argv[1]))
     database.read(lambda connection: None)
     before, begun = _resident(), time.process_time()
-    kept = cache.ForestCache()
+    kept = cache.CachedForest()
     cache.warm_up(database, kept)
     took = time.process_time() - begun
     gc.collect()

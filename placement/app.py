@@ -14,9 +14,8 @@ from oslo_log import log
 from placement import conf, errors, microversion, openapi, policy
 from placement.console import site as console
 from placement.db import migration
-from placement.forest import cache, watch
-from placement.forest.cache import ForestCache
-from placement.forest.watch import Watch
+from placement.forest import cache
+from placement.forest.cache import CachedForest
 from placement.monitoring import site
 from placement.objects import leasing, standard_name
 from placement.objects.journal import filing, keeping, tidying
@@ -146,10 +145,10 @@ def _list_chores(
     """Return what each process does beside its requests."""
     chores = []
     if context.forest_cache:
-        compare = Watch(connected, context.forest_cache.examine).look
-        chores.append(Chore("comparing the forest", compare, watch.EVERY))
-        work = functools.partial(context.forest_cache.work_ahead, connected)
-        chores.append(Chore("following the database", work, cache.WORK_EVERY))
+        compare = functools.partial(context.forest_cache.watch, connected)
+        chores.append(Chore("comparing the forest", compare, cache.WATCH_EVERY))
+        read = functools.partial(context.forest_cache.read_again, connected)
+        chores.append(Chore("reading the forest again", read, cache.READ_EVERY))
     if config.ledger.expire_leases:
         end = functools.partial(leasing.run, connected)
         chores.append(Chore("ending leases", end, leasing.EVERY))
@@ -178,7 +177,7 @@ def build(
 
 def _context(config: cfg.ConfigOpts) -> Context:
     settings = conf.settings(config)
-    return context_of(settings, ForestCache() if settings.keep_forest else None)
+    return context_of(settings, CachedForest() if settings.keep_forest else None)
 
 
 def _keep_journal(config: cfg.ConfigOpts, connected: Database) -> Keeper | None:

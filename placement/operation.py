@@ -4,13 +4,12 @@ import dataclasses
 from typing import Any, TypeVar
 
 from placement import conf
-from placement.forest import cache, content
-from placement.forest.cache import ForestCache
+from placement.forest import cache
+from placement.forest.cache import CachedForest
 from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.forest.project_usage import ProjectUsages
 from placement.model.tree import Provider
-from placement.objects import change_log
 from placement.objects.journal.keeping import Keeper
 from placement.questions import providers
 from placement_foundation.gathering import Gathering
@@ -34,7 +33,7 @@ class Context:
     """
 
     settings: conf.Settings
-    forest_cache: ForestCache | None
+    forest_cache: CachedForest | None
     project_usages: ProjectUsages
     placings: Gathering[Any, Any]
     journal: Keeper | None = None
@@ -46,7 +45,7 @@ class Context:
 
 
 def context_of(
-    settings: conf.Settings, forest_cache: ForestCache | None = None
+    settings: conf.Settings, forest_cache: CachedForest | None = None
 ) -> Context:
     """Return the context of a service that keeps the forest, if it has a cache."""
     return Context(settings, forest_cache, ProjectUsages(forest_cache), Gathering())
@@ -69,18 +68,11 @@ class Call(operation.Call[S, Context]):
         """
         return cache.load(self.connection, self.context.forest_cache, part)
 
-    def basis(self, forest: Forest, *, consumers: bool = False) -> str | None:
-        """Return what an answer is based on that depends on a forest, for its tag.
-
-        :param consumers: whether it also depends on who uses what; if changes of that
-            are not recorded, there is no basis
-        """
-        digest = content.digest_of(forest)
-        if not consumers:
-            return digest
-        usable = change_log.is_usable(self.connection)
-        heads = change_log.load_heads(self.connection) if usable else None
-        return heads and f"{digest} {heads}"
+    @property
+    def keeps_forest(self) -> bool:
+        """Whether the forest is kept, so unrecorded changes do not go unnoticed."""
+        forest_cache = self.context.forest_cache
+        return forest_cache is not None and forest_cache.is_keeping
 
     def named_provider(self) -> tuple[Forest, Provider]:
         """Return the provider whose ``uuid`` is in the path, and a forest that has it.

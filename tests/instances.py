@@ -11,6 +11,9 @@ from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client
 
+# After how many seconds a request notices what another service has written.
+NOTICED_AFTER = cache.CHECK_EVERY + cache.OVERDUE
+
 
 class Clock:
     """A clock that stands still, unless it is moved."""
@@ -30,12 +33,12 @@ class Instance:
         config = settings.make_config({("placement", "keep_forest"): keeps})
         self.clock = Clock()
         self.context = context_of(
-            conf.settings(config), cache.ForestCache(self.clock) if keeps else None
+            conf.settings(config), cache.CachedForest(self.clock) if keeps else None
         )
         self.client = Client(app.build(config, self.database, self.context))
 
     @property
-    def keeper(self) -> cache.ForestCache:
+    def keeper(self) -> cache.CachedForest:
         assert self.context.forest_cache
         return self.context.forest_cache
 

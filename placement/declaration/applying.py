@@ -24,7 +24,7 @@ from placement.declaration.plan import (
     TreePlan,
 )
 from placement.declaration.world import StoredTrees
-from placement.forest.cache import ForestCache
+from placement.forest.cache import CachedForest
 from placement.model.declaration import Declared, DeclaredTree
 from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.resource_provider import ResourceProvider
@@ -54,7 +54,7 @@ Job: TypeAlias = DeclaredTree | str
 
 
 def foresee(
-    connection: sa.Connection, asked: Declaration, cache: ForestCache | None = None
+    connection: sa.Connection, asked: Declaration, cache: CachedForest | None = None
 ) -> Outcome:
     """Return what applying a declaration would do at this moment.
 

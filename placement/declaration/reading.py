@@ -10,7 +10,7 @@ from placement.db import models
 from placement.declaration.plan import Terms
 from placement.declaration.world import StoredTrees, world_of
 from placement.forest import loading, reading
-from placement.forest.cache import ForestCache
+from placement.forest.cache import CachedForest
 from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
 from placement.model.declaration import Declarations, DeclaredTree
@@ -28,7 +28,7 @@ def load(
     terms: Terms,
     *,
     further: Iterable[str] = (),
-    cache: ForestCache | None = None,
+    cache: CachedForest | None = None,
 ) -> StoredTrees:
     """Return what is stored of the trees that a declaration mentions.
 
@@ -66,7 +66,7 @@ def list_members(
 
 
 def load_declared(
-    connection: sa.Connection, owner: str | None, cache: ForestCache | None = None
+    connection: sa.Connection, owner: str | None, cache: CachedForest | None = None
 ) -> StoredTrees:
     """Return everything that was declared, by one owner or by all, and its trees."""
     everything: Declarations = declared.load_all(connection, owner)
@@ -77,7 +77,7 @@ def load_declared(
     return world_of(loaded, everything, (), ())
 
 
-def _kept(connection: sa.Connection, cache: ForestCache | None) -> Forest | None:
+def _kept(connection: sa.Connection, cache: CachedForest | None) -> Forest | None:
     kept = cache.load(connection) if cache else None
     return kept.forest if kept else None
 

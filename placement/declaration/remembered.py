@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from placement.declaration import reading, unit
-from placement.forest.cache import ForestCache
+from placement.forest.cache import CachedForest
 from placement.model.declaration import Remembered
 from placement.objects import declared as stored
 
@@ -13,7 +13,7 @@ def list_declared(
     owner: str | None,
     *,
     drift: bool = False,
-    cache: ForestCache | None = None,
+    cache: CachedForest | None = None,
 ) -> list[Remembered]:
     """Return what was declared, by owner and then by UUID of the provider.
 

@@ -14,6 +14,8 @@ from placement_foundation.database.digest import digest
 
 # Sums like those of a tree, and one over the names, modulo ``checksum.MODULUS``.
 Fingerprint: TypeAlias = tuple[int, ...]
+# What is between two equal ones.
+NO_DIFFERENCE: Fingerprint = (0,) * (len(checksum.NO_SUMS) + 1)
 
 _provider, _inventory = models.ResourceProvider, models.Inventory
 _allocation = models.Allocation

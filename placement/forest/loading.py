@@ -28,16 +28,20 @@ def load_vocabulary(connection: sa.Connection) -> Vocabulary:
     )
 
 
-def load(connection: sa.Connection, part: Part | None = None) -> Forest:
+def load(
+    connection: sa.Connection, part: Part | None = None, former: Forest | None = None
+) -> Forest:
     """Return a forest.
 
     :param part: what the forest must have; None means the whole cloud
+    :param former: unchanged values are taken from there, to share their memory
     """
     words = load_vocabulary(connection)
     roots = None
     if part and part.has_known_words(words):
         roots = _find_roots(connection, part, words)
-    return forest.forest_of(words, reading.load(connection, words, roots))
+    find_former = former.provider if former else None
+    return forest.forest_of(words, reading.load(connection, words, roots, find_former))
 
 
 def _find_roots(

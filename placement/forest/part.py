@@ -25,22 +25,6 @@ class Part:
     helped: bool = False
     rooted: bool = True
 
-    @property
-    def only(self) -> tuple[str, str] | None:
-        """The key of the provider and its value, if exactly one is named."""
-        if len(self.uuids) + len(self.names) != 1:
-            return None
-        key = "uuid" if self.uuids else "name"
-        return key, next(iter(self.uuids or self.names))
-
-    def is_one_tree(self, vocabulary: Vocabulary) -> bool:
-        """Return whether the question is only about the tree of one provider."""
-        return (
-            self.only is not None
-            and not self.helped
-            and self.has_known_words(vocabulary)
-        )
-
     def has_known_words(self, vocabulary: Vocabulary) -> bool:
         """Return whether all resource classes and traits that it mentions exist."""
         return (

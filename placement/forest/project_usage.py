@@ -9,12 +9,12 @@ from typing import TypeAlias, TypeVar
 
 import sqlalchemy as sa
 
-from placement.forest.cache import ForestCache
-from placement.forest.kept import Kept
+from placement.forest.cache import CachedForest
+from placement.forest.checkpoint import Checkpoint
 from placement.forest.reading import MOST_LISTED_ROOTS
 from placement.model.usage import Usage
 from placement.objects import usage
-from placement.objects.change_log import Seen
+from placement.objects.change_log import LogPosition
 from placement.objects.usage import Used
 
 # How many owners are kept, and how many allocations all of them have.
@@ -43,7 +43,7 @@ class ProjectUsage:
     ids: Mapping[str, int]
     origin: object
     read_at: float
-    seen: Seen
+    position: LogPosition
     trees: Mapping[int | None, Sequence[Used]]
     allocations: Mapping[tuple[str, int], int]
     consumers: Mapping[str, int]
@@ -51,7 +51,7 @@ class ProjectUsage:
     size: int
 
     def replace(
-        self, seen: Seen, root_ids: Iterable[int], used: Sequence[Used]
+        self, position: LogPosition, root_ids: Iterable[int], used: Sequence[Used]
     ) -> "ProjectUsage":
         """Return what is used at another moment, given what there is of some trees."""
         trees = dict(self.trees)
@@ -70,7 +70,7 @@ class ProjectUsage:
                 _add(amounts, (kind, class_id), sign * amount)
         return dataclasses.replace(
             self,
-            seen=seen,
+            position=position,
             trees={**trees, **there},
             allocations=allocations,
             consumers=consumers,
@@ -105,7 +105,7 @@ class ProjectUsages:
     :param cache: keeps the forest; None if it is not kept, and so are no usages
     """
 
-    def __init__(self, cache: ForestCache | None) -> None:
+    def __init__(self, cache: CachedForest | None) -> None:
         self._cache = cache
         self._lock = threading.Lock()
         # The longest unused is first. None is for the first request about an owner: to
@@ -141,15 +141,18 @@ def _size(kept: Mapping[Asked, ProjectUsage | None]) -> int:
 
 
 def _renew(
-    connection: sa.Connection, owner: Asked, base: ProjectUsage | None, current: Kept
+    connection: sa.Connection,
+    owner: Asked,
+    base: ProjectUsage | None,
+    current: Checkpoint,
 ) -> ProjectUsage | None:
     """Return what an owner uses; None if it is unknown, or if that is much to read."""
-    now, seen, roots = time.monotonic(), current.seen, None
+    now, position, roots = time.monotonic(), current.position, None
     if base and base.origin is current.origin and now < base.read_at + READ_AGAIN:
-        changes = base.seen.differing(seen)
-        roots, shards = base.seen.changed(changes)
+        changed = base.position.changed(base.position.differing(position))
+        roots = changed.roots
         most = max(MOST_READ, base.size // 2)
-        if shards or len(roots) > MOST_LISTED_ROOTS:
+        if changed.shards or len(roots) > MOST_LISTED_ROOTS:
             return None
         if not roots:
             return base
@@ -157,10 +160,10 @@ def _renew(
         ids = usage.find_owner(connection, *owner)
         if ids is None:
             return None
-        base = ProjectUsage(ids, current.origin, now, seen, {}, {}, {}, {}, 0)
+        base = ProjectUsage(ids, current.origin, now, position, {}, {}, {}, {}, 0)
         most = MOST_ALLOCATIONS
     found = usage.load_allocations(connection, base.ids, roots, most)
     # Changes of providers without a tree are not recorded.
     if found is None or any(each.root_id is None for each in found):
         return None
-    return base.replace(seen, roots or (), found)
+    return base.replace(position, roots or (), found)

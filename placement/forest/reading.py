@@ -36,8 +36,9 @@ _NO_NAMES: _Names = ((), frozenset())
 _Inventories: TypeAlias = tuple[dict[str, InventoryUsage], tuple[Any, ...]]
 _NO_INVENTORIES: _Inventories = ({}, ())
 
-# Finds the former state of a provider, by UUID; None if it did not exist.
-Former: TypeAlias = Callable[[str], Provider | None]
+# Finds the former state of a provider, by UUID; None if it did not exist. It may be
+# missing.
+Former: TypeAlias = Callable[[str], Provider | None] | None
 
 
 class _Row(NamedTuple):
@@ -193,7 +194,7 @@ def load(
     connection: sa.Connection,
     vocabulary: Vocabulary,
     root_ids: Collection[int] | None = None,
-    former: Former = lambda uuid: None,
+    former: Former = None,
 ) -> dict[int, Tree]:
     """Return some trees, or all, keyed by the ids of their roots, in this order.
 
@@ -314,7 +315,8 @@ class _Loader:
                     times,
                     uuids,
                 )
-                providers.append(_like(values, self._former(row.uuid)))
+                former = self._former(row.uuid) if self._former else None
+                providers.append(_like(values, former))
             trees[root.id] = tree_of(providers)
         return trees
 

@@ -83,12 +83,12 @@ def check_room(
                 left[place] = left[place].with_more(amount)
 
 
-def take(
+def list_refused(
     claims: Iterable[Claim],
     inventories: Mapping[Place, InventoryUsage],
     freed: Mapping[Place, int],
-) -> tuple[list[Claim], dict[Place, InventoryUsage]]:
-    """Return the claims that do not fit, and the inventories with all others taken.
+) -> list[Claim]:
+    """Return the claims that do not fit.
 
     A claim fits given those before it that do. The parameters are those of
     ``check_room``.
@@ -112,7 +112,7 @@ def take(
                 left[place] = left[place].with_more(amount)
         else:
             refused.append(claim)
-    return refused, left
+    return refused
 
 
 def _check_inventories(claims: Collection[Claim], inventories: Iterable[Place]) -> None:

@@ -13,14 +13,12 @@ from placement.model.tree import Provider
 from placement.objects import (
     aggregate,
     allocation,
-    change_log,
     claim,
     consumer,
     generation,
     lease,
 )
 from placement.objects.allocation import ClaimNames, Held
-from placement.objects.resource_provider import Locked
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,29 +64,11 @@ class Known:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ChangedProviders:
-    """What has become of the providers of claims, of which the rest was known.
-
-    ``token`` is that of the change in the log of changes. The providers are by UUID;
-    ``inventories`` are all that they have, with the claims taken.
-    """
-
-    token: str
-    providers: Mapping[str, Locked]
-    inventories: Mapping[Place, InventoryUsage]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Written:
-    """The generations of consumers by UUID, and when their leases end, if they do.
-
-    ``change`` is None unless the claims are all that has changed, and its time is
-    known.
-    """
+    """The generations of consumers by UUID, and when their leases end, if they do."""
 
     generations: Mapping[str, int]
     expires_at: int | None
-    change: ChangedProviders | None = None
 
 
 class Refused(errors.ConcurrentUpdate):
@@ -146,12 +126,11 @@ def write(
         held, rows=[row for row in held.rows if row.consumer_uuid in placed]
     )
     inventories = _known_inventories(known, held)
-    is_known = inventories is not None and not held.rows
     if inventories is None:
         inventories = claim.load_inventories(
             connection, own.providers.values(), names.class_ids
         )
-    refused, left = claim.take(claims, inventories, allocation.sum_up(own.rows))
+    refused = claim.list_refused(claims, inventories, allocation.sum_up(own.rows))
     if refused:
         raise Refused([each.consumer.uuid for each in refused])
     if names.are_assumed:
@@ -166,18 +145,7 @@ def write(
         ids = consumer.load_ids(connection, placed)
         consumers = {key: uuid for uuid, key in ids.items()}
         end = lease.replace(connection, consumers, lease_seconds)
-    change = _change(connection, held, left) if is_known else None
-    return Written({uuid: _next(own, uuid) for uuid in placed}, end, change)
-
-
-def _change(
-    connection: sa.Connection, held: Held, left: Mapping[Place, InventoryUsage]
-) -> ChangedProviders | None:
-    """Return what has become of locked providers; None if the time is not known."""
-    locked = held.providers
-    if any(each.modified is None for each in locked.values()):
-        return None
-    return ChangedProviders(change_log.token_of(connection), locked, left)
+    return Written({uuid: _next(own, uuid) for uuid in placed}, end)
 
 
 def _known_inventories(

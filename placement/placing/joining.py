@@ -134,7 +134,7 @@ def _write_together(
     }
     joint = origin.on(database, origin.default_of(database), origins)
     ground = Ground(consumers, (), {}, frozenset(), frozenset())
-    written = placing.write(joint, asked[0].cache, scene, claims, ground, attempts=1)
+    written = placing.write(joint, scene, claims, ground, attempts=1)
     done = {
         each.asked: each.asked.told(scene, each.chosen, each.placed, written)
         for each in parts

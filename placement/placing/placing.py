@@ -13,7 +13,6 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.forest import cache
-from placement.forest.cache import ForestCache
 from placement.forest.forest import Forest
 from placement.microversion import MAXIMUM
 from placement.model.allocation import Allocation, Claim, provider_uuids
@@ -106,7 +105,7 @@ class Placing:
         claims, ground = self.claims(placed), self._ground(scene, placed)
         seconds = self.order.lease_seconds
         try:
-            written = write(self.database, self.cache, scene, claims, ground, seconds)
+            written = write(self.database, scene, claims, ground, seconds)
         except errors.ConcurrentUpdate as exc:
             self._keep(placed, exc.consumers if isinstance(exc, Refused) else ())
             return None
@@ -320,7 +319,6 @@ def load_forest(connection: sa.Connection, placings: Sequence[Placing]) -> Scene
 
 def write(
     database: Database,
-    forest_cache: ForestCache | None,
     scene: Scene,
     claims: Sequence[Claim],
     ground: Ground,
@@ -330,7 +328,6 @@ def write(
 ) -> Written:
     """Write claims that were chosen in a scene.
 
-    :param forest_cache: what the scene's forest came from, and need not read again
     :raises Refused: there is no longer room for each of them
     """
     # Only the first attempt may rely on what was read before: the next one comes after
@@ -341,10 +338,7 @@ def write(
         first = known.pop() if known else None
         return placement.write(connection, claims, ground, lease_seconds, first)
 
-    written = database.write(work, attempts=attempts)
-    if forest_cache and written.change:
-        forest_cache.own_changes.add(scene.forest, written.change)
-    return written
+    return database.write(work, attempts=attempts)
 
 
 def _known(scene: Scene, claims: Iterable[Claim]) -> Known:

@@ -18,7 +18,7 @@ PORTS = {"postgresql": 5432, "mysql": 3306}
 @pytest.fixture
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the queries that are sent every few seconds, whatever the request."""
-    monkeypatch.setattr(cache, "LOOK_EVERY", 1e9)
+    monkeypatch.setattr(cache, "CHECK_EVERY", 1e9)
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What is kept is right, or not used, whatever other programs write to the database."""
 
-import contextlib
-import itertools
 import random
 import time
 from collections.abc import Callable
@@ -20,14 +18,13 @@ from placement.db.models import (
     ResourceProviderTrait,
     Trait,
 )
-from placement.forest import cache, watch
-from placement.forest.watch import Watch
+from placement.forest import cache
 from placement_foundation.database import storage
 from placement_foundation.observing import telemetry
 from tests import backends, settings, threads
 from tests.client import Client
 from tests.db.test_kept_forest import HOSTS, UNCHANGED, fill, free_hosts
-from tests.instances import Backup, Instance, Instances, ask
+from tests.instances import NOTICED_AFTER, Backup, Instance, Instances, ask
 from tests.property.cloud import Writer
 from tests.property.foreign import ForeignWriter
 from tests.statements import statements
@@ -40,11 +37,9 @@ def keeps(instance: Instance) -> bool:
 
 
 def examine(instance: Instance) -> None:
-    """Do all that is done in the background, once."""
-    while True:
-        instance.database.look(instance.keeper.examine)
-        if not instance.keeper._next_root:
-            return
+    """Do all that is done in the background, as far as it is due."""
+    instance.keeper.watch(instance.database)
+    instance.keeper.read_again(instance.database)
 
 
 def be_quiet(instance: Instance) -> None:
@@ -54,11 +49,9 @@ def be_quiet(instance: Instance) -> None:
     assert keeps(instance)
 
 
-@pytest.mark.parametrize("part", [2, 250])
 def test_every_write_of_another_service_is_noticed_within_seconds(
-    part: int, instances: Instances, monkeypatch: pytest.MonkeyPatch
+    instances: Instances,
 ) -> None:
-    monkeypatch.setattr(cache, "PART", part)
     one, plain = instances.start(), instances.start(keeps=False)
     seed = random.randrange(10**6)
     print("seed", seed)
@@ -74,13 +67,13 @@ def test_every_write_of_another_service_is_noticed_within_seconds(
         writer.write()
         ask(one, PROVIDERS)
         # Nothing of our own is mistaken for another service's.
-        one.clock.now += cache.LOOK_EVERY
+        one.clock.now += NOTICED_AFTER
         free_hosts(one)
         assert keeps(one)
         act = foreign.write()
         if act is None:
             continue
-        one.clock.now += cache.LOOK_EVERY
+        one.clock.now += NOTICED_AFTER
         questions = [writer.question() for _ in range(2)]
         questions += [writer.question_about_one_provider() for _ in range(2)]
         for question in (PROVIDERS, *questions):
@@ -110,7 +103,7 @@ def test_a_host_that_was_replaced_is_not_offered_any_more(
     host = one.client.make_provider(VCPU=8)
     assert free_hosts(one) == {host}
     ForeignWriterOnce(one).run("replace_provider")
-    one.clock.now += cache.LOOK_EVERY
+    one.clock.now += NOTICED_AFTER
     [new] = free_hosts(one)
     assert new != host
     fill(one, new)
@@ -232,9 +225,8 @@ def test_what_is_written_by_hand_is_noticed_by_reading_alone(
 
 
 def test_providers_that_only_one_of_the_two_has_are_found_by_reading(
-    cloud: tuple[Instance, Instance], monkeypatch: pytest.MonkeyPatch
+    cloud: tuple[Instance, Instance],
 ) -> None:
-    monkeypatch.setattr(cache, "PART", 3)
     one, plain = cloud
     for _ in range(11):
         one.client.make_provider(VCPU=8)
@@ -270,7 +262,7 @@ def test_the_forest_is_kept_again_when_the_other_service_has_been_quiet(
         host = plain.client.make_provider(VCPU=8)
         examine(one)
         assert not keeps(one)
-        one.clock.now += 1
+        one.clock.now += cache.CHECK_EVERY
         examine(one)
         assert keeps(one)
         assert host in free_hosts(one)
@@ -286,7 +278,7 @@ def test_while_nothing_is_recorded_the_forest_is_not_kept_again(
     one, plain = cloud
     free_hosts(one)
     plain.database.write(change_total)
-    one.clock.now += cache.LOOK_EVERY
+    one.clock.now += NOTICED_AFTER
     free_hosts(one)
     backup = Backup(plain.database, FOREST_STAMPS)
     gone = sa.delete(FOREST_STAMPS)
@@ -321,7 +313,7 @@ def test_allocations_without_an_inventory_are_nothing_to_be_afraid_of(
     assert keeps(one)
     assert one.client.call("DELETE", f"/allocations/{consumer}").status == 204
     for _ in range(2):
-        one.clock.now += cache.LOOK_EVERY
+        one.clock.now += NOTICED_AFTER
         for question in QUESTIONS:
             assert ask(one, question) == ask(plain, question)
         examine(one)
@@ -363,7 +355,7 @@ def test_a_restored_moment_is_kept_after_the_first_request(
 def test_each_process_compares_in_the_background(
     instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "EVERY", 0.01)
+    monkeypatch.setattr(cache, "READ_EVERY", 0.01)
     writer, database = instances.start(keeps=False), backends.connect(instances.url)
     host = writer.client.make_provider(VCPU=8)
     monkeypatch.setattr(storage, "connect", lambda settings: database)
@@ -371,7 +363,7 @@ def test_each_process_compares_in_the_background(
     def see_another_change() -> None:
         client = Client(app.start(settings.make_config()))
         # Requests do not look.
-        monkeypatch.setattr(cache, "LOOK_EVERY", 1e9)
+        monkeypatch.setattr(cache, "CHECK_EVERY", 1e9)
         assert client.get(HOSTS)["provider_summaries"].keys() == {host}
         writer.database.write(change_total)
         deadline = time.monotonic() + 60
@@ -385,25 +377,3 @@ def test_each_process_compares_in_the_background(
             see_another_change()
     finally:
         database.engine.dispose()
-
-
-def test_comparing_takes_a_hundredth_of_the_time_at_most(
-    cloud: tuple[Instance, Instance],
-) -> None:
-    one, _ = cloud
-    done = []
-
-    def work(connection: sa.Connection) -> None:
-        done.append(one.clock.now)
-        one.clock.now += 2
-        if len(done) == 2:
-            raise OSError("away")
-
-    seen = Watch(one.database, work, one.clock)
-    for _ in range(1000):
-        with contextlib.suppress(OSError):
-            seen.look()
-        one.clock.now += 1
-    assert len(done) >= 4
-    for before, after in itertools.pairwise(done):
-        assert after - before >= 200

@@ -104,10 +104,8 @@ def test_several_requests_take_hardly_more_statements_than_one(
             assert statuses(together(gathering, calls)) == [201] * number
         work = [each for each in executed if not each.startswith(("SET ", "BEGIN"))]
         counts.append(len(work))
-    # PostgreSQL finds the names of those that are joined when it writes them, and need
-    # not be asked what became of those before.
-    expected = {"postgresql": [5, 4], "mysql": [9, 9], "sqlite": [11, 11]}
-    assert counts == expected[backends.KIND]
+    one, several = counts
+    assert several <= one
 
 
 def test_each_gets_its_own_answer(

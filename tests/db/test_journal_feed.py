@@ -16,14 +16,13 @@ import webob
 from placement import app
 from placement.db import models
 from placement.db.own import content
-from placement.forest import cache
 from placement.objects import clock
 from placement.objects.journal import filing, keeping, packing, reading, tidying
 from placement_foundation import ending
 from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client, new_uuid, wants
-from tests.instances import Backup, Instance, Instances
+from tests.instances import NOTICED_AFTER, Backup, Instance, Instances
 from tests.property.foreign import ForeignWriter
 
 if TYPE_CHECKING:
@@ -460,7 +459,7 @@ def test_another_service_is_a_gap(instances: Instances) -> None:
     with plain.database.engine.begin() as foreign.connection:
         assert foreign.change_inventory()
     assert follow(one.client, cursor) == []
-    one.clock.now += cache.LOOK_EVERY
+    one.clock.now += NOTICED_AFTER
     one.client.get(FREE)
     keeper = keeper_of(one)
     tidying.record_gap(keeper)

@@ -18,9 +18,8 @@ import sqlalchemy as sa
 
 from placement import app
 from placement.db import migration, models
-from placement.forest import cache, fingerprint, forest, reading, vocabulary
-from placement.forest import kept as kept_forest
-from placement.forest.kept import Kept
+from placement.forest import cache, checkpoint, fingerprint, forest, reading, vocabulary
+from placement.forest.checkpoint import Checkpoint
 from placement.model.allocation import Claim
 from placement.model.consumer import WantedConsumer
 from placement.model.inventory import InventoryUsage
@@ -32,7 +31,7 @@ from placement_foundation.http import query_string
 from placement_foundation.http.version import Version
 from tests import backends, settings
 from tests.client import Client, new_uuid
-from tests.instances import Backup, Instance, Instances, ask
+from tests.instances import NOTICED_AFTER, Backup, Instance, Instances, ask
 from tests.property.cloud import AGGREGATES, Writer
 from tests.statements import statements
 from tests.threads import at_once
@@ -56,9 +55,9 @@ def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
         # So much later that the next request checks whether others write, unless that
         # is done ahead of it.
         for instance in (one, other):
-            instance.clock.now += 2 * cache.LOOK_EVERY
+            instance.clock.now += 2 * NOTICED_AFTER
             if step % 2:
-                instance.keeper.work_ahead(instance.database)
+                instance.keeper.watch(instance.database)
         questions = [writer.question() for _ in range(2)]
         questions += rng.sample(writer.questions_about_usages(), 2)
         questions += [writer.question_about_one_provider() for _ in range(2)]
@@ -113,9 +112,9 @@ def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) ->
         connection.execute(sa.text("SELECT count(*) FROM traits"))
         fill(writer, host)
         assert free_hosts(one) == {other}
-        newest = one.keeper._kept
+        newest = one.keeper._current
         late = cache.load(connection, one.keeper)
-        assert one.keeper._kept is newest, "what is kept goes back in time"
+        assert one.keeper._current is newest, "what is kept goes back in time"
         return late
 
     writer = instances.start()
@@ -200,7 +199,7 @@ def test_the_start_waits_for_no_comparison_with_the_database(
     compared = []
 
     def load_slowly(*args: Any) -> Any:
-        one.clock.now += 10 * cache.LOOK_EVERY
+        one.clock.now += 10 * NOTICED_AFTER
         return load(*args)
 
     def compare(connection: sa.Connection) -> Any:
@@ -214,7 +213,7 @@ def test_the_start_waits_for_no_comparison_with_the_database(
     free_hosts(one)
     assert not compared
     # A check may take as long, so the first one leaves time for requests.
-    one.clock.now += 10 * cache.LOOK_EVERY
+    one.clock.now += 10 * NOTICED_AFTER
     free_hosts(one)
     assert len(compared) == 1
     assert one.keeper.is_keeping
@@ -238,17 +237,18 @@ def test_what_is_changed_before_the_first_comparison_is_not_taken_for_granted(
     with one.database.engine.begin() as connection:
         connection.execute(sa.insert(models.Allocation), of_nothing)
     cache.warm_up(other.database, other.keeper)
-    assert other.keeper._kept
-    grown = other.keeper._kept.forest
+    assert other.keeper._current
+    grown = other.keeper._current.forest
     if changes_it:
         with one.database.engine.begin() as connection:
             connection.execute(sa.update(models.Inventory).values(total=16))
     for _ in range(2):
-        other.clock.now += 2 * cache.LOOK_EVERY
+        other.clock.now += 2 * NOTICED_AFTER
         assert free_hosts(other, large) == ({host} if changes_it else set())
-        kept = other.keeper._kept
+        kept = other.keeper._current
         # It is the same, whose memory processes share.
-        assert (kept and kept.forest) is (None if changes_it else grown)
+        assert (kept is not None and kept.forest is grown) == (not changes_it)
+        assert other.keeper.is_keeping == (not changes_it)
 
 
 def test_what_was_followed_during_the_first_comparison_is_not_forgotten(
@@ -263,137 +263,49 @@ def test_what_was_followed_during_the_first_comparison_is_not_forgotten(
         found = sums(connection)
         if not made:
             made.append("")
-            other.clock.now -= 10 * cache.LOOK_EVERY
+            other.clock.now -= 10 * NOTICED_AFTER
             made.append(one.client.make_provider(VCPU=8))
             # Another request of the same process, meanwhile.
             at_once([lambda: free_hosts(other)])
-            other.clock.now += 10 * cache.LOOK_EVERY
+            other.clock.now += 10 * NOTICED_AFTER
         return found
 
     monkeypatch.setattr(fingerprint, "load", compare)
-    other.clock.now += 10 * cache.LOOK_EVERY
+    other.clock.now += 10 * NOTICED_AFTER
     other.database.look(lambda connection: other.keeper.load(connection))
-    kept = other.keeper._kept
+    kept = other.keeper._current
     assert kept
     assert kept.forest.provider(made[1])
-    assert kept.difference is not None
 
 
-def test_the_first_comparison_does_not_put_off_the_next_one(
+def test_the_sums_of_the_forest_do_not_put_off_the_next_comparison(
     instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, sums, compared = instances.start(), fingerprint.load, list[object]()
+    one, sums, compared = instances.start(), fingerprint.of_forest, list[object]()
 
-    def compare(connection: sa.Connection) -> Any:
-        compared.append(connection)
+    def add_up(grown: forest.Forest) -> Any:
+        # Those of all trees take long the first time, and the database waits for none.
+        compared.append(grown)
         one.clock.now += 10
-        return sums(connection)
+        return sums(grown)
 
     cache.warm_up(one.database, one.keeper)
-    monkeypatch.setattr(fingerprint, "load", compare)
-    for number in (1, 2):
+    monkeypatch.setattr(fingerprint, "of_forest", add_up)
+    for number in (1, 2, 3):
         one.clock.now += 10
         free_hosts(one)
         assert len(compared) == number
-    one.clock.now += 10
-    free_hosts(one)
-    assert len(compared) == 2
 
 
-def test_a_check_that_takes_long_holds_up_no_request(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = instances.start()
-    one.client.make_provider(VCPU=8)
-    sums, takes, checks = fingerprint.load, 0.0, 0
-
-    def compare(connection: sa.Connection) -> Any:
-        nonlocal checks
-        checks += 1
-        one.clock.now += takes
-        return sums(connection)
-
-    free_hosts(one)
-    monkeypatch.setattr(fingerprint, "load", compare)
-    # If there was a request, it is made before one would have to do it.
-    one.clock.now += cache.LOOK_EVERY - cache.AHEAD
-    one.keeper.work_ahead(one.database)
-    assert checks == 1
-    # If there was none, nobody makes it until there is one, as long as it is short.
-    one.clock.now += cache.LOOK_EVERY
-    one.keeper.work_ahead(one.database)
-    assert checks == 1
-    free_hosts(one)
-    assert checks == 2
-    takes = 2.0
-    one.clock.now += cache.LOOK_EVERY
-    free_hosts(one)
-    # From now on, there need not be any request.
-    one.keeper.work_ahead(one.database)
-    one.clock.now += cache.REST * takes - cache.AHEAD
-    one.keeper.work_ahead(one.database)
-    assert checks == 4
-    for number in (5, 6):
-        for _ in range(int(cache.REST * takes / cache.AHEAD)):
-            one.keeper.work_ahead(one.database)
-            before = checks
-            free_hosts(one)
-            assert checks == before
-            one.clock.now += cache.AHEAD
-        assert checks == number
-    # If nobody else makes it, a request does: what is wrong is found all the same.
-    one.clock.now += cache.REST * takes
-    free_hosts(one)
-    assert checks == 7
-
-
-def test_small_reads_need_not_follow_what_they_are_not_about(
+def test_a_check_beside_requests_finds_what_was_not_recorded(
     instances: Instances,
 ) -> None:
-    one, other = instances.start(), instances.start()
-    host, busy = other.client.make_provider(VCPU=8), other.client.make_provider(VCPU=99)
-    path = f"/resource_providers/{host}/usages"
-    one.client.get(path)
-    for used in range(1, 9):
-        fill(other, busy, 1)
-        one.clock.now += cache.FOLLOW_EVERY * 0.9
-        one.keeper.work_ahead(one.database)
-        with statements(one.database) as executed:
-            one.client.get(path)
-        assert sum("SELECT" in each for each in executed) == 1, executed
-        kept = one.keeper._kept
-        assert kept
-        provider = kept.forest.provider(busy)
-        assert provider
-        assert provider.inventories["VCPU"].used == used
-    # While nobody asks, nothing is followed.
-    one.keeper.work_ahead(one.database)
-    fill(other, busy, 1)
-    with statements(one.database) as executed:
-        one.keeper.work_ahead(one.database)
-    assert not executed
-
-
-@pytest.mark.parametrize("longest", [0.0, 1e9])
-def test_a_check_beside_requests_finds_what_was_not_recorded(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch, longest: float
-) -> None:
     one = instances.start()
     one.client.make_provider(VCPU=8)
-    monkeypatch.setattr(cache, "LONG", longest)
     free_hosts(one)
-    if not longest:
-        # There is no request from now on.
-        one.keeper.work_ahead(one.database)
-    kept_before = one.keeper.is_keeping
     one.database.write(raise_generation)
-    one.clock.now += cache.LOOK_EVERY - cache.AHEAD
-    one.keeper.work_ahead(one.database)
-    assert kept_before
-    assert not one.keeper.is_keeping
-    # Nothing is kept, so there is nothing to check.
-    one.clock.now += cache.LOOK_EVERY
-    one.keeper.work_ahead(one.database)
+    one.clock.now += cache.CHECK_EVERY
+    one.keeper.watch(one.database)
     assert not one.keeper.is_keeping
 
 
@@ -411,34 +323,16 @@ def test_what_one_thread_has_found_another_one_does_not_forget(
             begun.append(True)
             # A request sees more than the check beside it, and checks as well.
             one.database.write(raise_generation)
-            one.clock.now += 10 * cache.LOOK_EVERY
+            one.clock.now += 2 * cache.LONGEST_CHECK
             at_once([lambda: free_hosts(one)])
             assert not one.keeper.is_keeping
         return found
 
     monkeypatch.setattr(fingerprint, "load", compare)
-    one.clock.now += cache.LOOK_EVERY
-    one.keeper.work_ahead(one.database)
+    one.clock.now += NOTICED_AFTER
+    one.keeper.watch(one.database)
     assert begun
     assert not one.keeper.is_keeping
-
-
-def test_what_failed_beside_requests_is_tried_again(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = instances.start()
-    one.client.make_provider(VCPU=8)
-    free_hosts(one)
-    with monkeypatch.context() as patch:
-        patch.setattr(change_log, "load_differing", None)
-        for _ in range(3):
-            with pytest.raises(TypeError):
-                one.keeper.work_ahead(one.database)
-    one.keeper.work_ahead(one.database)
-    with statements(one.database) as executed:
-        one.keeper.work_ahead(one.database)
-    assert not executed
-    assert one.keeper.is_keeping
 
 
 # "db online_data_migrations" makes a provider without a root its own, whatever its
@@ -467,7 +361,7 @@ def test_a_child_with_a_root_of_its_own_is_in_the_same_tree_whatever_is_read(
         for question in questions:
             assert ask(one, question) == ask(plain, question), question
         fill(plain, changed, 1)
-        one.clock.now += 2 * cache.LOOK_EVERY
+        one.clock.now += 2 * NOTICED_AFTER
     for question in questions:
         assert ask(one, question) == ask(plain, question), question
     assert free_hosts(one) == {host, child}
@@ -529,7 +423,7 @@ def test_unannounced_writes_of_others_are_noticed_within_seconds(
     before = ask(one, question)
     one.database.write(write)
     assert ask(one, question) == before
-    one.clock.now += cache.LOOK_EVERY
+    one.clock.now += NOTICED_AFTER
     for _ in range(2):
         assert ask(one, question) == ask(plain, question) != before
     assert not one.keeper.is_keeping
@@ -595,10 +489,10 @@ def test_many_changes_at_once_are_all_seen(
     most_listed: int, instances: Instances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MOST_LISTED_ROOTS", most_listed)
-    everything: list[Kept] = []
-    read_all = kept_forest.read_all
+    everything: list[Checkpoint] = []
+    read_all = checkpoint.read_all
 
-    def note(*given: Any, **more: Any) -> Kept:
+    def note(*given: Any, **more: Any) -> Checkpoint:
         everything.append(read_all(*given, **more))
         return everything[-1]
 
@@ -607,7 +501,7 @@ def test_many_changes_at_once_are_all_seen(
     assert free_hosts(one) == set(hosts)
     for host in hosts[:4]:
         fill(other, host)
-    monkeypatch.setattr(kept_forest, "read_all", note)
+    monkeypatch.setattr(checkpoint, "read_all", note)
     assert free_hosts(one) == set(hosts[4:])
     assert len(everything) == (most_listed == 2)
     # More than the list of one shard has room for.
@@ -625,12 +519,12 @@ def test_a_tree_that_changes_all_the_time_does_not_let_everything_be_read(
     one, other = instances.start(), instances.start()
     busy, gone, *hosts = (other.client.make_provider(VCPU=99) for _ in range(9))
     assert free_hosts(one) == {busy, gone, *hosts}
-    before = one.keeper._kept
+    before = one.keeper._current
     # More than the list of its shard has room for.
     for _ in range(change_log.LONGEST // change_log.TOKEN_LENGTH):
         fill(other, busy, 1)
     assert other.client.call("DELETE", f"/resource_providers/{gone}").status == 204
-    monkeypatch.setattr(kept_forest, "read_all", None)
+    monkeypatch.setattr(checkpoint, "read_all", None)
     read: list[set[int]] = []
     load = reading.load
 
@@ -640,7 +534,7 @@ def test_a_tree_that_changes_all_the_time_does_not_let_everything_be_read(
 
     monkeypatch.setattr(reading, "load", load_some)
     assert free_hosts(one) == {busy, *hosts}
-    current = one.keeper._kept
+    current = one.keeper._current
     assert current
     provider = current.forest.provider(busy)
     assert provider
@@ -789,14 +683,14 @@ def test_an_answer_is_that_of_a_moment_while_it_was_asked(
                 set(hosts) - {hosts[step % len(hosts)]} for step in steps
             ], steps
 
-    def work_ahead(instance: Instance) -> None:
+    def check(instance: Instance) -> None:
         while not over.wait(0.01):
-            instance.clock.now += cache.AHEAD
-            instance.keeper.work_ahead(instance.database)
+            instance.clock.now += cache.CHECK_EVERY
+            instance.keeper.watch(instance.database)
 
     calls: list[Callable[[], None]] = [move]
     calls += [functools.partial(watch, each) for each in (one, other) * 2]
-    calls += [functools.partial(work_ahead, each) for each in (one, other)]
+    calls += [functools.partial(check, each) for each in (one, other)]
     at_once(calls)
     assert ended[-1] == moves
     assert one.keeper.is_keeping

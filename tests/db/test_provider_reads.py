@@ -17,13 +17,11 @@ import webob
 
 from placement.db import models
 from placement.forest import cache
-from placement.objects import change_log
 from placement.questions import providers
 from tests.client import new_uuid
-from tests.db.test_kept_forest import UNCHANGED, fill
-from tests.instances import Instance, Instances, ask
+from tests.db.test_kept_forest import fill
+from tests.instances import NOTICED_AFTER, Instance, Instances, ask
 from tests.property.cloud import READS, Writer
-from tests.statements import statements
 from tests.threads import at_once
 
 FIELDS = (
@@ -210,9 +208,9 @@ def test_every_read_says_what_the_rows_say(instances: Instances) -> None:
         act = writer.write()
         # The next request checks whether others write, unless that is done ahead of it.
         for each in (one, other):
-            each.clock.now += 2 * cache.LOOK_EVERY
+            each.clock.now += 2 * NOTICED_AFTER
             if step % 2:
-                each.keeper.work_ahead(each.database)
+                each.keeper.watch(each.database)
         for uuid in (writer.pick(), new_uuid()):
             check([one, other, plain], uuid, (seed, step, act))
     assert one.keeper.is_keeping
@@ -249,44 +247,6 @@ def test_the_order_is_that_of_creation(instances: Instances) -> None:
 ABOUT_ONE = [f"/resource_providers/{{}}{path}" for path in READS] + [
     f"/resource_providers?{key}={{}}" for key in ("uuid", "name", "in_tree")
 ]
-
-
-@pytest.mark.parametrize("question", ABOUT_ONE)
-def test_a_read_takes_one_statement_whatever_else_has_changed(
-    question: str, instances: Instances
-) -> None:
-    one, other = instances.start(), instances.start()
-    host, elsewhere = (other.client.make_provider(VCPU=8) for _ in range(2))
-    ask(one, question.format(host))
-    for uuid in (host, new_uuid()):
-        fill(other, elsewhere, 1)
-        with statements(one.database) as executed:
-            ask(one, question.format(uuid))
-        assert len(executed) <= UNCHANGED, executed
-    fill(other, host, 1)
-    # Which trees have changed, and these trees.
-    with statements(one.database) as executed:
-        ask(one, question.format(host))
-    assert len(executed) <= UNCHANGED + 2, executed
-
-
-def test_small_reads_follow_what_they_do_not_need_before_there_is_too_much(
-    instances: Instances,
-) -> None:
-    one, other = instances.start(), instances.start()
-    host, busy = other.client.make_provider(VCPU=8), other.client.make_provider(VCPU=99)
-    path = f"/resource_providers/{host}/usages"
-    one.client.get(path)
-    # So often that no list of changes goes back to what was kept at first.
-    for _ in range(change_log.LONGEST // change_log.TOKEN_LENGTH):
-        fill(other, busy, 1)
-        one.clock.now += cache.FOLLOW_EVERY / 2
-        # It is not about whether others write.
-        one.keeper._next_look = one.clock.now + cache.LOOK_EVERY
-        one.client.get(path)
-    with statements(one.database) as executed:
-        ask(one, "/allocation_candidates?resources=VCPU:1")
-    assert len(executed) <= UNCHANGED + 1, executed
 
 
 def test_a_list_of_one_host_may_depend_on_others(instances: Instances) -> None:
@@ -326,12 +286,12 @@ def test_a_thread_with_an_older_moment_reads_a_provider_at_that_moment(
         connection.execute(sa.text("SELECT count(*) FROM traits"))
         fill(other, host, 3)
         assert one.client.get(path)["usages"] == {"VCPU": 3}
-        newest = one.keeper._kept
+        newest = one.keeper._current
         for uuid, part in parts.items():
             found = cache.load(connection, one.keeper, part).provider(uuid)
             assert found
             assert found.inventories["VCPU"].used == 0
-            assert one.keeper._kept is newest, "what is kept goes back in time"
+            assert one.keeper._current is newest, "what is kept goes back in time"
 
     one.database.read(look_late)
     assert one.client.get(path)["usages"] == {"VCPU": 3}
@@ -373,44 +333,6 @@ def test_where_nothing_is_kept_other_trees_are_not_read(
     assert not any(other in str(each) for each in rows)
     # Which tree it is in, and that tree.
     assert len(rows) == 2
-
-
-def test_a_generation_is_that_of_the_database_whoever_has_raised_it(
-    instances: Instances,
-) -> None:
-    one = instances.start()
-    host, other = (one.client.make_provider(VCPU=8) for _ in range(2))
-    ask(one, f"/resource_providers?uuid={host}")
-    with one.database.engine.begin() as connection:
-        row, inventory = models.ResourceProvider, models.Inventory
-        provider_id = connection.scalar(sa.select(row.id).where(row.uuid == host))
-        mine = inventory.resource_provider_id == provider_id
-        connection.execute(sa.update(inventory).where(mine).values(total=5))
-        connection.execute(
-            sa.update(row).where(row.uuid == host).values(generation=row.generation + 1)
-        )
-    # No time has gone by.
-    check([one], host, "changed")
-    assert not one.keeper.is_keeping
-    check([one], other, "not changed")
-
-
-def test_a_provider_that_another_service_made_or_deleted_is_known_at_once(
-    instances: Instances,
-) -> None:
-    one = instances.start()
-    host, new = one.client.make_provider(VCPU=8), new_uuid()
-    check([one], new, "not yet")
-    assert keeps(one)
-    row = models.ResourceProvider
-    with one.database.engine.begin() as connection:
-        made = {"uuid": new, "name": new, "generation": 0}
-        connection.execute(sa.insert(row), made)
-        itself = sa.update(row).where(row.uuid == new).values(root_provider_id=row.id)
-        connection.execute(itself)
-    check([one], new, "made")
-    assert not keeps(one)
-    check([one], host, "as before")
 
 
 @pytest.mark.damage

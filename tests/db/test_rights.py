@@ -15,7 +15,6 @@ import webob
 from placement import app
 from placement.cmd import status
 from placement.db import models
-from placement.forest import cache
 from placement.objects import own_table, standard_name
 from placement.objects.own_table import Fault
 from placement_foundation.database import storage
@@ -23,7 +22,7 @@ from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.db import rights
 from tests.db.rights import Restricted
-from tests.instances import Instance, Instances, ask
+from tests.instances import NOTICED_AFTER, Instance, Instances, ask
 from tests.property.cloud import Writer
 
 on_servers = pytest.mark.skipif(
@@ -116,7 +115,7 @@ def test_others_notice_what_a_process_could_not_record(
     assert ask(one, HOSTS) == ask(plain, HOSTS)
     assert one.keeper.is_keeping
     host = restricted.client.make_provider(VCPU=8)
-    one.clock.now += cache.LOOK_EVERY
+    one.clock.now += NOTICED_AFTER
     assert ask(one, HOSTS) == ask(plain, HOSTS)
     assert host in ask(one, HOSTS)["provider_summaries"]
     assert not one.keeper.is_keeping

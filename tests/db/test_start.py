@@ -314,7 +314,7 @@ class TestDatabase:
         migration.SCHEMA.upgrade(empty)
         order: list[str] = []
 
-        def load(database: Database, kept: cache.ForestCache) -> None:
+        def load(database: Database, kept: cache.CachedForest) -> None:
             order.append("the cloud is read")
 
         # Not by their threads: those of another application may still be running.

@@ -97,7 +97,7 @@ def client(
     # Otherwise one request a second searches for policy files, and one every three
     # seconds looks for writes of other services.
     monkeypatch.setattr(policy, "SEARCH_EVERY", 3600)
-    monkeypatch.setattr(cache, "LOOK_EVERY", 3600)
+    monkeypatch.setattr(cache, "CHECK_EVERY", 3600)
     application: WSGIApplication = request.getfixturevalue("application")
     return Client(application)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from placement.objects import change_log
-from placement.objects.change_log import TOKEN_LENGTH, Seen, changed_between
+from placement.objects.change_log import TOKEN_LENGTH, LogPosition, listed_since
 
 A, B, C, D = (letter * TOKEN_LENGTH for letter in "abcd")
 
@@ -16,51 +16,43 @@ def listed(*entries: str) -> str:
 @pytest.mark.parametrize(
     ("before", "after", "changed"),
     [
-        pytest.param([f"{A} 1"], [f"{A} 1"], {}, id="the same moment"),
-        pytest.param([f"{A} 1"], [f"{B} 2 3", f"{A} 1"], {2: B, 3: B}, id="one write"),
+        pytest.param([f"{A} 1"], [f"{A} 1"], set(), id="the same moment"),
+        pytest.param([f"{A} 1"], [f"{B} 2 3", f"{A} 1"], {"2", "3"}, id="one write"),
         pytest.param(
             [f"{A} 1"],
             [f"{C} 2 5", f"{B} 2", f"{A} 1"],
-            {2: "", 5: C},
+            {"2", "5"},
             id="a tree that two writes have changed",
         ),
+        pytest.param([f"{B} 2 3", f"{A} 1"], [f"{A} 1"], None, id="an earlier moment"),
         pytest.param(
-            [f"{A} 1"],
-            [f"{D} 2", f"{C} 2", f"{B} 2", f"{A} 1"],
-            {2: ""},
-            id="three writes",
+            [f"{A} 1"], [f"{C} 2", f"{B} *", f"{A} 1"], {"2", "*"}, id="all trees"
         ),
-        pytest.param(
-            [f"{B} 2 3", f"{A} 1"], [f"{A} 1"], {2: "", 3: ""}, id="an earlier moment"
-        ),
-        pytest.param([f"{A} 1"], [f"{C} 2", f"{B} *", f"{A} 1"], None, id="all trees"),
         pytest.param([f"{A} 1"], [f"{C} 2", f"{B} 3"], None, id="too many since"),
         pytest.param(
             [f"{A} 1"], [f"{B} 2", A[:-1]], None, id="a list that was cut off"
         ),
     ],
 )
-def test_what_has_changed_and_by_which_write(
-    before: list[str], after: list[str], changed: dict[int, str] | None
+def test_what_a_list_has_since_a_moment(
+    before: list[str], after: list[str], changed: set[str] | None
 ) -> None:
-    assert changed_between(listed(*before), listed(*after)) == changed
+    assert listed_since(listed(*before), listed(*after)) == changed
 
 
-def test_a_write_of_trees_of_several_shards_has_one_token() -> None:
+def test_trees_that_have_changed_are_named_at_a_later_and_an_earlier_moment() -> None:
     lists = [listed(f"{A} {shard}") for shard in range(change_log.ROWS)]
     heads = (A * change_log.ROWS).encode()
-    before = Seen(lists, heads)
+    before = LogPosition(lists, heads)
     after = before.replace({3: listed(f"{B} 3 259", lists[3][:-1]), 4: f"{B} 4;{A} 4;"})
     later, earlier = before.differing(after), after.differing(before)
-    assert before.changed(later) == ({3: B, 259: B, 4: B}, [])
-    assert after.changed(earlier) == ({3: "", 259: "", 4: ""}, [])
-    assert after.is_newer(earlier)
-    assert not before.is_newer(later)
+    assert before.changed(later) == ({3, 259, 4}, [], False)
+    assert after.changed(earlier) == ({3, 259, 4}, [], True)
 
 
 def test_shards_of_which_too_much_has_changed_are_named() -> None:
     lists = [listed(f"{A} {shard}") for shard in range(change_log.ROWS)]
-    before = Seen(lists, (A * change_log.ROWS).encode())
+    before = LogPosition(lists, (A * change_log.ROWS).encode())
     # One list is too short, one says that all have changed, and names are no trees.
     after = before.replace(
         {
@@ -70,4 +62,4 @@ def test_shards_of_which_too_much_has_changed_are_named() -> None:
             change_log.NAMES: listed(f"{B} *"),
         }
     )
-    assert before.changed(before.differing(after)) == ({4: B}, [3, 5])
+    assert before.changed(before.differing(after)) == ({4}, [3, 5], False)

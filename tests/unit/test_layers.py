@@ -94,11 +94,11 @@ INNER = {
     PACKAGE / "forest": [
         {"project_usage"},
         {"cache"},
-        {"kept"},
-        {"content", "fingerprint", "loading", "own_change"},
+        {"checkpoint"},
+        {"fingerprint", "loading"},
         {"forest", "part", "reading"},
         {"block", "index", "vocabulary"},
-        {"checksum", "watch"},
+        {"checksum"},
     ],
     PACKAGE / "objects": [
         {"leasing", "placement", "reshaper"},

@@ -12,14 +12,5 @@ def show_capacity(call: Call[None]) -> Later:
     """
     question: capacity.CapacityQuery = call.query
     forest = call.forest()
-    basis = call.basis(forest)
-    if call.knows(basis):
-        return lambda: Reply(basis=basis, unchanged=True)
     limits = candidate_query.order_of(call.settings).limits
-
-    def count() -> Reply:
-        counted = capacity.count(forest, question, limits)
-        # What was found in a limited time may be more the next time.
-        return Reply(counted, basis=basis if counted.complete else None)
-
-    return count
+    return lambda: Reply(capacity.count(forest, question, limits))

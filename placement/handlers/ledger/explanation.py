@@ -14,18 +14,9 @@ def explain(call: Call[None]) -> Later:
     """
     question: explanation.ExplanationQuery = call.query
     forest = call.forest()
-    basis = call.basis(forest, consumers=question.holders)
-    if call.knows(basis):
-        return lambda: Reply(basis=basis, unchanged=True)
     answer = explanation.prepare(
         question,
         lambda: explanation.explain(forest, question),
         lambda uuids: holder.list_largest(call.connection, uuids, question.classes),
     )
-
-    def reply() -> Reply:
-        found = answer()
-        # What was found in a limited time may be more the next time.
-        return Reply(found, basis=basis if found.report.complete else None)
-
-    return reply
+    return lambda: Reply(answer())

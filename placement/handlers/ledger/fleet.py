@@ -18,12 +18,10 @@ def list_fleet(call: Call[None]) -> Reply | Later:
     moment = clock.now()
     forest = call.forest(providers.part_of(question.filters))
     # Of the same snapshot as the providers: whatever it lacks comes after the cursor.
-    cursor = reading.load_cursor(call.connection)
+    cursor, seen = reading.load_cursor(call.connection)
     place = str(cursor) if cursor else None
-    by_consumer = question.wants_allocations or question.wants_counts
-    basis = call.basis(forest, consumers=by_consumer)
-    # A place in the journal is gone some day, and then the caller needs another one.
-    basis = basis and f"{basis} {place}"
+    # Where nothing is kept, another service may change what is not recorded.
+    basis = seen if call.keeps_forest else None
     if call.knows(basis):
         return Reply(basis=basis, unchanged=True)
     found = root_ids = None

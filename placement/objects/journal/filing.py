@@ -40,6 +40,7 @@ _WAITING = (
 )
 _is_waiting = sa.exists(sa.select(_inbox.id))
 _IS_WAITING = sa.select(_is_waiting)
+_MARK = sa.select(sa.func.count(), sa.func.max(_inbox.id), sa.func.max(_inbox.time))
 _STATE = sa.select(models.JOURNAL_STATE)
 _STATE_AND_WAITING = sa.select(models.JOURNAL_STATE, _is_waiting)
 TABLES = (
@@ -142,6 +143,11 @@ def look(connection: sa.Connection) -> tuple[FilingState, bool]:
         return _NONE, is_waiting(connection)
     _, *fields, waits = row
     return FilingState(*fields), bool(waits)
+
+
+def mark_waiting(connection: sa.Connection) -> str:
+    """Return a mark of what waits to be filed: what has another one is not the same."""
+    return " ".join(map(str, connection.execute(_MARK).one()))
 
 
 def file_some(connection: sa.Connection) -> int:

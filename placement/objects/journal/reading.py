@@ -75,14 +75,18 @@ def oldest(state: FilingState) -> Cursor:
     return Cursor(state.life, state.expired, state.expired_token)
 
 
-def load_cursor(connection: sa.Connection) -> Cursor | None:
+def load_cursor(connection: sa.Connection) -> tuple[Cursor | None, str | None]:
     """Return a place before everything that the transaction does not see yet.
 
-    None means that nothing is recorded.
+    The second part stands for everything that it does see, and is None if there are
+    changes that were not recorded. Both are None if nothing is recorded.
     """
-    if keeping.keeper_of(connection) is None or not filing.is_usable(connection):
-        return None
-    return newest(filing.load_state(connection))
+    keeper = keeping.keeper_of(connection)
+    if keeper is None or not filing.is_usable(connection):
+        return None, None
+    cursor = newest(filing.load_state(connection))
+    mark = filing.mark_waiting(connection)
+    return cursor, None if keeper.has_missed else f"{cursor} {mark}"
 
 
 def check_cursor(connection: sa.Connection, state: FilingState, cursor: Cursor) -> None:
