@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import orm
 from sqlalchemy.dialects import postgresql
 
 from placement import errors
@@ -58,15 +57,12 @@ class ClaimNames:
     ``consumers`` are those with a record or allocations. ``class_ids`` are keyed by
     name, and so are ``owners``, the ids of projects, users and types. ``provider_ids``
     are keyed by UUID, and only there if the database needs them to lock providers.
-    ``are_assumed`` says that none of this was looked up: consumers are taken to be new,
-    and their owners to exist.
     """
 
     consumers: frozenset[str]
     class_ids: Mapping[str, int]
     provider_ids: Mapping[str, int]
     owners: Sequence[Mapping[str, int]]
-    are_assumed: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -153,10 +149,6 @@ _INSERT = sa.insert(models.Allocation).inline()
 # The columns of new rows.
 _CONSUMER = ("uuid", "generation", *consumer.Attributes._fields)
 _ALLOCATION = ("resource_provider_id", "consumer_id", "resource_class_id", "used")
-
-
-# Consumers, with the names of their projects, users and types instead of ids.
-_NAMED = ("uuid", "project", "user", "type")
 _NOW = sa.bindparam("now", type_=sa.DateTime)
 
 
@@ -203,58 +195,6 @@ _INSERT_BOTH = _insertion(
         "made"
     )
 )
-
-
-def _insertion_of_new() -> sa.Insert:
-    """Return what inserts consumers that are new, and allocations of only these.
-
-    Each name is looked up by itself: for a join, the server might read a whole table.
-    """
-    given = _given(dict.fromkeys(_NAMED, sa.String())).alias("given")
-
-    def id_of(
-        key: orm.InstrumentedAttribute[int],
-        name: orm.InstrumentedAttribute[Any],
-        column: str,
-    ) -> sa.ScalarSelect[Any]:
-        return sa.select(key).where(name == given.c[column]).scalar_subquery()
-
-    def count(column: orm.InstrumentedAttribute[str]) -> sa.ScalarSelect[Any]:
-        counted = sa.select(sa.func.count()).select_from(column.parent.class_)
-        return counted.where(column == given.c.uuid).scalar_subquery()
-
-    wanted = (
-        sa.select(
-            given.c.uuid,
-            id_of(models.Project.id, models.Project.external_id, "project").label(
-                "project_id"
-            ),
-            id_of(models.User.id, models.User.external_id, "user").label("user_id"),
-            id_of(models.ConsumerType.id, models.ConsumerType.name, "type").label(
-                "type_id"
-            ),
-        )
-        .where(
-            count(models.Consumer.uuid) == 0, count(models.Allocation.consumer_id) == 0
-        )
-        .cte("wanted")
-    )
-    owners = (wanted.c.project_id, wanted.c.user_id, wanted.c.type_id)
-    new = sa.select(_NOW, wanted.c.uuid, sa.literal_column("1"), *owners).where(
-        *(each.is_not(None) for each in owners)
-    )
-    made = (
-        _insertion(models.Consumer, _CONSUMER, new)
-        .returning(models.Consumer.uuid)
-        .cte("made")
-    )
-    rows = _rows_given(models.Allocation, _ALLOCATION)
-    of_made = rows.where(rows.selected_columns.consumer_id.in_(sa.select(made.c.uuid)))
-    insertion = _insertion(models.Allocation, _ALLOCATION, of_made)
-    return insertion.execution_options(preserve_rowcount=True)
-
-
-_INSERT_NEW = _insertion_of_new()
 
 
 def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
@@ -489,43 +429,6 @@ def write_held(
     _insert(connection, new, _rows_of(staying, held, names.class_ids))
     consumer.remove(connection, _leaving(claims, held))
     return _record_change(connection, claims, held)
-
-
-def can_insert_new(connection: sa.Connection) -> bool:
-    """Return whether the database can do what ``insert_new`` does."""
-    return connection.dialect.name == "postgresql"
-
-
-def insert_new(
-    connection: sa.Connection,
-    claims: Collection[Claim],
-    class_ids: Mapping[str, int],
-    held: Held,
-) -> bool:
-    """Write claims that fit, on PostgreSQL; return whether that was possible.
-
-    That is possible if the consumers are new, nothing was left behind of them, and
-    their projects, users and types exist. If not, the transaction is void.
-
-    :param held: the providers that the claims name, locked
-    """
-    wanted = (each.consumer for each in claims)
-    consumers = [
-        {
-            "uuid": each.uuid,
-            "project": each.project_id,
-            "user": each.user_id,
-            "type": each.type,
-        }
-        for each in sorted(wanted, key=lambda each: each.uuid)
-    ]
-    rows = _rows_of(claims, held, class_ids)
-    both = {**_columns(_NAMED, consumers), **_columns(_ALLOCATION, rows)}
-    written = connection.execute(_INSERT_NEW, {**both, "now": utc_now()}).rowcount
-    if written < len(rows):
-        return False
-    _record_change(connection, claims, held)
-    return True
 
 
 def delete_all(connection: sa.Connection, consumer_uuid: str) -> None:

@@ -79,13 +79,6 @@ class Refused(errors.ConcurrentUpdate):
         self.consumers = frozenset(consumers)
 
 
-class WronglyAssumed(errors.ConcurrentUpdate):
-    """Nothing is written: a consumer is not new, or its project, user or type is."""
-
-    def __init__(self) -> None:
-        super().__init__("What was assumed of the consumers is wrong.")
-
-
 def write(
     connection: sa.Connection,
     claims: Collection[Claim],
@@ -97,7 +90,6 @@ def write(
 
     :param known: what is known already; None to read it
     :raises Refused: there is no longer room for each of them
-    :raises WronglyAssumed: the known names are assumed, and that was wrong
     :raises NoLeases: a lease is wanted, and there is no table for it
     :raises Conflict: the database considers two different names equal
     """
@@ -133,13 +125,9 @@ def write(
     refused = claim.list_refused(claims, inventories, allocation.sum_up(own.rows))
     if refused:
         raise Refused([each.consumer.uuid for each in refused])
-    if names.are_assumed:
-        if not allocation.insert_new(connection, claims, names.class_ids, own):
-            raise WronglyAssumed
-    else:
-        wanted = [each.consumer for each in claims]
-        new = consumer.store(connection, wanted, own.consumers, names.owners)
-        allocation.write_held(connection, claims, names, own, new)
+    wanted = [each.consumer for each in claims]
+    new = consumer.store(connection, wanted, own.consumers, names.owners)
+    allocation.write_held(connection, claims, names, own, new)
     end = None
     if lease_seconds is not None:
         ids = consumer.load_ids(connection, placed)

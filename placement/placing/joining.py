@@ -7,13 +7,11 @@ several: so while one is under way, the next requests gather.
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-import sqlalchemy as sa
-
 from placement import errors, measure
-from placement.objects.placement import Ground, WronglyAssumed
+from placement.objects.placement import Ground
 from placement.operation import Context
 from placement.placing import placing
 from placement.placing.placing import Placing, Scene
@@ -108,18 +106,8 @@ def _run_together(asked: Sequence[Placing]) -> Sequence[Placements | None]:
 
     :raises ServiceError: nothing is written
     """
-    try:
-        return _write_together(asked, placing.load_forest)
-    except WronglyAssumed:
-        return _write_together(asked, placing.load)
-
-
-def _write_together(
-    asked: Sequence[Placing],
-    load: Callable[[sa.Connection, Sequence[Placing]], Scene],
-) -> Sequence[Placements | None]:
     database = asked[0].database
-    scene = database.read(lambda connection: load(connection, asked))
+    scene = database.read(lambda connection: placing.load(connection, asked))
     with telemetry.step("search"):
         parts = _choose(scene, asked)
     if not parts:

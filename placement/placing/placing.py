@@ -299,24 +299,6 @@ def load(connection: sa.Connection, placings: Sequence[Placing]) -> Scene:
     return Scene(cache.load(connection, None, part), names, existing, ends)
 
 
-def load_forest(connection: sa.Connection, placings: Sequence[Placing]) -> Scene:
-    """Return the cloud, and assume of the consumers of some requests what is likely.
-
-    Most are new, of projects, users and types that exist. If the database cannot check
-    that while it writes them, this does the same as ``load``.
-    """
-    forest_cache = placings[0].cache
-    assumes = allocation.can_insert_new(connection)
-    kept = forest_cache.load(connection) if forest_cache and assumes else None
-    if kept is None:
-        return load(connection, placings)
-    known = kept.forest.vocabulary.class_ids
-    wanted = {name for each in placings for name in each.order.wish.class_names}
-    class_ids = {name: known[name] for name in wanted & known.keys()}
-    names = ClaimNames(frozenset(), class_ids, {}, (), are_assumed=True)
-    return Scene(kept.forest, names, {}, {})
-
-
 def write(
     database: Database,
     scene: Scene,

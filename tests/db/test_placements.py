@@ -289,6 +289,17 @@ def test_nothing_is_written_by_a_dry_run(client: Client, database: Database) -> 
         assert connection.scalar(count) == 0
 
 
+def test_what_writes_nothing_is_no_creation(client: Client) -> None:
+    client.make_provider(VCPU=2)
+    both = uuids(2)
+    assert client.place(both, at_least=2).status == 201
+    # Enough exist already, and there is no room for the third one.
+    answer = client.place([*both, *uuids(1)], at_least=2)
+    assert (answer.status, len(answer.document["unplaced"])) == (200, 1)
+    client.make_provider(VCPU=1)
+    assert client.place([*both, *uuids(1)], at_least=2).status == 201
+
+
 def test_those_beside_are_counted_as_they_are_committed(client: Client) -> None:
     first, second = client.make_provider(VCPU=9), client.make_provider(VCPU=9)
     one, other = new_uuid(), new_uuid()

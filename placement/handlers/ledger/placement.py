@@ -22,5 +22,5 @@ def place(call: Call[None]) -> Reply:
     if call.database is None:
         raise errors.InternalError("The row has no transactions of its own.")
     value = joining.place(call.database, call.context, order)
-    existed = all(each.existed for each in value.placements) and not value.unplaced
-    return Reply(value, created=not (existed or value.dry_run))
+    has_written = any(not each.existed for each in value.placements)
+    return Reply(value, created=has_written and not value.dry_run)
