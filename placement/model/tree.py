@@ -56,6 +56,18 @@ class Provider:
         inventory = self.inventories.get(name)
         return inventory is not None and inventory.fits(amount)
 
+    def taking(self, amounts: Mapping[str, int], times: int = 1) -> "Provider":
+        """Return the provider when so much more of its inventories is used.
+
+        :param amounts: by resource class, negative for less; others do not matter
+        :param times: how often they are taken
+        """
+        inventories = {
+            name: inventory.with_more(times * amounts.get(name, 0))
+            for name, inventory in self.inventories.items()
+        }
+        return dataclasses.replace(self, inventories=inventories)
+
     def covers(self, other: "Provider") -> bool:
         """Return whether this is the other provider, or an ancestor of it."""
         return (

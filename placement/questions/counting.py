@@ -147,13 +147,7 @@ class _Counter:
 
     def _take(self, amounts: Mapping[Provider, Mapping[str, int]], times: int) -> None:
         for provider, resources in amounts.items():
-            inventories = dict(provider.inventories)
-            for name, amount in resources.items():
-                used = inventories[name].used + times * amount
-                inventories[name] = dataclasses.replace(inventories[name], used=used)
-            self._taken[provider.uuid] = dataclasses.replace(
-                provider, inventories=inventories
-            )
+            self._taken[provider.uuid] = provider.taking(resources, times)
 
 
 def _share(domains: Iterable[Sequence[Provider]]) -> bool:

@@ -99,14 +99,13 @@ def _imagine_tree(tree: Tree, words: Vocabulary, world: World, freed: Freed) -> 
 def _imagine_provider(
     provider: Provider, words: Vocabulary, change: CloudChange | None, freed: Freed
 ) -> Provider:
-    inventories = {
-        name: dataclasses.replace(
-            inventory, used=inventory.used - freed.get((provider.uuid, name), 0)
-        )
-        for name, inventory in provider.inventories.items()
+    given_back = {
+        name: -freed.get((provider.uuid, name), 0) for name in provider.inventories
     }
+    provider = provider.taking(given_back)
     if change is None:
-        return dataclasses.replace(provider, inventories=inventories)
+        return provider
+    inventories = dict(provider.inventories)
     for name, fields in change.inventories.items():
         if fields is None:
             inventories.pop(name, None)

@@ -125,7 +125,7 @@ class Overlay:
         for uuid, resources in amounts.items():
             tree = self._tree(uuid)
             members = tuple(
-                _without(member, resources, times) if member.uuid == uuid else member
+                member.taking(resources, times) if member.uuid == uuid else member
                 for member in tree.members
             )
             self._changed[tree.root.uuid] = Tree(members, tree.aggregates)
@@ -145,13 +145,6 @@ class Overlay:
 
     def _member(self, uuid: str) -> Provider:
         return next(each for each in self._tree(uuid).members if each.uuid == uuid)
-
-
-def _without(provider: Provider, resources: Mapping[str, int], times: int) -> Provider:
-    inventories = dict(provider.inventories)
-    for name, amount in resources.items():
-        inventories[name] = inventories[name].with_more(times * amount)
-    return dataclasses.replace(provider, inventories=inventories)
 
 
 def hosts_of(forest: Forest, uuids: Iterable[str]) -> list[Provider]:
