@@ -13,7 +13,7 @@ from placement.db import models
 from placement.forest import loading
 from placement.forest.vocabulary import Vocabulary
 from placement.model.tree import SHARING
-from placement_foundation.database import storage
+from placement_foundation.database import sequence
 from placement_foundation.database.storage import Database
 
 NAMESPACE = uuid.UUID("9c5f5f9e-3e0a-4d6e-8a44-6f1c1f4b2a10")
@@ -154,7 +154,7 @@ def _plant(connection: sa.Connection, nodes: list[Node]) -> None:
     _insert(connection, models.Trait, ({"name": name} for name in custom))
     _Planter(connection, nodes, loading.load_vocabulary(connection)).plant()
     # Some rows were written with their ids, which no sequence has noticed.
-    storage.count_on(connection, models.Base.metadata.sorted_tables)
+    sequence.count_on(connection, models.Base.metadata.sorted_tables)
 
 
 def _insert(

@@ -21,7 +21,7 @@ from placement.objects import standard_name
 from placement.objects.soundness import checking
 from placement.objects.soundness.rule import RULES
 from placement_foundation import option
-from placement_foundation.database import storage
+from placement_foundation.database import sequence, storage
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
 
@@ -117,7 +117,7 @@ def empty_placement(connection: sa.Connection) -> None:
     connection.execute(sa.update(models.JOURNAL_STATE).values(emptied))
     # Otherwise a row that a test writes with its id, and which no sequence notices,
     # is in the way of a later one only if no test before has drawn as many ids.
-    storage.count_on(connection, models.Base.metadata.sorted_tables)
+    sequence.count_on(connection, models.Base.metadata.sorted_tables)
 
 
 # From how many bytes on a table and its indexes are shrunk. Few tests write that much.

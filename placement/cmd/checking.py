@@ -8,7 +8,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement.objects.soundness import checking
-from placement.objects.soundness.checking import BrokenRule
+from placement.objects.soundness.rule import BrokenRule
 from placement_foundation.database import engine
 from placement_foundation.database.storage import Database
 from placement_foundation.serving import terminal
@@ -35,6 +35,13 @@ def add(categories: Any) -> None:
     parser.add_argument(
         "--yes", action="store_true", help="With --repair, do not ask first."
     )
+    parser.add_argument(
+        "--remove",
+        type=int,
+        metavar="<number>",
+        help=f"With --repair, how many rows may be removed, if more than "
+        f"{checking.HANDFUL}, or allocations of consumers that keep others.",
+    )
     parser.set_defaults(action="", run=run, code_of_trouble=NOT_LOOKED)
 
 
@@ -48,13 +55,31 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
         return FOUND if found else CLEAN
     if not (asked.yes or _agrees()):
         return FOUND
-    mended = database.write(lambda connection: checking.repair(connection, found))
+    try:
+        mended = database.write(
+            lambda connection: checking.repair(connection, found, asked.remove)
+        )
+    except checking.RemovalRefusedError as exc:
+        print(_refusal(exc), file=sys.stderr)
+        return FOUND
     for name, count in mended.items():
         print(f"{name}: {count} mended", file=sys.stderr)
     left = _look(database, SHOWN)
     for each in left:
         print(f"{each.rule.name}: {each.count} left", file=sys.stderr)
     return FOUND if left else CLEAN
+
+
+def _refusal(exc: checking.RemovalRefusedError) -> str:
+    shared = (
+        f", {exc.shared} of them allocations of consumers that keep others"
+        if exc.shared
+        else ""
+    )
+    return (
+        f"Nothing was mended: {exc.rows} rows would be removed{shared}. Look at them; "
+        f"if they may go, add --remove {exc.rows}."
+    )
 
 
 def _look(database: Database, most: int | None) -> Sequence[BrokenRule]:

@@ -17,7 +17,7 @@ from placement.db import models
 from placement.db.own import content
 from placement.objects import standard_name
 from placement.objects.journal import recording
-from placement_foundation.database import storage
+from placement_foundation.database import sequence, storage
 from placement_foundation.observing import progress
 from placement_foundation.observing.progress import Progress
 
@@ -153,7 +153,7 @@ def write(
     known = {table.name: table for table in _tables()}
     with standard_name.zero_as_an_id(connection):
         copied = _fill(connection, lines, known, report)
-    storage.count_on(connection, [known[name] for name in copied])
+    sequence.count_on(connection, [known[name] for name in copied])
     _begin_anew(connection)
     return Copied(copied)
 

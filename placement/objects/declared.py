@@ -61,7 +61,7 @@ def _collect(
     found: dict[str, dict[str, Declared]],
 ) -> None:
     # Many providers are declared alike, and share the values.
-    parse = functools.cache(_parse)
+    parse = functools.cache(parse_document)
     rows: Iterable[Any] = own_table.execute(connection, _table, query)
     for uuid, owner, document in rows:
         what = own_table.parse(_table, f"{owner} for {uuid}", document, parse)
@@ -104,7 +104,11 @@ def _render(what: Declared) -> str:
     return json.dumps({name: value for name, value in document.items() if value})
 
 
-def _parse(text: str) -> Declared:
+def parse_document(text: str) -> Declared:
+    """Return what a row of the table has.
+
+    :raises Exception: it is damaged
+    """
     document = json.loads(text)
     return Declared(
         document.get("name"),

@@ -14,7 +14,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -22,7 +22,7 @@ from sqlalchemy import orm
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from placement_foundation import errors
-from placement_foundation.database import engine, trouble
+from placement_foundation.database import engine, sequence, trouble
 from placement_foundation.observing import telemetry
 from placement_foundation.option import DatabaseSettings
 
@@ -74,19 +74,6 @@ def analyse(connection: sa.Connection, tables: Iterable[sa.Table]) -> None:
         connection.exec_driver_sql(f"{keyword} {name}").close()
 
 
-def count_on(connection: sa.Connection, tables: Iterable[sa.Table]) -> None:
-    """Let PostgreSQL draw ids that are not taken; other databases do so anyway."""
-    if connection.dialect.name != "postgresql":
-        return
-    for table in tables:
-        [key, *others] = table.primary_key
-        if others or key is not table.autoincrement_column:
-            continue
-        largest = sa.select(sa.func.coalesce(sa.func.max(key), 0) + 1).scalar_subquery()
-        sequence = sa.func.pg_get_serial_sequence(table.name, key.name)
-        connection.execute(sa.select(sa.func.setval(sequence, largest, False)))
-
-
 def insert_missing(
     connection: sa.Connection,
     model: type[orm.DeclarativeBase],
@@ -110,8 +97,24 @@ def insert_missing(
         )
     else:
         insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
-        statement = insert(model).on_conflict_do_nothing()
+        statement = insert(model).on_conflict_do_nothing(
+            index_elements=_unique_columns(model, rows[0])
+        )
     connection.execute(statement, rows)
+
+
+def _unique_columns(
+    model: type[orm.DeclarativeBase], row: Mapping[str, Any]
+) -> list[str] | None:
+    """Return the columns that make a row one that exists; None if its id does, too.
+
+    An id that PostgreSQL draws although it is taken is a fault, and no such row.
+    """
+    table = cast(sa.Table, model.__table__)
+    if any(column.key in row for column in table.primary_key):
+        return None
+    [unique] = [each for each in table.constraints if type(each) is sa.UniqueConstraint]
+    return unique.columns.keys()
 
 
 def lock_rows(
@@ -312,6 +315,9 @@ class Database:
                 if trouble.is_lost_connection(exc):
                     again = again and not reconnected
                     reconnected = True
+                behind = sequence.table_behind(exc)
+                if behind:
+                    sequence.catch_up(self.engine, behind)
                 if trouble.is_plan_spoilt(exc):
                     # Each connection has plans of its own.
                     self.engine.dispose()

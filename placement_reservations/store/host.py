@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement_foundation import errors
-from placement_foundation.database import storage
+from placement_foundation.database import sequence
 from placement_reservations.capacity import NO_LIMITS, Limits, Size, Unit
 from placement_reservations.db import models
 from placement_reservations.store import times
@@ -240,7 +240,7 @@ def insert(
 
 def number_after(connection: sa.Connection) -> None:
     """Let the ids of new hosts follow those that were stored with their ids."""
-    storage.count_on(connection, [models.Base.metadata.tables["computehosts"]])
+    sequence.count_on(connection, [models.Base.metadata.tables["computehosts"]])
 
 
 def _values(details: Details) -> dict[str, object]:

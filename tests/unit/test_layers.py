@@ -131,7 +131,7 @@ INNER = {
     FOUNDATION / "database": [
         {"migration", "origin"},
         {"storage"},
-        {"engine"},
+        {"engine", "sequence"},
         {"trouble", "column", "digest"},
     ],
     FOUNDATION / "serving": [

@@ -10,7 +10,12 @@ from placement import errors
 from placement.db import models
 from placement.model.entry import ALLOCATIONS_CHANGED, GAP, Amounts
 from placement.model.journal_filter import EntryFilters
+from placement.objects import clock
 from placement.objects.journal import filing, packing, reading
+
+# How far the clock of a client may be ahead of the database's.
+SKEW = datetime.timedelta(seconds=5)
+_EPOCH = datetime.datetime(1970, 1, 1)
 
 _entry = models.JOURNAL_ENTRIES.c
 _word = models.JOURNAL_WORDS.c
@@ -38,8 +43,9 @@ def undo(
     :param now: what those use now that pass the filters, by consumer; the transaction
         has read it
     :param filters: of a consumer, or of a provider
-    :raises BadRequest: the journal does not go back so far
+    :raises BadRequest: the journal does not go back so far, or the moment is to come
     """
+    _check_has_been(connection, at)
     state = filing.load_state(connection)
     waiting = filing.list_waiting(connection)
     _check_reaches(connection, state, waiting, at)
@@ -50,6 +56,15 @@ def undo(
         if document["type"] == ALLOCATIONS_CHANGED and document["time"] > since:
             then[document["subject"]] = document["before"]
     return then
+
+
+def _check_has_been(connection: sa.Connection, at: datetime.datetime) -> None:
+    now = datetime.timedelta(milliseconds=clock.load_milliseconds(connection))
+    if at > _EPOCH + now + SKEW:
+        raise errors.BadRequest(
+            f"{packing.render_time(at)} is in the future: what will be allocated then "
+            "is not known."
+        )
 
 
 def _filed_since(

@@ -1,32 +1,35 @@
 """Looking for rows that break the rules, and mending what has one right answer."""
 
-import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.sql import util
 
 from placement.db import models
 from placement.db.own import content
 from placement.objects.journal import recording
-from placement.objects.soundness import tree
-from placement.objects.soundness.rule import RULES, Rule
-from placement_foundation.database import storage
+from placement.objects.soundness import document
+from placement.objects.soundness.rule import RULES, BrokenRule, Removal, Rule
+from placement_foundation.database import sequence
 from placement_foundation.database.migration import ListMissing
 
-Provider = models.ResourceProvider
+# How many rows a repair removes without a number that allows it.
+HANDFUL = 5
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class BrokenRule:
-    """A broken rule: how many rows break it, and these, or the first of them."""
+class RemovalRefusedError(Exception):
+    """A repair would remove more than it may.
 
-    rule: Rule
-    count: int
-    rows: Sequence[dict[str, Any]]
+    :param rows: how many rows
+    :param shared: how many of them are allocations of consumers that keep others
+    """
+
+    def __init__(self, rows: int, shared: int) -> None:
+        super().__init__(rows, shared)
+        self.rows = rows
+        self.shared = shared
 
 
 def check(
@@ -43,7 +46,9 @@ def check(
         that each may take as long as a statement is allowed to
     """
     present = frozenset(sa.inspect(connection).get_table_names())
-    checkable = tuple(rule for rule in rules if _tables_of(rule) <= present)
+    checkable = tuple(
+        rule for rule in rules if {str(each) for each in rule.needs} <= present
+    )
     parts = [checkable] if at_once else [(rule,) for rule in checkable]
     counts = [
         count
@@ -55,43 +60,46 @@ def check(
         if count:
             shown = connection.execute(rule.broken.limit(most)).mappings()
             yield BrokenRule(rule, count, [dict(row) for row in shown])
-    yield from _check_circles(connection, most)
     yield from _check_content(connection, present)
+    yield from _check_sequences(connection)
+    yield from document.check(connection, present, most)
 
 
-def repair(connection: sa.Connection, findings: Sequence[BrokenRule]) -> dict[str, int]:
+def repair(
+    connection: sa.Connection,
+    findings: Sequence[BrokenRule],
+    most_removed: int | None = None,
+) -> dict[str, int]:
     """Mend what has one right answer; return how many rows were, by rule.
 
     Mending one may break another: a consumer may be left without allocations.
+
+    :param most_removed: how many rows may be removed; None means a handful, and no
+        allocation of a consumer that keeps others
+    :raises RemovalRefusedError: more would be removed
     """
     mended: Counter[str] = Counter()
+    removed = shared = 0
     # One leads to another at most once for each rule.
     for _ in RULES:
-        in_this_round = _mend(connection, findings)
-        if not in_this_round:
+        in_this_round: Counter[str] = Counter()
+        for rule in [each.rule for each in findings if each.rule.repair]:
+            is_removal = isinstance(rule.repair, Removal)
+            if isinstance(rule.repair, Removal):
+                shared += rule.repair.count_shared(connection)
+            count = rule.repair(connection) if rule.repair else 0
+            removed += count if is_removal else 0
+            in_this_round[rule.name] += count
+        if not +in_this_round:
             break
         mended += in_this_round
         findings = list(check(connection, most=1, at_once=False))
+    allowed = HANDFUL if most_removed is None else most_removed
+    if removed > allowed or (shared and most_removed is None):
+        raise RemovalRefusedError(removed, shared)
     if mended:
         recording.note_everything(connection)
     return mended
-
-
-def _mend(connection: sa.Connection, findings: Iterable[BrokenRule]) -> Counter[str]:
-    """Mend once; return how many rows were, of rules with any."""
-    return +Counter(
-        {
-            found.rule.name: found.rule.repair(connection)
-            for found in findings
-            if found.rule.repair
-        }
-    )
-
-
-@functools.cache
-def _tables_of(rule: Rule) -> frozenset[str]:
-    from_all = util.find_tables(rule.broken, include_joins=True, check_columns=True)
-    return frozenset(table.name for table in from_all if isinstance(table, sa.Table))
 
 
 @functools.cache
@@ -107,18 +115,26 @@ def _count_each(rules: tuple[Rule, ...]) -> sa.Select[*tuple[Any, ...]]:
     )
 
 
-def _check_circles(connection: sa.Connection, most: int | None) -> Iterator[BrokenRule]:
-    """Yield a finding if parents of providers go round in a circle."""
-    circling = tree.list_circling(connection)
-    if circling:
-        query = sa.select(Provider.uuid, Provider.name).order_by(Provider.id)
-        rows = [
-            dict(row)
-            for some in storage.chunks(circling[:most])
-            for row in connection.execute(query.where(Provider.id.in_(some))).mappings()
-        ]
-        rule = Rule("parent-circle", "a provider is below itself", query)
-        yield BrokenRule(rule, len(circling), rows)
+def _check_sequences(connection: sa.Connection) -> Iterator[BrokenRule]:
+    """Yield a finding if PostgreSQL would draw ids that are taken."""
+    # The ids of resource classes are not drawn.
+    classes = models.ResourceClass.__tablename__
+    tables = [
+        each for each in models.Base.metadata.sorted_tables if each.name != classes
+    ]
+    behind = sequence.list_behind(connection, tables)
+    if behind:
+        nothing = sa.select(models.Allocation.id).where(sa.false())
+        meaning = "the next id that the database draws is taken"
+        mend = functools.partial(_count_on, behind)
+        rule = Rule("sequence", meaning, nothing, repair=mend)
+        rows = [{"table": table.name} for table in behind]
+        yield BrokenRule(rule, len(rows), rows)
+
+
+def _count_on(tables: Sequence[sa.Table], connection: sa.Connection) -> int:
+    sequence.count_on(connection, tables)
+    return len(tables)
 
 
 def _check_content(

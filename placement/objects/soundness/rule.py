@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import os_resource_classes
 import sqlalchemy as sa
 from sqlalchemy import orm
 
@@ -27,7 +28,8 @@ class Rule:
     """What has to be true of the rows, and the query for those that break it.
 
     ``repair`` mends them all, where there is one right way to, and returns how many.
-    Nothing that counts as used is ever changed.
+    Nothing that counts as used is ever changed. ``needs`` are the tables that a
+    database may lack.
     """
 
     name: str
@@ -35,13 +37,50 @@ class Rule:
     broken: sa.Select[*tuple[Any, ...]]
     damage: bool = True
     repair: Repair | None = None
+    needs: tuple[sa.FromClause, ...] = ()
 
 
-def _delete(model: Any, condition: sa.ColumnElement[bool]) -> Repair:
-    """Return what deletes the rows of a table that meet a condition."""
-    return lambda connection: (
-        connection.execute(sa.delete(model).where(condition)).rowcount
-    )
+@dataclasses.dataclass(frozen=True, slots=True)
+class BrokenRule:
+    """A broken rule: how many rows break it, and these, or the first of them."""
+
+    rule: Rule
+    count: int
+    rows: Sequence[dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Removal:
+    """The repair that removes the rows of a table that meet a condition."""
+
+    model: Any
+    condition: sa.ColumnElement[bool]
+
+    def __call__(self, connection: sa.Connection) -> int:
+        """Remove the rows, and return how many they were."""
+        removal = sa.delete(self.model).where(self.condition)
+        return connection.execute(removal).rowcount
+
+    def count_shared(self, connection: sa.Connection) -> int:
+        """Return how many are allocations of consumers that keep others."""
+        if self.model is not models.Allocation:
+            return 0
+        removed = sa.select(models.Allocation.id).where(self.condition)
+        other = orm.aliased(models.Allocation)
+        keeps = sa.exists(1).where(
+            other.consumer_id == models.Allocation.consumer_id, other.id.not_in(removed)
+        )
+        counted = sa.select(sa.func.count(models.Allocation.id))
+        return connection.scalar(counted.where(self.condition, keeps)) or 0
+
+
+def _is_stored(column: Any, target: Any) -> sa.ColumnElement[bool]:
+    """Return the condition that the row exists to which a column refers."""
+    exists = sa.select(target).where(target == column).correlate(column.class_).exists()
+    if target is not models.ResourceClass.id:
+        return exists
+    # The ids of standard classes are fixed, wherever the rows are not stored yet.
+    return exists | column.between(0, len(os_resource_classes.STANDARDS) - 1)
 
 
 def _orphans(name: str, meaning: str, column: Any, target: Any, *shown: Any) -> Rule:
@@ -51,25 +90,23 @@ def _orphans(name: str, meaning: str, column: Any, target: Any, *shown: Any) -> 
 
     :param shown: what to show of such a row
     """
-    model = column.class_
-    known = sa.select(target).where(target == column).correlate(model)
-    condition = column.is_not(None) & ~known.exists()
+    condition = column.is_not(None) & ~_is_stored(column, target)
     broken = sa.select(*shown, column.label("refers_to")).where(condition)
+    model = column.class_
     key = sa.inspect(model).primary_key
-    return Rule(name, meaning, broken.order_by(*key), repair=_delete(model, condition))
+    return Rule(name, meaning, broken.order_by(*key), repair=Removal(model, condition))
 
 
-def _twice(name: str, meaning: str, *columns: Any) -> Rule:
-    """Return the rule that no two rows have the same values in these columns."""
-    count = sa.func.count().label("rows")
-    broken = (
-        sa.select(*columns, count)
-        .where(*(column.is_not(None) for column in columns))
-        .group_by(*columns)
-        .having(count > 1)
-        .order_by(*columns)
+def _class_name(class_id: Any) -> sa.ColumnElement[str]:
+    """Return the name of the class with an id, stored or not."""
+    standard = dict(enumerate(os_resource_classes.STANDARDS))
+    stored = (
+        sa.select(models.ResourceClass.name)
+        .where(models.ResourceClass.id == class_id)
+        .correlate(class_id.class_)
+        .scalar_subquery()
     )
-    return Rule(name, meaning, broken)
+    return sa.func.coalesce(stored, sa.case(standard, value=class_id)).label("class")
 
 
 _inventory = models.Inventory
@@ -84,10 +121,11 @@ _used = (
     .scalar_subquery()
 )
 _capacity = (_inventory.total - _inventory.reserved) * _inventory.allocation_ratio
-_place = (Provider.name.label("provider"), models.ResourceClass.name.label("class"))
-_placed = sa.join(
-    _inventory, Provider, Provider.id == _inventory.resource_provider_id
-).join(models.ResourceClass, models.ResourceClass.id == _inventory.resource_class_id)
+_place = (
+    Provider.name.label("provider"),
+    _class_name(_inventory.resource_class_id),
+)
+_placed = sa.join(_inventory, Provider, Provider.id == _inventory.resource_provider_id)
 
 _over_capacity = (
     sa.select(*_place, _capacity.label("capacity"), _used.label("used"))
@@ -134,13 +172,13 @@ _nothing_used = (
 _without_inventory = (
     sa.select(
         Provider.name.label("provider"),
-        models.ResourceClass.name.label("class"),
+        _class_name(_held.resource_class_id),
         _held.consumer_id.label("consumer"),
         _held.used.label("amount"),
     )
     .select_from(_held)
     .join(Provider, Provider.id == _held.resource_provider_id)
-    .join(models.ResourceClass, models.ResourceClass.id == _held.resource_class_id)
+    .where(_is_stored(_held.resource_class_id, models.ResourceClass.id))
     .where(~sa.select(_inventory.id).where(_of_inventory).correlate(_held).exists())
     .order_by(_held.id)
 )
@@ -154,6 +192,13 @@ _without_record = (
     )
     .group_by(_held.consumer_id)
     .order_by(_held.consumer_id)
+)
+_allocated = (_held.consumer_id, _held.resource_provider_id, _held.resource_class_id)
+_allocated_twice = (
+    sa.select(*_allocated, sa.func.count().label("rows"))
+    .group_by(*_allocated)
+    .having(sa.func.count() > 1)
+    .order_by(*_allocated)
 )
 _is_idle = ~(
     sa.select(_held.id)
@@ -271,21 +316,24 @@ RULES: Sequence[Rule] = (
         _without_inventory,
     ),
     Rule("allocation-consumer", "a consumer without a record", _without_record),
-    _twice(
+    Rule(
         "allocation-twice",
         "two rows of what a consumer uses of one inventory",
-        _held.consumer_id,
-        _held.resource_provider_id,
-        _held.resource_class_id,
+        _allocated_twice,
     ),
     Rule(
         "consumer-allocations",
         "a consumer without allocations",
         _idle_consumers,
-        repair=_delete(models.Consumer, _is_idle),
+        repair=Removal(models.Consumer, _is_idle),
     ),
     Rule("consumer-owner", "a consumer without project or user", _ownerless),
-    Rule("consumer-type", "a consumer of a type that does not exist", _typeless),
+    Rule(
+        "consumer-type",
+        "a consumer of a type that does not exist",
+        _typeless,
+        needs=(models.ConsumerType.__table__,),
+    ),
     _orphans(
         "inventory-provider",
         "an inventory of a provider that does not exist",
@@ -336,32 +384,20 @@ RULES: Sequence[Rule] = (
         _wrong_root,
         repair=tree.set_roots,
     ),
+    Rule("parent-circle", "a provider is below itself", tree.CIRCLING),
     Rule("provider-name", "it has no name or no generation", _nameless),
-    _twice(
-        "inventory-twice",
-        "two inventories of one class of a provider",
-        _inventory.resource_provider_id,
-        _inventory.resource_class_id,
-    ),
-    _twice("provider-name-twice", "a name of two providers", Provider.name),
-    _twice("provider-uuid-twice", "a UUID of two providers", Provider.uuid),
-    _twice("trait-twice", "a name of two traits", models.Trait.name),
-    _twice("class-twice", "a name of two classes", models.ResourceClass.name),
-    _twice("aggregate-twice", "a UUID of two aggregates", models.Aggregate.uuid),
-    _twice("consumer-twice", "a UUID of two consumers", models.Consumer.uuid),
-    _twice("type-twice", "a name of two consumer types", models.ConsumerType.name),
-    _twice("project-twice", "an id of two projects", models.Project.external_id),
-    _twice("user-twice", "an id of two users", models.User.external_id),
     Rule(
         "lease",
         "a lease of a consumer that does not exist",
         _ended_leases,
-        repair=_delete(models.LEASES, _has_ended),
+        repair=Removal(models.LEASES, _has_ended),
+        needs=(models.LEASES,),
     ),
     Rule(
         "declaration",
         "what an owner declared of a provider that does not exist",
         _stale_declarations,
-        repair=_delete(models.DECLARATIONS, _is_of_nothing),
+        repair=Removal(models.DECLARATIONS, _is_of_nothing),
+        needs=(models.DECLARATIONS,),
     ),
 )

@@ -64,29 +64,36 @@ def _entries(
         yield entry.of_provider(row.uuid, before, after)
 
 
-def _upward(key: int, parents: Mapping[int, int | None]) -> list[int]:
-    """Return a provider and those above it; where they go round, the last one twice."""
-    path, seen = [key], {key}
-    while (above := parents.get(path[-1])) is not None:
-        path.append(above)
-        if above in seen:
-            break
-        seen.add(above)
-    return path
-
-
 def _root_of(key: int, parents: Mapping[int, int | None]) -> int | None:
     """Return the root that the parents lead to; None if they lead to none."""
-    top = _upward(key, parents)[-1]
-    return top if top in parents and parents[top] is None else None
+    seen = {key}
+    while (above := parents.get(key)) is not None:
+        if above in seen or above not in parents:
+            return None
+        seen.add(above)
+        key = above
+    return key
 
 
-def list_circling(connection: sa.Connection) -> list[int]:
-    """Return the ids of the providers that are below themselves."""
-    nested = sa.select(Provider.id, Provider.parent_provider_id).where(
-        Provider.parent_provider_id.is_not(None)
+def _list_circling() -> sa.Select[*tuple[Any, ...]]:
+    """Return the query for the providers that are below themselves."""
+    above = (
+        sa.select(Provider.id.label("start"), Provider.parent_provider_id.label("at"))
+        .where(Provider.parent_provider_id.is_not(None))
+        .cte("above", recursive=True)
     )
-    parents: dict[int, int | None] = {
-        row.id: row.parent_provider_id for row in connection.execute(nested)
-    }
-    return sorted(key for key in parents if key in _upward(key, parents)[1:])
+    # What is there already is not added again, so a circle ends.
+    above = above.union(
+        sa.select(above.c.start, Provider.parent_provider_id)
+        .join(Provider, Provider.id == above.c["at"])
+        .where(Provider.parent_provider_id.is_not(None))
+    )
+    circling = sa.select(above.c.start).where(above.c.start == above.c["at"])
+    return (
+        sa.select(Provider.uuid, Provider.name)
+        .where(Provider.id.in_(circling))
+        .order_by(Provider.id)
+    )
+
+
+CIRCLING = _list_circling()
