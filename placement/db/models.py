@@ -279,13 +279,20 @@ JOURNAL_STATE = sa.Table(
 
 # When the allocations of a consumer end by themselves, unless they are confirmed: in
 # milliseconds since 1970, by the database's clock. Another service knows nothing of
-# leases, so a consumer may go without its lease.
+# leases, so a consumer may go without its lease. Then SQLite uses its id again: a lease
+# is one of the consumer that has both the id and the UUID.
 LEASES = sa.Table(
-    "leases",
+    "consumer_leases",
     OWN,
     sa.Column("consumer_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("consumer_uuid", sa.String(36), nullable=False),
     sa.Column("expires_at", sa.BigInteger, nullable=False),
-    sa.Index("leases_expires_at_idx", "expires_at"),
+    sa.Index("consumer_leases_expires_at_idx", "expires_at"),
+)
+# Tables made by another service may have other collations, so strings are cast.
+IS_LEASED = (Consumer.id == LEASES.c.consumer_id) & (
+    sa.cast(Consumer.uuid, sa.String(36))
+    == sa.cast(LEASES.c.consumer_uuid, sa.String(36))
 )
 
 # What the owners of hardware declared of each provider the last time.

@@ -18,8 +18,10 @@ from placement.objects.journal import recording
 from placement_foundation.database import storage
 
 _row = models.LEASES.c
-_OF_SOME = sa.select(_row.consumer_id, _row.expires_at).where(
-    _row.consumer_id.in_(sa.bindparam("consumers", expanding=True))
+_OF_SOME = (
+    sa.select(_row.consumer_id, _row.expires_at)
+    .join(models.Consumer, models.IS_LEASED)
+    .where(_row.consumer_id.in_(sa.bindparam("consumers", expanding=True)))
 )
 _REMOVE = sa.delete(models.LEASES).where(
     _row.consumer_id.in_(sa.bindparam("consumers", expanding=True))
@@ -67,8 +69,12 @@ def replace(
     check_kept(connection)
     end = clock.load_milliseconds(connection) + 1000 * seconds
     before = load(connection, consumers.keys())
-    remove(connection, before.keys())
-    rows = [{"consumer_id": each, "expires_at": end} for each in sorted(consumers)]
+    # Those of consumers that had the same ids go as well.
+    remove(connection, consumers.keys())
+    rows = [
+        {"consumer_id": each, "consumer_uuid": consumers[each], "expires_at": end}
+        for each in sorted(consumers)
+    ]
     for chunk in storage.chunks(rows):
         execute(connection, sa.insert(models.LEASES), chunk)
     for key, uuid in consumers.items():

@@ -41,7 +41,7 @@ _listed = (
         models.ConsumerType.name,
     )
     .select_from(
-        sa.join(models.LEASES, models.Consumer, models.Consumer.id == _row.consumer_id)
+        sa.join(models.LEASES, models.Consumer, models.IS_LEASED)
         .join(models.Project, models.Project.id == models.Consumer.project_id)
         .outerjoin(
             models.ConsumerType,
@@ -58,11 +58,7 @@ _ANY_DUE = (
 )
 _DUE = (
     sa.select(_row.consumer_id, models.Consumer.uuid)
-    .select_from(
-        sa.outerjoin(
-            models.LEASES, models.Consumer, models.Consumer.id == _row.consumer_id
-        )
-    )
+    .select_from(sa.outerjoin(models.LEASES, models.Consumer, models.IS_LEASED))
     .where(_row.expires_at <= sa.bindparam("now"))
     .order_by(_row.expires_at, _row.consumer_id)
     .limit(BATCH)
@@ -206,16 +202,19 @@ def _end_some(connection: sa.Connection) -> list[str] | None:
         ends_at = as_text(end)
         recording.note_lease(connection, entry.LEASE_EXPIRED, uuid, ends_at, None)
     allocation.delete_held(connection, allocation.narrow(held, ended.keys()))
-    _forget_orphans(connection, due)
+    _forget_orphans(connection, due, now)
     return sorted(ended)
 
 
-def _forget_orphans(connection: sa.Connection, due: Iterable[Any]) -> None:
+def _forget_orphans(connection: sa.Connection, due: Iterable[Any], now: int) -> None:
     """Remove leases of consumers that another service has deleted.
 
-    It knows nothing of leases.
+    It knows nothing of leases. Another consumer with the same id may have one since.
     """
-    lease.remove(connection, [row.consumer_id for row in due if row.uuid is None])
+    ids = [row.consumer_id for row in due if row.uuid is None]
+    if ids:
+        orphans = (_row.consumer_id.in_(ids), _row.expires_at <= now)
+        lease.execute(connection, sa.delete(models.LEASES).where(*orphans))
 
 
 def _take_baton(connection: sa.Connection) -> bool:
@@ -227,7 +226,7 @@ def _take_baton(connection: sa.Connection) -> bool:
         return False
     # The first time, or the table was emptied. A second process that does the same
     # loses the race, and begins again.
-    row = {"consumer_id": BATON, "expires_at": NEVER}
+    row = {"consumer_id": BATON, "consumer_uuid": "", "expires_at": NEVER}
     lease.execute(connection, sa.insert(models.LEASES), row)
     return True
 

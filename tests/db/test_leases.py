@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement import app
-from placement.db import models
+from placement.db import migration, models
 from placement.model.lease import BATON
 from placement.objects import allocation, clock, lease, leasing
 from placement.objects.soundness import checking
@@ -333,6 +333,70 @@ def test_the_lease_of_a_consumer_that_another_service_has_deleted_goes(
     rows = sa.select(models.LEASES.c.consumer_id)
     with database.engine.connect() as connection:
         assert connection.scalars(rows).all() == [BATON]
+
+
+def test_a_lease_is_not_that_of_a_later_consumer_with_the_same_id(
+    client: Client, database: Database, hands: Clock
+) -> None:
+    """SQLite uses the ids of removed rows again."""
+    provider = client.make_provider(VCPU=9)
+    first = claim(client, provider, 60)
+    later = claim(client, provider, None)
+
+    def exchange(connection: sa.Connection) -> None:
+        row = models.Consumer
+        rows = {
+            uuid: key for uuid, key in connection.execute(sa.select(row.uuid, row.id))
+        }
+        for uuid in (first, later):
+            mine = models.Allocation.consumer_id == uuid
+            if uuid == first:
+                connection.execute(sa.delete(models.Allocation).where(mine))
+            connection.execute(sa.delete(row).where(row.uuid == uuid))
+        owner = {
+            "project_id": connection.scalar(sa.select(models.Project.id)),
+            "user_id": connection.scalar(sa.select(models.User.id)),
+        }
+        again = sa.insert(row).values(id=key, uuid=later, generation=1, **owner)
+        connection.execute(again)
+
+    database.write(exchange)
+    assert client.call("GET", f"/ledger/v1/leases/{later}").status == 404
+    assert client.get("/ledger/v1/leases")["leases"] == []
+    with database.engine.connect() as connection:
+        assert [each.rule.name for each in checking.check(connection)] == ["lease"]
+    hands.ahead = 61
+    leasing.end_all_due(database)
+    assert client.usages(provider) == {"VCPU": 1}
+    assert renew(client, later, 60) == 200
+    assert client.call("GET", f"/ledger/v1/leases/{later}").status == 200
+    hands.ahead = 200
+    assert leasing.end_all_due(database) == 1
+
+
+def test_leases_are_carried_over(empty: Database) -> None:
+    backends.make_placement(empty)
+    client = Client(app.build(make_config({}), empty))
+    consumer = claim(client, client.make_provider(VCPU=9), 60)
+    with empty.engine.begin() as connection:
+        row = connection.execute(sa.select(models.LEASES)).one()
+        models.LEASES.drop(connection)
+        old = sa.table("leases", sa.column("consumer_id"), sa.column("expires_at"))
+        connection.execute(
+            sa.text(
+                "CREATE TABLE leases (consumer_id INT PRIMARY KEY, expires_at BIGINT)"
+            )
+        )
+        for key in (row.consumer_id, 99_999, BATON):
+            values = {"consumer_id": key, "expires_at": row.expires_at}
+            connection.execute(sa.insert(old).values(values))
+    migration.OWN.stamp(empty, "2d9e6b13f7a8")
+    migration.SCHEMA.upgrade(empty)
+    assert client.call("GET", f"/ledger/v1/leases/{consumer}").status == 200
+    with empty.engine.connect() as connection:
+        assert not sa.inspect(connection).has_table("leases")
+        ids = connection.scalars(sa.select(models.LEASES.c.consumer_id))
+        assert set(ids) == {row.consumer_id, BATON}
 
 
 def test_without_the_table_only_leases_are_missing(empty: Database) -> None:

@@ -229,7 +229,9 @@ def lose_child_root(connection: sa.Connection) -> None:
 
 def end_lease(connection: sa.Connection) -> None:
     connection.execute(
-        sa.insert(models.LEASES).values(consumer_id=NOWHERE, expires_at=1)
+        sa.insert(models.LEASES).values(
+            consumer_id=NOWHERE, consumer_uuid="x", expires_at=1
+        )
     )
 
 

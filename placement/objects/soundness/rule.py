@@ -260,7 +260,7 @@ _nameless = (
 )
 _has_ended = (models.LEASES.c.consumer_id != BATON) & ~(
     sa.select(models.Consumer.id)
-    .where(models.Consumer.id == models.LEASES.c.consumer_id)
+    .where(models.IS_LEASED)
     .correlate(models.LEASES)
     .exists()
 )
