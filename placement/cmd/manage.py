@@ -79,7 +79,7 @@ def _read(config: cfg.ConfigOpts, given: Sequence[str]) -> None:
         )
     except cfg.RequiredOptError:
         # No database is configured.
-        if config.category.name not in WITHOUT_DATABASE:
+        if config.category.name not in (None, *WITHOUT_DATABASE):
             raise
         demonstration.take_embedded(config)
 
@@ -122,7 +122,13 @@ def sync(database: Database, config: cfg.ConfigOpts) -> int:
 
 def version(database: Database, config: cfg.ConfigOpts) -> int:
     """Print the revision of the schema."""
-    print(migration.SCHEMA.version(database))
+    recorded = migration.SCHEMA.version(database)
+    print(recorded)
+    if recorded is None:
+        print(
+            "the database has no revision: run placement-manage db sync",
+            file=sys.stderr,
+        )
     return 0
 
 

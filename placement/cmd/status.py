@@ -10,7 +10,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement import conf
 from placement.cmd import advice
-from placement.db import models
+from placement.db import lacking, models
 from placement.objects import online_migration, own_table
 from placement.objects.own_table import Fault
 from placement_foundation.database import storage
@@ -42,6 +42,17 @@ class Checks(upgradecheck.UpgradeCommands):
             if upgrade.is_configured(each)
         ]
         self._upgrade_checks = (*self._upgrade_checks, *services)
+
+    def check_schema(self) -> Result:
+        """Check that the shared tables have all that this release reads and writes."""
+        missing = self._connect().read(lacking.list_missing)
+        if missing:
+            return Result(
+                Code.FAILURE,
+                f"The database lacks {', '.join(missing)}. Run the command "
+                "`placement-manage db sync`.",
+            )
+        return Result(Code.SUCCESS)
 
     def check_roots(self) -> Result:
         """Check that each resource provider has a root."""
@@ -97,6 +108,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return self._database
 
     _upgrade_checks: tuple[tuple[str, Callable[["Checks"], Result]], ...] = (
+        ("Database Schema", check_schema),
         ("Missing Root Provider IDs", check_roots),
         ("Incomplete Consumers", check_consumers),
         ("Policy File JSON to YAML Migration", check_policy_file),

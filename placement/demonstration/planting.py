@@ -46,7 +46,8 @@ def plant(
     if connection.execute(sa.select(models.ResourceProvider.id).limit(1)).first():
         raise errors.Conflict(
             "There are resource providers in this database: a demonstration cloud "
-            "needs an empty one."
+            "needs an empty one. placement-manage demo --remove takes an earlier "
+            "demonstration away."
         )
     planter = _Planter(connection, list(_made(hosts, report)), report)
     planter.plant(cloud.list_aggregates(hosts))

@@ -338,6 +338,11 @@ class Database:
             raise errors.BadRequest(
                 "The database cannot store a value of this request."
             ) from exc
+        if trouble.is_unmigrated(exc):
+            raise errors.DatabaseUnavailable(
+                "The database lacks a table or a column that this release needs: "
+                "an operator has to migrate it, with the command 'db sync'."
+            ) from exc
         if trouble.is_lost_race(exc):
             if not again:
                 raise _give_up(exc) from exc

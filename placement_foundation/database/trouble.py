@@ -44,6 +44,10 @@ CUT_OFF = "not connected to primary component"
 # There is no such table: PostgreSQL's undefined_table, and MySQL's code for it.
 NO_TABLE_STATE = "42P01"
 NO_TABLE_NUMBER = 1146
+# There is no such column: PostgreSQL's undefined_column, MySQL's and SQLite's words.
+NO_COLUMN_STATE = "42703"
+NO_COLUMN_NUMBER = 1054
+NO_COLUMN_WORDS = ("no such column", "has no column named")
 
 # The user has no right to do that with the table: PostgreSQL's insufficient_privilege,
 # and MySQL's codes for it.
@@ -114,6 +118,19 @@ def is_missing_table(exc: Exception) -> bool:
         isinstance(exc, db_exc.DBNonExistentTable)
         or _state(exc) == NO_TABLE_STATE
         or _mysql_number(exc) == NO_TABLE_NUMBER
+    )
+
+
+def is_unmigrated(exc: Exception) -> bool:
+    """Return whether a statement failed because a table or a column does not exist."""
+    cause = driver_error(exc)
+    if isinstance(cause, sqlite3.OperationalError):
+        missing = any(words in str(cause) for words in NO_COLUMN_WORDS)
+        return missing or is_missing_table(exc)
+    return (
+        is_missing_table(exc)
+        or _state(exc) == NO_COLUMN_STATE
+        or _mysql_number(exc) == NO_COLUMN_NUMBER
     )
 
 

@@ -345,9 +345,7 @@ def test_a_lease_is_not_that_of_a_later_consumer_with_the_same_id(
 
     def exchange(connection: sa.Connection) -> None:
         row = models.Consumer
-        rows = {
-            uuid: key for uuid, key in connection.execute(sa.select(row.uuid, row.id))
-        }
+        key = connection.scalar(sa.select(row.id).where(row.uuid == first))
         for uuid in (first, later):
             mine = models.Allocation.consumer_id == uuid
             if uuid == first:

@@ -20,7 +20,7 @@ from placement.demonstration import planting
 from placement.objects import standard_name
 from placement.objects.journal import keeping
 from placement.objects.soundness import checking
-from placement.objects.soundness.rule import RULES, Rule
+from placement.objects.soundness.rule import RULES, BrokenRule, Rule
 from placement_foundation.database.storage import Database
 from tests import backends, programs, terminal
 from tests.client import Client, new_uuid
@@ -93,7 +93,7 @@ def unguarded(database: Database) -> Iterator[sa.Connection]:
         connection.invalidate()
 
 
-def found(database: Database) -> dict[str, checking.BrokenRule]:
+def found(database: Database) -> dict[str, BrokenRule]:
     return {
         each.rule.name: each
         for each in database.look(lambda connection: list(checking.check(connection)))
@@ -704,9 +704,9 @@ def test_a_hole_in_the_journal_is_found(
     for position in (sa.func.min(entries.position) + 2, sa.func.max(entries.position)):
         with unguarded(cloud) as connection:
             assert "journal-hole" not in found(cloud)
-            place = connection.scalar(
+            place = connection.execute(
                 sa.select(position).select_from(models.JOURNAL_ENTRIES)
-            )
+            ).scalar_one()
             kept = connection.execute(
                 sa.select(models.JOURNAL_ENTRIES).where(entries.position == place)
             ).one()

@@ -76,11 +76,12 @@ class Removal:
 
 def _is_stored(column: Any, target: Any) -> sa.ColumnElement[bool]:
     """Return the condition that the row exists to which a column refers."""
-    exists = sa.select(target).where(target == column).correlate(column.class_).exists()
+    stored = sa.select(target).where(target == column).correlate(column.class_)
+    exists: sa.ColumnElement[bool] = stored.exists()
     if target is not models.ResourceClass.id:
         return exists
     # The ids of standard classes are fixed, wherever the rows are not stored yet.
-    return exists | column.between(0, len(os_resource_classes.STANDARDS) - 1)
+    return sa.or_(exists, column.between(0, len(os_resource_classes.STANDARDS) - 1))
 
 
 def _orphans(name: str, meaning: str, column: Any, target: Any, *shown: Any) -> Rule:
