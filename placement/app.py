@@ -132,7 +132,6 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
         began = time.monotonic()
         cache.warm_up(connected, context.forest_cache)
         LOG.info("read them in %.1f s", time.monotonic() - began)
-    # The chores, which begin with this, wait for a fork only for seconds.
     application = _assemble(config, connected, enforcer, context, chores)
     # Servers may fork from here on.
     connected.rest()

@@ -1,6 +1,6 @@
 """Errors as answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import webob
@@ -18,29 +18,8 @@ Document: TypeAlias = Callable[
 ]
 
 
-class _Quoting:
-    """An error that quotes what the caller sent, but not at length."""
-
-    def _make_body(self, environ: Mapping[str, Any], escape: Any) -> str:
-        # Templates name these headers.
-        shown = {
-            name: quotation.cut(environ[name]) for name in QUOTED if name in environ
-        }
-        body: str = super()._make_body(shown, escape)  # type: ignore[misc]
-        return body
-
-    def plain_body(self, environ: Mapping[str, Any]) -> str:
-        body = quotation.strip_tags(self._make_body(environ, webob.exc.no_escape))
-        here: Any = self
-        text: str = here.plain_template_obj.substitute(status=here.status, body=body)
-        return text
-
-
+# What messages for people quote of a request.
 QUOTED = ("REQUEST_METHOD", "HTTP_ACCEPT", "CONTENT_TYPE")
-KINDS = {
-    status: type(kind.__name__, (_Quoting, kind), {})
-    for status, kind in webob.exc.status_map.items()
-}
 
 
 def as_wanted(document: Document) -> Callable[..., webob.Response]:
@@ -56,10 +35,12 @@ def as_wanted(document: Document) -> Callable[..., webob.Response]:
             detail = quotation.strip_tags(body)
             return document(error, detail, version, _request_id(request))
 
-        return KINDS[error.status](
-            detail=_message(error),
-            json_formatter=as_json,
-        )
+        environment = request.environ
+        for name in QUOTED:
+            if name in environment:
+                environment[name] = quotation.cut(environment[name])
+        kind = webob.exc.status_map[error.status]
+        return kind(detail=_message(error), json_formatter=as_json)
 
     return refuse
 

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 
-# How long a process that has loaded the application waits for a fork or a request, in
-# seconds, before it does the chores itself.
-ALONE_SECONDS = 3
 # Its own, since nothing else should notice that numbers were drawn beside it.
 _chance = random.Random()
 # Processes that are forked would all draw the same ones.
@@ -39,12 +36,11 @@ class Chores:
     """Does chores in threads of each process that serves, requests or not.
 
     A server may fork after it has loaded the application, and threads would stay
-    behind. So they begin after a fork, with the first request, or, if neither has come
-    for a while, in the process that has loaded the application.
+    behind. So they begin after a fork, or with the first request.
 
     They end when nothing refers to the application any more.
 
-    :param application: the application whose requests are waited for
+    :param application: the application whose first request may begin them
     """
 
     def __init__(self, application: "WSGIApplication", chores: Sequence[Chore]) -> None:
@@ -52,13 +48,9 @@ class Chores:
         self._chores = chores
         self._process = 0
         self._starting = threading.Lock()
-        self._has_forked = False
         self._ended = threading.Event()
         weakref.finalize(self, self._ended.set)
         _begin_after_forks(weakref.ref(self))
-        waiting = threading.Timer(ALONE_SECONDS, _begin_alone, [weakref.ref(self)])
-        waiting.daemon = True
-        waiting.start()
 
     def __call__(
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
@@ -67,15 +59,6 @@ class Chores:
         if self._process != os.getpid():
             self.start()
         return self._application(environment, start_response)
-
-    def forks(self) -> None:
-        """Leave the chores to processes that are about to be forked."""
-        self._has_forked = True
-
-    def start_alone(self) -> None:
-        """Begin with the chores, unless other processes have been forked for that."""
-        if not self._has_forked:
-            self.start()
 
     def renew(self) -> None:
         """Forget what only the parent of this process knows."""
@@ -96,25 +79,14 @@ class Chores:
 def _begin_after_forks(chores: "weakref.ref[Chores]") -> None:
     """Begin with chores in each process that is forked from this one."""
 
-    def before() -> None:
-        found = chores()
-        if found:
-            found.forks()
-
     def in_child() -> None:
-        found = chores()
-        if found:
+        application = chores()
+        if application:
             # A thread that held it has stayed behind.
-            found.renew()
-            found.start()
+            application.renew()
+            application.start()
 
-    os.register_at_fork(before=before, after_in_child=in_child)
-
-
-def _begin_alone(chores: "weakref.ref[Chores]") -> None:
-    found = chores()
-    if found:
-        found.start_alone()
+    os.register_at_fork(after_in_child=in_child)
 
 
 def _repeat(chore: Chore, ended: threading.Event) -> None:

@@ -1,12 +1,10 @@
-"""Chores begin in every process that serves, with or without requests."""
+"""Chores begin in every process that is forked, or answers a request."""
 
 import gc
 import os
 import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
-
-import pytest
 
 from placement_foundation.serving import background
 from placement_foundation.serving.background import Chore, Chores
@@ -21,16 +19,16 @@ def nothing(
     return []
 
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "ALONE_SECONDS", 0.05)
+def answered(chores: Chores) -> None:
+    chores({}, lambda *_: lambda _: None)
 
 
-def test_a_process_that_is_alone_does_them_without_requests() -> None:
+def test_the_first_request_begins_them() -> None:
     done = threading.Event()
     chores = Chores(nothing, [Chore("one", done.set, 0.01)])
+    assert not done.wait(0.1)
+    answered(chores)
     assert done.wait(10)
-    assert chores
 
 
 def test_a_process_that_is_forked_does_them_and_its_parent_does_not() -> None:
@@ -56,6 +54,7 @@ def test_a_process_that_is_forked_does_them_and_its_parent_does_not() -> None:
 def test_they_end_with_the_application() -> None:
     done = threading.Event()
     chores = Chores(nothing, [Chore("to be ended", done.set, 0.01)])
+    answered(chores)
     assert done.wait(10)
     del chores
     gc.collect()
